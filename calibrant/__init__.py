@@ -18,18 +18,8 @@ if TYPE_CHECKING:
     from calibrant.audits.replayscm.findings import Findings
     from calibrant.audits.replayscm.generation.generate import Generated
     from calibrant.audits.replayscm.hardening.harden import Hardening
-    from calibrant.bench.audit.separations import SeparatedPair
-    from calibrant.bench.benchmarks.kinds import (
-        BlicketItem,
-        BlicketScore,
-        CausimItem,
-        CausimScore,
-        Item,
-        LabItem,
-        LabScore,
-        Verdict,
-    )
     from calibrant.bench.protocols.base import Protocol, ProtocolResult
+    from calibrant.bench.replayscm.audit.separations import SeparatedPair
     from calibrant.bench.runs.records import Record
     from calibrant.bench.verbs.base import Solution
     from calibrant.bench.version import __version__
@@ -39,6 +29,16 @@ if TYPE_CHECKING:
     from calibrant.dsl.replayscm.problem import Problem, Task
     from calibrant.dsl.replayscm.scm import Scm
     from calibrant.dsl.replayscm.score import Score
+    from calibrant.item_types import (
+        BlicketItem,
+        BlicketScore,
+        CausimItem,
+        CausimScore,
+        Item,
+        LabItem,
+        LabScore,
+        Verdict,
+    )
     from calibrant.running import protocols, run
     from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
     from calibrant.solvers.replayscm.version_space import VersionSpace
@@ -101,20 +101,20 @@ __all__ = [
 ]
 
 _HOME = {
-    "BlicketItem": "calibrant.bench.benchmarks.kinds",
-    "BlicketScore": "calibrant.bench.benchmarks.kinds",
+    "BlicketItem": "calibrant.item_types",
+    "BlicketScore": "calibrant.item_types",
     "CalibrantError": "calibrant.dsl.errors",
-    "CausimItem": "calibrant.bench.benchmarks.kinds",
-    "CausimScore": "calibrant.bench.benchmarks.kinds",
+    "CausimItem": "calibrant.item_types",
+    "CausimScore": "calibrant.item_types",
     "Finding": "calibrant.audits.finding",
     "Findings": "calibrant.audits.replayscm.findings",
     "Found": "calibrant.solvers.outcome",
     "Generated": "calibrant.audits.replayscm.generation.generate",
     "Hardening": "calibrant.audits.replayscm.hardening.harden",
     "Impossible": "calibrant.solvers.outcome",
-    "Item": "calibrant.bench.benchmarks.kinds",
-    "LabItem": "calibrant.bench.benchmarks.kinds",
-    "LabScore": "calibrant.bench.benchmarks.kinds",
+    "Item": "calibrant.item_types",
+    "LabItem": "calibrant.item_types",
+    "LabScore": "calibrant.item_types",
     "OutOfBudget": "calibrant.solvers.outcome",
     "Pool": "calibrant.dsl.item",
     "PoolError": "calibrant.dsl.errors",
@@ -124,11 +124,11 @@ _HOME = {
     "Record": "calibrant.bench.runs.records",
     "Scm": "calibrant.dsl.replayscm.scm",
     "Score": "calibrant.dsl.replayscm.score",
-    "SeparatedPair": "calibrant.bench.audit.separations",
+    "SeparatedPair": "calibrant.bench.replayscm.audit.separations",
     "Solution": "calibrant.bench.verbs.base",
     "Step": "calibrant.dsl.episode",
     "Task": "calibrant.dsl.replayscm.problem",
-    "Verdict": "calibrant.bench.benchmarks.kinds",
+    "Verdict": "calibrant.item_types",
     "VersionSpace": "calibrant.solvers.replayscm.version_space",
     "__version__": "calibrant.bench.version",
     "audit": "calibrant.verbs",

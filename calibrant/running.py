@@ -14,8 +14,8 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Pool
 
 if TYPE_CHECKING:
-    from calibrant.bench.benchmarks.kinds import Item
     from calibrant.bench.runs.runner import Selection
+    from calibrant.item_types import Item
 
 
 def protocols(of: str = "replayscm") -> Mapping[str, type[Protocol]]:
@@ -23,7 +23,7 @@ def protocols(of: str = "replayscm") -> Mapping[str, type[Protocol]]:
 
     of: name of the benchmark
     """
-    from calibrant.bench.benchmarks.registry import benchmark
+    from calibrant.bench.core.registry import benchmark
     from calibrant.bench.protocols.registry import with_installed
 
     return with_installed(benchmark(of).protocols, of)
@@ -48,14 +48,14 @@ def run(
     budget: wall seconds per item, after which its process is killed
     cluster: address of a dask.distributed scheduler, tcp://HOST:PORT, whose workers answer instead of `workers` here
     """
-    from calibrant.bench.benchmarks.registry import benchmark_of
+    from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.protocols.own import usable, with_code
     from calibrant.bench.protocols.registry import make_protocol
     from calibrant.bench.runs.jobs import Execution
     from calibrant.bench.runs.records import config_digest, folder_records
     from calibrant.bench.runs.runner import config_of
     from calibrant.bench.runs.runner import run as run_over
-    from calibrant.dsl.replayscm.pools.files import file_digest
+    from calibrant.dsl.pool_text import file_digest
 
     check_execution(workers, budget, cluster, retry_crashed)
     folder = path_argument(out, "out")

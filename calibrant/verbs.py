@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args, get
 import msgspec
 
 from calibrant.arguments import path_argument, seed_argument
-from calibrant.bench.benchmarks.registry import benchmark, benchmark_of, benchmark_of_item
 from calibrant.bench.core.options import keyword_struct
+from calibrant.bench.core.registry import benchmark, benchmark_of, benchmark_of_item
 from calibrant.bench.verbs.base import Solution
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
@@ -36,8 +36,9 @@ from calibrant.solvers.outcome import Outcome
 
 if TYPE_CHECKING:  # what compiles is not imported for its name
     from calibrant.audits.finding import Finding
-    from calibrant.bench.benchmarks.base import Benchmark
-    from calibrant.bench.benchmarks.kinds import (
+    from calibrant.bench.core.benchmark import Benchmark
+    from calibrant.bench.runs.records import StepRecord
+    from calibrant.item_types import (
         BlicketEpisode,
         BlicketItem,
         BlicketScore,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:  # what compiles is not imported for its name
         Score,
         Verdict,
     )
-    from calibrant.bench.benchmarks.results import (
+    from calibrant.result_types import (
         DetectorSpace,
         Findings,
         Generated,
@@ -65,7 +66,6 @@ if TYPE_CHECKING:  # what compiles is not imported for its name
         WorkedSolution,
         WorldSpace,
     )
-    from calibrant.bench.runs.records import StepRecord
 
     Steps: TypeAlias = Sequence[Step[Any]] | Sequence[StepRecord] | Sequence[Mapping[str, Any]]
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import verifiers.v1 as vf
 
-from calibrant.bench.benchmarks.base import Benchmark
-from calibrant.bench.benchmarks.registry import benchmark, benchmark_of
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.training.conversation import Said, said
 from calibrant.bench.training.curricula import Drawn, in_stages, in_turns

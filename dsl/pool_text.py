@@ -104,6 +104,15 @@ def pool_digest(path: Path, *, prefix: bytes = b"") -> str:
         return digest.hexdigest()
 
 
+def file_digest(path: Path | str) -> str:
+    """SHA-256 of a file's content, decompressed, in hexadecimal; `PoolError` names the file if it cannot be read."""
+    path = Path(path)
+    try:
+        return pool_digest(path)
+    except PoolError as error:
+        raise error.with_location(file=path.name) from None
+
+
 @contextmanager
 def _open_text(path: Path) -> Iterator[BufferedIOBase]:
     try:

@@ -30,7 +30,19 @@ MAY_IMPORT: dict[str, set[str]] = {
 OURS = {*MAY_IMPORT, "tests"}
 FOLDERS = ("dsl", "solvers", "audits", "baselines", "bench")  # importable below calibrant alone
 BENCHMARKS = {"replayscm", "causalab", "causim", "blickets"}
-SEES_ALL = ("bench/benchmarks/", "tests/")  # the one place in which benchmarks meet, and what tests it
+BENCHMARK_FOLDERS = tuple(f"bench/{name}/" for name in sorted(BENCHMARKS))
+NAMING = {  # files of bench outside a benchmark's folder that name one: the list may only get shorter
+    "bench/claims": "certificate_files",
+    "bench/commands": "alternatives audit demo generate harden pool schema score separate show table verify",
+    "bench/core": "registry",
+    "bench/pools": "bundled public_items",
+    "bench/report": "rate_rows samples scored_answers sources",
+    "bench/report/figures": "drawing",
+    "bench/runs": "runner",
+    "bench/schemas": "certificates files",
+    "bench/scoring": "scorer",
+}
+SEES_ALL = ("calibrant/item_types.py", "calibrant/result_types.py", "tests/")  # types of overloads, and tests
 MAX_FOLDER_FILES = 20
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 70
@@ -107,16 +119,27 @@ def _compiler(imports: Imports, path: Path) -> list[tuple[int, str]]:
 def _strangers(imports: Imports, where: str) -> list[str]:
     """Benchmarks that a file may not know, by where it stands.
 
-    A benchmark's folder knows its own. Elsewhere in bench and calibrant a file may serve one benchmark; in the other
-    packages what stands outside those folders serves all, and knows none.
+    A benchmark's folder knows its own. What stands outside those folders serves all, and knows none; in calibrant, and
+    in developers' measurements, a file may serve one.
     """
-    if where.startswith(SEES_ALL):
+    if where.startswith(SEES_ALL) or where in _naming():  # of those a test of their own
         return []
     known = {part for _, name in imports if name.partition(".")[0] in MAY_IMPORT for part in name.split(".")}
     met, own = known & BENCHMARKS, BENCHMARKS.intersection(Path(where).with_suffix("").parts)
-    if own or not where.startswith(("bench/", "calibrant/")):
+    if own or not where.startswith(("bench/lab/", "calibrant/")):
         return sorted(met - own)
     return sorted(met) if len(met) > 1 else []
+
+
+def _naming() -> set[str]:
+    return {f"{folder}/{name}.py" for folder, names in NAMING.items() for name in names.split()}
+
+
+def _mentions_benchmark(path: Path) -> bool:
+    """Return whether a file imports a benchmark's module, has its name as a literal, or asks for the default one."""
+    imported = {part for _, name in _imports_in(path) for part in name.split(".")}
+    literals = {node.value for node in ast.walk(_tree(path)) if isinstance(node, ast.Constant)}
+    return not BENCHMARKS.isdisjoint(imported | literals) or "DEFAULT" in imported
 
 
 def _shared_prefixes(names: Iterable[str]) -> list[list[str]]:
@@ -188,6 +211,14 @@ def test_benchmarks_stay_apart(package: str) -> None:
         _where(path): bad for path in _sources(package) if (bad := _strangers(_imports_in(path), _where(path)))
     }
     assert offenders == {}
+
+
+def test_shared_files_of_bench_name_no_benchmark() -> None:
+    """Neither by an import nor in a literal: what differs between benchmarks is asked for as a capability."""
+    shared = [path for path in _sources("bench") if not _where(path).startswith(("bench/lab/", *BENCHMARK_FOLDERS))]
+    naming = {_where(path) for path in shared if _mentions_benchmark(path)} - {"bench/core/names.py"}
+    assert naming - _naming() == set()
+    assert _naming() - naming == set(), "these name none any more: take them off NAMING"
 
 
 def test_no_folder_is_crowded() -> None:
@@ -301,10 +332,11 @@ def test_a_stray_compiler_is_noticed(file: str, source: str, names: list[str]) -
         ("dsl/replayscm/pools/files.py", "from dsl.replayscm.scm import Scm\nfrom dsl.formulas import text", []),
         ("solvers/formulas/least.py", "def f():\n    from dsl.replayscm import reference", ["replayscm"]),
         ("audits/claims.py", "if TYPE_CHECKING:\n    import dsl.causalab.world", ["causalab"]),
-        ("bench/report/rows.py", "from dsl.replayscm.scm import Scm", []),
-        ("bench/report/rows.py", "import dsl.replayscm.scm, audits.blickets.printed", ["blickets", "replayscm"]),
-        ("bench/protocols/causim/rows.py", "from dsl.replayscm.scm import Scm", ["replayscm"]),
-        ("bench/benchmarks/registry.py", "import dsl.replayscm.scm, audits.blickets.printed", []),
+        ("bench/pages/graph.py", "from dsl.replayscm.scm import Scm", ["replayscm"]),
+        ("bench/lab/limits/sweep.py", "from dsl.replayscm.scm import Scm", []),
+        ("bench/lab/limits/sweep.py", "import dsl.replayscm.scm, audits.blickets.printed", ["blickets", "replayscm"]),
+        ("bench/causim/protocols.py", "from dsl.replayscm.scm import Scm", ["replayscm"]),
+        ("calibrant/item_types.py", "import dsl.replayscm.scm, audits.blickets.printed", []),
         ("calibrant/verbs.py", "import dsl.replayscm.scm, audits.blickets.printed", ["blickets", "replayscm"]),
         ("solvers/budget.py", "from elsewhere.replayscm import x", []),
     ],

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.core.registry import benchmark
 from tests.support.commands import CHECKOUT, called
 from tests.support.model_server import served
 

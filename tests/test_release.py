@@ -10,7 +10,7 @@ import yaml
 
 import calibrant
 from calibrant.audits.replayscm.certificates import certificate
-from calibrant.bench.audit import records as audits
+from calibrant.bench.replayscm.audit import records as audits
 from calibrant.bench.runs import records as runs
 from calibrant.bench.version import program_version
 from calibrant.dsl.replayscm.pools import records as pools

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from calibrant.audits.finding import Finding, Standing
-from calibrant.bench.benchmarks.base import Benchmark
-from calibrant.bench.benchmarks.registry import benchmark as benchmark_named
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.registry import benchmark as benchmark_named
 from calibrant.bench.pages.aligned import aligned_lines
 from calibrant.bench.runs.executors.opening import completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs

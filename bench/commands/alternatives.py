@@ -65,7 +65,7 @@ def alternatives(
 
 
 def _require_scms(pools: list[Path]) -> None:
-    from calibrant.bench.benchmarks.registry import DEFAULT, one_benchmark
+    from calibrant.bench.core.registry import DEFAULT, one_benchmark
 
     of = one_benchmark(pools)
     if of.name != DEFAULT:
@@ -80,7 +80,7 @@ def _of_scms(record: Record) -> Record:
 
 def _sweep(pools: list[Path], folder: Path, seeds: int, cluster: str | None) -> None:
     """In this process where there is no cluster: a seed takes milliseconds an instance, less than starting others."""
-    from calibrant.bench.protocols.replayscm.score_portfolios import BnlearnThenFit
+    from calibrant.bench.replayscm.protocols.score_portfolios import BnlearnThenFit
     from calibrant.bench.runs.runner import run
 
     by = execution(None if cluster else 1, cluster)

@@ -18,8 +18,8 @@ from calibrant.dsl.errors import in_one_line
 
 if TYPE_CHECKING:
     from calibrant.audits.replayscm.instance import AuditOptions
-    from calibrant.bench.audit.calibration import Calibration
-    from calibrant.bench.audit.run import AuditedPool
+    from calibrant.bench.replayscm.audit.calibration import Calibration
+    from calibrant.bench.replayscm.audit.run import AuditedPool
     from calibrant.bench.replayscm.options import AuditOptions as AuditArguments
     from calibrant.bench.runs.jobs import Execution
     from calibrant.bench.runs.runner import Selection
@@ -57,7 +57,7 @@ def audit(
     DIR/audits.jsonl at once; the same command goes on where an earlier one stopped. Reads what is sealed. Of other
     benchmarks: what can be proved about each item.
     """
-    from calibrant.bench.benchmarks.registry import DEFAULT, benchmark_of
+    from calibrant.bench.core.registry import DEFAULT, benchmark_of
     from calibrant.bench.runs.runner import Selection
 
     selection = Selection(frozenset(only or ()), limit)
@@ -81,8 +81,8 @@ def _counts(
     """The audit of a pool of ReplaySCM."""
     from calibrant.audits.replayscm.ambiguity import PARENTS
     from calibrant.audits.replayscm.instance import AuditOptions
-    from calibrant.bench.audit.calibration import calibration
-    from calibrant.bench.audit.text import gate_class
+    from calibrant.bench.replayscm.audit.calibration import calibration
+    from calibrant.bench.replayscm.audit.text import gate_class
     from calibrant.bench.runs.records import folder_records
 
     for folder in asked.runs:
@@ -102,7 +102,7 @@ def _counts(
 
 
 def _write_page(audited: AuditedPool, calibrated: Calibration, file: Path) -> None:
-    from calibrant.bench.audit.html import report
+    from calibrant.bench.replayscm.audit.html import report
     from calibrant.dsl.atomic_write import write_atomically
 
     write_atomically(file, report(audited, calibrated))
@@ -119,8 +119,8 @@ def _claims(
     as_json: bool,
 ) -> int:
     """The findings of a pool of another benchmark."""
-    from calibrant.bench.benchmarks.registry import benchmark_of
     from calibrant.bench.claims.findings import fails, finding_record, findings_lines, pool_findings, write_certificates
+    from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pages.long_json import list_pieces
 
     of = benchmark_of(pool)
@@ -140,7 +140,7 @@ def _claims(
 
 def _audited(pool: Path, out: Path | None, options: AuditOptions, selection: Selection, by: Execution) -> AuditedPool:
     """The audits of a pool; their records are kept if there is a folder for them."""
-    from calibrant.bench.audit.run import audit_pool
+    from calibrant.bench.replayscm.audit.run import audit_pool
 
     with tempfile.TemporaryDirectory(prefix="calibrant-audit-") as scratch, progress_bar() as progress:
         made = audit_pool(pool, out or Path(scratch), options, selection, execution=by, progress=progress)
@@ -169,7 +169,7 @@ def _check_cap(max_parents: int | None, max_size: int | None, certificates: Path
 def _certify(audited: AuditedPool, folder: Path, options: AuditOptions, max_size: int | None) -> None:
     from calibrant.audits.replayscm.ambiguity import expressed
     from calibrant.audits.replayscm.certificates.plain_sizes import LARGEST_CAP
-    from calibrant.bench.audit.certificates import write_certificates
+    from calibrant.bench.replayscm.audit.certificates import write_certificates
     from calibrant.solvers.replayscm.version_space import ModelClass
 
     def class_of(problem: Problem) -> ModelClass:
@@ -183,15 +183,15 @@ def _certify(audited: AuditedPool, folder: Path, options: AuditOptions, max_size
 
 
 def _print_details(audited: AuditedPool) -> None:
-    from calibrant.bench.audit.details import details_text
+    from calibrant.bench.replayscm.audit.details import details_text
 
     for record in audited.records:
         typer.echo(details_text(record) + "\n")
 
 
 def _print(audited: AuditedPool, calibrated: Calibration, file: Path, *, details: bool, as_json: bool) -> None:
-    from calibrant.bench.audit.text import audits_table, calibration_text, summary_lines
     from calibrant.bench.pages.long_json import object_pieces
+    from calibrant.bench.replayscm.audit.text import audits_table, calibration_text, summary_lines
     from calibrant.bench.report.rate_rows import SHORT_DIGEST
     from calibrant.bench.terminal import stated_width
 
@@ -215,7 +215,7 @@ def _print(audited: AuditedPool, calibrated: Calibration, file: Path, *, details
 
 def _exit_code(audited: AuditedPool, *, gated: bool, gate: int | None) -> int:
     """1 if an instance has no findings or, where that is asked for, not exactly one member. gate: in which class."""
-    from calibrant.bench.audit.text import summary, verdict
+    from calibrant.bench.replayscm.audit.text import summary, verdict
 
     unfinished = 0
     for record in audited.records:

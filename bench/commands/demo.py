@@ -45,9 +45,9 @@ def demo(
     The report is report.html, to open in any browser; its plots are SVG files next to it. Without matplotlib it is
     report.md, without plots.
     """
-    from calibrant.bench.benchmarks.registry import benchmark
     from calibrant.bench.commands.run import run_all
     from calibrant.bench.commands.table import print_table
+    from calibrant.bench.core.registry import benchmark
     from calibrant.bench.pools.bundled import bundled_files
     from calibrant.bench.protocols.registry import make_protocol
 

@@ -40,8 +40,8 @@ def generate(
     alternatives. One seed gives the same latent SCMs and worlds in every setting. What is done is kept in
     FILE.unfinished until FILE is written; the same command goes on from there.
     """
-    from calibrant.bench.benchmarks.registry import DEFAULT
-    from calibrant.bench.benchmarks.registry import benchmark as named
+    from calibrant.bench.core.registry import DEFAULT
+    from calibrant.bench.core.registry import benchmark as named
 
     options = given.convert(named(benchmark).name)
     if benchmark != DEFAULT:
@@ -54,7 +54,7 @@ def generate(
 def _generated(out: Path, options: GenerateArguments, strata: str, seed: int, per_stratum: int, by: Execution) -> None:
     """A pool of ReplaySCM, and its audits."""
     from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS, PLANS
-    from calibrant.bench.pools.generated import GenerateOptions, generated_pool
+    from calibrant.bench.replayscm.pools.generated import GenerateOptions, generated_pool
     from calibrant.dsl.replayscm.pools.files import write_pool
     from calibrant.dsl.replayscm.sampling.strata import stratum
 
@@ -79,7 +79,7 @@ def _generated(out: Path, options: GenerateArguments, strata: str, seed: int, pe
 
 def _drawn(out: Path, name: str, suites: str, seed: int, count: int, by: Execution) -> None:
     """A pool of another benchmark: so many items of each of the suites."""
-    from calibrant.bench.benchmarks.registry import benchmark
+    from calibrant.bench.core.registry import benchmark
     from calibrant.bench.pools.drawn import write_drawn
 
     of = benchmark(name)

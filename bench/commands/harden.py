@@ -20,8 +20,8 @@ from calibrant.dsl.errors import in_one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant.bench.pools.hardened import HardenedPool, HardenOptions
-    from calibrant.bench.pools.known_alternatives import SuppliedAnswer
+    from calibrant.bench.replayscm.pools.hardened import HardenedPool, HardenOptions
+    from calibrant.bench.replayscm.pools.known_alternatives import SuppliedAnswer
     from calibrant.bench.runs.jobs import Execution
     from calibrant.bench.runs.runner import Selection
 
@@ -59,7 +59,7 @@ def harden(
 
     A CauSim question is told the least further values that leave one answer, with a certificate that no fewer do.
     """
-    from calibrant.bench.benchmarks.registry import DEFAULT, benchmark_of
+    from calibrant.bench.core.registry import DEFAULT, benchmark_of
     from calibrant.bench.runs.runner import Selection
 
     selection = Selection(frozenset(only or ()), limit)
@@ -69,8 +69,8 @@ def harden(
         by = execution(workers or (None if cluster else 1), cluster)  # an item takes milliseconds
         return _decide(pool, out, selection, by, report, certificates)
     _require_cex(given)
-    from calibrant.bench.pools.hardened import HardenOptions, hardened_pool
-    from calibrant.bench.pools.known_alternatives import read_alternatives
+    from calibrant.bench.replayscm.pools.hardened import HardenOptions, hardened_pool
+    from calibrant.bench.replayscm.pools.known_alternatives import read_alternatives
 
     supplied = read_alternatives(asked.alternatives) if asked.alternatives else []
     options = HardenOptions(asked.mode, asked.seed, asked.max_parents, asked.goal)
@@ -110,7 +110,7 @@ def _decide(
     certificates: Path | None,
 ) -> int:
     """The hardening of a pool of another benchmark."""
-    from calibrant.bench.benchmarks.registry import benchmark_of
+    from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.decided import decided_pool, write_proofs
     from calibrant.dsl.atomic_write import write_pieces
 
@@ -146,7 +146,7 @@ def _write(
     if report:
         write_pieces(report, (f"{json.dumps(line)}\n" for line in made.reports))
     if certificates:
-        from calibrant.bench.audit.certificates import write_certificates
+        from calibrant.bench.replayscm.audit.certificates import write_certificates
 
         hardened = (one for one, line in zip(made.pool.problems, made.reports, strict=True) if "members" in line)
         for said in write_certificates(hardened, certificates, options.class_of):

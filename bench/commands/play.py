@@ -15,7 +15,7 @@ from calibrant.bench.commands.guard import WRITES
 from calibrant.bench.commands.options import PoolPath
 
 if TYPE_CHECKING:
-    from calibrant.bench.benchmarks.base import Benchmark
+    from calibrant.bench.core.benchmark import Benchmark
     from calibrant.dsl.episode import Episode
 
 
@@ -35,7 +35,7 @@ def play(
     episode ends with a submission, when the allowance is spent, or with the input; the exit code is 0 if the answer was
     right, else 1. The instance is called by its public id; ID may be either.
     """
-    from calibrant.bench.benchmarks.registry import benchmark_of
+    from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.public_items import PublicPool
 
     of = benchmark_of(pool)

@@ -35,7 +35,7 @@ def convert(
     The official YAML is for the benchmark's own scorer: a pool that was hardened or generated goes back to it. Every
     instance is read back, and is the same, before the file appears. A released suite of CausaLab becomes a native pool.
     """
-    from calibrant.bench.benchmarks.registry import DEFAULT, benchmark_of
+    from calibrant.bench.core.registry import DEFAULT, benchmark_of
     from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
     from calibrant.dsl.replayscm.pools.runtime_yaml import SUFFIXES, write_official
 
@@ -65,7 +65,7 @@ def alternatives(
     SCM open, or none that a single intervention can tell apart, are named and left out.
     """
     from calibrant.bench.commands.progress import progress_bar
-    from calibrant.bench.pools.alternative_scm import alternative_pool
+    from calibrant.bench.replayscm.pools.alternative_scm import alternative_pool
     from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 
     with progress_bar() as progress:
@@ -90,9 +90,9 @@ def check(
     What may not be wanted, though it is true, is noted: items that nobody can decide within what they allow, and
     whatever `calibrant audit` proves.
     """
-    from calibrant.bench.benchmarks.registry import DEFAULT, one_benchmark
-    from calibrant.bench.pools.check import check_pools
+    from calibrant.bench.core.registry import DEFAULT, one_benchmark
     from calibrant.bench.pools.soundness import check_items
+    from calibrant.bench.replayscm.pools.check import check_pools
 
     of = one_benchmark(pools)
     options = given.convert(of.name, pools[0].name)
@@ -133,7 +133,7 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     """Describe pools by stratum or suite: sizes, what items show and hide, the labels that they have."""
     from itertools import groupby
 
-    from calibrant.bench.benchmarks.registry import benchmark_of
+    from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pages.aligned import aligned
     from calibrant.bench.pools.stats import pool_stats
     from calibrant.bench.report.rate_rows import pool_labels
@@ -161,7 +161,7 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
 @guarded
 def schema(benchmark: OfBenchmark = "replayscm") -> None:
     """Print the JSON Schema of the native format."""
-    from calibrant.bench.benchmarks.registry import DEFAULT
+    from calibrant.bench.core.registry import DEFAULT
     from calibrant.bench.schemas.files import pools
     from calibrant.dsl.replayscm.pools.records import schema as native_schema
 

@@ -31,7 +31,7 @@ def prompts(
     response, are scored by `calibrant score POOL`, which takes either id. Where a line repeats promptDigest, the
     SHA-256 of prompt, `score` refuses it for another item of the same id.
     """
-    from calibrant.bench.benchmarks.registry import benchmark_of
+    from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.public_items import PublicPool
     from calibrant.bench.runs.runner import Selection
 
@@ -103,7 +103,7 @@ def training(
     Solutions are worked out by the exact solver: abduction, action, prediction. `calibrant schema training` has every
     field. Questions that no answer is right for are left out, and so are those beyond the solver's budget. CauSim only.
     """
-    from calibrant.bench.benchmarks.registry import benchmark_of
+    from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.runs.runner import Selection
     from calibrant.dsl.errors import CalibrantError, short_repr
 

@@ -28,7 +28,7 @@ def protocols(
 
     Those of installed packages (entry points of the group calibrant.protocols) say which package they are of.
     """
-    from calibrant.bench.benchmarks.registry import benchmarks
+    from calibrant.bench.core.registry import benchmarks
     from calibrant.bench.protocols.registry import left_out, with_installed
 
     by_benchmark = {one.title: with_installed(one.protocols, one.name) for one in benchmarks()}

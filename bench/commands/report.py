@@ -129,7 +129,7 @@ def report(
 
 def _require_pool_readers(benchmarks: Collection[str]) -> None:
     """Refuse pools where nothing in the report depends on them."""
-    from calibrant.bench.benchmarks.registry import benchmark
+    from calibrant.bench.core.registry import benchmark
 
     if not any(benchmark(name).reports_read_pools for name in benchmarks):
         raise typer.BadParameter(
@@ -151,8 +151,8 @@ def _attributed(
     answers: Mapping[str, Sequence[Answer]], pools: Sequence[Path], *, needed: bool
 ) -> dict[str, list[Answer]]:
     """The answers, each with its attribution where a pool says what it takes. needed: of all benchmarks"""
-    from calibrant.bench.benchmarks.attributions import AttributionCoverage, attributed
-    from calibrant.bench.benchmarks.registry import benchmark_of
+    from calibrant.bench.core.registry import benchmark_of
+    from calibrant.bench.report.pool_attribution import AttributionCoverage, attributed
 
     made = {
         name: list(attributed(listed, [path for path in pools if benchmark_of(path).name == name]))
@@ -170,7 +170,7 @@ def _attributed(
 
 def _decided_at(answers: dict[str, list[Answer]], level: float | None) -> dict[str, list[Answer]]:
     """The answers of all benchmarks, with noisy readings taken to decide from this posterior on, if one is given."""
-    from calibrant.bench.benchmarks.attributions import decided_at
+    from calibrant.bench.report.pool_attribution import decided_at
 
     if level is None:
         return answers

@@ -53,7 +53,7 @@ def run(
     Every answered instance is appended to DIR/records.jsonl at once, with its score. The same command goes on where an
     earlier one was interrupted or killed. With one worker and without --budget everything happens in this process.
     """
-    from calibrant.bench.benchmarks.registry import one_benchmark
+    from calibrant.bench.core.registry import one_benchmark
     from calibrant.bench.protocols.registry import chosen_protocols, left_out, with_installed
     from calibrant.bench.runs.runner import Selection
 

@@ -31,7 +31,7 @@ from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.gc_control import rare_collections
 
 if TYPE_CHECKING:
-    from calibrant.bench.benchmarks.base import Benchmark
+    from calibrant.bench.core.benchmark import Benchmark
     from calibrant.bench.report.rate_rows import CalibrationTable
     from calibrant.bench.report.sections import Answer
     from calibrant.bench.scoring.input.unread import UnreadAnswers
@@ -83,8 +83,8 @@ def score(
     With --json the verdicts go to standard output and the tables to standard error. FILE appears complete or not at
     all; `calibrant table` reads it.
     """
-    from calibrant.bench.benchmarks.registry import log_benchmark
     from calibrant.bench.commands.table import print_rows
+    from calibrant.bench.core.registry import log_benchmark
     from calibrant.bench.report.rate_rows import CalibrationTable
     from calibrant.bench.scoring.cluster import scored
     from calibrant.bench.scoring.input.answer_fields import FieldNames
@@ -114,7 +114,7 @@ def score(
 
 def _benchmark(pools: Sequence[Path], file: Path) -> Benchmark[Any]:
     """The benchmark of the pools; `CalibrantError` for arguments in another order."""
-    from calibrant.bench.benchmarks.registry import is_native_pool, one_benchmark
+    from calibrant.bench.core.registry import is_native_pool, one_benchmark
     from calibrant.dsl.errors import PoolError
 
     if not pools:
@@ -154,8 +154,8 @@ def _count(
 
 def _score_logs(paths: list[Path], of: Benchmark[Any], *, out: Path | None, as_json: bool) -> None:
     """Files that bring their items along: a row for each stratum and system, with what the evidence had decided."""
-    from calibrant.bench.benchmarks.registry import log_benchmark
     from calibrant.bench.commands.table import print_rows
+    from calibrant.bench.core.registry import log_benchmark
     from calibrant.bench.report.rate_rows import CalibrationTable, Grouping
 
     for path in paths:
@@ -219,7 +219,7 @@ def _scorer(
     pools: list[Path], benchmark: Benchmark[Any], options: Any
 ) -> tuple[PredictionScorer | ReplyScorer, Callable[..., Predictions]]:
     """What scores predictions for these pools, and what reads them."""
-    from calibrant.bench.benchmarks.registry import DEFAULT
+    from calibrant.bench.core.registry import DEFAULT
     from calibrant.bench.scoring.episodes import reply_reader
     from calibrant.bench.scoring.predictions import Predictions
     from calibrant.bench.scoring.scorer import PredictionScorer

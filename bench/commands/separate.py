@@ -33,7 +33,8 @@ def separate(
     Rates are over all assignments of the roots. Without --against, pairs of the smallest SCMs that fit are compared.
     The last line says which intervention closes most; --targets 2 and 3 also try several variables at once.
     """
-    from calibrant.bench.audit.separations import (
+    from calibrant.bench.core.registry import benchmark_of
+    from calibrant.bench.replayscm.audit.separations import (
         against_file,
         closing_text,
         fit_text,
@@ -41,8 +42,7 @@ def separate(
         pair_text,
         smallest,
     )
-    from calibrant.bench.benchmarks.registry import benchmark_of
-    from calibrant.bench.pools.show import find_instance
+    from calibrant.bench.replayscm.pools.show import find_instance
     from calibrant.dsl.replayscm.pools.files import read_pool
 
     benchmark = benchmark_of(pool).name

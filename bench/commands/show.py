@@ -15,7 +15,7 @@ from calibrant.dsl.errors import CalibrantError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from calibrant.bench.benchmarks.base import Benchmark
+    from calibrant.bench.core.benchmark import Benchmark
     from calibrant.bench.scoring.input.answer_fields import FieldNames
 
 
@@ -54,7 +54,7 @@ def show(
     program's graph with noise and `do`, and with --gold what changes; that of a laboratory what its records prove. A
     page needs no network.
     """
-    from calibrant.bench.benchmarks.registry import DEFAULT, benchmark_of
+    from calibrant.bench.core.registry import DEFAULT, benchmark_of
     from calibrant.bench.scoring.input.answer_fields import FieldNames
 
     fields = FieldNames(id_field, text_field, model_field)
@@ -113,7 +113,7 @@ def _write_page(of: Benchmark[Any], item: Any, page: Path, *, gold: bool) -> Non
 
 def _show_problem(of: Benchmark[Any], problem: Any, *, gold: bool, as_json: bool) -> None:
     from calibrant.bench.pools.public_items import public_record
-    from calibrant.bench.pools.show import instance_text, sealed_record, sealed_text
+    from calibrant.bench.replayscm.pools.show import instance_text, sealed_record, sealed_text
 
     if as_json:
         sealed = {"sealed": sealed_record(problem)} if gold else {}

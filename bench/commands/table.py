@@ -131,11 +131,11 @@ def print_table(
 
     Also of the results that official files embed; what these disagree in is listed, or is part of the JSON object.
     """
-    from calibrant.bench.benchmarks.attributions import AttributionCoverage, attributed, decided_at
-    from calibrant.bench.benchmarks.registry import NAMES, benchmark
     from calibrant.bench.core.attribution import decision_notes
     from calibrant.bench.core.metrics import InvalidHandling
+    from calibrant.bench.core.registry import NAMES, benchmark
     from calibrant.bench.replayscm.stored_results import StoredResults
+    from calibrant.bench.report.pool_attribution import AttributionCoverage, attributed, decided_at
     from calibrant.bench.report.rate_rows import CalibrationTable, Grouping
     from calibrant.bench.report.scored_answers import scored_answers
     from calibrant.bench.report.unanswered import UnansweredCounts

@@ -16,8 +16,8 @@ from calibrant.bench.commands.progress import progress_bar
 
 if TYPE_CHECKING:
     from calibrant.audits.recounting import Listener
-    from calibrant.bench.benchmarks.base import Benchmark
     from calibrant.bench.claims.certificate_files import Check, FileCheck
+    from calibrant.bench.core.benchmark import Benchmark
     from calibrant.bench.runs.jobs import Progress
 
 DEFAULT_SECONDS = 300.0
@@ -37,8 +37,8 @@ def verify(
 
     A certificate that takes longer than the budget is reported as open, with what was recounted of it until then.
     """
-    from calibrant.bench.benchmarks.registry import benchmark_of
     from calibrant.bench.claims.certificate_files import check_file
+    from calibrant.bench.core.registry import benchmark_of
 
     if len(paths) < 2:
         raise typer.BadParameter("give at least one certificate, and the pool as the last argument")
@@ -55,7 +55,7 @@ def verify(
 
 def _check_against(benchmark: Benchmark, pool: Path) -> Check:  # type: ignore[type-arg]
     """Return the check of one certificate against the items of a pool."""
-    from calibrant.bench.benchmarks.registry import DEFAULT
+    from calibrant.bench.core.registry import DEFAULT
     from calibrant.dsl.stored_items import items_by_id
 
     if benchmark.name != DEFAULT:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from hashlib import file_digest
 from pathlib import Path
 
-from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.hub.card import card
 from calibrant.bench.hub.columns import columns_of, record_text
 from calibrant.bench.hub.croissant import croissant

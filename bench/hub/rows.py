@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.benchmarks.base import Benchmark
-from calibrant.bench.benchmarks.registry import benchmark_of
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.hub.columns import DIFFICULTY, Row, canary_of, prompt_digest, record_text, text_digest
 from calibrant.bench.pools.ids import PublicIds
 from calibrant.dsl.pool_text import pool_digest

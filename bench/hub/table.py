@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.hub.columns import Column, Row
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Item

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from calibrant.bench.benchmarks.registry import DEFAULT
+from calibrant.bench.core.registry import DEFAULT
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.sampling.problems import SETTINGS, sample_pool
 from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA

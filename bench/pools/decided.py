@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 from calibrant.audits.claims import Certificate, verify
-from calibrant.bench.benchmarks.base import Benchmark, HardenedItem
-from calibrant.bench.benchmarks.registry import benchmark as benchmark_named
+from calibrant.bench.core.benchmark import Benchmark, HardenedItem
+from calibrant.bench.core.registry import benchmark as benchmark_named
 from calibrant.bench.runs.executors.opening import completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
 from calibrant.bench.runs.runner import EVERYTHING, Selection

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.benchmarks.base import Benchmark
-from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.runs.executors.opening import completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Progress
 from calibrant.bench.runs.spill_file import PutAside

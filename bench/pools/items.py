@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher, get_close_matches
 from typing import Any
 
-from calibrant.bench.benchmarks.base import ItemPool
+from calibrant.bench.core.benchmark import ItemPool
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.stored_items import items_by_id

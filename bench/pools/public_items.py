@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from calibrant.bench.benchmarks.base import Benchmark
-from calibrant.bench.benchmarks.registry import DEFAULT
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.registry import DEFAULT
 from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.pools.items import item_of
-from calibrant.bench.pools.show import find_instance
+from calibrant.bench.replayscm.pools.show import find_instance
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Item
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from calibrant.audits.finding import Standing
 from calibrant.audits.soundness import Soundness
-from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.core.benchmark import Benchmark
 from calibrant.dsl.item import Item
 from calibrant.dsl.pool_text import pool_digest
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.rates import UNDEFINED
-from calibrant.bench.pools.figures.numbers import Figure
+from calibrant.bench.core.statistics import Figure
 from calibrant.dsl.item import Item
 
 

@@ -1,7 +1,7 @@
 """What a protocol is: a named way to answer an item, with options.
 
 A protocol is handed a task or an open episode, never what is sealed. To add one, subclass `Protocol`, give it a name,
-options as fields and an `answer`, and list it in its benchmark's adapter (bench.benchmarks), or leave it where it is
+options as fields and an `answer`, and list it in `bench/<benchmark>/protocols.py`, or leave it where it is
 (bench.protocols.own); runner, records, resuming and tables need nothing else.
 """
 

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from calibrant.bench.replayscm.verdict import score_record
 from calibrant.bench.report.rate_rows import AnswerOrigin
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.replayscm.pools.files import file_digest, read_pool
+from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.pools.published_files import table_setting
 from calibrant.dsl.replayscm.pools.results import VERDICT
 from calibrant.dsl.replayscm.problem import ModelResult, Problem

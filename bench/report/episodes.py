@@ -14,7 +14,7 @@ from calibrant.dsl.episode import TranscriptError
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 if TYPE_CHECKING:
-    from calibrant.bench.benchmarks.base import Benchmark
+    from calibrant.bench.core.benchmark import Benchmark
 
 _Key: TypeAlias = tuple[str, str, str, str, int]
 
@@ -50,7 +50,7 @@ def chosen_episodes(
 
 
 def _is_of(path: Any, of: Benchmark[Any]) -> bool:
-    from calibrant.bench.benchmarks.registry import benchmark_of
+    from calibrant.bench.core.registry import benchmark_of
 
     return benchmark_of(path).name == of.name
 

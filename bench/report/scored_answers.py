@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.benchmarks.registry import DEFAULT
 from calibrant.bench.core.attribution import KEY
+from calibrant.bench.core.registry import DEFAULT
 from calibrant.bench.report.rate_rows import AnswerOrigin
 from calibrant.bench.runs.records import Key, Record, folder_records
 from calibrant.bench.scoring.input.eval_logs import is_eval_log

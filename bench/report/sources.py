@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibrant.bench.benchmarks.registry import DEFAULT, NAMES, benchmark_of
+from calibrant.bench.core.registry import DEFAULT, NAMES, benchmark_of
 from calibrant.bench.report.rate_rows import AnswerOrigin
 from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.bench.report.sections import Answer
@@ -118,7 +118,8 @@ def _first_line(path: Path) -> dict[str, Any]:
 
 def latent_ids(pools: Sequence[Path]) -> dict[tuple[str, str], str]:
     """(pool digest, instance) -> the id of its latent SCM, as pool files state it."""
-    from calibrant.dsl.replayscm.pools.files import file_digest, read_pool
+    from calibrant.dsl.pool_text import file_digest
+    from calibrant.dsl.replayscm.pools.files import read_pool
 
     found: dict[tuple[str, str], str] = {}
     for path in pools:

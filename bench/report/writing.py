@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from calibrant.bench.benchmarks.registry import benchmark, benchmarks
+from calibrant.bench.core.registry import benchmark, benchmarks
 from calibrant.bench.report.formats import TEXTS
 from calibrant.bench.report.layout import anchor_of
 from calibrant.bench.report.sections import Answer, NoAnswersError, Part, ReportContents

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from calibrant.bench.benchmarks.base import Benchmark, ItemPool
-from calibrant.bench.benchmarks.registry import DEFAULT, benchmark_of
+from calibrant.bench.core.benchmark import Benchmark, ItemPool
+from calibrant.bench.core.registry import DEFAULT, benchmark_of
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.runs.jobs import HERE, Execution, Jobs, Progress, error_line
 from calibrant.bench.runs.records import Key, Record, RunFile, config_digest, step_records
@@ -23,7 +23,7 @@ from calibrant.bench.runs.workers import Answer, Workers, open_workers
 from calibrant.bench.version import program_version
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item
-from calibrant.dsl.replayscm.pools.files import file_digest
+from calibrant.dsl.pool_text import file_digest
 from calibrant.dsl.stored_items import item_ids
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from calibrant.bench.benchmarks.base import EpisodeHandout, Handout
+from calibrant.bench.core.benchmark import EpisodeHandout, Handout
 from calibrant.bench.protocols.base import Protocol, ProtocolResult
 from calibrant.bench.runs.executors.opening import open_crew
 from calibrant.bench.runs.jobs import HERE, Crew, Execution, Failure, one_line

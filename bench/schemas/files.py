@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from calibrant.bench.benchmarks.registry import DEFAULT, benchmark
+from calibrant.bench.core.registry import DEFAULT, benchmark
 from calibrant.bench.schemas.described import line_schema
 
 
@@ -25,7 +25,7 @@ def audits(of: str = DEFAULT) -> dict[str, Any]:
         from calibrant.bench.schemas.certificates import FindingRecord
 
         return line_schema("A finding, of the list that `calibrant audit --json` writes", FindingRecord)
-    from calibrant.bench.audit.records import AuditRecord
+    from calibrant.bench.replayscm.audit.records import AuditRecord
 
     return line_schema("A line of audits.jsonl, which `calibrant audit` writes", AuditRecord)
 

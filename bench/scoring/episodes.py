@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.benchmarks.registry import one_benchmark
+from calibrant.bench.core.registry import one_benchmark
 from calibrant.bench.scoring.input.answer_fields import AnswerField, answer_field
 from calibrant.bench.scoring.predictions import Prediction
 from calibrant.bench.scoring.replies import ReplyPredictions, ReplyScorer

@@ -16,8 +16,8 @@ from itertools import chain, islice, starmap
 from multiprocessing import get_context
 from typing import Any, NamedTuple, TypeAlias
 
-from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.core.metrics import MetricSet
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.report.rate_rows import AnswerOrigin, CalibrationTable
 from calibrant.bench.report.tally import Values

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.benchmarks.base import Benchmark
-from calibrant.bench.benchmarks.registry import one_benchmark
 from calibrant.bench.core.attribution import KEY
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.registry import one_benchmark
 from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.report.rate_rows import AnswerOrigin
 from calibrant.bench.scoring.input.answer_fields import FieldNames

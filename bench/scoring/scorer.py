@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from calibrant.bench.benchmarks.registry import DEFAULT, benchmark
+from calibrant.bench.core.registry import DEFAULT, benchmark
 from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.replayscm.meaning import meaning_digest
@@ -21,7 +21,8 @@ from calibrant.bench.scoring.input.unread import UNREAD_STAGES
 from calibrant.bench.scoring.predictions import PoolItems, Prediction
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.parse_limits import TooLargeError
-from calibrant.dsl.replayscm.pools.files import file_digest, read_pool
+from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.pools.published_files import table_setting
 from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.dsl.replayscm.score import Evaluator, Score

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.runs.records import StepRecord
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.episode import Step, verify_transcript

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.episodes import JsonChat
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.episode import Step

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import count, cycle, islice
 from typing import Any
 
-from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.core.benchmark import Benchmark
 from calibrant.dsl.errors import CalibrantError
 
 FIRST_DRAWN = 4

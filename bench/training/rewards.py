@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from calibrant.bench.benchmarks.base import Benchmark
-from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.training.conversation import Said, said
 from calibrant.bench.training.replies import replies
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr

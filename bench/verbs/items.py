@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.core.benchmark import Benchmark
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item, Pool
 

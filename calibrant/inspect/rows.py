@@ -9,7 +9,7 @@ from typing import Any
 from inspect_ai.model import ModelOutput
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.protocols.registry import make_protocol, with_installed
 from calibrant.bench.runs.workers import timed_answer

@@ -11,9 +11,9 @@ from typing import Any, Literal
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
-from calibrant.bench.benchmarks.base import Benchmark
-from calibrant.bench.benchmarks.registry import DEFAULT
+from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.metrics import InvalidHandling
+from calibrant.bench.core.registry import DEFAULT
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.published_files import table_setting
 from calibrant.inspect.episodes import Transcript

@@ -14,8 +14,8 @@ from typing import Any
 
 import datasets
 
-from calibrant.bench.benchmarks.registry import benchmark as named
-from calibrant.bench.benchmarks.registry import benchmark_of
+from calibrant.bench.core.registry import benchmark as named
+from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.training.curricula import in_turns
 from calibrant.bench.training.rewards import lesson, shaped, verdict

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from calibrant.bench.protocols.replayscm.exact import Exact
-from calibrant.bench.verbs.replayscm import ReplayScmVerbs
+from calibrant.bench.replayscm.protocols.exact import Exact
+from calibrant.bench.replayscm.solve import ReplayScmVerbs
 from calibrant.dsl.replayscm.sampling.problems import sample_problem
 from calibrant.dsl.replayscm.sampling.strata import stratum
 from calibrant.solvers.outcome import BestSoFar

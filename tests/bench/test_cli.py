@@ -83,7 +83,7 @@ def test_bad_usage_is_one_line_that_says_where_to_look(
 
 WITH_STUB = """
 import sys
-from calibrant.bench.benchmarks.replayscm import BENCHMARK
+from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.cli import main
 from tests.support.stub_protocols import Stub
 

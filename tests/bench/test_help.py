@@ -14,8 +14,8 @@ import typer
 from typer.testing import CliRunner
 
 from calibrant.bench.app import app
-from calibrant.bench.benchmarks.registry import benchmarks
 from calibrant.bench.cli import main
+from calibrant.bench.core.registry import benchmarks
 from calibrant.bench.examples import EXAMPLES
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.protocols.base import Protocol
@@ -149,10 +149,12 @@ def test_ctrl_c_promises_to_go_on_only_where_that_holds(
 
     pool = str(bundled_pool("block"))
     lines = {
-        ("calibrant.bench.audit.run.audit_pool", True): ["audit", pool, "--out", str(tmp_path / "a")],
-        ("calibrant.bench.audit.run.audit_pool", False): ["audit", pool],
+        ("calibrant.bench.replayscm.audit.run.audit_pool", True): ["audit", pool, "--out", str(tmp_path / "a")],
+        ("calibrant.bench.replayscm.audit.run.audit_pool", False): ["audit", pool],
         ("calibrant.bench.runs.runner.run", True): ["run", "exact", pool, "--out", str(tmp_path / "r")],
-        ("calibrant.bench.pools.hardened.hardened_pool", True): ["harden", pool, "--out", str(tmp_path / "h.jsonl")],
+        ("calibrant.bench.replayscm.pools.hardened.hardened_pool", True): [
+            *("harden", pool, "--out", str(tmp_path / "h.jsonl"))
+        ],
         ("calibrant.dsl.replayscm.pools.files.read_pool", False): ["pool", "convert", pool, str(tmp_path / "c.jsonl")],
     }
     for (where, goes_on), line in lines.items():

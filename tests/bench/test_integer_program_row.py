@@ -6,7 +6,7 @@ import pytest
 
 from calibrant.bench.lab.limits import published
 from calibrant.bench.pools.bundled import bundled_pool
-from calibrant.bench.protocols.replayscm.exact import Exact, ExactIntegerProgram
+from calibrant.bench.replayscm.protocols.exact import Exact, ExactIntegerProgram
 from calibrant.dsl.errors import MissingExtraError
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.sampling.problems import sample_problem

@@ -12,10 +12,10 @@ import pytest
 import calibrant.bench.scoring.parallel
 import calibrant.dsl.stored_items
 from calibrant.audits.replayscm.instance import AuditOptions
-from calibrant.bench.audit.run import audit_pool
-from calibrant.bench.benchmarks.registry import benchmark_of
 from calibrant.bench.cli import main
+from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.pools.bundled import bundled_files
+from calibrant.bench.replayscm.audit.run import audit_pool
 from calibrant.bench.runs.runner import Selection, _pool
 from calibrant.dsl.stored_items import StoredItems
 

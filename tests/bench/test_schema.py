@@ -9,9 +9,9 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 import pytest
 
-from calibrant.bench.benchmarks.registry import NAMES
 from calibrant.bench.cli import main
 from calibrant.bench.commands.schema import schema as command_schema
+from calibrant.bench.core.registry import NAMES
 from calibrant.bench.pools.bundled import SAMPLES, bundled_pool, bundled_sample
 from calibrant.bench.replayscm.fields import VerdictLine
 from calibrant.bench.schemas.certificates import CertificateFile

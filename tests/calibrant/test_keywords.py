@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from calibrant import options, verbs
-from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.core.options import keyword_struct
+from calibrant.bench.core.registry import benchmark
 
 FUNCTIONS = ("score", "score_many", "solve", "version_space", "audit", "separate", "harden", "generate")
 ITEMS = {"Problem": "replayscm", "BlicketItem": "blickets", "LabItem": "causalab", "CausimItem": "causim"}

@@ -15,12 +15,12 @@ from msgspec import UnsetType, to_builtins
 
 import calibrant
 from calibrant.audits.blickets.attribution import attributed_episode
-from calibrant.bench.benchmarks.kinds import BlicketItem, CausimItem, LabItem
-from calibrant.bench.benchmarks.registry import benchmark
-from calibrant.bench.benchmarks.results import DetectorSpace, LabSpace, Mechanism, Rule, WorkedSolution, WorldSpace
+from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.causalab.item import Weights
 from calibrant.dsl.causim.model import run
 from calibrant.dsl.causim.values import plain
+from calibrant.item_types import BlicketItem, CausimItem, LabItem
+from calibrant.result_types import DetectorSpace, LabSpace, Mechanism, Rule, WorkedSolution, WorldSpace
 from calibrant.solvers.causalab.space import WeightedDags
 from tests.support.commands import program
 

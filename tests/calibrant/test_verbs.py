@@ -13,7 +13,7 @@ import pytest
 import calibrant
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.dsl import pool_text
-from calibrant.dsl.replayscm.pools.files import file_digest
+from calibrant.dsl.pool_text import file_digest
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.sampling.problems import sample_problem
 from calibrant.dsl.replayscm.sampling.strata import stratum
@@ -213,7 +213,7 @@ def test_a_line_that_cannot_be_read_is_named(pool: calibrant.Pool[calibrant.Prob
 
 
 def test_samples_of_one_item_share_an_evaluator(item: calibrant.Problem) -> None:
-    from calibrant.bench.verbs.replayscm import VERBS
+    from calibrant.bench.replayscm.solve import VERBS
 
     before = len(VERBS._evaluators)
     for _ in calibrant.score_many([item] * 100, ["{}"] * 100):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import calibrant.dsl.stored_items
-from calibrant.bench.benchmarks.registry import benchmark_of
+from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.stored_items import StoredItems, item_ids, items_by_id

@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 from calibrant.audits.replayscm.generation.generate import generate
 from calibrant.audits.replayscm.instance import AuditOptions
-from calibrant.bench.audit.run import Audited, timed_audit
 from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.replayscm.audit.run import Audited, timed_audit
 from calibrant.bench.runs.executors.opening import open_crew
 from calibrant.bench.runs.jobs import Crew, Execution, Failure
 from calibrant.dsl.errors import CalibrantError

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
 
-from calibrant.bench.benchmarks.causim import BENCHMARK
+from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.training.rewards import attributed, lesson, shaped, verdict
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.reference import work_out

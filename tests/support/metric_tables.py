@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from calibrant.bench.benchmarks.registry import benchmarks
 from calibrant.bench.core.metrics import MetricSet
+from calibrant.bench.core.registry import benchmarks
 from tests.support.commands import CHECKOUT
 
 PAGE = CHECKOUT / "docs" / "metrics.md"

@@ -11,9 +11,9 @@ from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 from calibrant.bench.lab.limits.replayscm import sampled
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.protocols.replayscm.posterior import MostPosterior
-from calibrant.bench.protocols.replayscm.score_portfolios import BnlearnThenFit
-from calibrant.bench.protocols.replayscm.staged import StagedExactSearch
+from calibrant.bench.replayscm.protocols.posterior import MostPosterior
+from calibrant.bench.replayscm.protocols.score_portfolios import BnlearnThenFit
+from calibrant.bench.replayscm.protocols.staged import StagedExactSearch
 
 VARIABLES = (10, 12, 16, 20, 30, 40)
 MOST_SECONDS = 120.0

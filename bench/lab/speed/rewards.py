@@ -9,7 +9,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from calibrant.bench.benchmarks.registry import NAMES, benchmark
+from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measured
 from calibrant.bench.lab.speed.options import Options
 from calibrant.bench.training.curricula import in_turns

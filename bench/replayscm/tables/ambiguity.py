@@ -9,10 +9,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from calibrant.audits.replayscm.findings import Findings
-from calibrant.bench.audit.generator_ceiling import GeneratorCeiling
-from calibrant.bench.audit.records import AUDIT_RECORDS, AuditRecord
-from calibrant.bench.audit.text import heldout_share
 from calibrant.bench.core.rates import UNDEFINED
+from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling
+from calibrant.bench.replayscm.audit.records import AUDIT_RECORDS, AuditRecord
+from calibrant.bench.replayscm.audit.text import heldout_share
 from calibrant.bench.replayscm.tables.pairs import HELDOUT_EXACT
 from calibrant.bench.replayscm.tables.rates import ROW_LABELS
 from calibrant.bench.replayscm.tables.rows import ScoredAnswer, SystemRow

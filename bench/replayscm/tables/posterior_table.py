@@ -19,9 +19,9 @@ import numpy as np
 from calibrant.audits.replayscm.ceiling import ceiling
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
 from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.protocols.replayscm.answers import no_answer
-from calibrant.bench.protocols.replayscm.exact import Exact
-from calibrant.bench.protocols.replayscm.posterior import MostPosterior
+from calibrant.bench.replayscm.protocols.answers import no_answer
+from calibrant.bench.replayscm.protocols.exact import Exact
+from calibrant.bench.replayscm.protocols.posterior import MostPosterior
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.score import Evaluator

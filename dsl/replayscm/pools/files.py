@@ -16,7 +16,7 @@ from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.parse_limits import TooLargeError, load_json
-from calibrant.dsl.pool_text import Line, plain_pool, pool_digest, pool_lines
+from calibrant.dsl.pool_text import Line, plain_pool, pool_lines
 from calibrant.dsl.records import decode_line, decoded_again
 from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.disclosures import record_from_disclosure
@@ -59,13 +59,6 @@ def read_pool(path: Path | str, *, keep_results: bool = True) -> Pool:
                 raise PoolError("a second instance of that id", instance=name, field="id")
             names.add(name)
     return pool
-
-
-def file_digest(path: Path | str) -> str:
-    """SHA-256 of a file's content, decompressed, in hexadecimal; `PoolError` if it cannot be read."""
-    path = Path(path)
-    with error_location(file=path.name):
-        return pool_digest(path)
 
 
 def _read_native(first: Line, lines: Iterator[Line], plain: IO[bytes], name: str, *, keep_results: bool) -> Pool:

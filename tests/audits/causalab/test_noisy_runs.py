@@ -11,7 +11,7 @@ from calibrant.audits.causalab.attribution import attributed_run
 from calibrant.audits.causalab.spaces import frequency_posterior, graph_posterior, run_space, space_of
 from calibrant.audits.causalab.trajectory import trajectory
 from calibrant.baselines.causalab.rows import ROWS, play
-from calibrant.bench.benchmarks.causalab import BENCHMARK
+from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem, Weights

@@ -16,11 +16,11 @@ from calibrant.baselines.replayscm.discovery.extras import library
 from calibrant.baselines.replayscm.discovery.proposals import adjacency_proposal, dag_proposal
 from calibrant.baselines.replayscm.frames import frame_from_panel
 from calibrant.baselines.structure_learning.frame import Frame
-from calibrant.bench.benchmarks.replayscm import BENCHMARK
 from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.protocols.registry import chosen_protocols, left_out, make_protocol
-from calibrant.bench.protocols.replayscm.discovery import (
+from calibrant.bench.replayscm.benchmark import BENCHMARK
+from calibrant.bench.replayscm.protocols.discovery import (
     DISCOVERY,
     Discovery,
     GesThenFit,
@@ -209,7 +209,7 @@ def test_neighbours_are_proposed_after_the_parents() -> None:
 ANSWERS = """
 import json, sys, warnings
 warnings.simplefilter("error")
-from calibrant.bench.protocols.replayscm.discovery import DISCOVERY
+from calibrant.bench.replayscm.protocols.discovery import DISCOVERY
 from calibrant.dsl.replayscm.pools.files import read_pool
 problems = read_pool(sys.argv[1]).problems
 heavy = {"causallearn", "pgmpy", "gies", "pandas", "sklearn", "scipy", "numba", "threadpoolctl"} & set(sys.modules)

@@ -10,11 +10,11 @@ import pytest
 from calibrant.baselines.replayscm.portfolio import all_root_sets, root_hypotheses
 from calibrant.baselines.replayscm.simple_rows import first_found
 from calibrant.baselines.replayscm.staged.search import STAGES, NotFound, staged_search
-from calibrant.bench.benchmarks.base import TaskHandout
+from calibrant.bench.core.benchmark import TaskHandout
 from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.protocols.replayscm.exact import Exact
-from calibrant.bench.protocols.replayscm.posterior import MostPosterior
-from calibrant.bench.protocols.replayscm.score_portfolios import BnlearnThenFit
+from calibrant.bench.replayscm.protocols.exact import Exact
+from calibrant.bench.replayscm.protocols.posterior import MostPosterior
+from calibrant.bench.replayscm.protocols.score_portfolios import BnlearnThenFit
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import HiddenRoots

@@ -25,10 +25,10 @@ from calibrant.baselines.replayscm.posterior.prior import (
     slot_mass,
 )
 from calibrant.baselines.replayscm.posterior.root_evidence import root_probability
-from calibrant.bench.benchmarks.replayscm import BENCHMARK
 from calibrant.bench.protocols.registry import make_protocol
-from calibrant.bench.protocols.replayscm.exact import Exact
-from calibrant.bench.protocols.replayscm.posterior import MostPosterior
+from calibrant.bench.replayscm.benchmark import BENCHMARK
+from calibrant.bench.replayscm.protocols.exact import Exact
+from calibrant.bench.replayscm.protocols.posterior import MostPosterior
 from calibrant.dsl.formulas.text import STANDARD, Grammar, parse
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.problem import Problem, Task

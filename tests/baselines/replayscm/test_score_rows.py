@@ -20,10 +20,10 @@ from calibrant.baselines.replayscm.portfolio import (
     by_score,
     root_hypotheses,
 )
-from calibrant.bench.benchmarks.replayscm import BENCHMARK
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.protocols.registry import make_protocol
-from calibrant.bench.protocols.replayscm.score_portfolios import BnlearnThenFit, ExactMbdeThenFit
+from calibrant.bench.replayscm.benchmark import BENCHMARK
+from calibrant.bench.replayscm.protocols.score_portfolios import BnlearnThenFit, ExactMbdeThenFit
 from calibrant.dsl.formulas.text import STANDARD, parse
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
 from calibrant.dsl.replayscm.problem import Problem, Task, TaskKind

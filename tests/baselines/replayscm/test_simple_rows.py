@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from calibrant.baselines.replayscm.simple_rows import copy_parent, first_found, majority, random_legal
-from calibrant.bench.benchmarks.base import TaskHandout
+from calibrant.bench.core.benchmark import TaskHandout
 from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.protocols.replayscm.simple import SIMPLE, CopyParent, FirstFound, Majority, RandomLegal
+from calibrant.bench.replayscm.protocols.simple import SIMPLE, CopyParent, FirstFound, Majority, RandomLegal
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.dsl.formulas.text import STANDARD, Grammar
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered

@@ -9,7 +9,7 @@ import pytest
 
 from calibrant.baselines.replayscm.staged.candidates import Candidates, Caps
 from calibrant.baselines.replayscm.staged.search import STAGES, NotFound, Stage, StagedAnswer, staged_search
-from calibrant.bench.protocols.replayscm.staged import StagedExactSearch
+from calibrant.bench.replayscm.protocols.staged import StagedExactSearch
 from calibrant.dsl.formulas.text import STANDARD, parse
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots
 from calibrant.dsl.replayscm.problem import Task, TaskKind

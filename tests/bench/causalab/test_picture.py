@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from calibrant.bench.benchmarks.causalab import BENCHMARK
+from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.causalab.picture import lab_picture
 from calibrant.bench.cli import main
 from calibrant.bench.pages.graph import GraphPicture, Standing, graph_text, graphs_svg

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from calibrant.audits.causalab.labels import labelled
-from calibrant.bench.benchmarks.causalab import BENCHMARK
 from calibrant.bench.causalab import relabelling
 from calibrant.bench.causalab.__main__ import main
+from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.causalab.relabelling import recomputed, relabelled_suite, weighted_graphs
 from calibrant.dsl.causalab.generation import Plan, with_labels
 from calibrant.dsl.causalab.item import LabItem

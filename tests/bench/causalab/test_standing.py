@@ -1,4 +1,4 @@
-"""The calibration rows over the released suites; what they stand at is in tests/bench/benchmarks/test_causalab.py."""
+"""The calibration rows over the released suites; what they stand at is in tests/bench/causalab/test_benchmark.py."""
 
 from __future__ import annotations
 

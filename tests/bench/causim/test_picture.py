@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.benchmarks.causim import BENCHMARK
+from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.picture import question_picture
 from calibrant.bench.cli import main
 from calibrant.bench.pages.layered import Mark, layered_text

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.benchmarks.causim import BENCHMARK
+from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.profile_plot import NOTHING, RIGHT, UNTOLD, fates
 from calibrant.bench.causim.section import TABLE_IDS, by_level, by_topology, causim_part
 from calibrant.bench.cli import main

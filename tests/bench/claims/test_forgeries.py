@@ -16,9 +16,9 @@ import pytest
 
 from calibrant.audits.claims import Certificate, ClaimKind, evidence_digest, verify
 from calibrant.audits.replayscm.certificates.verification import Refused
-from calibrant.bench.benchmarks.registry import DEFAULT, benchmark, benchmarks
 from calibrant.bench.claims.certificate_files import parse_certificate
 from calibrant.bench.claims.findings import checked
+from calibrant.bench.core.registry import DEFAULT, benchmark, benchmarks
 from tests.support.effort import effort
 from tests.support.forgery import blickets, causalab, causim
 from tests.support.forgery.forger import Forger, Genuine

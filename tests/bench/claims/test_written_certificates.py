@@ -13,10 +13,10 @@ import pytest
 
 from calibrant.audits.causim.hardening import decided
 from calibrant.audits.replayscm.certificates.certificate import certificate, to_json
-from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.claims.certificate_files import Verdict, check_file, parse_certificate
 from calibrant.bench.claims.findings import checked
 from calibrant.bench.cli import main
+from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causim.topology import TOPOLOGIES

@@ -12,9 +12,9 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from calibrant.bench.benchmarks.registry import benchmarks
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.options import GivenOptions, declared_options, option_struct
+from calibrant.bench.core.registry import benchmarks
 from calibrant.dsl.errors import CalibrantError
 from tests.bench.commands.lines import BENCHMARKS, COMMANDS, Files, base_line, outcome
 from tests.support.commands import refused

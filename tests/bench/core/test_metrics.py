@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.benchmarks.base import Benchmark
-from calibrant.bench.benchmarks.registry import benchmarks
+from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.metrics import Metric, View
+from calibrant.bench.core.registry import benchmarks
 from tests.support.metric_tables import PAGE, page_text
 
 

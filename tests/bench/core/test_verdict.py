@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec import Meta, Struct
 
-from calibrant.bench.benchmarks.registry import benchmarks
+from calibrant.bench.core.registry import benchmarks
 from calibrant.bench.core.verdict import line_struct
 
 HEAD = ["benchmark", "instanceId", "model", "sample"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.benchmarks.registry import NAMES, benchmark, benchmark_of
+from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
 from calibrant.bench.hub.card import card
 from calibrant.bench.hub.columns import COLUMNS, columns_of
 from calibrant.bench.hub.croissant import croissant

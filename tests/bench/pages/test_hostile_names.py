@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import calibrant
-from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.cli import main
+from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.item import Pool
 from tests.bench.test_terminal import NAME, acting
 from tests.support.replayscm.pool_texts import native_file, native_record

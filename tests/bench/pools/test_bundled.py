@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.benchmarks.registry import NAMES, benchmark_of
 from calibrant.bench.cli import main
+from calibrant.bench.core.registry import NAMES, benchmark_of
 from calibrant.bench.pools.bundled import BUNDLED_SEED, SAMPLES, bundled_files, bundled_sample
 
 

@@ -6,8 +6,8 @@ from itertools import chain
 
 import pytest
 
-from calibrant.bench.benchmarks.causalab import LEAST_PART, MOST_PARTS
-from calibrant.bench.benchmarks.registry import NAMES, benchmark
+from calibrant.bench.causalab.benchmark import LEAST_PART, MOST_PARTS
+from calibrant.bench.core.registry import NAMES, benchmark
 
 
 @pytest.mark.parametrize("name", NAMES)

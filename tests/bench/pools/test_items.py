@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import calibrant
-from calibrant.bench.benchmarks.registry import NAMES, benchmark
 from calibrant.bench.cli import main
+from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.pools.items import close_ids
 from calibrant.dsl.item import Pool

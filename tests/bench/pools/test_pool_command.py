@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from calibrant.bench.app import app
 from calibrant.bench.cli import main
-from calibrant.dsl.replayscm.pools.files import file_digest, read_pool, write_pool
+from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from tests.support.commands import refused
 from tests.support.shared import shared_file
 from tests.support.stub_protocols import small_pool

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from calibrant import load_pool, score_many
-from calibrant.bench.benchmarks.registry import NAMES, benchmark, benchmark_of
+from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
 from calibrant.bench.hub.columns import COLUMNS, columns_of
 from calibrant.bench.hub.rows import ExportRows
 from calibrant.bench.pools.ids import PublicIds

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.cli import main
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.runs.executors import cluster, connection
 from calibrant.bench.runs.executors.opening import completed, open_crew

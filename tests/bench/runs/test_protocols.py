@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import pytest
 
-from calibrant.bench.benchmarks.replayscm import BENCHMARK
 from calibrant.bench.cli import main
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.protocols.registry import chosen_protocols, described
+from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 from calibrant.dsl.replayscm.pools.files import write_pool

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.benchmarks.replayscm import BENCHMARK
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.protocols.registry import make_protocol
-from calibrant.bench.protocols.replayscm.answers import no_answer
-from calibrant.bench.protocols.replayscm.exact import Exact, warming_task
+from calibrant.bench.replayscm.benchmark import BENCHMARK
+from calibrant.bench.replayscm.protocols.answers import no_answer
+from calibrant.bench.replayscm.protocols.exact import Exact, warming_task
 from calibrant.bench.runs.jobs import Execution
 from calibrant.bench.runs.records import FILE_NAME, RunFile, folder_records, read_records
 from calibrant.bench.runs.runner import RunSummary, Selection, run
@@ -324,7 +324,7 @@ def test_warming_up_succeeds() -> None:
 def test_after_warming_up_nothing_is_compiled_any_more() -> None:
     source = """
 from calibrant.bench.pools.bundled import bundled_pools
-from calibrant.bench.protocols.replayscm.exact import Exact
+from calibrant.bench.replayscm.protocols.exact import Exact
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.solvers.formulas import _kernels_functions
 from calibrant.solvers.replayscm import _kernels_parents

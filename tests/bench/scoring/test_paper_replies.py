@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import calibrant
-from calibrant.bench.benchmarks.causalab import BENCHMARK
+from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.cli import main
 from calibrant.bench.training.conversation import conversation, said
 from calibrant.dsl.causalab.hypothesis import state_mechanism

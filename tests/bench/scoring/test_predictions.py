@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.dsl.replayscm.pools.files import file_digest, read_pool, write_pool
+from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem
 from tests.support.commands import command, jsonl, refused
 from tests.support.stub_protocols import small_pool

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from calibrant.bench.benchmarks.causim import BENCHMARK
+from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.verdict import CausimVerdict
 from calibrant.bench.cli import main
 from calibrant.dsl.causim.bundle import module_text

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.benchmarks.registry import NAMES, benchmark
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import InvalidHandling, Metric
+from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.pools.bundled import bundled_sample
 
 SAMPLES = {"replayscm": "hidden_order"}

@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from calibrant.bench.benchmarks.registry import NAMES, benchmark
+from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.training.curricula import FIRST_DRAWN, endless, in_stages, in_turns
 from calibrant.dsl.errors import CalibrantError
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.cli import main
+from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.blickets.conditions import contradiction
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
 from calibrant.dsl.blickets.records import write_pool

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant
-from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.blickets.text_episode import text_episode
 from calibrant.bench.cli import main
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.training.conversation import conversation, said
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.blickets.records import write_pool

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.benchmarks.causalab import BENCHMARK
+from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Traced, lab_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term

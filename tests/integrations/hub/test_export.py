@@ -16,8 +16,8 @@ import datasets
 import mlcroissant
 import pyarrow.parquet
 
-from calibrant.bench.benchmarks.registry import NAMES, benchmark, benchmark_of
 from calibrant.bench.cli import main
+from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
 from calibrant.bench.hub.columns import COLUMNS
 from calibrant.bench.hub.table import exported_items
 from calibrant.bench.pools.bundled import bundled_pools

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.benchmarks.registry import NAMES, benchmark
+from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.sampling.problems import sample_pool
 from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA

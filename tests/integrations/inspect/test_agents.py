@@ -19,8 +19,8 @@ from inspect_ai.log import EvalLog
 from inspect_ai.model import ModelOutput
 
 from calibrant import inspect as adapter
-from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.cli import main
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.inspect import verdict
 from tests.integrations.inspect.conftest import pool_of

@@ -14,9 +14,9 @@ needs("inspect_ai")
 
 import calibrant
 from calibrant import inspect as adapter
-from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.cli import main
 from calibrant.bench.core.metrics import InvalidHandling
+from calibrant.bench.core.registry import benchmark
 from calibrant.inspect import protocol
 from tests.integrations.inspect.logs import evaluated, figures, metrics, own_id, samples
 

@@ -17,7 +17,7 @@ needs("trl", "torch", "datasets")
 import datasets
 from trl import GRPOConfig, GRPOTrainer
 
-from calibrant.bench.benchmarks.registry import NAMES, benchmark
+from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.hub.rows import ExportRows
 from calibrant.bench.training.curricula import in_turns
 from calibrant.rewards import attributed, shaped, verdict

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from calibrant.audits.causalab.spaces import decided_frequency, space_of
-from calibrant.bench.verbs.causalab import LabVerbs
+from calibrant.bench.causalab.solve import LabVerbs
 from calibrant.dsl.action import Action
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, Plan, generate_items

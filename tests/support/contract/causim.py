@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 
-from calibrant.bench.verbs.causim import CausimVerbs
+from calibrant.bench.causim.solve import CausimVerbs
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import run
 from calibrant.dsl.causim.reference import work_out, worlds

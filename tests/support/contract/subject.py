@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from calibrant.bench.benchmarks.base import Benchmark
-from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.action import Action
 
 Evidence = Sequence[tuple[Any, Any]]  # experiments with what they read, oldest first

@@ -12,7 +12,7 @@ from typing import Any
 
 from calibrant.audits.blickets.strategies import quiet
 from calibrant.audits.claims import Certificate
-from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import Split, grade
 from calibrant.dsl.blickets.item import BlicketItem, Count, OrderReading, SwitchBy

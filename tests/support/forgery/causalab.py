@@ -12,7 +12,7 @@ from calibrant.audits.causalab.items import after_every_setting, mattering_edges
 from calibrant.audits.causalab.printed import PrintedRow, denominator_findings
 from calibrant.audits.causalab.spaces import decided_frequency, space_of
 from calibrant.audits.claims import Certificate
-from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term

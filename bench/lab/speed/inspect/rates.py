@@ -20,7 +20,7 @@ from typing import Any
 from calibrant.bench.lab.speed.comparison import Row
 from calibrant.bench.lab.speed.options import Options
 from calibrant.bench.lab.speed.replayscm.candidates import gold_of
-from calibrant.bench.protocols.replayscm.answers import scm_answer
+from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PredictionScorer
 from calibrant.dsl.replayscm.pools.files import write_pool

@@ -15,10 +15,10 @@ from statistics import mean, median
 from typing import NamedTuple
 
 from calibrant.audits.replayscm.instance import AuditOptions
-from calibrant.bench.audit.run import timed_audit
 from calibrant.bench.lab.speed.comparison import Row
 from calibrant.bench.lab.speed.options import Options
 from calibrant.bench.lab.speed.processes import OURS, command_cost
+from calibrant.bench.replayscm.audit.run import timed_audit
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem
 

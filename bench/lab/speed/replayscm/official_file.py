@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 
 from calibrant.bench.lab.speed.replayscm.candidates import gold_of
-from calibrant.bench.protocols.replayscm.answers import scm_answer
+from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.pools.results import cut_results

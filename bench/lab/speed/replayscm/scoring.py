@@ -22,7 +22,7 @@ from calibrant.bench.lab.speed.options import Options, by_setting, by_stratum
 from calibrant.bench.lab.speed.replayscm import published
 from calibrant.bench.lab.speed.replayscm.candidates import LISTS, gold_of
 from calibrant.bench.lab.speed.replayscm.responses import new_responses
-from calibrant.bench.protocols.replayscm.answers import scm_answer
+from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.dsl.formulas.formula import Apply, Formula, apply, fold
 from calibrant.dsl.replayscm.mechanisms import MANY, NOVELTY, READ
 from calibrant.dsl.replayscm.problem import Problem

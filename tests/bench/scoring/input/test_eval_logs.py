@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.cli import main
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.bench.runs.records import step_records
 from calibrant.bench.runs.workers import timed_answer

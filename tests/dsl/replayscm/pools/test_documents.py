@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import calibrant.dsl.stored_items
-from calibrant.bench.pools.unread import unread_fields
+from calibrant.bench.replayscm.pools.unused_fields import unread_fields
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.replayscm.pools import documents
 from calibrant.dsl.replayscm.pools.documents import read_official, read_official_whole

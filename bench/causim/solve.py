@@ -1,0 +1,75 @@
+"""CauSim behind the public names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from calibrant.bench.causim.verdict import score_record
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.verbs.base import ItemScore, Solution
+from calibrant.bench.verbs.items import ItemVerbs
+from calibrant.bench.verbs.kept import Kept
+from calibrant.bench.verbs.said import neither, response
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.values import plain
+from calibrant.solvers.outcome import Found, Outcome
+
+if TYPE_CHECKING:
+    from calibrant.solvers.causim.judge import Judge, Judgement  # noqa: F401  # in a base that is a text
+    from calibrant.solvers.causim.solution import WorkedSolution
+    from calibrant.solvers.causim.space import WorldSpace
+
+_WORDS = {
+    "no_object": "no JSON object in the text",
+    "wrong_keys": "the object has not exactly the keys that are asked for",
+    "wrong_answer": "wrong: no world that fits the question gives this",
+}
+
+
+class CausimScore(ItemScore["Judgement"]):
+    """The verdict on an answer to a causal question, with a reason for every node where there is one."""
+
+
+class CausimVerbs(ItemVerbs[CausimItem]):
+    """The verbs of bench.verbs.base.Verbs; they take no options here."""
+
+    def __init__(self, benchmark: Benchmark[CausimItem]) -> None:
+        super().__init__(benchmark, CausimItem)
+        self._judges: Kept[Judge] = Kept()
+
+    def score(self, item: CausimItem, answer: object) -> CausimScore:
+        """A text counts by its last JSON object, and so does an answer object."""
+        own, said = self.own(item), response(answer)
+        judge = self.judge(own)
+        verdict = judge.reply(said or "") if said is None or isinstance(said, str) else judge.object(said)
+        failure = neither(answer) if said is None else None
+        if said is not None and verdict.why is not None:
+            remark = "" if verdict.why == "no_object" else self.benchmark.read_answer(own, said)[1]
+            failure = remark or _WORDS[verdict.why]
+        return CausimScore(
+            own.id, verdict.answer is not None, verdict.reward == 1, failure, verdict, score_record(judge, verdict)
+        )
+
+    def judge(self, item: CausimItem) -> Judge:
+        """Return what judges answers to an item; kept, for samples ask for the same one."""
+        from calibrant.solvers.causim.judge import Judge
+
+        return self._judges.get(item, lambda: Judge(item.task))
+
+    def solve(self, item: CausimItem) -> Outcome[Solution[WorkedSolution]]:
+        """Any member of the complete answer set; the model is the solution worked out in words."""
+        from calibrant.solvers.causim.solution import solution
+        from calibrant.solvers.causim.space import WorldSpace
+
+        own = self.own(item)
+        outcome = solution(own.task.model, own.task.question)
+        if not isinstance(outcome, Found):
+            return outcome
+        in_words = WorldSpace(own.task.model, own.task.question).in_words
+        return Found(Solution(plain(outcome.value.answer), outcome.value, None, {"class": in_words}))
+
+    def version_space(self, item: CausimItem) -> WorldSpace:
+        from calibrant.solvers.causim.space import WorldSpace
+
+        own = self.own(item)
+        return WorldSpace(own.task.model, own.task.question)

@@ -1,0 +1,45 @@
+"""CauSim for trainers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.bench.causim.solve import CausimScore
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.causim.values import plain
+from calibrant.solvers.causim.solution import solution
+from calibrant.solvers.outcome import Found
+
+
+class CausimTraining:
+    """Nodes are what a share counts."""
+
+    @property
+    def stages(self) -> Sequence[str]:
+        return tuple(TOPOLOGIES)
+
+    def difficulty(self, item: CausimItem) -> Mapping[str, int]:
+        return {"nodes": len(item.task.model), "answers": item.labels.size}
+
+    def gold(self, item: CausimItem) -> dict[str, Any] | None:
+        """One of the right answers; which of them is the solver's choice."""
+        found = solution(item.task.model, item.task.question)
+        return plain(found.value.answer) if isinstance(found, Found) else None
+
+    def share(self, item: CausimItem, verdict: CausimScore) -> float:
+        """Nodes whose value follows from what the answer gives their parents; 0 or 1 where nodes cannot be judged."""
+        if verdict.correct:
+            return 1.0
+        nodes = verdict.details.nodes or {}
+        return sum(reason == "ok" for reason in nodes.values()) / len(nodes) if nodes else 0.0
+
+    def fits(self, verdict: CausimScore) -> bool:
+        return verdict.correct
+
+    def agrees(self, verdict: CausimScore) -> bool:
+        return verdict.correct
+
+
+TRAINING = CausimTraining()

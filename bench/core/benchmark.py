@@ -1,0 +1,353 @@
+"""What a benchmark tells the runner, the tables and the commands.
+
+To add one, subclass `Benchmark` in a file of its own and list that in `registry`; nothing else tells benchmarks apart.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, TypeVar
+
+import msgspec
+
+from calibrant.bench.core.metrics import MetricSet
+from calibrant.bench.core.statistics import Column
+from calibrant.bench.episodes import sole_action
+from calibrant.bench.pages.timeline import Timeline
+from calibrant.bench.protocols.registry import Protocols
+from calibrant.bench.report.sections import Answer, Part, ReportContents
+from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.training.base import Training
+from calibrant.bench.verbs.base import Verbs
+from calibrant.dsl.action import Action
+from calibrant.dsl.episode import Episode, Step
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.item import Item, Pool
+from calibrant.dsl.message import Message
+from calibrant.solvers.outcome import Outcome
+
+if TYPE_CHECKING:
+    from calibrant.audits.claims import Certificate, Verifier
+    from calibrant.audits.finding import Finding
+    from calibrant.audits.soundness import Soundness
+
+I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
+I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)
+
+
+class ItemPool(Protocol[I_co]):
+    """The items of one file."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def items(self) -> Sequence[I_co]: ...
+    def __len__(self) -> int: ...
+
+
+class Handout(Protocol):
+    """What a worker is sent for one item, and opens before the protocol answers. It can be pickled."""
+
+    def open(self) -> Any:
+        """The task, or an open episode."""
+        ...
+
+
+@dataclass(frozen=True)
+class TaskHandout:
+    """A task. What is sealed does not travel."""
+
+    task: Any
+
+    def open(self) -> Any:
+        return self.task
+
+
+@dataclass(frozen=True)
+class EpisodeHandout:
+    """An item and how an episode of it is opened. What is sealed stays behind the episode's `act`."""
+
+    item: Any
+    episode: Callable[[Any], Episode[Any, Any]]
+
+    def open(self) -> Episode[Any, Any]:
+        return self.episode(self.item)
+
+
+@dataclass(frozen=True)
+class HardenedItem:
+    """An item with more evidence, which leaves one answer.
+
+    told: names of what it tells in addition, none if one answer was left before
+    certificate: that no less does, about the item as it was
+    """
+
+    item: Any
+    told: tuple[str, ...]
+    certificate: Certificate
+
+
+class Benchmark(ABC, Generic[I]):
+    """One benchmark.
+
+    name: as pool files and records have it; title: as people read it
+    settings: the row groups of tables, in their order
+    public_fields: all that `shown_record` may hold; what else the native record has is hidden from solvers and models
+    transcripts: whether `calibrant score` replays the steps of its predictions
+    reports_read_pools: whether a report depends on the pool's file where nothing is scored or attributed with it
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    settings: ClassVar[tuple[str, ...]]
+    public_fields: ClassVar[tuple[str, ...]]
+    transcripts: ClassVar[bool] = False
+    reports_read_pools: ClassVar[bool] = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what it keeps is made again where it is sent, which not all of it can be."""
+        return {}
+
+    @property
+    @abstractmethod
+    def protocols(self) -> Protocols:
+        """The rows that `calibrant run` knows, by name."""
+
+    @property
+    @abstractmethod
+    def measures(self) -> MetricSet:
+        """Return how tables read its scores."""
+
+    @property
+    def verbs(self) -> Verbs:
+        """Return what the public face does with its items."""
+        raise CalibrantError(f"the public names do not know {self.title} yet")
+
+    @property
+    def training(self) -> Training:
+        """Return what trainers are told beside its verdicts."""
+        self._absent("rewards")
+
+    @abstractmethod
+    def read_pool(self, path: Path) -> ItemPool[I]:
+        """The pool in a file, without what only tables need; `PoolError` names what cannot be meant."""
+
+    @abstractmethod
+    def handout(self, item: I) -> Handout:
+        """Return what a protocol's worker is sent."""
+
+    @abstractmethod
+    def no_answer(self, item: I) -> dict[str, Any]:
+        """The answer that stands in where a protocol gives none; it is of the item's schema and not right."""
+
+    @abstractmethod
+    def score(self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
+        """The verdict on an answer as records keep it, ready for JSON; a transcript is replayed before it counts."""
+
+    def _absent(self, what: str) -> NoReturn:
+        raise CalibrantError(f"{self.title} does not support {what}")
+
+    @property
+    def report_tables(self) -> Sequence[str]:
+        """Ids of the tables in its part of a report, in their order."""
+        return ()
+
+    def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
+        """Its part of a report; `CalibrantError` if these answers belong into none of the tables."""
+        self._absent("reports")
+
+    def prompt(self, item: I) -> str:
+        """Return what a language model is told before anything else."""
+        self._absent("prompts")
+
+    def system_and_prompt(self, item: I) -> tuple[str, str]:
+        """Return the system text, empty if there is none, and the prompt, as `calibrant prompts` writes them."""
+        return "", self.prompt(item)
+
+    def messages(self, item: I) -> list[Message]:
+        """The same as messages of a chat."""
+        return [{"role": "user", "content": self.prompt(item)}]
+
+    def record(self, item: I) -> dict[str, Any]:
+        """The native record, the sealed part too, ready for JSON."""
+        self._absent("records")
+
+    def shown_record(self, item: I) -> dict[str, Any]:
+        """The native record as far as a solver may see it: the public fields, ready for JSON."""
+        return {name: value for name, value in self.record(item).items() if name in self.public_fields}
+
+    def item_of_record(self, record: Mapping[str, Any]) -> I:
+        """The item that `record` was made of; `PoolError` names the field of what cannot be meant."""
+        self._absent("records")
+
+    def episode(self, item: I) -> Episode[Any, Any]:
+        """A fresh episode."""
+        self._absent("episodes")
+
+    def handing_in(self, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> Sequence[Action]:
+        """The actions that hand an answer in after these steps; the last one submits and has one key."""
+        return ({"submit": dict(answer)},)
+
+    def handed_in(self, steps: Sequence[Step[Any]]) -> dict[str, Any] | None:
+        """The answer that these steps submit, as `handing_in` is given it; None if they submit none."""
+        (verb,) = self.handing_in({}, ())[-1]
+        return next((dict(step.action[verb]) for step in steps if verb in step.action and not step.refused), None)
+
+    def extract(self, item: I, response: str | Mapping[str, Any]) -> dict[str, Any]:
+        """The answer that a response gives, of the item's schema; `ActionError` says why there is none."""
+        self._absent("responses")
+
+    def read_answer(self, item: I, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        """The same answer, and what of the response could not be read; empty if all was."""
+        return self.extract(item, response), ""
+
+    def omission(self, steps: Sequence[Step[Any]]) -> str:
+        """Return what counts and a submitted run does not have; empty if it has all."""
+        return ""
+
+    def reply_action(self, item: I, text: str) -> Action:
+        """Return the action that a reply states; `ActionError` for one that states none, or several."""
+        return sole_action(text)
+
+    def same_answer(self, item: I, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        """Return whether two answers of the item's schema state the same."""
+        return dict(one) == dict(other)
+
+    def traced(self, item: I, line: Mapping[str, Any]) -> Sequence[Step[Any]]:
+        """The steps of a line in its own trace format; `CalibrantError` names the step or the field that is not so."""
+        self._absent("traces")
+
+    def scored_log(self, path: Path) -> Iterator[Answer]:
+        """The verdicts on what was played elsewhere, in a file that brings its items along; lines as `score` writes."""
+        self._absent("logs")
+
+    @property
+    def pool_records(self) -> tuple[type[msgspec.Struct], ...]:
+        """Return what the lines of its native pool files hold: the header, then an item."""
+        self._absent("native pool files")
+
+    @property
+    def verdict_record(self) -> type[msgspec.Struct]:
+        """Return what a line of `calibrant score` holds."""
+        self._absent("lines of verdicts")
+
+    def unit(self, item: I) -> str:
+        """Return what items that are drawn together in a resampling share."""
+        return self.measures.unit(item.id)
+
+    def told(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
+        """One line on what came of the last step."""
+        self._absent("episodes")
+
+    def drawing(self, item: I, *, told: bool) -> str:
+        """The item as a picture in text, above its prompt; empty if it has none. told: with what is sealed"""
+        return ""
+
+    def page(self, item: I, *, told: bool) -> str:
+        """The item as an HTML file; as `drawing`."""
+        self._absent("pages of items (give --run and --html for its episodes)")
+
+    def account(self, item: I, steps: Sequence[Step[Any]], system: str) -> str:
+        """Return what became of an episode, as text."""
+        from calibrant.bench.pages.words import timeline_text
+
+        return timeline_text(self.timeline(item, steps, system))
+
+    def episodes_page(self, item: I, episodes: Sequence[tuple[str, Sequence[Step[Any]]]]) -> str:
+        """Episodes of an item as an HTML file, each with what its system is called."""
+        from calibrant.bench.pages.filmstrip import timeline_page
+
+        return timeline_page(in_one_line(item.id), [self.timeline(item, steps, name) for name, steps in episodes])
+
+    def timeline(self, item: I, steps: Sequence[Step[Any]], system: str) -> Timeline:
+        """An episode step by step; `TranscriptError` if the item does not answer so."""
+        self._absent("timelines of episodes")
+
+    def findings(self, item: I) -> Iterator[Finding]:
+        """Return what can be proved about an item."""
+        self._absent("findings")
+
+    def hardened(self, item: I) -> Outcome[HardenedItem]:
+        """The item with the least more evidence that leaves one answer; reads what is sealed."""
+        self._absent("hardening")
+
+    @property
+    def orders(self) -> Sequence[str]:
+        """The orders of a curriculum, the usual one first."""
+        self._absent("training data")
+
+    def write_training(self, path: Path, items: Sequence[I], order: str) -> tuple[int, int]:
+        """Worked solutions as JSON lines, in one of `orders`; how many, and how many items have none."""
+        self._absent("training data")
+
+    def evidence(self, item: I) -> object:
+        """Return what the certificates of its findings are about."""
+        self._absent("certificates")
+
+    @property
+    def verifiers(self) -> Mapping[str, Verifier]:
+        """Checkers of its claims that share no code with what makes them."""
+        self._absent("certificates")
+
+    def suite_of(self, item: I) -> str:
+        """The group that `calibrant pool stats` counts an item in, beside its setting."""
+        return item.stratum
+
+    @property
+    def figures(self) -> Mapping[str, Column[I]]:
+        """Return what items are made of, as `calibrant pool stats` shows it."""
+        self._absent("statistics")
+
+    @property
+    def soundness(self) -> Soundness[I]:
+        """Return what `calibrant pool check` asks of its items."""
+        self._absent("checks")
+
+    @property
+    def suites(self) -> Sequence[str]:
+        """Names of what items are drawn from."""
+        self._absent("suites")
+
+    def drawn(self, suites: Sequence[str], seed: int, count: int) -> Sequence[I]:
+        """So many items of each suite. The same arguments give the same items."""
+        self._absent("suites")
+
+    def drawn_part(self, suite: str, seed: int, places: range) -> Sequence[I]:
+        """Of the items of a suite those at these places, in order."""
+        return self.drawn((suite,), seed, places.stop)[places.start :]
+
+    def parts(self, count: int) -> Sequence[range]:
+        """So many items of a suite, in parts that are little more work apart than together."""
+        return (range(count),)
+
+    def suite(self, name: str | None) -> str:
+        """The suite of that name, by default the first; `CalibrantError` says which there are."""
+        if name is not None and name not in self.suites:
+            raise CalibrantError(f"unknown suite {short_repr(name)}; known: {', '.join(self.suites)}")
+        return self.suites[0] if name is None else name
+
+    def write_drawn(self, path: Path, suites: Sequence[str], seed: int, count: int) -> int:
+        """Write a pool of so many items of each suite; how many in all. The same arguments give the same bytes."""
+        return self.write_items(path, tuple(self.drawn(suites, seed, count)), suites, seed, count)
+
+    def write_items(self, path: Path, items: Sequence[I], suites: Sequence[str], seed: int, count: int) -> int:
+        """Write what was drawn, wherever it was; how many items."""
+        about = {"seed": seed, "suites": list(suites), "count": count}
+        self.write_native(Pool(path.name.partition(".")[0], self.name, items, about), path)
+        return len(items)
+
+    def write_native(self, pool: Any, path: Path) -> None:
+        """Write a pool that `read_pool` gave in the native format; the file appears complete or not at all."""
+        self._absent("conversion")
+
+    @abstractmethod
+    def attribution(
+        self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """Return whether the evidence decided what was asked (bench.core.attribution).
+
+        None where that is not known.
+        """

@@ -1,0 +1,109 @@
+"""Which benchmarks there are, and which one a pool file belongs to. Adapters are imported when they are asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.names import TITLES
+from calibrant.bench.scoring.input.answer_fields import ID_FIELDS
+from calibrant.dsl.causalab.configs import is_config
+from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
+from calibrant.dsl.pool_text import pool_head
+from calibrant.dsl.records import FORMAT
+
+NAMES = tuple(TITLES)
+LOGS = {"metric_type": "blickets"}  # a field in the first line of files that bring their items along
+LINE_FIELDS = {"instance", "item", *ID_FIELDS}  # of predictions, records and traces, in no header of a pool
+DEFAULT = "replayscm"  # of files without a name: the published YAML, and native files that are older than the field
+
+
+@cache
+def benchmark(name: str) -> Benchmark[Any]:
+    """The benchmark of that name; `CalibrantError` says which there are."""
+    if name not in NAMES:
+        raise CalibrantError(f"unknown benchmark {short_repr(name)}; known: {', '.join(NAMES)}")
+    found = import_module(f"calibrant.bench.{name}.benchmark").BENCHMARK
+    assert isinstance(found, Benchmark)
+    return found
+
+
+def benchmarks() -> list[Benchmark[Any]]:
+    """All of them."""
+    return [benchmark(name) for name in NAMES]
+
+
+def benchmark_of(path: Path) -> Benchmark[Any]:
+    """The benchmark that a pool file names in its header, or whose released files begin as it does.
+
+    `PoolError` if the file cannot be read or names another.
+    """
+    name = _named(path)
+    if name not in NAMES:
+        known = ", ".join(NAMES)
+        raise PoolError(f"a pool of {short_repr(name)}; this program knows {known}", file=path.name, field="benchmark")
+    return benchmark(str(name))
+
+
+def benchmark_of_item(item: Any) -> Benchmark[Any]:
+    """The benchmark that an item belongs to; `CalibrantError` if it is no item."""
+    name = getattr(item, "benchmark", None)
+    if not isinstance(name, str) or not hasattr(item, "task"):
+        raise CalibrantError(f"{short_repr(type(item).__name__)} is no item; `load_pool(path)` has items")
+    return benchmark(name)
+
+
+def one_benchmark(paths: Iterable[Path]) -> Benchmark[Any]:
+    """The benchmark of several pools; `CalibrantError` if they are of two."""
+    found = {benchmark_of(path).name: path for path in paths}
+    if len(found) > 1:
+        listed = ", ".join(f"{path.name} ({name})" for name, path in found.items())
+        raise CalibrantError(f"pools of several benchmarks: {listed}; give those of one at a time")
+    return benchmark(next(iter(found), DEFAULT))
+
+
+def log_benchmark(path: Path) -> Benchmark[Any] | None:
+    """The benchmark whose episodes a file tells of that brings its items along; None if it is no such file."""
+    name = _log_of(_header(path))
+    return None if name is None else benchmark(name)
+
+
+def is_native_pool(path: Path) -> bool:
+    """Return whether a file begins as a native pool does; standard input is none."""
+    try:
+        header = _header(path) if path.is_file() else None
+    except PoolError:  # a compressed file that breaks off: what reads it says so
+        return False
+    return isinstance(header, dict) and header.get("format") == FORMAT
+
+
+def _log_of(header: Any) -> str | None:
+    return next((name for field, name in LOGS.items() if isinstance(header, dict) and field in header), None)
+
+
+def _header(path: Path) -> Any:
+    """The first line, if it is JSON; None if it is not."""
+    try:
+        return json.loads(pool_head(path))
+    except PoolError as error:
+        raise error.with_location(file=path.name) from None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _named(path: Path) -> Any:
+    """The header's benchmark; the default where there is no such header, for the reader to say what is wrong."""
+    header = _header(path)
+    if _log_of(header) is not None:
+        raise PoolError("a log of episodes that were played, no pool; `calibrant score` reads it alone", file=path.name)
+    if is_config(header):
+        return "causalab"
+    if isinstance(header, dict) and "format" not in header and not LINE_FIELDS.isdisjoint(header):
+        keys = short_repr(", ".join(header)).strip("'\"")
+        raise PoolError(f"no pool: its first line is about an instance, with the fields {keys}", file=path.name)
+    return header.get("benchmark", DEFAULT) if isinstance(header, dict) else DEFAULT

@@ -1,0 +1,209 @@
+"""Audits as a plain text table, and the classes that verdicts are about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from math import inf
+from statistics import median
+
+from calibrant.audits.replayscm.findings import ClassCount, Split
+from calibrant.bench.pages.aligned import Fitted, aligned, fitted
+from calibrant.bench.replayscm.audit.calibration import PRIORS, AnswerRow, Bounds, Calibration, ceiling_under
+from calibrant.bench.replayscm.audit.records import AuditRecord
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+
+MAX_CLASS = 6
+NOTHING = "-"
+MEASURES = ("Coverage", "HeldoutExact", "HE by size", "Ceiling", "If uniform", "If by size")
+LONGEST = 9  # digits of a count that is written in full
+_CLASS = re.compile(r"(?:k|parents<=)([1-6])")
+
+
+def gate_class(text: str) -> int | None:
+    """The bound of functional parents that `ambiguous[:CLASS]` names; CLASS is kN or parents<=N, N from 1 to 6.
+
+    None without a class: every instance is judged in the headline class of its audit.
+    """
+    condition, colon, named = text.partition(":")
+    found = _CLASS.fullmatch(named)
+    if condition != "ambiguous" or (colon and not found):
+        known = f"ambiguous, ambiguous:k4 or 'ambiguous:parents<=4', with 1 to {MAX_CLASS} parents"
+        raise CalibrantError(f"--fail-on {short_repr(text)}: it has to be {known}")
+    return int(found[1]) if found else None
+
+
+def short_count(members: str) -> str:
+    """A count in full, or its first three digits and the power of ten; truncated, not rounded."""
+    return members if len(members) <= LONGEST else f"{members[0]}.{members[1:3]}e{len(members) - 1}"
+
+
+def verdict(record: AuditRecord, max_parents: int | None = None) -> str:
+    """unique | ambiguous | empty (no member in the class) | why there are no findings.
+
+    max_parents: the class; None: the headline class of the audit
+    """
+    if record.findings is None:
+        return record.outcome
+    members = record.findings.members(record.findings.headline if max_parents is None else max_parents)
+    return "unique" if members == 1 else "ambiguous" if members else "empty"
+
+
+def judged_in(record: AuditRecord) -> str:
+    """The verdict with the class that it is of."""
+    return verdict(record) if record.findings is None else f"{verdict(record)}, k<={record.findings.headline}"
+
+
+def heldout_share(counted: ClassCount) -> float | None:
+    """Share of the members that replay the held-out worlds; None where there is nothing to share out."""
+    if counted.heldout_exact is None or counted.members == "0":
+        return None
+    return int(counted.heldout_exact) / int(counted.members)
+
+
+def share_text(share: float | None) -> str:
+    return NOTHING if share is None else "0" if share == 0 else "1" if share == 1 else f"{share:.3g}"
+
+
+def audits_table(records: Sequence[AuditRecord], width: int | None) -> Fitted:
+    """Return the table with a row for each instance; columns beyond the width are left out, the verdict last."""
+    bounds = counted_bounds(records)
+    counts = [f"k<={k}" for k in bounds]
+    headings = {"instance": "Instance", "setting": "Setting"}
+    headings |= {name: name for name in ("Vars", "Worlds", *counts, *MEASURES, "Verdict")}
+    cached: dict[str, str] = {}  # most cells are those of other instances too
+    rows = [
+        {key: cached.setdefault(cell, cell) for key, cell in zip(headings, _row(record, bounds), strict=True)}
+        for record in records
+    ]
+    first, labels = ("Verdict", *counts, "Ceiling", "Coverage"), ("instance", "setting")
+    return fitted(headings, rows, first=first, labels=labels, width=width)
+
+
+def summary_lines(records: Sequence[AuditRecord]) -> Iterator[str]:
+    """Yield what the verdicts are, and what one more world would remove."""
+    yield from ("", summary(records))
+    if closing := closing_text(records):
+        yield closing
+
+
+def closing_text(records: Sequence[AuditRecord]) -> str:
+    """One line: what one more world removes where it was looked for, least and most, and which worlds those are."""
+    shares: list[float] = []
+    low, high, least, most = inf, -inf, "", ""
+    for record in records:
+        split = record.findings and record.findings.split
+        if split and (share := closes(split)):
+            if share < low:
+                low, least = share, _closing(share, record.instance, split)
+            if share > high:
+                high, most = share, _closing(share, record.instance, split)
+            shares.append(share)
+    if len(shares) < 2:
+        return f"closes most: {most}" if shares else ""
+    median_of = f"median {median(shares):.4f} of {len(shares)} instances"
+    return f"closes most: one more world removes {median_of}; least {least}; most {most}"
+
+
+def closes(split: Split) -> float | None:
+    """The share of the members that the world is expected to remove, or removes with gold's outcome."""
+    return split.estimate if split.estimate is not None else split.removed_from_gold
+
+
+def _closing(share: float, instance: str, split: Split) -> str:
+    return f"{split.mode} on {', '.join(split.targets)}, {share:.4f} of the members of {in_one_line(instance)}"
+
+
+def counted_bounds(records: Sequence[AuditRecord]) -> list[int]:
+    """The bounds of parents that were counted for some instance, ascending."""
+    return sorted({counted.max_parents for r in records if r.findings for counted in r.findings.classes})
+
+
+def _row(record: AuditRecord, bounds: Sequence[int]) -> list[str]:
+    found = record.findings
+    if found is None:
+        return [record.instance, record.setting, *[NOTHING] * (len(bounds) + 2 + len(MEASURES)), judged_in(record)]
+    by_bound = {counted.max_parents: short_count(counted.members) for counted in found.classes}
+    counts = [by_bound.get(k, NOTHING) for k in bounds]
+    sizes = [str(found.num_variables), str(found.num_worlds)]
+    return [record.instance, record.setting, *sizes, *counts, *measures(record), judged_in(record)]
+
+
+def measures(record: AuditRecord) -> list[str]:
+    """Coverage; shares of the members that are held-out exact, plain and by size; the ceilings under PRIORS."""
+    found = record.findings
+    if found is None:
+        return [NOTHING] * len(MEASURES)
+    by_size = next((draw.probability for draw in found.draws if draw.size_penalty is not None), None)
+    shares = [found.coverage.share if found.coverage else None, heldout_share(found.counted(found.headline)), by_size]
+    bounds = [ceiling_under(prior, record) for prior in PRIORS]
+    return [*map(share_text, shares), *(NOTHING if one is None else bounds_text(one) for one in bounds)]
+
+
+def bounds_text(bounds: Bounds) -> str:
+    """One number if it is exact, else the certified interval."""
+    low, high, _ = bounds
+    return share_text(low) if low == high else f"{low:.3g}-{high:.3g}"
+
+
+def calibration_text(found: Calibration) -> str:
+    """Ceilings of the pool, their reliability, and the rows of answers below them."""
+    lines = []
+    for prior, (number, lower, upper) in found.means.items():
+        between = f"{lower:.3f}" if lower == upper else f"between {lower:.3f} and {upper:.3f}"
+        lines.append(f"ceiling, {prior}: mean {between}, of {number} instances ({PRIORS[prior]})")
+    for prior, known in found.reliability.items():
+        lines.append(
+            f"ceiling, {prior}: {known.predicted:.2f} best answers held-out exact predicted, {known.realised} realised "
+            f"(standard error {known.standard_error:.2f}, {known.number} instances)"
+        )
+        rows = [
+            [f"{b.low:.1f}-{b.high:.1f}", str(b.number), f"{b.predicted:.3f}", f"{b.realised:.3f}"] for b in known.bins
+        ]
+        lines.append(aligned(["Predicted", "n", "mean", "realised"], rows))
+    if found.rows:
+        headings = ["Answers", "Weights", "n", "HeldoutExact", "Ceiling", "Below"]
+        rows = [
+            [
+                answers_name(row),
+                row.prior,
+                str(row.number),
+                f"{row.rate:.3f}",
+                f"{row.ceiling[1]:.3f}",
+                f"{row.below:+.3f}",
+            ]
+            for row in found.rows
+        ]
+        lines.append(aligned(headings, rows))
+    return "\n".join(lines)
+
+
+def answers_name(row: AnswerRow) -> str:
+    """The protocol and those of its options that are set."""
+    options = ", ".join(f"{name}={value}" for name, value in sorted(row.config.items()) if value is not None)
+    return f"{row.protocol} ({options})" if options else row.protocol
+
+
+def summary(records: Sequence[AuditRecord], max_parents: int | None = None) -> str:
+    """Return how many instances have which verdict, a line for each class that verdicts are of.
+
+    max_parents: one class for all; None: the headline class of each audit
+    """
+    groups: dict[int | None, list[str]] = {}
+    for record in records:
+        bound = record.findings.headline if record.findings and max_parents is None else max_parents
+        groups.setdefault(bound, []).append(verdict(record, max_parents))
+    lines = [
+        f"{_class_name(bound)}: {_numbers(groups[bound])}" for bound in sorted(groups, key=lambda k: k or MAX_CLASS + 1)
+    ]
+    return "\n".join(lines) or "no instances"
+
+
+def _class_name(bound: int | None) -> str:
+    return "no verdict" if bound is None else f"functional parents <= {bound}"
+
+
+def _numbers(verdicts: Sequence[str]) -> str:
+    kinds = ("unique", "ambiguous", "empty", "out_of_budget", "crashed")
+    parts = [f"{verdicts.count(kind)} {kind}" for kind in kinds if kind in verdicts]
+    return f"{', '.join(parts)}, of {len(verdicts)} instances"

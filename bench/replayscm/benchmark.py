@@ -1,0 +1,237 @@
+"""ReplaySCM: tasks in four disclosures, answered by SCMs that are scored by replaying worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from calibrant.bench.core.benchmark import Benchmark, TaskHandout
+from calibrant.bench.core.item_values import ItemValues
+from calibrant.bench.core.metrics import MetricSet
+from calibrant.bench.core.statistics import Column
+from calibrant.bench.protocols.registry import Protocols
+from calibrant.bench.report.sections import Answer, Part, ReportContents
+from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.verbs.base import Verbs
+from calibrant.dsl.episode import Step
+from calibrant.dsl.message import Message
+from calibrant.dsl.replayscm.problem import Pool, Problem
+
+if TYPE_CHECKING:
+    from calibrant.audits.replayscm.attribution import HeldoutDecision
+    from calibrant.bench.replayscm.training import ReplayScmTraining
+
+
+class ReplayScm(Benchmark[Problem]):
+    name = "replayscm"
+    title = "ReplaySCM"
+    settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
+    reports_read_pools = True  # which items share a latent SCM
+    public_fields = (
+        "id",
+        "kind",
+        "variables",
+        "units",
+        "disclosure",
+        "training",  # without the environments: their keys are the roots
+        "operators",
+        "allow_constants",
+        "shares_units",
+        "reference",
+        "setting",  # of this benchmark it is what is disclosed
+        "num_heldout",
+    )
+
+    @cached_property
+    def protocols(self) -> Protocols:
+        from calibrant.bench.replayscm.protocols.discovery import DISCOVERY
+        from calibrant.bench.replayscm.protocols.exact import Exact, ExactIntegerProgram
+        from calibrant.bench.replayscm.protocols.posterior import MostPosterior
+        from calibrant.bench.replayscm.protocols.score_portfolios import SCORE_PROTOCOLS
+        from calibrant.bench.replayscm.protocols.simple import SIMPLE
+        from calibrant.bench.replayscm.protocols.staged import StagedExactSearch
+
+        listed = (Exact, ExactIntegerProgram, MostPosterior, StagedExactSearch, *SCORE_PROTOCOLS, *DISCOVERY, *SIMPLE)
+        return {protocol.name: protocol for protocol in listed}
+
+    @property
+    def measures(self) -> MetricSet:
+        from calibrant.bench.replayscm.verdict import METRICS
+
+        return METRICS
+
+    @property
+    def verbs(self) -> Verbs:
+        from calibrant.bench.replayscm.solve import VERBS
+
+        return VERBS
+
+    @property
+    def training(self) -> ReplayScmTraining:
+        from calibrant.bench.replayscm.training import TRAINING
+
+        return TRAINING
+
+    def read_pool(self, path: Path) -> Pool:
+        from calibrant.dsl.replayscm.pools.files import read_pool
+
+        return read_pool(path, keep_results=False)
+
+    @property
+    def pool_records(self) -> tuple[type[msgspec.Struct], ...]:
+        from calibrant.dsl.replayscm.pools.records import HeaderRecord, ProblemRecord
+
+        return HeaderRecord, ProblemRecord
+
+    @property
+    def verdict_record(self) -> type[msgspec.Struct]:
+        from calibrant.bench.replayscm.fields import VerdictLine
+
+        return VerdictLine
+
+    @property
+    def figures(self) -> Mapping[str, Column[Problem]]:
+        from calibrant.bench.replayscm.statistics import COLUMNS
+
+        return COLUMNS
+
+    def handout(self, item: Problem) -> TaskHandout:
+        return TaskHandout(item.task)
+
+    def no_answer(self, item: Problem) -> dict[str, Any]:
+        from calibrant.bench.replayscm.protocols.answers import no_answer
+
+        return no_answer(item.task.kind)
+
+    def score(self, item: Problem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
+        from calibrant.bench.replayscm.verdict import score_record
+        from calibrant.dsl.replayscm.score import Evaluator
+
+        return score_record(Evaluator(item).score_answer(answer))
+
+    def attribution(
+        self, item: Problem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """Decided: every SCM of the class replays the held-out worlds alike. The class is the smallest with gold."""
+        from calibrant.bench.core.attribution import attribution_record
+
+        found = self._decisions.value(item)
+        if found is None:
+            return None
+        said = found.attribution(fits=score.get("trainExact") is True, correct=score.get("heldoutExact") is True)
+        return attribution_record(said)
+
+    @cached_property
+    def _decisions(self) -> ItemValues[Problem, HeldoutDecision | None]:
+        """Return what is counted for an item, which is the same for every answer to it."""
+        from calibrant.audits.replayscm.attribution import heldout_decision
+
+        return ItemValues(lambda item: sha256(msgspec.json.encode(self.record(item))).digest(), heldout_decision)
+
+    def unit(self, item: Problem) -> str:
+        """The latent SCM that the pool file names, else the one that the instance's name says."""
+        return item.sealed.labels.get("latent") or self.measures.unit(item.id)
+
+    def prompt(self, item: Problem) -> str:
+        return "\n\n".join(message["content"] for message in self.messages(item))
+
+    def system_and_prompt(self, item: Problem) -> tuple[str, str]:
+        from calibrant.dsl.replayscm.prompt import SYSTEM, prompt
+
+        return SYSTEM, prompt(item.task)
+
+    def messages(self, item: Problem) -> list[Message]:
+        system, prompt = self.system_and_prompt(item)
+        return [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
+
+    def record(self, item: Problem) -> dict[str, Any]:
+        """Without results that a file embeds: they are answers, and no part of the item."""
+        from calibrant.dsl.replayscm.pools.files import record_from_problem
+
+        record = record_from_problem(item)
+        record.results = []
+        return dict(msgspec.to_builtins(record))
+
+    def shown_record(self, item: Problem) -> dict[str, Any]:
+        from calibrant.bench.replayscm.pools.show import instance_record
+
+        return instance_record(item)
+
+    def item_of_record(self, record: Mapping[str, Any]) -> Problem:
+        from calibrant.dsl.records import convert_object
+        from calibrant.dsl.replayscm.pools.build import problem_from_record
+        from calibrant.dsl.replayscm.pools.records import ProblemRecord
+
+        read = convert_object(record, ProblemRecord)
+        read.results = []
+        return problem_from_record(read)
+
+    @property
+    def suites(self) -> Sequence[str]:
+        """A stratum and what is disclosed. (`calibrant generate` names them apart, and does more than draw.)"""
+        from calibrant.dsl.replayscm.sampling.problems import SETTINGS
+        from calibrant.dsl.replayscm.sampling.strata import STRATA
+
+        return tuple(f"{stratum.name}/{setting}" for stratum in STRATA for setting in SETTINGS)
+
+    def drawn(self, suites: Sequence[str], seed: int, count: int) -> Sequence[Problem]:
+        """As `calibrant sample` draws them."""
+        from calibrant.dsl.replayscm.sampling.problems import sample_pool
+        from calibrant.dsl.replayscm.sampling.strata import stratum
+
+        parts = [suite.partition("/") for suite in suites]
+        pools = [sample_pool([stratum(name)], count, seed, setting) for name, _, setting in parts]
+        return tuple(problem for pool in pools for problem in pool.problems)
+
+    def write_native(self, pool: Any, path: Path) -> None:
+        from calibrant.dsl.replayscm.pools.files import write_pool
+
+        write_pool(Pool(pool.name, tuple(pool.items), pool.metadata), path)
+
+    @property
+    def report_tables(self) -> Sequence[str]:
+        from calibrant.bench.replayscm.tables.report import TABLE_IDS
+
+        return TABLE_IDS
+
+    def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
+        from calibrant.bench.replayscm.tables.ambiguity import ambiguities
+        from calibrant.bench.replayscm.tables.report import report_tables
+        from calibrant.bench.replayscm.tables.rows import RowCollector
+        from calibrant.bench.report.intervals import LEVEL, RESAMPLES
+        from calibrant.bench.report.sources import latent_ids
+
+        collector = RowCollector(by=wanted.by, means=wanted.means, latents=latent_ids(wanted.pools))
+        for run, score in answers:
+            collector.add(run, score)
+        rows, audited = collector.rows(), ambiguities(wanted.audits)
+        plots = []
+        tables = report_tables(rows, wanted, audited, progress)
+        if wanted.with_plots:
+            from calibrant.bench.replayscm.figures.kinds import kinds_plot
+            from calibrant.bench.replayscm.figures.plots import report_plots
+
+            shown = {"with_paper": wanted.with_paper, "with_times": wanted.with_times}
+            plots = report_plots(rows, audited, **shown, progress=progress)
+            kinds = kinds_plot(answers)
+            plots += [] if kinds is None else [kinds]
+        return Part(
+            self.title,
+            f"In brackets: {round(100 * LEVEL)} % percentile bootstrap over latent SCMs ({RESAMPLES:,} resamples),"
+            " answers held fixed; problems that share a latent SCM are drawn together; a rate of 0 or 1 on"
+            " every problem has Wilson\N{RIGHT SINGLE QUOTATION MARK}s interval. * stands for a conditional rate"
+            " over 1 to 5 answers, \N{EN DASH} for one over none.",
+            frozenset(row.system for row in rows),
+            tuple(sorted({(name, digest) for row in rows for digest, name in row.pools.items()})),
+            len(answers),
+            tuple(tables),
+            tuple(plots),
+        )
+
+
+BENCHMARK = ReplayScm()

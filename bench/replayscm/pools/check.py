@@ -1,0 +1,150 @@
+"""Checks of a pool of ReplaySCM: does gold do what it claims, is it an official file, and what in it was not read."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from calibrant.audits.soundness import Check
+from calibrant.bench.pools.soundness import DUPLICATE, CheckReport, Note
+from calibrant.bench.replayscm.pools.unused_fields import unread_fields
+from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.replayscm.pools.files import read_pool, record_from_problem
+from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST, BY_NAME
+from calibrant.dsl.replayscm.pools.records import SealedRecord
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.reference import first_mismatch
+from calibrant.dsl.replayscm.replay import Candidate, mismatches
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.submission import illegality
+from calibrant.dsl.replayscm.world import Panel, World
+from calibrant.solvers.replayscm.roots import nested_variables
+
+
+def check_pools(paths: Iterable[Path], *, must_be_official: bool = False) -> Iterator[CheckReport]:
+    """A report for each file; a duplicate may stand in an earlier one."""
+    seen: dict[bytes, tuple[str, str]] = {}
+    for path in paths:
+        yield check_pool(path, must_be_official=must_be_official, seen=seen)
+
+
+def check_pool(
+    path: Path, *, must_be_official: bool = False, seen: dict[bytes, tuple[str, str]] | None = None
+) -> CheckReport:
+    """Read a pool and check every instance; `PoolError` if it cannot be read at all.
+
+    seen: digests of what earlier instances ask, with their file and id; those of this file are added
+    """
+    seen = {} if seen is None else seen
+    pool = read_pool(path, keep_results=False)
+    report, duplicates = CheckReport(pool.name, file_digest(path), len(pool)), list[Note]()
+    for problem in pool.problems:
+        for name, check in CHECKS.items():
+            reason = check(problem)
+            if reason is not None:
+                report.applied[name] += 1
+            if reason:
+                report.failures.append((name, problem.id, reason))
+        first = seen.setdefault(_asked(problem), (str(path), problem.id))
+        if first != (str(path), problem.id):
+            where = "" if first[0] == str(path) else f" of {first[0]}"
+            duplicates.append(Note(DUPLICATE, problem.id, f"the same as {first[1]}{where}"))
+    report.notes = duplicates or None
+    report.unread = unread_fields(path)
+    report.official, genuine = _official(path.name, report.digest)
+    report.official_failure = must_be_official and not genuine
+    return report
+
+
+def _asked(problem: Problem) -> bytes:
+    """A digest of all that a solver may read; equal for instances that ask the same of a system."""
+    record = record_from_problem(problem)
+    record = msgspec.structs.replace(record, id="", sealed=SealedRecord(), results=[])
+    return sha256(msgspec.json.encode(record)).digest()
+
+
+def _official(name: str, digest: str) -> tuple[str, bool]:
+    if digest in BY_DIGEST:
+        return f"official file {BY_DIGEST[digest].name}", True
+    if name in BY_NAME:
+        return "has the name of an official file, but other bytes", False
+    return "not an official file", False
+
+
+def _gold_is_legal(problem: Problem) -> str | None:
+    return None if problem.sealed.gold is None else illegality(problem.task, problem.sealed.gold) or ""
+
+
+def _reference_is_legal(problem: Problem) -> str | None:
+    return None if problem.task.reference is None else illegality(problem.task, problem.task.reference) or ""
+
+
+def _replays(model: Scm | None, panel: Panel) -> str | None:
+    """The reference says what is wrong, once replay on whole columns, a tenth of its time, has found anything."""
+    if model is None:
+        return None
+    wrong = mismatches(Candidate(model.mechanisms, model.order), panel)
+    cell = first_mismatch(model, panel.worlds) if any(wrong.values()) else None
+    if cell is None:
+        return ""
+    return f"world {cell.world}, row {cell.row}: {cell.variable} is {cell.expected}, computed {cell.predicted}"
+
+
+def _gold_replays_training(problem: Problem) -> str | None:
+    return _replays(problem.sealed.gold, problem.task.training)
+
+
+def _gold_replays_heldout(problem: Problem) -> str | None:
+    return _replays(problem.sealed.gold, problem.sealed.heldout)
+
+
+def _reference_replays_training(problem: Problem) -> str | None:
+    return _replays(problem.task.reference, problem.task.training)
+
+
+def _stated_size(problem: Problem) -> str | None:
+    gold, stated = problem.sealed.gold, problem.sealed.gold_size
+    if gold is None or stated is None:
+        return None
+    return "" if gold.size == stated else f"stated {stated}, counted {gold.size}"
+
+
+def _roots_nested(problem: Problem) -> str | None:
+    """Return whether the units really keep their thresholds: root columns nested over all worlds, held-out ones
+    included.
+    """
+    gold = problem.sealed.gold
+    if gold is None or not problem.task.shares_units:
+        return None
+    everything = dataclasses.replace(problem.task, training=Panel(problem.task.variables, problem.worlds))
+    broken = sorted(set(gold.roots) - set(nested_variables(everything)))
+    return f"columns of {', '.join(broken)} are not nested over the worlds" if broken else ""
+
+
+def _unscored_worlds(worlds: tuple[World, ...], model: Scm) -> Iterator[str]:
+    return (world.id for world in worlds if world.intervention.targets.issuperset(model.endogenous))
+
+
+def _has_scored_cells(problem: Problem) -> str | None:
+    """Without a scored training cell nothing can be train-exact."""
+    gold = problem.sealed.gold
+    if gold is None:
+        return None
+    unscored = list(_unscored_worlds(problem.task.training.worlds, gold))
+    return "no training world has a scored cell" if len(unscored) == len(problem.task.training.worlds) else ""
+
+
+CHECKS: Mapping[str, Check[Problem]] = {
+    "gold is legal under the disclosure": _gold_is_legal,
+    "gold replays its training worlds": _gold_replays_training,
+    "gold replays its held-out worlds": _gold_replays_heldout,
+    "some training cell is scored": _has_scored_cells,
+    "stated gold size": _stated_size,
+    "shared units: root columns are nested": _roots_nested,
+    "reference is legal under the disclosure": _reference_is_legal,
+    "reference replays its training worlds": _reference_replays_training,
+}

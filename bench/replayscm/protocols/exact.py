@@ -1,0 +1,109 @@
+"""The protocol `exact`: the train-exact SCM of least total formula size."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+from msgspec import Meta
+
+from calibrant.bench.protocols.base import Protocol, ProtocolResult, nothing_found
+from calibrant.bench.replayscm.protocols.answers import alternative_answer, scm_answer
+from calibrant.dsl.replayscm.problem import Task, TaskKind
+
+MAX_PARENTS = 6  # the solver's own limit
+
+
+class Choosing(TypedDict, total=False):
+    """Arguments of solvers.replayscm.exact.solve."""
+
+    engine: str
+    seconds: float | None
+
+
+class Exact(Protocol, frozen=True):
+    """The train-exact SCM of least total formula size, with proof of it, from solvers.replayscm.exact.
+
+    max_parents: how many variables a mechanism may mention
+    """
+
+    name = "exact"
+    max_parents: int = 5
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_parents <= MAX_PARENTS:
+            raise ValueError(f"max_parents is {self.max_parents}; it has to be 1 to {MAX_PARENTS}")
+
+    @property
+    def choosing(self) -> Choosing:
+        """Return what chooses parent sets."""
+        return {}
+
+    def warm_up(self) -> None:
+        self.answer(warming_task())
+
+    def answer(self, task: Task) -> ProtocolResult:
+        from calibrant.solvers.outcome import Found
+        from calibrant.solvers.replayscm.alternative import find_alternative  # imports the compiler
+        from calibrant.solvers.replayscm.exact import solve
+
+        if task.kind is TaskKind.ALTERNATIVE:
+            other = find_alternative(task, max_parents=min(self.max_parents, 4))
+            if isinstance(other, Found):
+                return ProtocolResult(
+                    "found", alternative_answer(other.value), other.value.size, dict(other.value.provenance)
+                )
+            return nothing_found(other)
+        outcome = solve(task, max_parents=self.max_parents, **self.choosing)
+        if isinstance(outcome, Found):
+            found = outcome.value
+            return ProtocolResult("found", scm_answer(task.kind, found.model), found.size, dict(found.provenance))
+        return nothing_found(outcome)
+
+
+class ExactIntegerProgram(Exact, frozen=True):
+    """The same answer as `exact`, its parent sets chosen by an integer program.
+
+    Out of time its record has the bound and the size of the best model met, which may differ between two runs.
+
+    seconds: of the clock, for an instance's integer programs together; null means no limit
+    """
+
+    name = "exact-integer-program"
+    seconds: Annotated[float, Meta(ge=0)] | None = None
+
+    def require(self) -> None:
+        from calibrant.solvers.highs import require_highs
+
+        require_highs()
+
+    @property
+    def choosing(self) -> Choosing:
+        return {"engine": "integer_program", "seconds": self.seconds}
+
+
+def warming_task() -> Task:
+    """Mechanisms of 3 to 5 parents, seen in every row.
+
+    To answer it takes all tables, and every kernel of the solver in every type that it is compiled for.
+    """
+    from calibrant.dsl.formulas.text import STANDARD, parse
+    from calibrant.dsl.replayscm.disclosure import HiddenOrder
+    from calibrant.dsl.replayscm.world import Intervention, Panel, World
+
+    roots = ("X1", "X2", "X3", "X4", "X5")
+    texts = {
+        "X6": "(not (xor X1 X2 X3))",
+        "X7": "(xor X1 (and X2 (or X3 X4)))",
+        "X8": "(iff (xor X1 X2) (and X3 X4) (or X1 X5))",
+        "X9": "(iff X1 X2 (and X3 X4))",
+        "X10": "(iff (and X1 X2) (or X3 (xor X4 X5)))",
+    }
+    num_rows = 1 << len(roots)
+    columns = {root: sum((row >> i & 1) << row for row in range(num_rows)) for i, root in enumerate(roots)}
+    for variable, text in texts.items():
+        columns[variable] = parse(text, STANDARD, frozenset(roots)).evaluate(columns.__getitem__, (1 << num_rows) - 1)
+    variables = tuple(columns)
+    units = tuple(f"u{row}" for row in range(num_rows))
+    world = World("w0", Intervention(), variables, units, tuple(columns.values()))
+    disclosure = HiddenOrder(variables, roots)
+    return Task(TaskKind.SCM, disclosure, STANDARD, Panel(variables, (world,)), shares_units=False, num_heldout=0)

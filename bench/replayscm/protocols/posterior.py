@@ -1,0 +1,101 @@
+"""The protocol `posterior`: the most probable or most agreeing train-exact SCM under a prior of the generator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.replayscm.protocols.answers import scm_answer
+from calibrant.bench.replayscm.protocols.exact import Exact, warming_task
+from calibrant.dsl.formulas.text import STANDARD
+from calibrant.dsl.replayscm.problem import Task, TaskKind
+
+if TYPE_CHECKING:
+    from calibrant.baselines.replayscm.posterior.choice import Choice
+    from calibrant.baselines.replayscm.posterior.posterior import Posterior
+
+
+class MostPosterior(Protocol, frozen=True):
+    """A member of the version space chosen by the posterior under the generator's prior; `exact` out of its reach.
+
+    Sums over latent orders are exact; where there are too many for more than 16 variables, order MCMC draws members.
+
+    choose: "agreeing", the member that most probably replays held-out worlds, or "probable", the most probable one
+    configurations: what the prior mixes: "shape", the published ones with the task's numbers of variables and rows, or
+        "all" nine
+    draws: members drawn from the posterior, from whose mechanisms the answer is put together
+    """
+
+    name = "posterior"
+    choose: Literal["probable", "agreeing"] = "agreeing"
+    configurations: Literal["shape", "all"] = "shape"
+    draws: int = 256
+
+    def __post_init__(self) -> None:
+        if self.draws < 1:
+            raise ValueError(f"draws is {self.draws}; it has to be 1 or more")
+
+    def warm_up(self) -> None:
+        Exact().warm_up()
+        self.answer(warming_task())
+
+    def answer(self, task: Task) -> ProtocolResult:
+        from calibrant.solvers.budget import BudgetSpent
+
+        if task.kind is TaskKind.ALTERNATIVE:
+            return self._exact(task, "the task asks for an alternative SCM, whatever its probability")
+        if task.grammar != STANDARD:
+            return self._exact(task, "the prior is of formulas over the standard operators without constants")
+        from calibrant.baselines.replayscm.posterior.posterior import Posterior
+        from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS, MIXED_UP_TO
+
+        try:
+            posterior = Posterior(task, configurations=CONFIGURATIONS if self.configurations == "all" else ())
+            if posterior.components:
+                return self._chosen(task, posterior)
+        except BudgetSpent as spent:
+            if len(task.variables) > MIXED_UP_TO:
+                return self._by_chain(task)
+            return self._exact(task, str(spent) or "too many latent orders or functions to go through")
+        return self._exact(task, "no configuration of the prior explains the evidence")
+
+    def _exact(self, task: Task, reason: str) -> ProtocolResult:
+        found = Exact().answer(task)
+        provenance: dict[str, Any] = {**found.provenance, "posterior": f"not used: {reason}"}
+        return ProtocolResult(found.outcome, found.answer, found.size, provenance)
+
+    def _chosen(self, task: Task, posterior: Posterior) -> ProtocolResult:
+        from calibrant.baselines.replayscm.posterior.choice import certified_member, most_agreeing, most_probable
+
+        choose = most_agreeing if self.choose == "agreeing" else most_probable
+        choice = choose(posterior, self.draws)
+        model = certified_member(task, choice.member)
+        provenance = {**self._told(choice), "configurations": posterior.configurations()}
+        return ProtocolResult(
+            "found", scm_answer(task.kind, model), model.size, {**provenance, "certified_by": "dsl.reference"}
+        )
+
+    def _by_chain(self, task: Task) -> ProtocolResult:
+        """By order MCMC. The value of a probable member is its share of the draws, of an agreeing one as ever."""
+        from calibrant.baselines.replayscm.posterior.choice import certified_member, most_agreeing, most_frequent
+        from calibrant.baselines.replayscm.posterior.order_chain import SampledPosterior
+        from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS
+        from calibrant.solvers.budget import BudgetSpent
+
+        try:
+            chains = SampledPosterior(task, configurations=CONFIGURATIONS if self.configurations == "all" else ())
+            choice = (most_agreeing if self.choose == "agreeing" else most_frequent)(chains, self.draws)
+            model = certified_member(task, choice.member)
+        except BudgetSpent as spent:
+            return self._exact(task, str(spent) or "too many functions to go through")
+        provenance = {**self._told(choice), **chains.report, "certified_by": "dsl.reference"}
+        return ProtocolResult("found", scm_answer(task.kind, model), model.size, provenance)
+
+    def _told(self, choice: Choice) -> dict[str, Any]:
+        return {
+            "prior": "baselines.generator_prior",
+            "choose": self.choose,
+            "draws": self.draws,
+            "value": choice.value,
+            "considered": choice.considered,
+        }

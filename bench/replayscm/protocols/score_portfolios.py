@@ -1,0 +1,129 @@
+"""The protocols `bnlearn+dsl` and `exact-mbde+dsl`: structures of high score, then the shared exact fitter.
+
+An Alternative-SCM task is answered with the first model of the portfolio that a single-variable intervention tells from
+the reference, if there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.replayscm.protocols.answers import scm_answer
+from calibrant.bench.replayscm.protocols.exact import warming_task
+from calibrant.dsl.replayscm.problem import Task, TaskKind
+
+if TYPE_CHECKING:
+    from calibrant.baselines.replayscm.portfolio import FittedModel
+    from calibrant.dsl.replayscm.scm import Scm
+
+NumParents = Annotated[int, msgspec.Meta(ge=1, le=6)]
+ImaginaryRows = Annotated[float, msgspec.Meta(gt=0)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+States = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class ScorePortfolio(Protocol, frozen=True):
+    """What both rows have in common: the first of a sequence of train-exact models is the answer."""
+
+    @property
+    def searches(self) -> dict[str, str]:
+        """Return how structures are searched for, for the provenance; nothing where the name of the row says it."""
+        return {}
+
+    def candidates(self, task: Task) -> Iterator[FittedModel]:
+        """Train-exact models, in the order in which the portfolio finds them."""
+        raise NotImplementedError
+
+    def warm_up(self) -> None:
+        for _ in zip(range(2), self.candidates(warming_task()), strict=False):
+            pass  # the first model of each stage of fitting: by then every kernel is in use
+
+    def answer(self, task: Task) -> ProtocolResult:
+        from calibrant.solvers.budget import BudgetSpent
+
+        try:
+            return self._alternative(task) if task.kind is TaskKind.ALTERNATIVE else self._first(task)
+        except BudgetSpent as spent:
+            return ProtocolResult("out_of_budget", provenance={"stage": None, "reached": str(spent)})
+
+    def _first(self, task: Task) -> ProtocolResult:
+        found = next(self.candidates(task), None)
+        if found is None:
+            return _nothing(task)
+        told = {"stage": found.stage, **self.searches}
+        return ProtocolResult("found", scm_answer(task.kind, found.model), found.model.size, told)
+
+    def _alternative(self, task: Task) -> ProtocolResult:
+        assert task.reference is not None
+        for stage, model in self.candidates(task):
+            answer = _told_apart(task.reference, model)
+            if answer is not None:
+                return ProtocolResult("found", answer, model.size, {"stage": stage})
+        return _nothing(task)
+
+
+class BnlearnThenFit(ScorePortfolio, frozen=True):
+    """Greedy structure learning in four stages as published, then exact formulas over the learned parents.
+
+    seed: of column order, random starts and bootstrap rows
+    states: functions that formula search may compare in the residual stage; 600 seconds at 200 million a second
+    """
+
+    name = "bnlearn+dsl"
+    seed: int = 0
+    states: States = 120_000_000_000
+
+    @property
+    def searches(self) -> dict[str, str]:
+        return {"structures": "tabu search and hill climbing on mbde, greedy: no optimum is claimed"}
+
+    def candidates(self, task: Task) -> Iterator[FittedModel]:
+        from calibrant.baselines.replayscm.bnlearn_dsl import bnlearn_candidates  # imports the compiler
+
+        return bnlearn_candidates(task, seed=self.seed, states=self.states)
+
+
+class ExactMbdeThenFit(ScorePortfolio, frozen=True):
+    """The exact mbde optimum, the k best networks, then likely and at last all parents; exact formulas over them.
+
+    iss: imaginary rows of mbde
+    max_parents: how many variables a mechanism may mention
+    networks: length of the k-best lists
+    states: functions that formula search may compare for one parent set
+    """
+
+    name = "exact-mbde+dsl"
+    iss: ImaginaryRows = 1.0
+    max_parents: NumParents = 5
+    networks: Count = 100
+    states: States = 200_000_000
+
+    def candidates(self, task: Task) -> Iterator[FittedModel]:
+        from calibrant.baselines.replayscm.exact_mbde_dsl import exact_mbde_candidates
+
+        return exact_mbde_candidates(
+            task, iss=self.iss, max_parents=self.max_parents, networks=self.networks, states=self.states
+        )
+
+
+def _nothing(task: Task) -> ProtocolResult:
+    return ProtocolResult("out_of_budget", provenance={"stage": None})
+
+
+def _told_apart(reference: Scm, model: Scm) -> dict[str, Any] | None:
+    """The answer object, if the menu's best intervention shows a difference."""
+    from calibrant.bench.replayscm.protocols.answers import alternative_answer
+    from calibrant.dsl.replayscm.alternative import told_apart
+    from calibrant.solvers.replayscm.alternative import AlternativeAnswer
+
+    if model.roots != reference.roots or model.equivalent(reference):
+        return None
+    shown = told_apart(reference, model)
+    return None if shown is None else alternative_answer(AlternativeAnswer(model, *shown))
+
+
+SCORE_PROTOCOLS = (BnlearnThenFit, ExactMbdeThenFit)

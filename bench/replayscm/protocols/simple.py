@@ -1,0 +1,79 @@
+"""Protocols that search little or nothing: first-found, random-legal, copy-parent, majority."""
+
+from __future__ import annotations
+
+from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.replayscm.protocols.answers import scm_answer
+from calibrant.bench.replayscm.protocols.exact import warming_task
+from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.scm import Scm
+
+
+class SimpleRow(Protocol, frozen=True):
+    """What the rows have in common: a model or none, and nothing to say of an Alternative-SCM task."""
+
+    def warm_up(self) -> None:
+        self.answer(warming_task())
+
+    def model(self, task: Task) -> Scm | None:
+        """The answer; None if the operators that are allowed cannot say it."""
+        raise NotImplementedError
+
+    def answer(self, task: Task) -> ProtocolResult:
+        if task.kind is TaskKind.ALTERNATIVE:
+            return ProtocolResult("impossible", provenance={"reason": "no Alternative-SCM row"})
+        model = self.model(task)
+        if model is None:
+            return ProtocolResult("impossible", provenance={"reason": "nothing it can say fits"})
+        return ProtocolResult("found", scm_answer(task.kind, model), model.size)
+
+
+class FirstFound(SimpleRow, frozen=True):
+    """The first parent sets in a fixed order that fit and close no cycle; what the rows do not show is 0."""
+
+    name = "first-found"
+
+    def model(self, task: Task) -> Scm | None:
+        from calibrant.baselines.replayscm.simple_rows import first_found
+
+        return first_found(task)
+
+
+class RandomLegal(SimpleRow, frozen=True):
+    """A random legal SCM that ignores the evidence.
+
+    seed: together with the content of the task it decides the draw
+    """
+
+    name = "random-legal"
+    seed: int = 0
+
+    def model(self, task: Task) -> Scm | None:
+        from calibrant.baselines.replayscm.simple_rows import random_legal
+
+        return random_legal(task, self.seed)
+
+
+class CopyParent(SimpleRow, frozen=True):
+    """Every variable copies or negates one other, with as few wrong training cells as possible."""
+
+    name = "copy-parent"
+
+    def model(self, task: Task) -> Scm | None:
+        from calibrant.baselines.replayscm.simple_rows import copy_parent
+
+        return copy_parent(task)
+
+
+class Majority(SimpleRow, frozen=True):
+    """Every variable has the value that it has in most of its rows."""
+
+    name = "majority"
+
+    def model(self, task: Task) -> Scm | None:
+        from calibrant.baselines.replayscm.simple_rows import majority
+
+        return majority(task)
+
+
+SIMPLE = (FirstFound, RandomLegal, CopyParent, Majority)

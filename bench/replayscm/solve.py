@@ -1,0 +1,178 @@
+"""ReplaySCM behind the public names. What compiles or reads YAML is imported when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from calibrant.bench.verbs.base import Solution
+from calibrant.bench.verbs.kept import Kept
+from calibrant.bench.verbs.said import neither, response
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.item import Pool
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.score import Evaluator, Score
+from calibrant.dsl.replayscm.submission import Rejection
+from calibrant.solvers.budget import LEAST_SCM_STATES
+from calibrant.solvers.outcome import BestSoFar, Found, Outcome
+
+if TYPE_CHECKING:
+    from calibrant.audits.replayscm.findings import Findings
+    from calibrant.audits.replayscm.generation.generate import Generated
+    from calibrant.audits.replayscm.hardening.harden import Hardening
+    from calibrant.bench.replayscm.audit.separations import SeparatedPair
+    from calibrant.solvers.replayscm.version_space import VersionSpace
+
+
+class ReplayScmVerbs:
+    """The verbs of bench.verbs.base.Verbs with the options that they take here."""
+
+    def __init__(self) -> None:
+        self._evaluators: Kept[Evaluator] = Kept()
+
+    def load_pool(self, path: Path) -> Pool[Problem]:
+        from calibrant.dsl.replayscm.pools.files import read_pool
+
+        read = read_pool(path)
+        return Pool(read.name, "replayscm", read.problems, read.metadata, path)
+
+    def score(self, item: Problem, answer: object, *, extractor: Literal["paper", "published"] = "paper") -> Score:
+        """extractor: how a response text becomes an answer (dsl.replayscm.extraction)"""
+        problem, said = _problem(item), response(answer)
+        evaluator = self._evaluators.get(problem, lambda: Evaluator(problem, extractor=extractor), extractor)
+        if said is None:
+            return Score(item, None, Rejection("extracted", neither(answer)))
+        return evaluator.score_text(said) if isinstance(said, str) else evaluator.score_answer(said)
+
+    def solve(
+        self,
+        item: Problem,
+        *,
+        max_parents: int | None = None,
+        nested_roots: bool | None = None,
+        states: int | None = LEAST_SCM_STATES,
+        engine: str = "auto",
+        seconds: float | None = None,
+    ) -> Outcome[Solution[Scm]]:
+        """max_parents: mentions in a mechanism, by default 5; the others: see solvers.replayscm.exact
+
+        An alternative explanation is sought to its end, whatever `states` says, and by no other engine.
+        """
+        from calibrant.bench.replayscm.protocols.answers import alternative_answer, scm_answer
+        from calibrant.solvers.replayscm.alternative import find_alternative
+        from calibrant.solvers.replayscm.exact import solve
+
+        task = _problem(item).task
+        if task.kind is TaskKind.ALTERNATIVE:
+            other = find_alternative(task, max_parents=max_parents or 4)
+            if not isinstance(other, Found):
+                return other
+            made = other.value
+            return Found(Solution(alternative_answer(made), made.model, made.size, made.provenance))
+        outcome = solve(
+            task,
+            max_parents=max_parents or 5,
+            nested_roots=nested_roots,
+            states=states,
+            engine=engine,
+            seconds=seconds,
+        )
+        if not isinstance(outcome, Found | BestSoFar):
+            return outcome
+        found = outcome.value
+        solution = Solution(scm_answer(task.kind, found.model), found.model, found.size, found.provenance)
+        return replace(outcome, value=solution) if isinstance(outcome, BestSoFar) else Found(solution)
+
+    def version_space(
+        self,
+        item: Problem,
+        *,
+        max_parents: int = 4,
+        max_size: int | None = None,
+        nested_roots: bool = False,
+        terms: int | None = None,
+    ) -> VersionSpace:
+        """max_parents: functional parents of a mechanism; max_size: of a formula; nested_roots: see ModelClass
+
+        terms: of a sum, at most; None means the limits of solvers.acyclic.count
+        """
+        from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+
+        return VersionSpace(_problem(item).task, ModelClass(max_parents, max_size, nested_roots), terms=terms)
+
+    def audit(self, item: Problem, *, max_parents: int | None = None, nested_roots: bool = False) -> Findings:
+        """max_parents: of the class of the verdict, by default the smallest with gold; nested_roots: see ModelClass"""
+        from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
+
+        return audit_instance(_problem(item), AuditOptions(max_parents, nested_roots=nested_roots))
+
+    def separate(
+        self, item: Problem, answers: Sequence[object], *, members: int = 2, max_parents: int = 4, targets: int = 1
+    ) -> tuple[SeparatedPair, ...]:
+        """Pairs of the answers; of one answer and the reference, or else gold; without any, of the smallest members.
+
+        members: how many of these; max_parents: of their class; targets: also interventions on up to so many at once
+        """
+        from calibrant.bench.replayscm.audit.separations import known_model, member_pairs, separated, smallest
+
+        problem = _problem(item)
+        if not answers:
+            return tuple(member_pairs(smallest(problem, members, max_parents).models, max_targets=targets))
+        named = [(f"answer {i}", self._model(problem, answer)) for i, answer in enumerate(answers, 1)]
+        if len(named) == 1:
+            named.insert(0, known_model(problem))
+        pairs = combinations(named, 2)
+        return tuple(separated((a, b), (one, other), max_targets=targets) for (a, one), (b, other) in pairs)
+
+    def _model(self, problem: Problem, answer: object) -> Scm:
+        if isinstance(answer, Scm):
+            return answer
+        score = self.score(problem, answer)
+        if score.model is None:
+            raise CalibrantError(f"{in_one_line(problem.id)}: not a valid answer: {score.failure}")
+        return score.model
+
+    def harden(
+        self,
+        item: Problem,
+        seed: int,
+        *,
+        goal: Literal["one-member", "heldout-agreement"] = "one-member",
+        max_parents: int | None = None,
+    ) -> Hardening:
+        """goal: what is left open at the end; max_parents: the class that is counted, by default gold's, at least 4"""
+        from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
+        from calibrant.bench.replayscm.pools.hardened import GOALS
+        from calibrant.solvers.replayscm.version_space import ModelClass
+
+        model_class = None if max_parents is None else ModelClass(max_parents)
+        return counterexample_worlds(_problem(item), seed, model_class=model_class, goal=GOALS[goal])
+
+    def generate(
+        self,
+        seed: int,
+        *,
+        stratum: str = "hs_n6_easy_calibration",
+        setting: Literal["ordered", "block", "hidden-order", "hidden-roots"] = "hidden-order",
+        max_added: int | None = None,
+    ) -> Generated:
+        """stratum: which kind of SCM and worlds; setting: what is told; max_added: worlds against alternatives"""
+        from calibrant.audits.replayscm.generation.generate import generate
+        from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS
+        from calibrant.dsl.replayscm.sampling.strata import stratum as named_stratum
+
+        most = MAX_ADDED_WORLDS if max_added is None else max_added
+        return generate(named_stratum(stratum), seed, setting=setting, max_added=most)
+
+
+def _problem(item: object) -> Problem:
+    if not isinstance(item, Problem):
+        raise CalibrantError(f"{short_repr(type(item).__name__)} is no item of ReplaySCM")
+    return item
+
+
+VERBS = ReplayScmVerbs()

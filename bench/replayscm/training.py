@@ -1,0 +1,52 @@
+"""ReplaySCM for trainers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.bench.replayscm.protocols.answers import alternative_answer, scm_answer
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA
+from calibrant.dsl.replayscm.score import Score
+from calibrant.solvers.outcome import Found
+
+
+class ReplayScmTraining:
+    """Scored cells, of training and held-out worlds, are what a share counts."""
+
+    @property
+    def stages(self) -> Sequence[str]:
+        return tuple(f"{stratum.name}/hidden-order" for stratum in NAMED_STRATA)
+
+    def difficulty(self, item: Problem) -> Mapping[str, int]:
+        gold = item.sealed.gold
+        parents = [] if gold is None else [len(local.parents) for local in gold.local_functions.values()]
+        known = {} if gold is None else {"edges": sum(parents), "parents": max(parents, default=0)}
+        return {"variables": len(item.task.variables), "worlds": len(item.task.training.worlds), **known}
+
+    def gold(self, item: Problem) -> dict[str, Any] | None:
+        """Gold; of an Alternative-SCM item, another model that a search finds."""
+        if item.task.kind is TaskKind.ALTERNATIVE:
+            from calibrant.solvers.replayscm.alternative import find_alternative
+
+            found = find_alternative(item.task)
+            return alternative_answer(found.value) if isinstance(found, Found) else None
+        return None if item.sealed.gold is None else scm_answer(item.task.kind, item.sealed.gold)
+
+    def share(self, item: Problem, verdict: Score) -> float:
+        """Right scored cells over scored cells; half of 1 where all are right but the task asks for more than that."""
+        splits = [split for split in (verdict.train, verdict.heldout) if split is not None]
+        cells, wrong = sum(split.num_cells for split in splits), sum(split.num_wrong for split in splits)
+        if cells and not wrong:
+            return 1.0 if verdict.correct else 0.5
+        return (cells - wrong) / cells if cells else 0.0
+
+    def fits(self, verdict: Score) -> bool:
+        return verdict.train_exact
+
+    def agrees(self, verdict: Score) -> bool:
+        return verdict.heldout_exact
+
+
+TRAINING = ReplayScmTraining()

@@ -1,0 +1,85 @@
+"""Attributions of answers whose records have none: made from the pools, when a table asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from calibrant.bench.core.attribution import KEY, decided_from, has_posterior
+from calibrant.bench.core.registry import benchmark, benchmark_of
+from calibrant.bench.report.rate_rows import SHORT_DIGEST, AnswerOrigin
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.stored_items import items_by_id
+
+NO_POSTERIOR = (
+    "--decided-at: no answer has a posterior: no item is noisy, or the attributions are of a version that stored none"
+)
+
+
+class AttributionCoverage:
+    """Counts answers without an attribution, of pools that have some and of pools that have none."""
+
+    def __init__(self) -> None:
+        self.num_missing = 0
+        self._first_missing = ""
+        self._pools: dict[str, tuple[str, str]] = {}
+        self._attributed: set[str] = set()
+
+    def count(self, origin: AnswerOrigin, score: Mapping[str, Any]) -> None:
+        """Count an answer; a record that has the key without a value was attributed, and what is left not counted."""
+        if score.get(KEY) is None:
+            self._first_missing = self._first_missing or origin.instance
+            self.num_missing += 1
+        if origin.pool_digest not in self._attributed:
+            self._pools.setdefault(origin.pool_digest, (origin.pool, origin.benchmark))
+            if KEY in score:
+                self._attributed.add(origin.pool_digest)
+
+    def refuse_bare_pools(self) -> None:
+        """Raise `CalibrantError` for a pool of which no answer has one: its file is needed to make them."""
+        for digest, (name, of) in self._pools.items():
+            if digest not in self._attributed:
+                which = f"{name} (sha256 {digest[:SHORT_DIGEST]})"
+                raise CalibrantError(
+                    f"--attribution: the answers to {in_one_line(which)}, a pool of {benchmark(of).title}, have none;"
+                    " add --pool POOL with that file"
+                )
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line if an answer has none: what its evidence left is not counted, or nothing was submitted."""
+        if self.num_missing:
+            subject = "1 answer has" if self.num_missing == 1 else f"{self.num_missing} answers have"
+            first = short_repr(self._first_missing)[1:-1]
+            yield f"{subject} no attribution: what their evidence leaves is not counted (first: {first})"
+
+
+Scores = Iterable[tuple[AnswerOrigin, Mapping[str, Any]]]
+
+
+def attributed(scores: Scores, pools: Sequence[Path]) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
+    """The same answers, each with its attribution where its pool is among these and its record says none."""
+    items = {file_digest(path): items_by_id(benchmark_of(path).read_pool(path).items) for path in pools}
+    for origin, score in scores:
+        item = items.get(origin.pool_digest, {}).get(origin.instance)
+        if item is None or KEY in score:
+            yield origin, score
+        else:
+            yield origin, {**score, KEY: benchmark(origin.benchmark).attribution(item, {}, (), score)}
+
+
+def decided_at(scores: Scores, level: float | None) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
+    """The same answers, with noisy readings taken to decide from this posterior on; None for the default.
+
+    `CalibrantError` at their end if the level was of no use: no answer has a posterior.
+    """
+    is_used = False
+    for origin, score in scores:
+        if level is None or not has_posterior(score):
+            yield origin, score
+            continue
+        is_used = True
+        yield origin, {**score, KEY: decided_from(score[KEY], level)}
+    if level is not None and not is_used:
+        raise CalibrantError(NO_POSTERIOR)

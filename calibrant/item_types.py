@@ -1,0 +1,37 @@
+"""Types of every benchmark that the public names take and give, and their unions."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from calibrant.bench.blickets.solve import BlicketScore
+from calibrant.bench.causalab.solve import LabScore
+from calibrant.bench.causim.solve import CausimScore
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.score import Score
+
+__all__ = [
+    "BlicketEpisode",
+    "BlicketItem",
+    "BlicketScore",
+    "CausimItem",
+    "CausimScore",
+    "Item",
+    "LabEpisode",
+    "LabItem",
+    "LabScore",
+    "Problem",
+    "Score",
+    "Verdict",
+]
+
+Item: TypeAlias = Problem | BlicketItem | LabItem | CausimItem
+"""An item of any benchmark: `id`, `benchmark`, `setting`, `stratum`, `task` (all a solver may read), `sealed`."""
+
+Verdict: TypeAlias = Score | BlicketScore | LabScore | CausimScore
+"""What an answer scores on any benchmark: `valid`, `correct`, `failure` (why not, in a line), `to_dict()`."""

@@ -1,0 +1,31 @@
+"""Results of the solvers and spaces of every benchmark. Importing it loads all of them: it is for type checkers."""
+
+from __future__ import annotations
+
+from calibrant.audits.causalab.spaces import LabSpace
+from calibrant.audits.replayscm.findings import Findings
+from calibrant.audits.replayscm.generation.generate import Generated
+from calibrant.audits.replayscm.hardening.harden import Hardening
+from calibrant.bench.replayscm.audit.separations import SeparatedPair
+from calibrant.dsl.blickets.rule import Rule
+from calibrant.dsl.causalab.mechanism import Mechanism
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.blickets.families import DetectorSpace
+from calibrant.solvers.causim.solution import WorkedSolution
+from calibrant.solvers.causim.space import WorldSpace
+from calibrant.solvers.replayscm.version_space import VersionSpace
+
+__all__ = [
+    "DetectorSpace",
+    "Findings",
+    "Generated",
+    "Hardening",
+    "LabSpace",
+    "Mechanism",
+    "Rule",
+    "Scm",
+    "SeparatedPair",
+    "VersionSpace",
+    "WorkedSolution",
+    "WorldSpace",
+]

@@ -1,0 +1,297 @@
+"""CausaLab pools and released suites under the commands: drawn, run, tabled, played, audited, refused in one line."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calibrant.bench.causalab.__main__ import main as causalab
+from calibrant.bench.causalab.benchmark import BENCHMARK
+from calibrant.bench.cli import main
+from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.runs.records import Record, folder_records
+from calibrant.dsl.causalab.hypothesis import state_mechanism
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import FREQUENCY
+from tests.support.causalab.laboratories import released_suite
+from tests.support.commands import jsonl, refused
+from tests.support.shared import shared_file
+
+DRAWN = ("3nodes", "4nodes_quad_hard", "4nodes_hidden_n1", "4nodes_freqparent", "4nodes_golden")
+LINE = ["generate", "--benchmark", "causalab", "--seed", "5", "--strata", ",".join(DRAWN), "--per-stratum", "2"]
+CONFIG = {
+    "graph_id": "small_0",
+    "nodes": {"ph": {}, "density": {"computation": "base_density + w * ph"}, FREQUENCY: {"computation": "f + v * ph"}},
+    "edges": [{"from": "ph", "to": "density"}, {"from": "ph", "to": FREQUENCY}],
+    "params": {"base_density": 1, "w": 2, "f": 20, "v": 3},
+    "budget": 8,
+}
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("causalab") / "pool.jsonl"
+    assert main([*LINE, "--out", str(path)]) == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def items(pool: Path) -> tuple[LabItem, ...]:
+    return tuple(BENCHMARK.read_pool(pool).items)
+
+
+def test_the_same_seed_draws_the_same_bytes(pool: Path, tmp_path: Path, items: tuple[LabItem, ...]) -> None:
+    again = tmp_path / "pool.jsonl"
+    assert main([*LINE, "--out", str(again)]) == 0
+    assert again.read_bytes() == pool.read_bytes()
+    assert [(item.id, item.setting) for item in items][::2] == [(f"{suite}/5/0", suite) for suite in DRAWN]
+
+
+def test_a_system_is_told_that_a_try_of_the_reactor_leaves_no_setting(items: tuple[LabItem, ...]) -> None:
+    episode = BENCHMARK.episode(items[0])
+    first = episode.act({"set": items[0].task.settable[0], "value": 1})
+    assert BENCHMARK.told(episode, first).endswith(f"}} Settings left: {items[0].task.allowance - 1}.")
+    assert BENCHMARK.told(episode, episode.act({"reactor": 0})) == "The reactor stays off. Settings left: 0."
+
+
+def test_runs_keep_steps_and_attributions_and_do_not_depend_on_workers(
+    pool: Path, tmp_path: Path, items: tuple[LabItem, ...]
+) -> None:
+    for workers, rows in (("1", "exact,abstain"), ("2", "exact")):
+        assert main(["run", rows, str(pool), "--out", str(tmp_path / workers), "--workers", workers]) == 0
+    one, two = (sorted(folder_records(tmp_path / name), key=lambda r: r.key) for name in "12")
+    assert {record.benchmark for record in one} == {"causalab"}
+    exact = {record.instance: record for record in one if record.protocol == "exact"}
+    assert [_kept(record) for record in exact.values()] == [_kept(record) for record in two]
+    assert all(record.outcome == "found" and record.score["correct"] for record in exact.values())
+    for item in items[:2]:  # three nodes, no noise
+        record = exact[item.id]
+        assert record.answer == {"frequency": item.sealed.target, "hypothesis": state_mechanism(item.sealed.mechanism)}
+        assert isinstance(record.attribution, dict)
+        assert (record.attribution["kind"], record.attribution["graph"]["kind"]) == ("earned", "earned")
+    nothing = [r for r in one if r.protocol == "abstain" and r.setting == "4nodes_quad_hard"]
+    assert [(r.outcome, r.answer, r.score["correct"]) for r in nothing] == [
+        ("out_of_budget", {"hypothesis": {}}, False)
+    ] * 2
+
+
+def _kept(record: Record) -> tuple[Any, ...]:
+    return record.key, record.outcome, record.answer, record.score, record.steps, record.attribution
+
+
+def test_a_run_goes_on_and_its_table_counts_by_suite(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["run", "abstain", str(pool), "--out", str(tmp_path / "out"), "--workers", "1"]
+    assert main([*line, "--limit", "3"]) == 0
+    capsys.readouterr()
+    assert main([*line, "--json"]) == 0
+    printed = capsys.readouterr()
+    assert "7 instances answered, 3 had a record already" in printed.err
+    rows = {row["setting"]: row for row in json.loads(printed.out)["rows"]}
+    assert set(rows) == set(DRAWN)
+    assert [(row["n"], row["coverage"], row["benchmark"]) for row in rows.values()] == [(2, 1.0, "causalab")] * 5
+    small = rows["3nodes"]
+    assert (small["accuracy"], small["edge_precision"], small["settings_used"], small["earned"]) == (1, 1, 0, 1)
+    assert main(["table", str(tmp_path / "out"), "--attribution"]) == 0
+    heading = capsys.readouterr().out.splitlines()[0]
+    assert "Earned" in heading
+    assert "Graph short" in heading
+
+
+def test_the_seed_of_a_row_that_draws_is_an_option(items: tuple[LabItem, ...]) -> None:
+    drawn = BENCHMARK.protocols["random"]
+    answers = [drawn(**options).answer(BENCHMARK.episode(items[0])) for options in ({}, {"seed": 0}, {"seed": 1})]
+    assert answers[0] == answers[1] != answers[2]
+
+
+def test_an_answer_without_a_transcript_is_dialled_and_submitted(items: tuple[LabItem, ...]) -> None:
+    item = items[0]
+    answer = {"frequency": item.sealed.target, "hypothesis": state_mechanism(item.sealed.mechanism)}
+    score = BENCHMARK.score(item, answer, ())
+    assert (score["correct"], score["graph_correct"], score["settings"], score["all_weight_f1"]) == (True, True, 0, 1.0)
+    attribution = BENCHMARK.attribution(item, answer, (), score)
+    assert attribution is not None
+    assert attribution["graph"]["kind"] in ("lucky", "earned")
+    assert BENCHMARK.attribution(item, {}, (), score) is None
+    missed = BENCHMARK.score(item, BENCHMARK.no_answer(item), ())
+    assert (missed["correct"], missed["frequency"], missed["shd"]) == (False, None, len(item.sealed.mechanism.edges))
+
+
+def test_a_released_suite_is_run_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    suite = jsonl(tmp_path / "small.jsonl", CONFIG, CONFIG)
+    assert benchmark_of(suite) is BENCHMARK
+    items = BENCHMARK.read_pool(suite).items
+    assert [item.id for item in items] == ["small/0/0", "small/1/0"]
+    assert items[0].sealed.mechanism.weights(FREQUENCY) == {"ph": 3}
+    assert items[0].sealed.bases != items[1].sealed.bases
+    assert main(["run", "exact", str(suite), "--out", str(tmp_path / "out"), "--workers", "1", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert (row["setting"], row["n"], row["accuracy"], row["shd"]) == ("small", 2, 1.0, 0.0)
+
+
+def test_a_released_suite_is_converted_and_may_be_compressed(tmp_path: Path) -> None:
+    suite = jsonl(tmp_path / "small.jsonl", CONFIG, CONFIG)
+    packed, native = tmp_path / "small.jsonl.gz", tmp_path / "native.jsonl"
+    packed.write_bytes(gzip.compress(suite.read_bytes()))
+    items = BENCHMARK.read_pool(suite).items
+    assert BENCHMARK.read_pool(packed) == BENCHMARK.read_pool(suite)
+    assert main(["pool", "convert", str(packed), str(native)]) == 0
+    assert BENCHMARK.read_pool(native).items == items
+    assert json.loads(native.read_text(encoding="utf-8").splitlines()[0])["benchmark"] == "causalab"
+
+
+def test_the_released_files_are_of_this_benchmark(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    suite = shared_file("data/4nodes.jsonl", part="causalab")
+    line = ["run", "abstain", str(suite), "--out", str(tmp_path), "--workers", "1", "--json"]
+    assert main(line) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert (row["setting"], row["n"], row["accuracy"]) == ("4nodes", len(released_suite("4nodes")), 1.0)
+    assert (f"{row['edge_f1']:.3f}", f"{row['shd']:.2f}") == ("0.648", "2.30")  # the specification's table
+
+
+def test_the_released_rows_are_rebuilt_by_one_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = shared_file("data", part="causalab")
+    assert causalab(["rows", str(data), "--seeds", "1", "--jobs", "1"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    rows = {line[0]: line[1:] for line in reversed(lines) if line}
+    unwinnable = {line[0]: line[1] for line in lines[-9:]}
+    assert rows["abstain"] == ["100/0.795/0.84", "100/0.648/2.30", "100/0.565/4.38", "100/0.471/6.06", "100/0.398/7.66"]
+    assert rows["exact"] == ["100/1.000/0.00"] * 5
+    printed = {"5nodes": 2.0, "6nodes": 10.6, "7nodes": 7.1, "6nodes_freqparent": 2.1}  # measured on drawn episodes
+    assert {suite: abs(float(unwinnable[suite]) - share) < 0.25 for suite, share in printed.items()} == dict.fromkeys(
+        printed, True
+    )
+    solved = {tuple(line[:2]): line[-2:] for line in lines if len(line) > 10 and line[1] == "exact"}
+    assert len(solved) == 19
+    assert all(imperfect == undecided for imperfect, undecided in solved.values())
+    assert {suite for (suite, _), (imperfect, _) in solved.items() if imperfect != "0"} <= {
+        "4nodes_freqparent",
+        "6nodes_freqparent",
+        "6nodes_golden",
+    }
+    assert solved["6nodes_golden", "exact"] == ["14", "14"]
+    (fine,) = [line for line in lines if line[1:2] == ["exact-weights"]]
+    assert (fine[0], fine[9], float(fine[11]) <= 12) == ("4nodes_quad_hard", "1.000", True)
+    assert causalab(["rows", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == "bench.causalab: 3nodes.jsonl: cannot be read: No such file or directory\n"
+
+
+def test_findings_on_the_released_files_and_the_printed_rows_are_listed_by_one_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert causalab(["findings", str(shared_file("data", part="causalab")), "--seeds", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    kinds = [line.partition(": ")[0] for line in lines]
+    assert kinds.count("abstention, proved") == 5
+    assert kinds.count("misprint, proved") == 8
+    assert kinds.count("duplicate, proved") == 1
+    assert sum("look like perfect and empty records mixed" in line for line in lines) == 6
+    assert "ambiguous, proved: 6nodes_freqparent: 2.50 mechanisms are left on average after all settings" in "\n".join(
+        lines
+    )
+    chances = {line.split(": ")[1]: line.rpartition("drawn ")[2] for line in lines if line.startswith("unwinnable")}
+    assert chances["6nodes"] == "10.82%, in 15 graphs"
+    assert causalab(["findings", str(tmp_path)]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch) -> Any:
+    return lambda *lines: monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+
+def test_an_episode_is_played_in_lines_of_json(
+    pool: Path, items: tuple[LabItem, ...], typed: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    item = items[1]
+    name = item.task.settable[0]
+    typed(
+        json.dumps({"set": name, "value": 20}),
+        "what?",
+        json.dumps({"set": FREQUENCY, "value": 1}),
+        json.dumps({"reactor": item.sealed.target}),
+        json.dumps({"submit": {"hypothesis": state_mechanism(item.sealed.mechanism)}}),
+    )
+    assert main(["play", str(pool), item.id, "--jsonl"]) == 0
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [event["event"] for event in events] == ["task", "step", "unreadable", "step", "step", "step", "verdict"]
+    assert (events[1]["reading"][name], events[1]["left"]) == (20, item.task.allowance - 1)
+    assert events[3]["refused"] != ""
+    assert events[4]["reading"]["activated"]
+    assert (events[-1]["score"]["correct"], events[-1]["score"]["shd"]) == (True, 0)
+    assert events[-1]["attribution"]["kind"] == "earned"
+
+
+def test_an_episode_that_ends_with_the_input_is_not_right(
+    pool: Path, typed: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed('{"set": "resonanceFreq", "value": 1}')
+    assert main(["play", str(pool)]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "not right; missed"
+    typed()
+    assert main(["play", str(pool)]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "not right; nothing was read"
+    assert "no instance 'nobody'" in refused(capsys, "play", pool, "nobody")
+
+
+def test_findings_have_certificates_that_hold_until_they_are_touched(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["audit", str(pool), "--certificates", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"vacuous", "trivial"} <= {one["kind"] for one in found if one["verdict"] == "proved"}
+    files = sorted(tmp_path.glob("*.claim.json"))
+    assert len(files) == sum(one["certificate"] is not None for one in found) > 10
+    assert main(["verify", *map(str, files), str(pool)]) == 0
+    forged = json.loads(files[0].read_text(encoding="utf-8"))
+    forged["instance"] = "4nodes_golden/5/1"
+    jsonl(tmp_path / "forged.json", forged)
+    capsys.readouterr()
+    assert main(["verify", str(tmp_path / "forged.json"), str(pool), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert [(one["verified"], one["reason"]) for one in told] == [(False, "made for other evidence")]
+
+
+def test_prompts_and_items_show_nothing_that_is_sealed(
+    pool: Path, items: tuple[LabItem, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["prompts", str(pool)]) == 0
+    prompts = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    public = PublicIds.of_pool(pool, items)
+    assert [one["instanceId"] for one in prompts] == [public.public(item.id) for item in items]
+    assert main(["show", str(pool), "3nodes/5/0", "--json"]) == 0
+    assert "sealed" not in json.loads(capsys.readouterr().out)
+    assert main(["show", str(pool), "3nodes/5/0", "--json", "--gold"]) == 0
+    assert json.loads(capsys.readouterr().out)["sealed"]["target"] == items[0].sealed.target
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("harden", "POOL", "--out", "OUT", "--seed", "1"),
+        ("score", "POOL", "POOL"),
+        ("separate", "POOL", "3nodes/5/0"),
+        ("audit", "POOL", "--html", "OUT"),
+        ("run", "static", "POOL", "--out", "OUT"),
+        ("generate", "--benchmark", "causalab", "--seed", "1", "--strata", "9nodes", "--out", "OUT"),
+    ],
+)
+def test_what_is_not_for_laboratories_is_refused_in_one_line(
+    line: tuple[str, ...], pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = {"POOL": pool, "OUT": tmp_path / "out"}
+    refused(capsys, *(places.get(word, word) for word in line))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_config_that_cannot_be_meant_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    suite = jsonl(tmp_path / "small.jsonl", CONFIG, CONFIG | {"edges": []})
+    said = refused(capsys, "run", "exact", suite, "--out", tmp_path / "out")
+    assert said == "small.jsonl: line 2: edges: 'ph' -> 'density' is in an equation but not in edges"

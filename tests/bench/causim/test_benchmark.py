@@ -1,0 +1,363 @@
+"""CauSim pools under the commands: drawn, run, tabled, shown, audited, refused where there is nothing for them."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calibrant.bench.causim.benchmark import BENCHMARK
+from calibrant.bench.cli import main
+from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.runs.records import Record, folder_records
+from calibrant.dsl.causim.item import CausimItem, Labels, Task
+from calibrant.dsl.causim.question import Question
+from calibrant.dsl.causim.records import write_pool
+from calibrant.dsl.causim.reference import work_out
+from tests.support.commands import jsonl, refused
+
+DRAWN = ["generate", "--benchmark", "causim", "--seed", "5", "--strata", "chain,inverted_star", "--per-stratum", "12"]
+PROGRAM = """
+import random
+
+def U_A():
+    return random.choice(["x", "y"])
+
+def U_B():
+    return random.choice(["x", "y"])
+
+def U_C():
+    return random.choice([0, 1, 1])
+
+def f_A(u):
+    return u
+
+def f_B(a, u):
+    return u
+
+def f_C(a, u):
+    return u if a == "x" else 2
+
+def run_once(seed=None):
+    u_a = U_A()
+    a = f_A(u_a)
+    u_b = U_B()
+    b = f_B(a, u_b)
+    u_c = U_C()
+    c = f_C(a, u_c)
+    return {"a": a, "b": b, "c": c}
+"""
+NOISE = ("U_A", "U_B", "U_C")
+SEEN = {"A": '"y"', "B": '"x"', "C": "2"}
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("causim") / "pool.jsonl"
+    assert main([*DRAWN, "--out", str(path)]) == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def items(pool: Path) -> dict[str, CausimItem]:
+    return {item.id: item for item in BENCHMARK.read_pool(pool).items}
+
+
+@pytest.fixture(scope="module")
+def records(pool: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
+    out = tmp_path_factory.mktemp("runs")
+    assert main(["run", "all", str(pool), "--out", str(out), "--workers", "1"]) == 0
+    return list(folder_records(out))
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    """By hand: the edge A -> B does nothing, do(B) changes nothing else, and do(A = x) leaves C as 0 or 1."""
+    asked = Question("counterfactual", unknown=NOISE, do={"A": '"x"'}, observed=SEEN)
+    idle = replace(asked, do={"B": '"y"'})
+    path = tmp_path / "wrong.jsonl"
+    said = CausimItem("said-one", Task(PROGRAM, asked, "deterministic"), Labels(1, False, True, True, False))
+    nothing = CausimItem("idle", Task(PROGRAM, idle, "deterministic"), Labels(1, False, False, False, True))
+    none = replace(asked, observed={**SEEN, "C": "0"})
+    never = CausimItem("never", Task(PROGRAM, none, "impossible"), Labels(0, False, copy=False))
+    write_pool(path, [said, nothing, never], name="wrong")
+    return path
+
+
+def test_the_same_seed_draws_the_same_bytes(pool: Path, tmp_path: Path, items: dict[str, CausimItem]) -> None:
+    again = tmp_path / "pool.jsonl"
+    assert main([*DRAWN, "--out", str(again)]) == 0
+    assert again.read_bytes() == pool.read_bytes()
+    assert [(item.stratum, item.task.question.type) for item in items.values()][7:13] == [
+        ("chain-04", "counterfactual"),
+        ("chain-06", "deduction"),
+        ("chain-06", "intervention"),
+        ("chain-06", "abduction"),
+        ("chain-06", "counterfactual"),
+        ("inverted_star-02", "deduction"),
+    ]
+
+
+def test_an_answer_is_right_exactly_where_some_world_gives_it(
+    records: list[Record], items: dict[str, CausimItem]
+) -> None:
+    seen = set()
+    known = {name: work_out(item.task.model, item.task.question) for name, item in items.items()}
+    for record in records:
+        item, worked = items[record.instance], known[record.instance]
+        meaning = record.score["meaning"]
+        assert record.score["correct"] is (meaning in worked.answers)
+        assert record.score["answered"] is (record.outcome == "found")
+        flags = [record.score[key] for key in ("copyable", "vacuous")]
+        assert flags == [worked.copy, None if worked.effect_some is None else not worked.effect_some]
+        assert record.setting == f"{item.task.question.type}-{worked.scenario}"
+        seen.add((record.protocol, record.score["correct"]))
+    assert seen == {(name, right) for name in BENCHMARK.protocols for right in (True, False)} - {
+        (name, False) for name in ("exact", "most_probable_noise", "most_probable_answer", "truncated")
+    }
+
+
+def test_reasons_say_what_a_row_does_wrong(records: list[Record]) -> None:
+    wrong = [r for r in records if r.protocol == "no_do" and not r.score["correct"]]
+    assert wrong
+    assert {reason for r in wrong for reason in r.score["nodes"]} == {"ok", "do ignored"}
+    assert {r.score["first"] for r in wrong} == {"do ignored"}
+    drawn = [r for r in records if r.protocol == "run_once" and r.setting.startswith("counterfactual")]
+    assert {r.score["first"] for r in drawn} == {None, "wrong noise"}
+
+
+def test_a_run_does_not_depend_on_workers_and_goes_on(
+    pool: Path, tmp_path: Path, records: list[Record], capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["run", "run_once,copy", str(pool), "--out", str(tmp_path / "two")]
+    assert main([*line, "--limit", "9", "--workers", "2"]) == 0
+    capsys.readouterr()
+    assert main([*line, "--json", "--workers", "1"]) == 0
+    printed = capsys.readouterr()
+    assert "15 instances answered, 9 had a record already" in printed.err
+    one = {r.key: (r.answer, r.score, r.setting) for r in records if r.protocol in ("run_once", "copy")}
+    assert {r.key: (r.answer, r.score, r.setting) for r in folder_records(tmp_path / "two")} == one
+    rows = [row for row in json.loads(printed.out)["rows"] if row["system"] == "copy"]
+    assert [row["setting"].partition("-")[0] for row in rows] == sorted(
+        (row["setting"].partition("-")[0] for row in rows), key=BENCHMARK.settings.index
+    )
+    assert sum(row["n"] for row in rows) == 24
+    assert {row["benchmark"] for row in rows} == {"causim"}
+
+
+def test_what_was_decided_is_told_of_questions_with_one_answer(
+    wrong: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["run", "exact,copy", str(wrong), "--out", str(out), "--workers", "1"]) == 0
+    capsys.readouterr()
+    assert main(["table", str(out), "--attribution", "--pool", str(wrong), "--json"]) == 0
+    rows = {(row["setting"], row["system"]): row for row in json.loads(capsys.readouterr().out)["rows"]}
+    kinds = ("earned", "missed", "lucky", "short")
+    # two questions are said to have one answer: said-one has two, so that luck decides; idle has one, which is the copy
+    assert [rows["counterfactual-deterministic", "exact"][kind] for kind in kinds] == [0.5, 0, 0.5, 0]
+    assert [rows["counterfactual-deterministic", "copy"][kind] for kind in kinds] == [0.5, 0, 0, 0.5]
+    assert [rows["counterfactual-impossible", "exact"][kind] for kind in kinds] == [None] * 4
+
+
+def test_no_answer_is_right_nowhere(items: dict[str, CausimItem]) -> None:
+    nothing_asked = Question("abduction", fixed={"U_A": '"y"', "U_B": '"x"', "U_C": "0"}, observed=SEEN)
+    item = CausimItem("told", Task(PROGRAM, nothing_asked, "deterministic"), Labels(1, True))
+    assert BENCHMARK.score(item, {}, ())["correct"] is True
+    for one in (item, *items.values()):
+        assert BENCHMARK.score(one, BENCHMARK.no_answer(one), ())["correct"] is False
+
+
+def test_findings_of_an_item_made_by_hand_are_these(wrong: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", str(wrong), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    told = {(f["instance"], f["kind"], f["verdict"], f["certificate"]["claim"]) for f in found if f["certificate"]}
+    edges = {(name, "vacuous", "proved", "vacuous_edge") for name in ("said-one", "idle", "never")}
+    assert told == edges | {
+        ("said-one", "wrong_label", "proved", "answer_count"),
+        ("said-one", "ambiguous", "proved", "answer_count"),
+        ("idle", "copyable", "proved", "copyable"),
+        ("idle", "vacuous", "proved", "vacuous_intervention"),
+        ("idle", "ambiguous", "refuted", "unique_answer"),
+        ("never", "unwinnable", "proved", "answer_count"),
+    }
+    assert len(found) == len(told)
+    assert main(["audit", str(wrong), "--fail-on", "unwinnable"]) == 1
+    assert main(["audit", str(wrong), "--fail-on", "unwinnable", "--only", "idle"]) == 0
+
+
+def test_certificates_hold_until_they_are_touched(
+    pool: Path, tmp_path: Path, items: dict[str, CausimItem], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["audit", str(pool), "--certificates", str(tmp_path)]) == 0
+    files = sorted(tmp_path.glob("*.claim.json"))
+    made = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    assert {one["certificate"]["claim"] for one in made} == {"unique_answer", "copyable", "vacuous_intervention"}
+    assert main(["verify", *map(str, files), str(pool)]) == 0
+    one = next(one for one in made if one["certificate"]["claim"] == "unique_answer")
+    other = next(name for name in items if name != one["instance"])
+    jsonl(tmp_path / "moved.json", {**one, "instance": other})
+    certificate: dict[str, Any] = one["certificate"]
+    changed = dict.fromkeys(certificate["data"]["answer"], "nothing")
+    jsonl(tmp_path / "changed.json", {**one, "certificate": {**certificate, "data": {"answer": changed}}})
+    capsys.readouterr()
+    assert main(["verify", str(tmp_path / "moved.json"), str(tmp_path / "changed.json"), str(pool), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert [one["verified"] for one in told] == [False, False]
+    assert told[0]["reason"] == "made for other evidence"
+
+
+def test_prompts_and_items_show_nothing_that_is_sealed(
+    pool: Path, items: dict[str, CausimItem], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["prompts", str(pool)]) == 0
+    prompts = {one["instanceId"]: one["prompt"] for one in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert prompts == {PublicIds(pool).public(name): item.task.prompt for name, item in items.items()}
+    name = next(iter(items))
+    assert main(["show", str(pool), name, "--json"]) == 0
+    assert not {"sealed", "world", "labels"} & json.loads(capsys.readouterr().out).keys()
+    assert main(["show", str(pool), name, "--json", "--gold"]) == 0
+    assert json.loads(capsys.readouterr().out)["sealed"].keys() == {"world", "labels"}
+
+
+def test_hardened_questions_have_one_answer_and_certificates_that_hold(
+    pool: Path, tmp_path: Path, items: dict[str, CausimItem], capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, certificates = tmp_path / "hard.jsonl", tmp_path / "certs"
+    line = ["harden", str(pool), "--out", str(out), "--certificates", str(certificates)]
+    assert main([*line, "--report", str(tmp_path / "report.jsonl")]) == 1
+    reports = [json.loads(text) for text in (tmp_path / "report.jsonl").read_text(encoding="utf-8").splitlines()]
+    made = {item.id: item for item in BENCHMARK.read_pool(out).items}
+    assert [report["instance"] for report in reports] == list(items)
+    assert [report["made"] for report in reports] == list(made)
+    for report in reports:
+        before, after = items[report["instance"]], made[report["made"]]
+        if report["outcome"] == "reached":
+            assert len(work_out(after.task.model, after.task.question).answers) == 1
+            assert bool(report["told"]) is (before.labels.size > 1)
+        else:
+            assert report["outcome"] == "impossible"
+            assert (before.task.question.type, after) == ("abduction", before)
+    assert {report["outcome"] for report in reports} == {"reached", "impossible"}
+    files = sorted(certificates.iterdir())
+    assert (
+        len(files) == sum(report["certified"] for report in reports) == sum(r["outcome"] == "reached" for r in reports)
+    )
+    assert main(["verify", *map(str, files), str(pool)]) == 0
+    assert main(["harden", str(pool), "--out", str(tmp_path / "two.jsonl"), "--workers", "2"]) == 1
+    assert (tmp_path / "two.jsonl").read_bytes() == out.read_bytes()
+    one = next(report["instance"] for report in reports if report["outcome"] == "reached")
+    assert main(["harden", str(pool), "--out", str(tmp_path / "one.jsonl"), "--only", one]) == 0
+
+
+def test_an_item_without_its_world_is_written_unchanged(
+    wrong: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["harden", str(wrong), "--out", str(tmp_path / "hard.jsonl")]) == 1
+    assert capsys.readouterr().err.count("failed: ") == 3
+    assert BENCHMARK.read_pool(tmp_path / "hard.jsonl").items == BENCHMARK.read_pool(wrong).items
+
+
+def test_training_data_are_written_in_the_order_of_the_curriculum(
+    pool: Path, wrong: Path, tmp_path: Path, items: dict[str, CausimItem], capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "training.jsonl"
+    assert main(["training", str(pool), "--order", "version", "--out", str(out)]) == 0
+    header, *lines = (json.loads(line) for line in out.read_text(encoding="utf-8").splitlines())
+    assert header["order"] == "version"
+    versions = [line["level"]["version"] for line in lines]
+    assert versions == sorted(versions)
+    assert len(lines) == len(items)
+    for line in lines:
+        verdict = BENCHMARK.score(items[line["id"]], BENCHMARK.extract(items[line["id"]], line["solution"]), ())
+        assert verdict["correct"] is True
+    main(["schema", "training"])
+    capsys.readouterr()
+    assert main(["training", str(wrong), "--out", str(tmp_path / "some.jsonl")]) == 0
+    assert "2 examples written" in (said := capsys.readouterr().err)
+    assert "1 instances without a solution are left out" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            ("harden", "POOL", "--out", "OUT", "--goal", "heldout-agreement"),
+            "--goal applies to ReplaySCM, not to CauSim (pool.jsonl)",
+        ),
+        (("harden", "POOL", "--out", "OUT", "--only", "nothing"), "no instance 'nothing'"),
+        (("training", "POOL", "--out", "OUT", "--order", "hardest"), "unknown order 'hardest'"),
+        (("training", "POOL", "--out", "OUT", "--only", "nothing"), "no instance 'nothing'"),
+        (("play", "POOL"), "CauSim does not support episodes"),
+        (("audit", "POOL", "--html", "OUT"), "CauSim"),
+        (("generate", "--benchmark", "causim", "--seed", "1", "--strata", "ring", "--out", "OUT"), "unknown suite"),
+        (("run", "exact", "POOL", "--out", "OUT", "-o", "max_worlds=3"), "max_worlds"),
+        (("run", "static", "POOL", "--out", "OUT"), "static"),
+    ],
+)
+def test_what_is_not_for_causim_is_refused_in_one_line(
+    line: tuple[str, ...], said: str, pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = {"POOL": str(pool), "OUT": str(tmp_path / "out")}
+    assert said in refused(capsys, *(places.get(word, word) for word in line))
+    assert not (tmp_path / "out").exists()
+
+
+def _sum_modulo_two(nodes: int, parents: int) -> str:
+    """Each node is the sum of its noise and the nodes before it, a few of them picked by arithmetic."""
+    parts, driver, outputs = ["import random"], ["def run_once(seed=None):"], []
+    for i in range(nodes):
+        above = sorted({(i * 7 + 13 * k) % i for k in range(parents)}) if i else []
+        names = ", ".join([*(f"p{k}" for k in above), "u"])
+        total = " + ".join(f"p{k}" for k in above) or "0"
+        parts.append(f"def U_N{i}():\n    return random.choice([0, 1])\ndef f_N{i}({names}):")
+        parts.append(f"    return ({total} + u) % 2")
+        given = ", ".join([*(f"n{k}" for k in above), f"u{i}"])
+        driver += [f"    u{i} = U_N{i}()", f"    n{i} = f_N{i}({given})"]
+        outputs.append(f"'N{i}': n{i}")
+    return "\n".join([*parts, *driver, f"    return {{{', '.join(outputs)}}}"]) + "\n"
+
+
+@pytest.mark.parametrize("nodes", [40, 60])
+def test_pool_check_of_a_dense_counterfactual_ends_and_says_what_it_did_not_check(
+    nodes: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "calibrant.audits.causim.examined.MAX_WORK", 20_000_000
+    )  # a fifteenth, for the time of this test
+    noise = tuple(sorted(f"U_N{i}" for i in range(nodes)))
+    seen = {f"N{i}": "0" for i in range(nodes - 6, nodes)}
+    asked = Question("counterfactual", unknown=noise, do={"N0": "1"}, observed=seen)
+    source = _sum_modulo_two(nodes, 4)
+    item = CausimItem("dense", Task(source, asked, "stochastic"), Labels(4, False), version=nodes)
+    path = tmp_path / "dense.jsonl"
+    write_pool(path, [item], name="dense")
+    started = time.process_time()
+    code = main(["pool", "check", str(path)])
+    assert time.process_time() - started < 60
+    out = capsys.readouterr().out
+    assert "ok      stated labels" not in out
+    assert ("not checked: size" in out and code == 0) or ("size 4, found at least 5" in out and code == 1)
+
+
+def test_pool_check_refuses_a_false_number_of_nodes_and_a_topology_that_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    item = CausimItem("open", Task(PROGRAM, Question("deduction", unknown=NOISE), "stochastic"), Labels(6, False))
+    ways = {"right": ("tree", 3), "many": ("tree", 7), "fruit": ("banana", 3), "line": ("chain", 3)}
+    items = [replace(item, id=name, topology=topology, version=v) for name, (topology, v) in ways.items()]
+    path = tmp_path / "pool.jsonl"
+    write_pool(path, items, name="ways")
+    assert main(["pool", "check", str(path), "--json"]) == 1
+    (report,) = json.loads(capsys.readouterr().out)
+    failures = {(found["instance"], found["check"]): found["reason"] for found in report["failures"]}
+    assert failures == {
+        ("many", "v is the number of nodes"): "v 7, but the program has 3 nodes",
+        ("fruit", "the topology is that of the graph"): "unknown topology 'banana'; known: chain, star, inverted_star, "
+        "tree, layered, poly_tree, asia, cancer, survey, nihss",
+        ("line", "the topology is that of the graph"): "the graph is no chain",
+    }

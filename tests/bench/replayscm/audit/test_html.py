@@ -1,0 +1,233 @@
+"""The audit report: well-formed, self-contained, the same bytes for the same audits, and it works in a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calibrant.audits.replayscm.instance import AuditOptions
+from calibrant.bench.cli import main
+from calibrant.bench.replayscm.audit.plots import agreement_plot, profile_plot
+from calibrant.bench.replayscm.audit.run import audit_pool
+from calibrant.dsl.formulas.reference import evaluate
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.scm import Scm, scm
+from tests.support.browser import needs_chromium, pressed
+from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, written_pool
+
+VOID = {"meta", "input", "br", "link", "img", "hr"}
+SVG_SHAPES = {"rect", "line", "circle"}
+EVIDENCE = [ALL_ROWS, TWO_MEMBERS, FOUR_MEMBERS]
+
+
+class Page(HTMLParser):
+    """Everything a test asks of a page; an element that is not closed where it should be is an error."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.tags: list[str] = []
+        self.cells: list[list[str]] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            self.attributes.append((tag, name, value or ""))
+        values = {name: value or "" for name, value in attrs}
+        self.ids += [values["id"]] if "id" in values else []
+        self.links += [values["href"]] if "href" in values else []
+        if tag == "tr":
+            self.cells.append([])
+        if tag == "td":
+            self.cells[-1].append("")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in SVG_SHAPES, tag
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "td" in self.open and self.open[-1] not in ("tr", "tbody"):
+            self.cells[-1][-1] += data
+
+
+def written_report(pool: Path, file: Path, *more: str) -> str:
+    assert main(["audit", str(pool), "--html", str(file), "--workers", "1", *more]) == 0
+    return file.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Path:
+    return written_pool(tmp_path / "small.jsonl", EVIDENCE)
+
+
+@pytest.fixture
+def text(pool: Path, tmp_path: Path) -> str:
+    return written_report(pool, tmp_path / "report.html")
+
+
+def test_the_page_is_well_formed_and_its_links_lead_somewhere(text: str) -> None:
+    assert text.lstrip().startswith("<!DOCTYPE html>")
+    page = Page(text)
+    assert len(set(page.ids)) == len(page.ids)
+    assert {"i0", "i1", "i2", "instances", "filter", "shown", "open", "close"} == set(page.ids)
+    assert {link.removeprefix("#") for link in page.links} == {"i0", "i1", "i2"}
+    assert page.tags.count("details") == page.tags.count("summary") == 3
+    assert (
+        page.tags.count("svg") == 2 + 3 + 3
+    )  # two plots, a reliability diagram for each prior, a spectrum for every instance
+
+
+def test_nothing_is_loaded_from_anywhere(text: str) -> None:
+    page = Page(text)
+    assert not {"link", "img", "iframe", "object", "embed", "base", "form"} & set(page.tags)
+    assert not {"src", "srcset", "action", "poster", "data", "xlink:href"} & {name for _, name, _ in page.attributes}
+    assert all(link.startswith("#") for link in page.links)
+    assert re.findall(r"(?i)https?:|//[a-z]|@import|url\(|fetch\(|XMLHttp", text) == []
+    (policy,) = [value for tag, name, value in page.attributes if tag == "meta" and "default-src" in value]
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+def test_equal_audits_give_equal_bytes(pool: Path, tmp_path: Path, text: str) -> None:
+    again = written_report(pool, tmp_path / "again.html", "--out", str(tmp_path / "records"), "--workers", "2")
+    assert again == text
+    assert written_report(pool, tmp_path / "resumed.html", "--out", str(tmp_path / "records")) == text
+
+
+def test_the_table_says_what_the_truth_tables_say(text: str) -> None:
+    rows = [row for row in Page(text).cells if len(row) == 17]
+    assert [(row[0], row[1], row[6:10]) for row in rows] == [
+        ("I0", "unique, k ≤ 4", ["1"] * 4),
+        ("I1", "ambiguous, k ≤ 4", ["2"] * 4),
+        ("I2", "ambiguous, k ≤ 4", ["4"] * 4),
+    ]
+    assert [row[10] for row in rows] == ["1", "0.75", "0.5"]  # patterns of X1 and X2 that are shown
+    assert [row[11] for row in rows] == ["1", "0.5", "0.25"]
+    assert [row[14] for row in rows] == ["1", "0.5", "0.25"]  # every member has a behaviour of its own
+    assert "<b>1</b> unique" in text
+    assert "<b>2</b> ambiguous" in text
+
+
+def test_names_from_the_pool_are_text_and_nothing_else(tmp_path: Path) -> None:
+    hostile = "<script>alert('1')</script>\"&"
+    path = written_pool(tmp_path / "p.jsonl", [ALL_ROWS], id=hostile)
+    text = written_report(path, tmp_path / "r.html")
+    assert "<script>alert" not in text
+    page = Page(text)
+    assert page.tags.count("script") == 1
+    assert [row[0] for row in page.cells if len(row) == 17] == [hostile]
+
+
+def _survivors(pool: Path, folder: Path) -> list[tuple[Problem, dict[str, Any] | None]]:
+    assert main(["audit", str(pool), "--out", str(folder), "--workers", "1"]) == 0
+    from calibrant.dsl.replayscm.pools.files import read_pool
+
+    records = [json.loads(line) for line in (folder / "audits.jsonl").read_text().splitlines()]
+    problems = read_pool(pool).problems
+    return [(p, r["findings"]["survivors"]) for p, r in zip(problems, records, strict=True)]
+
+
+def _truth(model: Scm, clamp: tuple[str, int], roots: dict[str, int]) -> dict[str, int]:
+    """Values of all variables at one root assignment under one intervention, by the row-at-a-time reference."""
+    values = {**roots} | ({clamp[0]: clamp[1]} if clamp[0] in roots else {})
+    for variable in model.order:
+        values[variable] = clamp[1] if variable == clamp[0] else evaluate(model.mechanisms[variable], values)
+    return values
+
+
+def test_survivors_fit_and_differ_as_stated(pool: Path, tmp_path: Path) -> None:
+    """Recomputed row by row over all assignments of the roots."""
+    seen = 0
+    for problem, shown in _survivors(pool, tmp_path / "records"):
+        if shown is None:
+            continue
+        grammar = problem.task.grammar
+        pair = [scm(shown["roots"], {v: parse(t, grammar) for v, t in shown[m].items()}) for m in ("one", "other")]
+        assert all(replays_exactly(model, problem.task.training.worlds) for model in pair)
+        ((variable, value),) = shown["experiment"]["assignments"].items()
+        rows = [{"X1": a & 1, "X2": a >> 1} for a in range(4)]
+        values = [[_truth(model, (variable, value), row) for model in pair] for row in rows]
+        differing = [one["X3"] != other["X3"] for one, other in values]
+        assert sum(differing) / 4 == shown["disagreement_rate"]
+        witness = shown["witness"]
+        one, other = values[rows.index(witness["rootAssignment"])]
+        assert witness["differences"] == [{"variable": "X3", "reference": one["X3"], "alternative": other["X3"]}]
+        seen += 1
+    assert seen == 2
+    (_, unique), (_, two), (_, four) = _survivors(pool, tmp_path / "records")
+    assert unique is None
+    assert two is not None
+    assert (two["looked_at"], two["disagreement_rate"], two["means_gold"] != "") == (2, 0.5, True)
+    assert four is not None
+    assert (four["looked_at"], four["disagreement_rate"]) == (4, 1.0)  # the constant 0 against X2, under do(X2=1)
+
+
+def test_plots_have_a_point_for_every_count_in_the_right_order(pool: Path, tmp_path: Path) -> None:
+    audited = audit_pool(pool, tmp_path / "records", AuditOptions(1, (1, 2)))
+    anchors = {record.instance: f"i{record.index}" for record in audited.records}
+    plot = profile_plot(audited.records, anchors)
+    height = {(point.anchor, point.kind): point.y for point in plot.points}
+    assert len(plot.points) == 3 * 2
+    assert height["i0", "k1"] == plot.band_y  # nothing of one parent fits: below the scale
+    assert height["i0", "k2"] == height["i1", "k1"] == max(tick.at for tick in plot.y_ticks)  # 1 member: log10 is 0
+    assert height["i2", "k2"] < height["i1", "k2"] == height["i2", "k1"] < height["i0", "k2"]  # 4, 2, 1; y grows down
+    wider = audit_pool(pool, tmp_path / "records", AuditOptions(2, (2,)))
+    points = {point.anchor: point for point in agreement_plot(wider.records, anchors).points}
+    assert points["i0"].x < points["i1"].x < points["i2"].x
+    assert points["i0"].y < points["i1"].y < points["i2"].y  # shares 1, 1/2, 1/4
+
+
+def test_an_instance_says_what_a_drawn_truth_means(text: str) -> None:
+    """The sections of I2: its four members are 0, X2, X1 and X2, and X2 without X1, each with its own behaviour."""
+    section = text[text.index('id="i2"') :]
+    cells = Page(f"<div>{section[section.index('<h3>') : section.index('</details>')]}</div>").cells
+    assert ["a draw", "uniform", "functional parents <= 4, any formula size, Ordered", "0.25", ""] in cells
+    (uniform,) = [row for row in cells if row[:2] == ["the best answer", "if uniform"]]
+    assert uniform[3] == "0.25"
+    assert next(row[:5] for row in cells if row[:1] == ["4"]) == ["4", "4", "1", "0.25", "0.60"]  # log10 of 4
+    assert "It removes 0.7500 of them on average, and 0.7500 with gold's outcome." in section
+    assert "Up to three targets: 1 sets of 0, 2 sets of 1, 1 sets of 2 separate them." in section
+    assert "Local predecessor patterns that scored rows show: 2 of 4." in section
+    assert ["X3", "1", "2", "0", "2 of 4"] in cells
+    assert "local: gold size +2, at most 8, 50000 functions a size" in section
+
+
+@needs_chromium
+def test_sorting_filtering_and_links_work_in_a_browser(text: str, tmp_path: Path) -> None:
+    """Headless Chromium runs the page with a script appended that presses what a reader would press."""
+    presses = """
+      const ids = () => [...document.querySelectorAll("#instances tbody tr")].filter((row) => !row.hidden)
+        .map((row) => row.cells[0].textContent).join(" ");
+      said.push(ids());
+      const head = document.querySelectorAll("#instances th button")[7];
+      head.click(); head.click(); said.push(ids());
+      for (const column of [10, 14, 15]) {
+        document.querySelectorAll("#instances th button")[column].click(); said.push(ids());
+      }
+      const filter = document.getElementById("filter");
+      filter.value = "AMBIGUOUS"; filter.dispatchEvent(new Event("input")); said.push(ids());
+      document.getElementById("open").click();
+      said.push(document.querySelectorAll("details[open]").length);
+      said.push(performance.getEntriesByType("resource").length);
+    """
+    orders = ["I0 I1 I2", "I2 I1 I0", *["I2 I1 I0"] * 2, "I1 I2 I0", "I1 I2"]
+    assert pressed(text, presses, tmp_path) == [*orders, "3", "0"]

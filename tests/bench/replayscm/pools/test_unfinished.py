@@ -1,0 +1,212 @@
+"""Hardening and generation go on where they were stopped, and write the same bytes as if they had not been."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
+from calibrant.bench.cli import main
+from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
+from calibrant.bench.runs.executors.opening import completed
+from calibrant.bench.runs.jobs import Execution, Failure
+from calibrant.dsl.replayscm.pools.files import read_pool
+from tests.support.commands import CHECKOUT, called, refused
+from tests.support.effort import effort
+
+
+def instances(path: Path, number: int) -> Path:
+    """The first so many instances of a bundled Hidden-order pool."""
+    lines = bundled_pool("hidden-order").read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[: number + 1]), encoding="utf-8")
+    return path
+
+
+def harden_line(folder: Path, name: str, number: int = 4) -> tuple[list[str], Path, Path]:
+    """The command, the pool that it writes and a second file that it writes."""
+    pool, out, report = folder / f"pool{number}.jsonl", folder / f"{name}.jsonl", folder / f"{name}_report.jsonl"
+    instances(pool, number)
+    return ["harden", str(pool), "--out", str(out), "--report", str(report), "--seed", "3"], out, report
+
+
+def generate_line(folder: Path, name: str) -> tuple[list[str], Path, Path]:
+    out, audits = folder / f"{name}.jsonl", folder / f"{name}_audits.jsonl"
+    line = ["generate", "--strata", "hs_n6_easy_calibration,hs_n8_bridge", "--per-stratum", "4", "--seed", "7"]
+    return [*line, "--out", str(out), "--audits", str(audits)], out, audits
+
+
+Line = Callable[[Path, str], tuple[list[str], Path, Path]]
+
+
+def records(out: Path) -> Path:
+    return out.with_name(f"{out.name}.unfinished") / "instances.jsonl"
+
+
+def whole_lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+BOTH = [(harden_line, "2"), (generate_line, "1")]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("made_by", "workers"), effort(BOTH, [*BOTH, (harden_line, "1"), (generate_line, "2")]))
+def test_a_killed_command_goes_on_and_writes_the_same_bytes(made_by: Line, workers: str, tmp_path: Path) -> None:
+    """Records are kept and read by one class whoever makes them and with how many processes; all four in a soak."""
+    line, out, more = made_by(tmp_path, "whole")
+    assert main([*line, "--workers", "1"]) == 0
+    whole = out.read_bytes(), more.read_bytes()
+    line, out, more = made_by(tmp_path, "killed")
+    slow = (  # a pause before each line is appended leaves time to be killed between two of them
+        "import sys, time\nfrom calibrant.bench.runs.jsonl_file import JsonlFile\n"
+        "from calibrant.bench.cli import main\n"
+        "append = JsonlFile.append\ndef slowly(self, record):\n    append(self, record)\n    time.sleep(0.3)\n"
+        "JsonlFile.append = slowly\nif __name__ == '__main__':\n    sys.exit(main(sys.argv[1:]))\n"
+    )
+    script = tmp_path / "slow.py"
+    script.write_text(slow, encoding="utf-8")
+    process = subprocess.Popen(
+        [sys.executable, str(script), *line, "--workers", workers],
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        start_new_session=True,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 90
+    while whole_lines(records(out)) < 2:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    kept = whole_lines(records(out))
+    assert not out.exists()
+    first = records(out).read_bytes()[:-30]  # and the last line is torn
+    records(out).write_bytes(first)
+    assert main([*line, "--workers", workers]) == 0
+    assert (out.read_bytes(), more.read_bytes()) == whole
+    assert kept >= 2
+    assert not records(out).parent.exists()
+
+
+def test_what_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line, out, _ = harden_line(tmp_path, "again")
+    calls: list[str] = []
+    honest = completed
+
+    def stops(make: Callable[[object], Made], jobs: dict[object, object], execution: Execution) -> object:
+        for number, found in enumerate(honest(make, jobs, execution)):
+            calls.append(str(found[0]))
+            yield found
+            if number == 1:
+                raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("calibrant.bench.replayscm.pools.unfinished.completed", stops)
+        assert main([*line, "--workers", "1"]) == 130
+    assert len(calls) == whole_lines(records(out)) == 2
+    kept = records(out).read_bytes()
+    other = [*line[:-1], "4"]  # another seed is other work: it starts from nothing, and leaves the first alone
+    with monkeypatch.context() as patched:
+        patched.setattr("calibrant.bench.replayscm.pools.unfinished.completed", stops)
+        assert main([*other, "--workers", "1"]) == 130
+    assert len(calls) == whole_lines(records(out)) == 4
+    assert records(out).read_bytes().startswith(kept)
+    pending: list[int] = []
+
+    def counts(make: Callable[[object], Made], jobs: dict[object, object], execution: Execution) -> object:
+        pending.append(len(jobs))
+        return honest(make, jobs, execution)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("calibrant.bench.replayscm.pools.unfinished.completed", counts)
+        assert main([*line, "--workers", "1"]) == 0
+    assert pending == [2]
+    assert len(read_pool(out)) == 4
+
+
+def test_a_crash_is_one_line_and_costs_one_instance(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line, out, report = harden_line(tmp_path, "crash")
+    honest = counterexample_worlds
+
+    def crashes(problem: object, seed: int, **more: object) -> object:
+        if getattr(problem, "id", "") == crashing:
+            raise RuntimeError("no\nidea")
+        return honest(problem, seed, **more)  # type: ignore[arg-type]
+
+    crashing = read_pool(tmp_path / "pool4.jsonl").problems[1].id
+    with monkeypatch.context() as patched:
+        patched.setattr("calibrant.bench.replayscm.pools.hardened.counterexample_worlds", crashes)
+        told = refused(capsys, *line, "--workers", "1")
+    assert told == f"{crashing}: RuntimeError: no idea; nothing is written, what is done is kept"
+    assert not out.exists()
+    assert not report.exists()
+    assert whole_lines(records(out)) == 3
+    assert main([*line, "--workers", "1"]) == 0
+
+
+def test_a_record_that_is_none_and_a_place_that_is_none_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line, out, _ = harden_line(tmp_path, "broken")
+    records(out).parent.mkdir()
+    for text in ("{}\n", "{}", '{"work":"x"}\nmine'):  # the last line may be torn, but not be somebody else's
+        records(out).write_text(text, encoding="utf-8")
+        assert "not a record of an unfinished pool" in refused(capsys, *line)
+        assert records(out).read_text(encoding="utf-8") == text
+    for place, reason in ((tmp_path / "none" / "out.jsonl", "no such folder"), (tmp_path, "it is a folder")):
+        changed = [*line[:3], str(place), *line[4:]]
+        assert refused(capsys, *changed).endswith(f"{place}: {reason}")
+    assert not (tmp_path / "none").exists()
+
+
+def test_two_writers_are_one_too_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line, out, _ = harden_line(tmp_path, "two")
+    with unfinished_pool(out, {}):
+        assert "another unfinished pool is writing there" in refused(capsys, *line)
+
+
+def halved(number: int) -> float:
+    """Dies of 7 and cannot do 0; any other number is halved."""
+    if number == 7:
+        os._exit(3)
+    if number == 8:
+        time.sleep(60)
+    return number / (2 if number else 0)
+
+
+def test_jobs_fail_alone() -> None:
+    found = dict(completed(halved, {name: n for n, name in enumerate("abc")}))
+    assert found == {"a": Failure("crashed", "ZeroDivisionError: division by zero"), "b": 0.5, "c": 1.0}
+    apart = dict(completed(halved, {n: n for n in (0, 1, 2, 7, 8)}, Execution(2, 5.0)))
+    assert (apart[0], apart[1], apart[2]) == (Failure("crashed", "ZeroDivisionError: division by zero"), 0.5, 1.0)
+    died = apart[7]
+    assert isinstance(died, Failure)
+    assert died.error.startswith("the worker process ended")
+    assert apart[8] == Failure("out_of_budget", "not done in 5.0 seconds")
+
+
+def test_generation_errors_are_one_line(tmp_path: Path) -> None:
+    done = called("generate", "--strata", "t1_clean_hard", "--seed", "1", "--out", tmp_path / "no" / "pool.jsonl")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"calibrant: {tmp_path / 'no' / 'pool.jsonl'}: no such folder\n"
+
+
+def test_the_summary_names_the_published_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line, _, report = harden_line(tmp_path, "summary", 2)
+    assert main([*line, "--workers", "1"]) == 0
+    printed = capsys.readouterr().out
+    (before, after), (before2, after2) = [json.loads(text)["worlds"] for text in report.read_text().splitlines()]
+    middle = [(one + other) / 2 for one, other in ((before, before2), (after - before, after2 - before2))]
+    assert f"training worlds, median: {middle[0]:g} before, {middle[1]:g} added (up to " in printed
+    assert "14.27 on average after, 11-23 (paper, Tables B.1, F.2)" in printed
