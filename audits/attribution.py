@@ -1,8 +1,8 @@
-"""Whether an answer was earned: the benchmark's verdict beside what the evidence at hand decided.
+"""Attribution of answers: the benchmark's verdict beside what the evidence at hand decided.
 
-`decided`: all members of the space that the system's own evidence left give the scored question the same answer. It
-separates experimenting from inferring: an undecided item is an evidence gap, whatever the answer was worth. Noisy
-readings hardly ever leave one answer; there a question is decided once an answer has a posterior of DECIDED_AT.
+`decided`: all hypotheses that fit the system's own evidence give the scored question the same answer. This separates
+experimenting from inferring: an undecided item is an evidence gap, whatever the answer was worth. Noisy readings hardly
+ever leave one answer; there a question is decided once an answer has a posterior of DECIDED_AT.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class Attribution:
         return Kind.LUCKY if self.correct else Kind.SHORT
 
 
-def attributed(
+def attribute_answer(
     space: Space[Any, Any, Any, M], answer: M | None, *, correct: bool, posterior: float | None = None
 ) -> Attribution:
-    """The attribution of an answer, from the space that the evidence left.
+    """Return the attribution of an answer, from the space of what fits the evidence.
 
     answer: in the form of the space's verdicts; None if the system gave none that can be read so
     posterior: of the most probable answer, where readings are noisy
@@ -77,7 +77,7 @@ def is_decided(num_answers: int, posterior: float | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FourCounts:
-    """How many answers are of each kind."""
+    """Numbers of answers by kind."""
 
     earned: int
     missed: int
@@ -95,6 +95,6 @@ class FourCounts:
 
 
 def four_counts(kinds: Iterable[Kind]) -> FourCounts:
-    """Counts over many answers."""
+    """Count the kinds of many answers."""
     number = Counter(kinds)
     return FourCounts(number[Kind.EARNED], number[Kind.MISSED], number[Kind.LUCKY], number[Kind.SHORT])

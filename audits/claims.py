@@ -83,7 +83,7 @@ class PartlySealed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClaimCheck:
-    """Whether a certificate holds.
+    """Result of checking a certificate.
 
     reason: why it does not; in_words: the class as it was derived from the evidence, empty where that was not reached
     """
@@ -100,8 +100,8 @@ def evidence_digest(evidence: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def certified(claim: str, in_words: str, evidence: object, data: Mapping[str, Any]) -> Certificate:
-    """The envelope around a claim."""
+def certify(claim: str, in_words: str, evidence: object, data: Mapping[str, Any]) -> Certificate:
+    """Return the envelope around a claim."""
     return Certificate(claim=claim, in_words=in_words, evidence=evidence_digest(evidence), data=dict(data))
 
 

@@ -1,4 +1,4 @@
-"""What an audit says, the same shape for every benchmark."""
+"""Findings: results of audits, in one shape for every benchmark."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from calibrant.audits.claims import Certificate
 from calibrant.dsl.errors import in_one_line
 
 
-class Standing(StrEnum):
-    """What is known of a claim: shown, shown false, or neither within the budget."""
+class ClaimStatus(StrEnum):
+    """Status of a claim: shown, shown false, or neither within the budget."""
 
     PROVED = "proved"
     REFUTED = "refuted"
@@ -30,7 +30,7 @@ class Finding:
     """
 
     kind: str
-    verdict: Standing
+    verdict: ClaimStatus
     where: str
     claim: str
     data: Mapping[str, int | float | str] = field(default_factory=dict)

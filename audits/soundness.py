@@ -1,4 +1,4 @@
-"""What is asked of an item before anybody uses it, whatever its benchmark."""
+"""Soundness checks of an item before it is used; the same three for every benchmark."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Check: TypeAlias = Callable[[I], str | None]
 
 @dataclass(frozen=True)
 class Soundness(Generic[I]):
-    """checks: what the file says of the item is true; one that fails is an error of the file
-    undecided: why no system can be sure of a right answer within what the item allows, as far as an exact solver of its
-        own class tells; "" if one can
-    same: equal for items that ask the same of a system; None for an item that asks something new every time
+    """checks: statements of the file about the item; a failed one is an error of the file
+    explain_undecided: why no system can be sure of a right answer within the item's budget, by an exact solver of the
+        item's class; "" if one can
+    duplicate_key: equal for items that ask the same of a system; None for an item that asks something new every time
     """
 
     checks: Mapping[str, Check[I]]
-    undecided: Check[I]
-    same: Callable[[I], bytes | None]
+    explain_undecided: Check[I]
+    duplicate_key: Callable[[I], bytes | None]

@@ -1,1 +1,1 @@
-"""What can be proved about blicket items, episodes and the figures that are printed about them."""
+"""Findings about blicket items, episodes and printed statistics, each with a proof or left open."""

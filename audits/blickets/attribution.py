@@ -1,11 +1,11 @@
-"""Episodes attributed: whether the answer was earned, and when the readings had decided it."""
+"""Attribution of episodes: whether the answer was earned, and after which move the readings decided it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from calibrant.audits.attribution import Attribution, attributed, is_decided
+from calibrant.audits.attribution import Attribution, attribute_answer, is_decided
 from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.item import BlicketItem, Task
 from calibrant.dsl.blickets.readings import steps_with_state
@@ -28,7 +28,7 @@ class EpisodeAttribution:
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """What one step did to a space.
+    """One step and the space before and after it.
 
     placed: object numbers on the detector after the step, first placed first; moves: up to and with it
     before, after: the members; the same where nothing was read, unless a rule may switch by moves
@@ -41,8 +41,8 @@ class Narrowing:
     after: DetectorSpace
 
 
-def narrowed(task: Task, steps: Iterable[Step[str]], space: DetectorSpace) -> Iterator[Narrowing]:
-    """Every step with the space before and after it."""
+def trace_narrowing(task: Task, steps: Iterable[Step[str]], space: DetectorSpace) -> Iterator[Narrowing]:
+    """Yield every step with the space before and after it."""
     moves = 0
     for placed, step in steps_with_state(task, steps):
         moves += step.cost
@@ -51,27 +51,27 @@ def narrowed(task: Task, steps: Iterable[Step[str]], space: DetectorSpace) -> It
 
 
 def best_posterior(item: BlicketItem, space: DetectorSpace) -> float | None:
-    """The posterior of the most probable answer, of a detector that is not reliable; None of others."""
+    """Return the posterior of the most probable answer, of a detector that is not reliable; None of others."""
     return max(space.posterior().values(), default=0.0) if item.sealed.p < 1 else None
 
 
-def attributed_episode(
+def attribute_episode(
     item: BlicketItem, steps: Sequence[Step[str]], space: DetectorSpace | None = None
 ) -> EpisodeAttribution:
-    """The attribution of an episode; `TranscriptError` if the item does not answer so.
+    """Return the attribution of an episode; `TranscriptError` if the item does not answer so.
 
     space: the class, before any reading; by default the one that knows the item's condition (`class_of`). What a
     system that is not told of switches, order or noise could have concluded is a question about another class:
     `StaticSpace.full`.
     """
-    found = grade(item, steps)
+    result = grade(item, steps)
     space = class_of(item) if space is None else space
     decided_at = None
-    for one in narrowed(item.task, steps, space):
-        space = one.after
-        if decided_at is None and one.step.reading is not None:
-            decided_at = one.moves if is_decided(len(space.verdicts()), best_posterior(item, space)) else None
-    answer = None if found.answer is None else found.answer.canonical
+    for narrowing in trace_narrowing(item.task, steps, space):
+        space = narrowing.after
+        if decided_at is None and narrowing.step.reading is not None:
+            decided_at = narrowing.moves if is_decided(len(space.verdicts()), best_posterior(item, space)) else None
+    answer = None if result.answer is None else result.answer.canonical
     posterior = best_posterior(item, space)
-    attribution = attributed(space, answer, correct=bool(found.correct), posterior=posterior)
-    return EpisodeAttribution(attribution, decided_at, None if answer is None else found.steps)
+    attribution = attribute_answer(space, answer, correct=bool(result.correct), posterior=posterior)
+    return EpisodeAttribution(attribution, decided_at, None if answer is None else result.steps)

@@ -1,4 +1,4 @@
-"""How hard an item is: what an exact learner of its own class needs, and how much is open beforehand."""
+"""Difficulty of an item: moves that an exact learner needs, and hypotheses before any reading."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from calibrant.solvers.blickets.static import StaticSpace
 from calibrant.solvers.blickets.switch import SwitchSpace
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
-MAX_PERMUTED = 5  # objects; with more not every assignment of roles is played
+MAX_PERMUTED = 5  # objects: 120 assignments of roles are played, 720 for six
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Difficulty:
     winnable: Outcome[float]
 
     def as_labels(self) -> dict[str, str]:
-        """Texts, as an item's labels have to be."""
+        """Return texts, as an item's labels have to be."""
         texts = {f"members_{family}": str(number) for family, number in self.members.items()}
         for name, outcome in (("steps", self.steps), ("winnable", self.winnable)):
             if isinstance(outcome, Found):
@@ -51,7 +51,7 @@ class Difficulty:
 
 
 def difficulty(item: BlicketItem) -> Difficulty:
-    """The labels of an item."""
+    """Return the labels of an item."""
     n = item.task.n
     members = {
         "static": StaticSpace.full(n).count,
@@ -63,7 +63,7 @@ def difficulty(item: BlicketItem) -> Difficulty:
 
 
 def steps_needed(item: BlicketItem) -> Outcome[int]:
-    """Moves of the exact learner, see `Difficulty`."""
+    """Return moves of the exact learner, see `Difficulty`."""
     learner = exact_learner(item)
     if not isinstance(learner, Found):
         return learner
@@ -78,18 +78,20 @@ def steps_needed(item: BlicketItem) -> Outcome[int]:
 
 
 def winnable_share(item: BlicketItem) -> Outcome[float]:
-    """See `Difficulty`. Items that differ in names and roles only are worked out once per process."""
+    """Return the share described in `Difficulty`, cached for items that differ in names and roles only."""
     if item.task.n > MAX_PERMUTED:
         return Impossible(f"roles are permuted for at most {MAX_PERMUTED} objects")
-    return _winnable_share(replace(item, id="", labels=_NO_LABELS, sealed=_normal(item)))
+    return _winnable_share(replace(item, id="", labels=_NO_LABELS, sealed=_normalise_roles(item)))
 
 
-def _normal(item: BlicketItem) -> Sealed:
-    """The mechanism under the first of all permutations: the same for items that differ in roles only."""
-    return min((_permuted(item.sealed, roles) for roles in permutations(range(item.task.n))), key=msgspec.json.encode)
+def _normalise_roles(item: BlicketItem) -> Sealed:
+    """Return the mechanism under the first of all permutations: the same for items that differ in roles only."""
+    return min(
+        (_permute_roles(item.sealed, roles) for roles in permutations(range(item.task.n))), key=msgspec.json.encode
+    )
 
 
-def _permuted(sealed: Sealed, roles: tuple[int, ...]) -> Sealed:
+def _permute_roles(sealed: Sealed, roles: tuple[int, ...]) -> Sealed:
     def rule(old: Rule) -> Rule:
         return Rule(old.form, set_of(roles[i] for i in range(len(roles)) if old.blickets >> i & 1))
 
@@ -107,13 +109,13 @@ _shares: dict[bytes, Outcome[float]] = {}
 def _winnable_share(item: BlicketItem) -> Outcome[float]:
     key = msgspec.json.encode(item)
     if key not in _shares:
-        _shares[key] = _played_out(item)
+        _shares[key] = _play_all_roles(item)
     return _shares[key]
 
 
-def _played_out(item: BlicketItem) -> Outcome[float]:
+def _play_all_roles(item: BlicketItem) -> Outcome[float]:
     won, played = 0, 0
-    for sealed in {_permuted(item.sealed, roles): None for roles in permutations(range(item.task.n))}:
+    for sealed in {_permute_roles(item.sealed, roles): None for roles in permutations(range(item.task.n))}:
         steps = steps_needed(replace(item, sealed=sealed))
         if isinstance(steps, Impossible):
             return steps

@@ -1,4 +1,4 @@
-"""What a certificate about an item is about: its native record without id and labels."""
+"""Evidence of a certificate about an item: the native record without id and labels."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from calibrant.dsl.blickets.records import record_from_item
 
 
 def evidence_of(item: BlicketItem) -> dict[str, Any]:
-    """The item as JSON, with its sealed part: these claims are about the mechanism."""
+    """Return the item as JSON, with its sealed part: these claims are about the mechanism."""
     record: dict[str, Any] = msgspec.to_builtins(record_from_item(item))
     return {key: value for key, value in record.items() if key not in ("id", "labels")}

@@ -1,4 +1,4 @@
-"""How many orders of all objects can be tried, and whether the blickets can be decided without trying them all.
+"""Bounds on the orders that can be tried, and walks that decide the blickets without trying them all.
 
 A bound on the orders that can be tried bounds the `strict` score alone: the paper's grader never asks for the order,
 and silence through every order of fewer objects leaves the set of all of them.
@@ -11,8 +11,8 @@ from itertools import combinations
 from math import factorial
 
 from calibrant.audits.blickets.evidence import evidence_of
-from calibrant.audits.claims import Certificate, certified
-from calibrant.audits.finding import Finding, Standing
+from calibrant.audits.claims import Certificate, certify
+from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.dsl.blickets.item import BlicketItem, OrderReading
 from calibrant.dsl.blickets.readings import apply_move
 
@@ -24,7 +24,7 @@ WALK = "ABCDEAABBEECCAABBAACCEEBBAADDEECCBBEEDDAACCDDBBAABBDDCCAAEEDDBBCCDDCCBB"
 
 
 def order_findings(item: BlicketItem) -> Iterator[Finding]:
-    """Findings about an item whose rule is one order of all its objects; none for other items.
+    """Yield findings about an item whose rule is one order of all its objects; none for other items.
 
     `bounded-orders`: whether the budget is too short for trying every order. Where it is, `unwinnable` stands beside
     it, refuted by a walk that meets every order of fewer objects, open without such a walk.
@@ -32,29 +32,28 @@ def order_findings(item: BlicketItem) -> Iterator[Finding]:
     order = item.sealed.mechanisms[0].order
     if order is None or len(order) != item.task.n or item.sealed.switches:
         return
-    orders, tried = factorial(len(order)), _max_orders(item)
-    data = {"orders": orders, "tried": tried, "budget": item.task.budget}
-    if tried < orders:
-        claim = (
-            f"at most {tried} of {orders} orders can be tried in {item.task.budget} moves{_strict_note(item, tried)}"
-        )
-        certificate = _certificate("unreachable-orders", ANY_AGENT, item, {"tried": tried, "orders": orders})
-        yield Finding("bounded-orders", Standing.PROVED, item.id, claim, data, certificate)
+    orders, max_tried = factorial(len(order)), _max_orders(item)
+    data = {"orders": orders, "tried": max_tried, "budget": item.task.budget}
+    if max_tried < orders:
+        note = _strict_note(item, max_tried)
+        claim = f"at most {max_tried} of {orders} orders can be tried in {item.task.budget} moves{note}"
+        certificate = _certificate("unreachable-orders", ANY_AGENT, item, {"tried": max_tried, "orders": orders})
+        yield Finding("bounded-orders", ClaimStatus.PROVED, item.id, claim, data, certificate)
         yield winnable_by_silence(item)
         return
     tour = _tour(item)
     if tour is None:
         claim = f"the bound allows all {orders} orders, and no tour of them was found"
-        yield Finding("bounded-orders", Standing.OPEN, item.id, claim, data)
+        yield Finding("bounded-orders", ClaimStatus.OPEN, item.id, claim, data)
         return
     claim = f"all {orders} orders can be tried in {len(tour)} of {item.task.budget} moves"
     certificate = _certificate("reachable-orders", ANY_AGENT, item, {"moves": tour})
-    yield Finding("bounded-orders", Standing.REFUTED, item.id, claim, {**data, "moves": len(tour)}, certificate)
+    yield Finding("bounded-orders", ClaimStatus.REFUTED, item.id, claim, {**data, "moves": len(tour)}, certificate)
 
 
-def _strict_note(item: BlicketItem, tried: int) -> str:
-    """Two orders that are never tried read alike, so an answer that lists one is wrong about the other."""
-    strict = tried <= factorial(item.task.n) - 2
+def _strict_note(item: BlicketItem, max_tried: int) -> str:
+    """Return two orders that are never tried read alike, so an answer that lists one is wrong about the other."""
+    strict = max_tried <= factorial(item.task.n) - 2
     return ", a bound on orders and not on winning" + ("; unwinnable for the strict score only" if strict else "")
 
 
@@ -66,17 +65,17 @@ def winnable_by_silence(item: BlicketItem) -> Finding:
     data = {"shorter": shorter, "budget": item.task.budget}
     if walk is None:
         claim = f"no walk through all {shorter} orders of fewer objects is known within {item.task.budget} moves"
-        return Finding("unwinnable", Standing.OPEN, item.id, claim, data)
+        return Finding("unwinnable", ClaimStatus.OPEN, item.id, claim, data)
     claim = (
         f"a walk of {len(walk)} moves meets all {shorter} orders of fewer objects: silence leaves the set of all {n},"
         " and the order is not asked for"
     )
     certificate = _certificate("silence-decides", ORDERS, item, {"moves": walk})
-    return Finding("unwinnable", Standing.REFUTED, item.id, claim, {**data, "moves": len(walk)}, certificate)
+    return Finding("unwinnable", ClaimStatus.REFUTED, item.id, claim, {**data, "moves": len(walk)}, certificate)
 
 
 def _silent_walk(item: BlicketItem) -> list[str] | None:
-    """WALK for this item's objects, after what is on at the start was removed; None where it does not do."""
+    """Return WALK for this item's objects, after those on at the start are removed; None if it misses an order."""
     task, n = item.task, item.task.n
     if item.sealed.p < 1 or n > len(set(WALK)):
         return None
@@ -84,16 +83,18 @@ def _silent_walk(item: BlicketItem) -> list[str] | None:
     toggles = [*start, *(number for number in map("ABCDE".index, WALK) if number < n)]
     if len(toggles) > task.budget:
         return None
-    placed, met = tuple(start), set[tuple[int, ...]]()
+    placed, orders_met = tuple(start), set[tuple[int, ...]]()
     for number in toggles:
         placed = apply_move(placed, "remove" if number in placed else "place", number)
-        met |= _orders_within(placed, contiguous=task.order_reading is OrderReading.CONTIGUOUS)
+        orders_met |= _orders_within(placed, contiguous=task.order_reading is OrderReading.CONTIGUOUS)
     shorter = sum(factorial(n) // factorial(n - size) for size in range(1, n))
-    return [task.objects[number] for number in toggles] if sum(len(order) < n for order in met) == shorter else None
+    return (
+        [task.objects[number] for number in toggles] if sum(len(order) < n for order in orders_met) == shorter else None
+    )
 
 
 def _orders_within(placed: tuple[int, ...], *, contiguous: bool) -> set[tuple[int, ...]]:
-    """The orders that these objects, first placed first, satisfy."""
+    """Return the orders that these objects, first placed first, satisfy."""
     if contiguous:
         places = range(len(placed) + 1)
         return {placed[first:end] for first, end in combinations(places, 2)}
@@ -107,7 +108,7 @@ def _max_orders(item: BlicketItem) -> int:
 
 
 def _tour(item: BlicketItem) -> list[str] | None:
-    """Toggled objects of a walk through every order within the budget; None if none was found in MAX_STATES."""
+    """Return the toggles of a walk through every order within the budget; None without one in MAX_STATES steps."""
     objects = item.task.objects
     on = tuple(item.sealed.start_on or ())
     off = tuple(index for index in range(len(objects)) if index not in on)
@@ -119,12 +120,15 @@ def _tour(item: BlicketItem) -> list[str] | None:
 
 
 def _walk(first: tuple[int, ...], length: int) -> list[tuple[int, ...]] | None:
-    """That many different orders, each the last with one object moved to the end; fewest ways on first, with return."""
+    """Search a path of so many distinct orders, each the last with one object moved to the end.
+
+    Depth first with backtracking; successors with the fewest successors first (the rule of Warnsdorff, 1823).
+    """
     walk, visited = [first], {first}
 
     def onward(order: tuple[int, ...]) -> list[tuple[int, ...]]:
         moved = [(*order[:at], *order[at + 1 :], order[at]) for at in range(len(order) - 1)]
-        return [other for other in moved if other not in visited]
+        return [next_order for next_order in moved if next_order not in visited]
 
     ways = [sorted(onward(first), key=lambda order: (len(onward(order)), order), reverse=True)]
     for _ in range(MAX_STATES):
@@ -144,4 +148,4 @@ def _walk(first: tuple[int, ...], length: int) -> list[tuple[int, ...]] | None:
 
 
 def _certificate(claim: str, in_words: str, item: BlicketItem, data: dict[str, object]) -> Certificate:
-    return certified(claim, in_words, evidence_of(item), data)
+    return certify(claim, in_words, evidence_of(item), data)

@@ -1,4 +1,4 @@
-"""What the paper's printed figures show when they are computed again: misprints, and measures that mislead."""
+"""Printed statistics of the paper, computed again: misprints, and measures that mislead."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from calibrant.audits.blickets.statistics import TwoByTwo, fisher_exact, posterior_odds
-from calibrant.audits.finding import Finding, Standing
+from calibrant.audits.finding import ClaimStatus, Finding
 
 KIND = "misprint"
 SIGNIFICANT = 0.05
@@ -21,7 +21,7 @@ class Sides(StrEnum):
 class PrintedTest(NamedTuple):
     """A comparison of two rates as it is printed.
 
-    p: as printed, such as `.038`; sides: what the print says it is
+    p: as printed, such as `.038`; sides: as the print states
     """
 
     name: str
@@ -31,26 +31,27 @@ class PrintedTest(NamedTuple):
 
 
 def misprinted_tests(printed: Iterable[PrintedTest], where: str) -> Iterator[Finding]:
-    """A finding for each printed p that is not the one it is said to be, to as many decimals as are printed."""
+    """Yield a finding for each printed p that is not the one it is said to be, to as many decimals as are printed."""
     for test in printed:
         exact = fisher_exact(test.counts)
         values = {Sides.TWO: exact.two_sided, Sides.ONE: exact.greater}
         if rounds_to(values[test.sides], test.p):
             continue
-        other = next((sides for sides, value in values.items() if rounds_to(value, test.p)), None)
-        what = f"is the {other} value" if other else "is neither the one-sided nor the two-sided value"
+        matching_side = next((sides for sides, value in values.items() if rounds_to(value, test.p)), None)
+        verdict = (
+            f"is the {matching_side} value" if matching_side else "is neither the one-sided nor the two-sided value"
+        )
         yield Finding(
             KIND,
-            Standing.PROVED,
+            ClaimStatus.PROVED,
             f"{where}: {test.name}",
-            f"p = {test.p}, printed as {test.sides}, {what}; {test.sides} it is {values[test.sides]:.4f}",
+            f"p = {test.p}, printed as {test.sides}, {verdict}; {test.sides} it is {values[test.sides]:.4f}",
             {"printed": test.p, "two_sided": exact.two_sided, "one_sided": exact.greater, **test.counts._asdict()},
         )
 
 
 def posterior_odds_finding(name: str, counts: TwoByTwo, printed: str, where: str) -> Finding:
-    """Return whether printed posterior odds are P / (1 - P), as under equal prior odds, or the 2P / (1 - P) of the
-    formula.
+    """Compare printed posterior odds with P / (1 - P), as under equal prior odds, and the formula's 2P / (1 - P).
 
     Printed odds come from sampling, so they count as the nearer of the two.
     """
@@ -59,7 +60,7 @@ def posterior_odds_finding(name: str, counts: TwoByTwo, printed: str, where: str
     is_single = abs(float(printed) - odds) <= abs(float(printed) - doubled)
     return Finding(
         KIND,
-        Standing.PROVED if is_single else Standing.REFUTED,
+        ClaimStatus.PROVED if is_single else ClaimStatus.REFUTED,
         f"{where}: {name}",
         f"printed odds of {printed} are P/(1-P) = {odds:.1f}, not the 2P/(1-P) = {doubled:.1f} of the formula"
         if is_single
@@ -89,16 +90,16 @@ class Switched(NamedTuple):
         return correct, switched - correct
 
 
-def self_selection(name: str, one: Switched, other: Switched, where: str) -> Finding:
+def self_selection(name: str, first: Switched, second: Switched, where: str) -> Finding:
     """Return whether leaving the episodes in which an agent stopped at N out decides if two agents differ (at .05)."""
-    wrong, other_wrong = (counts.eligible - counts.eligible_correct for counts in (one, other))
-    eligible = fisher_exact(TwoByTwo(one.eligible_correct, wrong, other.eligible_correct, other_wrong)).two_sided
-    table = TwoByTwo(*one.switched, *other.switched)
+    wrong, second_wrong = (counts.eligible - counts.eligible_correct for counts in (first, second))
+    eligible = fisher_exact(TwoByTwo(first.eligible_correct, wrong, second.eligible_correct, second_wrong)).two_sided
+    table = TwoByTwo(*first.switched, *second.switched)
     everywhere = fisher_exact(table).two_sided
     decides = (eligible < SIGNIFICANT) != (everywhere < SIGNIFICANT)
     return Finding(
         "self-selected",
-        Standing.PROVED if decides else Standing.REFUTED,
+        ClaimStatus.PROVED if decides else ClaimStatus.REFUTED,
         f"{where}: {name}",
         f"p = {eligible:.4f} among episodes that the agents continued after the switch, {everywhere:.4f} over all that"
         f" switched ({table.yes} of {table.yes + table.no} against {table.other_yes} of {sum(table[2:])})",
@@ -114,7 +115,7 @@ def firings_outside_eligible(name: str, false_firings: int, counts: Switched, wh
     all_correct = counts.eligible == counts.eligible_correct
     return Finding(
         "evidence-at-n",
-        (Standing.PROVED if false_firings else Standing.REFUTED) if all_correct else Standing.OPEN,
+        (ClaimStatus.PROVED if false_firings else ClaimStatus.REFUTED) if all_correct else ClaimStatus.OPEN,
         f"{where}: {name}",
         f"{false_firings} firings count as false, and {counts.eligible_correct} of {counts.eligible} eligible answers"
         " are correct" + ("; so they lie in episodes with N activations or fewer" if all_correct else ""),
@@ -128,7 +129,7 @@ def accuracy_of_silence(name: str, counts: Switched, where: str) -> Finding:
     is_silence = counts.correct == counts.episodes and 2 * ended_before > counts.episodes
     return Finding(
         "gameable",
-        Standing.PROVED if is_silence else Standing.REFUTED,
+        ClaimStatus.PROVED if is_silence else ClaimStatus.REFUTED,
         f"{where}: {name}",
         f"{counts.correct} of {counts.episodes} answers are correct, and {ended_before} were given before the rule"
         " changed",

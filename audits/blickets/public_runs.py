@@ -1,4 +1,4 @@
-"""The public text game's question runs, attributed: what the explorer's readings decided, and what was answered."""
+"""Attribution of the public text game's question runs: answers beside what the explorer's readings decided."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from calibrant.audits.attribution import Attribution, FourCounts, Kind, four_counts
 from calibrant.audits.blickets.attribution import EpisodeAttribution
-from calibrant.audits.finding import Finding, Standing
+from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
 from calibrant.dsl.blickets.text_game import TextRun
 from calibrant.dsl.episode import Step
@@ -26,12 +26,12 @@ class PublicRuns:
     truth_kept: int
 
     def findings(self) -> list[Finding]:
-        """One for the truth, one for each setting."""
-        kept = Standing.PROVED if self.truth_kept == self.runs else Standing.REFUTED
-        found = [
+        """Return one for the truth, one for each setting."""
+        status = ClaimStatus.PROVED if self.truth_kept == self.runs else ClaimStatus.REFUTED
+        findings = [
             Finding(
                 "consistent",
-                kept,
+                status,
                 "all runs",
                 f"the stated rule gives every reading in {self.truth_kept} of {self.runs} runs",
                 {"runs": self.runs, "truth_kept": self.truth_kept},
@@ -41,37 +41,39 @@ class PublicRuns:
             decided, missed = counts.earned + counts.missed, counts.missed
             claim = f"{missed} of {decided} runs whose readings decide the blickets were answered wrong"
             figures = {"earned": counts.earned, "missed": missed, "lucky": counts.lucky, "short": counts.short}
-            found.append(Finding("missed", Standing.PROVED if missed else Standing.REFUTED, setting, claim, figures))
-        return found
+            findings.append(
+                Finding("missed", ClaimStatus.PROVED if missed else ClaimStatus.REFUTED, setting, claim, figures)
+            )
+        return findings
 
 
-def attributed_runs(runs: Iterable[TextRun]) -> PublicRuns:
-    """Counts by setting; `decided` is for the class conjunctive or disjunctive over any set.
+def attribute_runs(runs: Iterable[TextRun]) -> PublicRuns:
+    """Return counts by setting; `decided` is for the class conjunctive or disjunctive over any set.
 
     The question is which objects are blickets, so rules of the same set give the same answer.
     """
     kinds: dict[str, list[Kind]] = defaultdict(list)
-    kept = 0
+    truth_kept = 0
     for run in runs:
-        space = _last(run)
-        kept += space.fits(run.rule)
+        space = _last_space(run)
+        truth_kept += space.fits(run.rule)
         kinds[run.setting].append(_attribution(run, space).kind)
-    total = sum(len(some) for some in kinds.values())
-    return PublicRuns({setting: four_counts(some) for setting, some in kinds.items()}, total, kept)
+    total = sum(len(group) for group in kinds.values())
+    return PublicRuns({setting: four_counts(group) for setting, group in kinds.items()}, total, truth_kept)
 
 
-def attributed_run(run: TextRun) -> EpisodeAttribution:
-    """One run's attribution, as `attributed_runs` counts it; submitted after the last move."""
+def attribute_run(run: TextRun) -> EpisodeAttribution:
+    """Return one run's attribution, as `attribute_runs` counts it; submitted after the last move."""
     moves, decided_at = 0, None
-    for step, space in _spaces(run):
+    for step, space in _spaces_by_step(run):
         moves += step.cost
-        if decided_at is None and len(_sets(space)) == 1:
+        if decided_at is None and len(_blicket_sets(space)) == 1:
             decided_at = moves
-    return EpisodeAttribution(_attribution(run, _last(run)), decided_at, moves)
+    return EpisodeAttribution(_attribution(run, _last_space(run)), decided_at, moves)
 
 
-def _spaces(run: TextRun) -> Iterator[tuple[Step[str], StaticSpace]]:
-    """Every step with the space after it."""
+def _spaces_by_step(run: TextRun) -> Iterator[tuple[Step[str], StaticSpace]]:
+    """Yield every step with the space after it."""
     space = StaticSpace.full(len(run.objects))
     readings = run.readings()
     for step in run.steps:
@@ -81,13 +83,13 @@ def _spaces(run: TextRun) -> Iterator[tuple[Step[str], StaticSpace]]:
         yield step, space
 
 
-def _last(run: TextRun) -> StaticSpace:
-    return [space for _, space in _spaces(run)][-1]
+def _last_space(run: TextRun) -> StaticSpace:
+    return [space for _, space in _spaces_by_step(run)][-1]
 
 
-def _sets(space: StaticSpace) -> set[int]:
+def _blicket_sets(space: StaticSpace) -> set[int]:
     return {rule.blickets for rule in space.verdicts()}
 
 
 def _attribution(run: TextRun, space: StaticSpace) -> Attribution:
-    return Attribution(len(_sets(space)) == 1, run.right, None, space.count, space.in_words)
+    return Attribution(len(_blicket_sets(space)) == 1, run.right, None, space.count, space.in_words)

@@ -150,22 +150,22 @@ def activates(rule: Stated, placed: frozenset[int]) -> bool:
 
 
 @cache
-def _activated(n: int) -> tuple[frozenset[int], ...]:
+def _rules_by_set(n: int) -> tuple[frozenset[int], ...]:
     """Return, for each set of objects as a number, the numbers of the rules that it satisfies."""
     sets = (frozenset(i for i in range(n) if number >> i & 1) for number in range(1 << n))
     return tuple(frozenset(k for k, rule in enumerate(rules_over(n)) if activates(rule, placed)) for placed in sets)
 
 
 def _next_toggle(n: int, rules: frozenset[int], placed: frozenset[int]) -> int:
-    here = sum(1 << index for index in placed)
-    best, target = float("-inf"), here
-    for number, active in enumerate(_activated(n)):
-        if number != here:
+    current_set = sum(1 << index for index in placed)
+    best, target = float("-inf"), current_set
+    for number, active in enumerate(_rules_by_set(n)):
+        if number != current_set:
             share = len(active & rules) / len(rules)
-            worth = round(_entropy(share) / (number ^ here).bit_count(), DIGITS)
+            worth = round(_entropy(share) / (number ^ current_set).bit_count(), DIGITS)
             if worth > best:
                 best, target = worth, number
-    return next(index for index in range(n) if (here ^ target) >> index & 1)
+    return next(index for index in range(n) if (current_set ^ target) >> index & 1)
 
 
 def _entropy(share: float) -> float:

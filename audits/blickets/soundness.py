@@ -1,4 +1,4 @@
-"""Whether a blicket item is what its record says, and can be decided."""
+"""Soundness of a blicket item: its record is true of it, and it can be decided."""
 
 from __future__ import annotations
 
@@ -16,43 +16,48 @@ EASY_LABELS = frozenset({"steps", "winnable", "certifiable"})
 
 
 def labels_hold(item: BlicketItem) -> str | None:
-    """Labels of difficulty, where there are any, recomputed."""
+    """Compare the labels of difficulty with recomputed ones; None without such labels."""
     stated = {name for name in item.labels if name in EASY_LABELS or name.startswith("members_")}
     if not stated:
         return None
-    found = difficulty(item).as_labels()
-    wrong = [f"{name} {item.labels[name]}, found {found.get(name, 'none')}" for name in sorted(stated)]
-    return "; ".join(w for w, name in zip(wrong, sorted(stated), strict=True) if found.get(name) != item.labels[name])
+    recomputed = difficulty(item).as_labels()
+    wrong = [f"{name} {item.labels[name]}, found {recomputed.get(name, 'none')}" for name in sorted(stated)]
+    return "; ".join(
+        w for w, name in zip(wrong, sorted(stated), strict=True) if recomputed.get(name) != item.labels[name]
+    )
 
 
 def condition_holds(item: BlicketItem) -> str:
-    """The condition that the item is filed under, and that an informed agent is told, is that of its mechanism."""
+    """Return why the stated condition is not that of the item's mechanism; "" if it is."""
     return contradiction(item)
 
 
 def switches_come(item: BlicketItem) -> str | None:
-    """A switch that no sequence of moves reaches contradicts the condition that the item is filed under."""
+    """Return why no sequence of moves reaches the last switch; "" if one does, None for items without a switch."""
     sealed = item.sealed
     if not sealed.switches:
         return None
-    last, counted = sealed.switches[-1], "moves" if sealed.switch_by is SwitchBy.STEPS else "activations"
-    return f"after {last} {counted}, of {item.task.budget} moves" if last >= item.task.budget else ""
+    last, unit = sealed.switches[-1], "moves" if sealed.switch_by is SwitchBy.STEPS else "activations"
+    return f"after {last} {unit}, of {item.task.budget} moves" if last >= item.task.budget else ""
 
 
-def undecided(item: BlicketItem) -> str | None:
-    """The exact learner of the item's own condition does not come to a right answer; None where there is no such."""
-    found = steps_needed(item)
-    match found:
+def explain_undecided(item: BlicketItem) -> str | None:
+    """Return why the exact learner of the item's condition does not come to a right answer.
+
+    "" if it does, None where no exact learner knows the condition.
+    """
+    outcome = steps_needed(item)
+    match outcome:
         case OutOfBudget():
-            return found.reached
+            return outcome.reached
         case Impossible():
             return None
         case _:
             return ""
 
 
-def same(item: BlicketItem) -> bytes | None:
-    """All but id, labels and the seed of noise; with noise every item draws anew."""
+def duplicate_key(item: BlicketItem) -> bytes | None:
+    """Encode all but id, labels and noise seed; None with noise, where every item draws its own."""
     if item.sealed.p < 1:
         return None
     return msgspec.json.encode(replace(item, id="", labels={}, sealed=replace(item.sealed, noise_seed=0)))
@@ -64,6 +69,6 @@ SOUNDNESS = Soundness(
         "stated labels are those of the item": labels_hold,
         "the last switch is within the budget": switches_come,
     },
-    undecided,
-    same,
+    explain_undecided,
+    duplicate_key,
 )

@@ -58,8 +58,8 @@ class StratifiedTest(NamedTuple):
 
 
 def fisher_exact(table: TwoByTwo) -> FisherTest:
-    """Fisher's exact test of equal rates, two-sided over all tables with p <= p observed * (1 + TIE)."""
-    yes, no, other_yes, other_no = _checked(table)
+    """Test equal rates exactly (Fisher), two-sided over all tables with p <= p observed * (1 + TIE)."""
+    yes, no, other_yes, other_no = _require_counts(table)
     if not any(table):  # one table has these margins: nothing was observed
         return FisherTest(1.0, 1.0)
     hypergeometric = _library("scipy.stats").hypergeom(
@@ -71,20 +71,20 @@ def fisher_exact(table: TwoByTwo) -> FisherTest:
     return FisherTest(min(1.0, float(rare.sum())), min(1.0, float(probabilities[yes - first :].sum())))
 
 
-def cohens_h(rate: float, other: float) -> float:
-    """Difference of two rates after the arcsine transformation: 2 (asin sqrt rate - asin sqrt other)."""
-    if not (0 <= rate <= 1 and 0 <= other <= 1):
-        raise UndefinedStatisticError(f"rates of {rate} and {other}; they are from 0 to 1")
-    return 2 * (asin(sqrt(rate)) - asin(sqrt(other)))
+def cohens_h(rate: float, other_rate: float) -> float:
+    """Return 2 (asin sqrt rate - asin sqrt other_rate), the difference of rates after the arcsine transformation."""
+    if not (0 <= rate <= 1 and 0 <= other_rate <= 1):
+        raise UndefinedStatisticError(f"rates of {rate} and {other_rate}; they are from 0 to 1")
+    return 2 * (asin(sqrt(rate)) - asin(sqrt(other_rate)))
 
 
 def odds_ratio(table: TwoByTwo) -> Estimate:
-    """Odds of success in the first group over those in the second, with the Wald interval of its logarithm.
+    """Return the odds of success in the first group over those in the second, with the Wald interval of its log.
 
     One half is added to all four cells if and only if one of them is 0.
     """
     cells: list[list[float]] = [[table.yes, table.no], [table.other_yes, table.other_no]]
-    if 0 in _checked(table):
+    if 0 in _require_counts(table):
         cells = [[cell + HALF for cell in row] for row in cells]
     ratio = _library("statsmodels.stats.contingency_tables").Table2x2(_array(cells), shift_zeros=False)
     return _wald(float(ratio.log_oddsratio), float(ratio.log_oddsratio_se))
@@ -97,7 +97,7 @@ def cochran_mantel_haenszel(strata: Iterable[TwoByTwo]) -> StratifiedTest:
     one half or less. Raises `UndefinedStatisticError` where no stratum can show a difference, or the ratio is 0 or
     infinite.
     """
-    tables = [_checked(table) for table in strata]
+    tables = [_require_counts(table) for table in strata]
     informative = [t for t in tables if _compares(t)]
     if not informative:
         raise UndefinedStatisticError("no stratum has two groups and two results; there is nothing to compare")
@@ -115,19 +115,19 @@ def cochran_mantel_haenszel(strata: Iterable[TwoByTwo]) -> StratifiedTest:
 
 
 def probability_of_greater(table: TwoByTwo) -> Fraction:
-    """P(rate > other rate), exactly, after both groups, with a Beta(1, 1) prior on each rate.
+    """Return P(rate > other rate), exactly, after both groups, with a Beta(1, 1) prior on each rate.
 
     The second rate is below x with the probability that of m = n' + 1 uniform draws more than k' are below x, and a
     Beta-binomial counts those draws when x is the first rate.
     """
-    yes, no, other_yes, other_no = _checked(table)
+    yes, no, other_yes, other_no = _require_counts(table)
     a, b, m = yes + 1, no + 1, other_yes + other_no + 1
     ways = sum(comb(a + j - 1, j) * comb(b + m - j - 1, m - j) for j in range(other_yes + 1, m + 1))
     return Fraction(ways, comb(a + b + m - 1, m))
 
 
 def posterior_odds(table: TwoByTwo) -> Fraction:
-    """P / (1 - P) with P from `probability_of_greater`.
+    """Return P / (1 - P) with P from `probability_of_greater`.
 
     It is the Bayes factor of "greater" against "smaller", since both are as probable before the data.
     """
@@ -135,7 +135,7 @@ def posterior_odds(table: TwoByTwo) -> Fraction:
     return p / (1 - p)
 
 
-def _checked(table: TwoByTwo) -> TwoByTwo:
+def _require_counts(table: TwoByTwo) -> TwoByTwo:
     if min(table) < 0:
         raise UndefinedStatisticError(f"counts {', '.join(map(str, table))}; they are 0 or more")
     return table

@@ -1,4 +1,4 @@
-"""What the score rewards: an answer before the switch, and a way of counting."""
+"""Strategies that the score rewards: an answer before the switch, and a convention of counting."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from itertools import combinations
 from typing import Any
 
 from calibrant.audits.blickets.evidence import evidence_of
-from calibrant.audits.claims import certified
-from calibrant.audits.finding import Finding, Standing
+from calibrant.audits.claims import certify
+from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.dsl.action import Action
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import Grade, Split, grade
@@ -52,7 +52,7 @@ def _submit(episode: BlicketEpisode, last: Step[str]) -> None:
 
 
 def gameable(item: BlicketItem) -> Iterator[Finding]:
-    """Return whether one activation and an early answer are worth full marks on an item that switches.
+    """Yield whether one activation and an early answer get full marks on an item that switches.
 
     Proved by the moves of `quiet`, which anybody can replay; without such moves the claim stays open.
     """
@@ -60,44 +60,48 @@ def gameable(item: BlicketItem) -> Iterator[Finding]:
         return
     episode = BlicketEpisode(item)
     quiet(episode)
-    found = grade(item, episode.steps)
-    if not found.correct or found.split is not Split.PRE:
+    result = grade(item, episode.steps)
+    if not result.correct or result.split is not Split.PRE:
         yield Finding(
-            "gameable", Standing.OPEN, item.id, "a single activation did not lead to full marks", _figures(found)
+            "gameable",
+            ClaimStatus.OPEN,
+            item.id,
+            "a single activation did not lead to full marks",
+            _grade_statistics(result),
         )
         return
     claim = (
-        f"full marks after {found.activations} activation(s), {found.steps} moves and no reading under a later rule "
-        f"(class {found.exposed})"
+        f"full marks after {result.activations} activation(s), {result.steps} moves and no reading under a later rule "
+        f"(class {result.exposed})"
     )
     opening = 0 if item.sealed.start_on is None else 1
-    data = {"actions": [dict(step.action) for step in episode.steps[opening:]], "activations": found.activations}
-    certificate = certified("full-marks-before-the-switch", TRANSCRIPT, evidence_of(item), data)
-    yield Finding("gameable", Standing.PROVED, item.id, claim, _figures(found), certificate)
+    data = {"actions": [dict(step.action) for step in episode.steps[opening:]], "activations": result.activations}
+    certificate = certify("full-marks-before-the-switch", TRANSCRIPT, evidence_of(item), data)
+    yield Finding("gameable", ClaimStatus.PROVED, item.id, claim, _grade_statistics(result), certificate)
 
 
-def _figures(found: Grade) -> dict[str, int | float | str]:
-    return {"correct": int(bool(found.correct)), "steps": found.steps, "activations": found.activations}
+def _grade_statistics(result: Grade) -> dict[str, int | float | str]:
+    return {"correct": int(bool(result.correct)), "steps": result.steps, "activations": result.activations}
 
 
 def counting_decides(item: BlicketItem) -> Iterator[Finding]:
-    """Return whether what counts as an activation decides the verdict on one and the same learner, the static one."""
+    """Yield whether the convention of counting activations decides the verdict on the static learner."""
     if not item.sealed.switches:
         return
     played = {count: _static_play(replace(item, task=replace(item.task, count=count))) for count in Count}
-    verdicts = {count: bool(found.correct) for count, (found, _) in played.items()}
-    told = ", ".join(f"{count}: {'correct' if verdicts[count] else 'wrong'}" for count in Count)
+    verdicts = {count: bool(result.correct) for count, (result, _) in played.items()}
+    outcomes = ", ".join(f"{count}: {'correct' if verdicts[count] else 'wrong'}" for count in Count)
     data: dict[str, Any] = {str(count): [dict(a) for a in actions] for count, (_, actions) in played.items()}
     differs = len(set(verdicts.values())) > 1
     yield Finding(
         "counting",
-        Standing.PROVED if differs else Standing.REFUTED,
+        ClaimStatus.PROVED if differs else ClaimStatus.REFUTED,
         item.id,
-        f"the learner that expects one rule is judged by the convention of counting ({told})"
+        f"the learner that expects one rule is judged by the convention of counting ({outcomes})"
         if differs
-        else f"both conventions of counting give the static learner the same verdict ({told})",
+        else f"both conventions of counting give the static learner the same verdict ({outcomes})",
         {str(count): int(verdicts[count]) for count in Count},
-        certified("counting-decides", TRANSCRIPT, evidence_of(item), data) if differs else None,
+        certify("counting-decides", TRANSCRIPT, evidence_of(item), data) if differs else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Checks certificates about blicket items. Shares no code with what made them: it reads the record and nothing else.
+"""Checks of certificates about blicket items. They share no code with the issuers and read the record alone.
 
 Evidence is the item's record as JSON. Rules are compared here by the specification alone, set by set; scripts are
 played again by audits.blickets.scripts.
@@ -21,7 +21,7 @@ Record: TypeAlias = Mapping[str, Any]
 MAX_WALK = 5_000  # moves of a walk that is recounted: each has up to 2^8 orders
 
 
-def _satisfied(rule: Record, placed: Sequence[str]) -> bool:
+def _is_satisfied(rule: Record, placed: Sequence[str]) -> bool:
     within = [name in placed for name in rule["blickets"]]
     return all(within) if rule["rule"] == "conjunctive" else any(within)
 
@@ -38,7 +38,7 @@ def _rules(item: Record) -> list[Record]:
 
 
 def _rule(item: Record, stated: Any) -> Record:
-    """A rule of a certificate, if it is one over the item's objects; ValueError otherwise."""
+    """Return a rule of a certificate, if it is one over the item's objects; ValueError otherwise."""
     names = stated["blickets"]
     sound = stated["rule"] in ("conjunctive", "disjunctive") and names and len(set(names)) == len(names)
     if not sound or not set(names) <= set(item["objects"]):
@@ -46,8 +46,8 @@ def _rule(item: Record, stated: Any) -> Record:
     return stated  # type: ignore[no-any-return]
 
 
-def _same(one: Record, other: Record, objects: Sequence[str]) -> bool:
-    return all(_satisfied(one, chosen) == _satisfied(other, chosen) for chosen in _all_sets(objects))
+def _are_equivalent(first: Record, second: Record, objects: Sequence[str]) -> bool:
+    return all(_is_satisfied(first, chosen) == _is_satisfied(second, chosen) for chosen in _all_sets(objects))
 
 
 def _either_word(item: Any, certificate: Certificate) -> str:
@@ -55,8 +55,8 @@ def _either_word(item: Any, certificate: Certificate) -> str:
     if not 1 <= number <= len(_rules(item)):
         return "there is no such rule"
     rule = _rules(item)[number - 1]
-    both, either = ({"rule": word, "blickets": rule["blickets"]} for word in ("conjunctive", "disjunctive"))
-    return "" if _same(both, either, item["objects"]) else "the two words are different functions"
+    conjunctive, disjunctive = ({"rule": word, "blickets": rule["blickets"]} for word in ("conjunctive", "disjunctive"))
+    return "" if _are_equivalent(conjunctive, disjunctive, item["objects"]) else "the two words are different functions"
 
 
 def _unreachable_orders(item: Any, certificate: Certificate) -> str:
@@ -64,10 +64,10 @@ def _unreachable_orders(item: Any, certificate: Certificate) -> str:
     if order is None or sorted(order) != sorted(objects) or "rule2" in item["sealed"]:
         return "the rule is not one order of all objects"
     moves = item["budget"] - (len(objects) - len(item["sealed"].get("start_on", [])))
-    tried = max(0, 1 + moves // 2) if moves >= 0 else 0
-    if certificate.data["tried"] != tried or certificate.data["orders"] != factorial(len(objects)):
-        return f"{tried} of {factorial(len(objects))} orders can be tried at most"
-    return "" if tried < factorial(len(objects)) else "the bound leaves no order untried"
+    max_tried = max(0, 1 + moves // 2) if moves >= 0 else 0
+    if certificate.data["tried"] != max_tried or certificate.data["orders"] != factorial(len(objects)):
+        return f"{max_tried} of {factorial(len(objects))} orders can be tried at most"
+    return "" if max_tried < factorial(len(objects)) else "the bound leaves no order untried"
 
 
 def _reachable_orders(item: Any, certificate: Certificate) -> str:
@@ -81,7 +81,7 @@ def _reachable_orders(item: Any, certificate: Certificate) -> str:
     for name in moves:
         if name not in objects:
             return "an unknown object is moved"
-        placed = [other for other in placed if other != name] if name in placed else [*placed, name]
+        placed = [present for present in placed if present != name] if name in placed else [*placed, name]
         if len(placed) == len(objects):
             reached.add(tuple(placed))
     return "" if len(reached) == factorial(len(objects)) else f"{len(reached)} orders are reached"
@@ -99,20 +99,20 @@ def _silence_decides(item: Any, certificate: Certificate) -> str:
     placed = list(sealed.get("start_on", []))
     configurations = set()
     for name in moves:
-        placed = [other for other in placed if other != name] if name in placed else [*placed, name]
+        placed = [present for present in placed if present != name] if name in placed else [*placed, name]
         configurations.add(tuple(placed))
     contiguous = item["order_reading"] == "contiguous"
-    met = set().union(*(_orders_met(on, contiguous) for on in configurations))
+    orders_met = set().union(*(_orders_met(on, contiguous) for on in configurations))
     missed = sum(perm(len(objects), size) for size in range(1, len(objects)))
-    missed -= sum(len(one) < len(objects) for one in met)
+    missed -= sum(len(met_order) < len(objects) for met_order in orders_met)
     return f"{missed} orders of fewer objects are never met" if missed else ""
 
 
 def _orders_met(on: tuple[str, ...], contiguous: bool) -> set[tuple[str, ...]]:
-    """The orders that would be active: every subsequence, or every stretch of what is on."""
+    """Return the orders that would be active: every subsequence, or every stretch of what is on."""
     if contiguous:
         return {on[first:end] for first, end in combinations(range(len(on) + 1), 2)}
-    return {one for size in range(1, len(on) + 1) for one in combinations(on, size)}
+    return {order for size in range(1, len(on) + 1) for order in combinations(on, size)}
 
 
 def _always_explained(item: Any, certificate: Certificate) -> str:
@@ -121,11 +121,11 @@ def _always_explained(item: Any, certificate: Certificate) -> str:
         return "the detector is not one unreliable rule"
     if item["graded"]:
         return "a graded detector reads how many of its blickets are on"
-    rule, other = sealed["rule1"], _rule(item, certificate.data["other"])
-    if _same(rule, other, objects):
+    rule, rival = sealed["rule1"], _rule(item, certificate.data["other"])
+    if _are_equivalent(rule, rival, objects):
         return "the other rule is the same function"
     for chosen in _all_sets(objects):
-        if _satisfied(rule, chosen) and not _satisfied(other, chosen):
+        if _is_satisfied(rule, chosen) and not _is_satisfied(rival, chosen):
             return f"an ACTIVE reading with {', '.join(chosen)} refutes the other rule"
     return ""
 
@@ -134,11 +134,11 @@ def _silently_switched(item: Any, certificate: Certificate) -> str:
     sealed, objects = item["sealed"], item["objects"]
     if "rule2" not in sealed or sealed.get("switch_by", "activations") != "activations" or "order" in sealed["rule1"]:
         return "the detector does not switch by activations from a rule without order"
-    rule, other = sealed["rule1"], _rule(item, certificate.data["other"])
-    if _same(rule, other, objects):
+    rule, rival = sealed["rule1"], _rule(item, certificate.data["other"])
+    if _are_equivalent(rule, rival, objects):
         return "the other rule is the same function"
     for chosen in _all_sets(objects):
-        if _satisfied(other, chosen) and not _satisfied(rule, chosen):
+        if _is_satisfied(rival, chosen) and not _is_satisfied(rule, chosen):
             return f"an INACTIVE reading with {', '.join(chosen)} tells them apart"
     return ""
 

@@ -1,4 +1,4 @@
-"""Was it earned: frequency and graph of a run beside what the run's own evidence decided."""
+"""Attribution of runs: frequency and graph beside what the run's own evidence decided."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from functools import cache, lru_cache
 
 from calibrant.audits.attribution import Attribution, is_decided
 from calibrant.audits.causalab.spaces import (
-    EdgeStanding,
+    EdgeClaims,
     RunSpace,
+    classify_edge_claims,
     decided_frequency,
-    edge_standing,
     frequency_posterior,
     graph_fits,
     graph_posterior,
@@ -40,7 +40,7 @@ class RunAttribution:
 
     frequency: Attribution
     graph: Attribution
-    edges: EdgeStanding
+    edges: EdgeClaims
     settings: tuple[tuple[str, float], ...]
     frequency_decided: int | None
     graph_decided: int | None
@@ -48,68 +48,68 @@ class RunAttribution:
     wasted: int
 
 
-def attributed_run(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = False) -> RunAttribution:
-    """Attribution from the space that the run's readings left; `BudgetSpent` where it is not enumerated, or empty.
+def attribute_run(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = False) -> RunAttribution:
+    """Attribute a run from the space that fits its readings; `BudgetSpent` where it is not enumerated, or empty.
 
     bounded: whether bases are taken to be drawn as the benchmark draws them
     """
-    learnt = _learnt(_Shown.by(item, steps, bounded))
+    knowledge = _learn_from(_RunEvidence.from_steps(item, steps, bounded))
     edges = last_edges(steps)
-    made = tuple((str(step.action["set"]), float(step.action["value"])) for step in steps if step.cost)
-    frequency, graph = learnt.frequency_decided, learnt.graph_decided
-    both = None if frequency is None or graph is None else max(frequency, graph)
+    settings = tuple((str(step.action["set"]), float(step.action["value"])) for step in steps if step.cost)
+    frequency, graph = knowledge.frequency_decided, knowledge.graph_decided
+    decided_at = None if frequency is None or graph is None else max(frequency, graph)
     return RunAttribution(
-        frequency=_frequency(learnt, last_dialled_frequency(steps), item.sealed.target),
-        graph=_graph(learnt, item.sealed.mechanism.edges, edges),
-        edges=edge_standing(learnt.space, edges),
-        settings=made,
+        frequency=_frequency(knowledge, last_dialled_frequency(steps), item.sealed.target),
+        graph=_graph(knowledge, item.sealed.mechanism.edges, edges),
+        edges=classify_edge_claims(knowledge.space, edges),
+        settings=settings,
         frequency_decided=frequency,
         graph_decided=graph,
-        premature=both is None and len(made) < item.task.allowance,
-        wasted=0 if both is None else len(made) - both,
+        premature=decided_at is None and len(settings) < item.task.allowance,
+        wasted=0 if decided_at is None else len(settings) - decided_at,
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Shown:
-    """What a run was shown: its item, and the steps that showed something or took from the allowance.
+class _RunEvidence:
+    """Evidence of a run: its item, and the steps with a reading or a cost.
 
-    read: these steps, as what can be compared
+    key: these steps in a comparable form
     """
 
     item: LabItem
     steps: tuple[LabStep, ...]
     bounded: bool
-    read: tuple[object, ...]
+    key: tuple[object, ...]
 
     @classmethod
-    def by(cls, item: LabItem, steps: Sequence[LabStep], bounded: bool) -> _Shown:
-        kept = tuple(step for step in steps if step.cost or "set" in step.action)
-        return cls(item, kept, bounded, tuple(map(_compared, kept)))
+    def from_steps(cls, item: LabItem, steps: Sequence[LabStep], bounded: bool) -> _RunEvidence:
+        informative = tuple(step for step in steps if step.cost or "set" in step.action)
+        return cls(item, informative, bounded, tuple(map(_comparable_step, informative)))
 
     @property
-    def _known(self) -> tuple[Task, Noise | None]:
+    def _context(self) -> tuple[Task, Noise | None]:
         return self.item.task, self.item.sealed.noise
 
     def __hash__(self) -> int:
-        return hash((self.read, tuple(self.item.task.baseline.values())))
+        return hash((self.key, tuple(self.item.task.baseline.values())))
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, value: object) -> bool:
         return (
-            isinstance(other, _Shown)
-            and (self.read, self.bounded) == (other.read, other.bounded)
-            and (self.item is other.item or self._known == other._known)
+            isinstance(value, _RunEvidence)
+            and (self.key, self.bounded) == (value.key, value.bounded)
+            and (self.item is value.item or self._context == value._context)
         )
 
 
-def _compared(step: LabStep) -> object:
+def _comparable_step(step: LabStep) -> object:
     reading = None if step.reading is None else tuple(sorted(step.reading.items()))
     return step.action.get("set"), step.action.get("value"), step.cost, reading
 
 
 @dataclass(frozen=True, slots=True)
-class _Learnt:
-    """What the evidence of a run left, whatever the run then said.
+class _RunKnowledge:
+    """Hypotheses that fit the evidence of a run, whatever the run then answered.
 
     frequencies: that some member predicts
     posteriors: of the most probable frequency and graph, where readings are noisy
@@ -124,19 +124,24 @@ class _Learnt:
 
 
 @lru_cache(maxsize=128)
-def _learnt(shown: _Shown) -> _Learnt:
-    """Kept, because many runs are shown the same: all that set nothing, and those of a system that sets the same."""
-    known = cache(lambda settings: run_space(shown.item, _first(shown.steps, settings), bounded=shown.bounded))
-    made = sum(step.cost > 0 for step in shown.steps)
-    space = known(made)
-    first = _first_lasting if shown.item.task.noise else _first_true  # a posterior may fall again
-    return _Learnt(
+def _learn_from(evidence: _RunEvidence) -> _RunKnowledge:
+    """Return what the evidence decides.
+
+    Cached: runs often share their evidence, as all that set nothing do.
+    """
+    space_after = cache(
+        lambda settings: run_space(evidence.item, _first(evidence.steps, settings), bounded=evidence.bounded)
+    )
+    num_settings = sum(step.cost > 0 for step in evidence.steps)
+    space = space_after(num_settings)
+    first = _first_lasting if evidence.item.task.noise else _first_true  # a posterior may fall again
+    return _RunKnowledge(
         space=space,
         frequencies=tuple(space.verdicts()),
         posteriors=(frequency_posterior(space), graph_posterior(space)),
         decided=(_decides_frequency(space), _decides_graph(space)),
-        frequency_decided=first(lambda k: _decides_frequency(known(k)), made),
-        graph_decided=first(lambda k: _decides_graph(known(k)), made),
+        frequency_decided=first(lambda k: _decides_frequency(space_after(k)), num_settings),
+        graph_decided=first(lambda k: _decides_graph(space_after(k)), num_settings),
     )
 
 
@@ -149,7 +154,7 @@ def _decides_graph(space: RunSpace) -> bool:
 
 
 def _first(steps: Sequence[LabStep], settings: int) -> Iterator[LabStep]:
-    """The steps up to and with the last of so many settings."""
+    """Yield the steps up to and with the last of so many settings."""
     for step in steps:
         if step.cost:
             if not settings:
@@ -159,14 +164,14 @@ def _first(steps: Sequence[LabStep], settings: int) -> Iterator[LabStep]:
 
 
 def _first_true(holds: Callable[[int], bool], last: int) -> int | None:
-    """The least number up to `last` for which it holds, of what goes on holding once it does; None if there is none."""
+    """Return the least number up to `last` for which a monotone predicate holds, by bisection; None without one."""
     if not holds(last):
         return None
     return bisect_left(range(last), True, key=holds)
 
 
 def _first_lasting(holds: Callable[[int], bool], last: int) -> int | None:
-    """The least number from which on it holds up to `last`; None if it does not hold there."""
+    """Return the least number from which on it holds up to `last`; None if it does not hold there."""
     first = None
     for k in range(last, -1, -1):
         if not holds(k):
@@ -175,12 +180,14 @@ def _first_lasting(holds: Callable[[int], bool], last: int) -> int | None:
     return first
 
 
-def _frequency(learnt: _Learnt, said: float | None, target: float) -> Attribution:
-    space, right = learnt.space, said is not None and accurate(said, target)
-    fits = None if said is None else any(accurate(said, value) for value in learnt.frequencies)
-    return Attribution(learnt.decided[0], right, fits, space.count, space.in_words, learnt.posteriors[0])
+def _frequency(knowledge: _RunKnowledge, answer: float | None, target: float) -> Attribution:
+    space, right = knowledge.space, answer is not None and accurate(answer, target)
+    fits = None if answer is None else any(accurate(answer, value) for value in knowledge.frequencies)
+    return Attribution(knowledge.decided[0], right, fits, space.count, space.in_words, knowledge.posteriors[0])
 
 
-def _graph(learnt: _Learnt, truth: Set[Edge], said: Set[Edge]) -> Attribution:
-    space, fits = learnt.space, graph_fits(learnt.space, said)
-    return Attribution(learnt.decided[1], said == truth, fits, space.count, space.in_words, learnt.posteriors[1])
+def _graph(knowledge: _RunKnowledge, truth: Set[Edge], claimed: Set[Edge]) -> Attribution:
+    space, fits = knowledge.space, graph_fits(knowledge.space, claimed)
+    return Attribution(
+        knowledge.decided[1], claimed == truth, fits, space.count, space.in_words, knowledge.posteriors[1]
+    )

@@ -19,14 +19,14 @@ NOT_A_MEAN = "causalab-not-a-mean"
 
 
 def item_evidence(item: LabItem) -> dict[str, Any]:
-    """The item's native record without its id and its labels, which no claim is about."""
+    """Return the item's native record without its id and its labels, which no claim is about."""
     record: dict[str, Any] = msgspec.to_builtins(record_of_item(item))
     record["sealed"].pop("labels", None)
     return {key: value for key, value in record.items() if key != "id"}
 
 
 def equations_record(mechanism: Mechanism) -> dict[str, Any]:
-    """A mechanism as JSON: node -> base (the frequency's) and terms."""
+    """Return a mechanism as JSON: node -> base (the frequency's) and terms."""
     return {
         node: {"base": e.base, "terms": [[term.parent, term.power, term.weight] for term in sorted(e.terms)]}
         for node, e in sorted(mechanism.equations.items())

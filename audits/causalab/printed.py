@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from calibrant.audits.causalab.certificates import NOT_A_MEAN
-from calibrant.audits.claims import certified
-from calibrant.audits.finding import Finding, Standing
+from calibrant.audits.claims import certify
+from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.dsl.causalab.mechanism import Edge
 from calibrant.dsl.causalab.score import into_frequency
 from calibrant.dsl.graph_metrics import edge_scores
@@ -25,7 +25,7 @@ class PrintedRow(NamedTuple):
 
 
 def abstention_finding(row: PrintedRow, graphs: Sequence[frozenset[Edge]]) -> Finding:
-    """Return whether a printed row is that of somebody who states the frequency's edges rightly and no other edge.
+    """Return whether a printed row is that of stating the frequency's edges correctly and no other edge.
 
     graphs: the true edges of every item that the row is about
     """
@@ -35,13 +35,14 @@ def abstention_finding(row: PrintedRow, graphs: Sequence[frozenset[Edge]]) -> Fi
         for name in ("precision", "recall", "f1")
     }
     printed = {name: row.figures[name] for name in abstaining}
-    same = printed == abstaining
+    is_abstention = printed == abstaining
     figures = "/".join(printed.values())
+    agreement = "digit for digit" if is_abstention else "not"
     return Finding(
         "abstention",
-        Standing.PROVED if same else Standing.REFUTED,
+        ClaimStatus.PROVED if is_abstention else ClaimStatus.REFUTED,
         row.where,
-        f"P/R/F1 {figures} are {'digit for digit' if same else 'not'} those of correct abstention on all other edges",
+        f"P/R/F1 {figures} are {agreement} those of correct abstention on all other edges",
         {"graphs": len(graphs), **{f"printed_{k}": v for k, v in printed.items()}, **abstaining},
     )
 
@@ -57,14 +58,14 @@ def mixture_finding(row: PrintedRow) -> Finding:
     spread = max(figures) - min(figures)
     alike = spread <= NARROW and accuracy - max(figures) > MUCH
     range_of = f"figures from {min(figures):.3f} to {max(figures):.3f} at {accuracy:.0%} accuracy"
-    seen = "look like perfect and empty records mixed: an inference, no proof" if alike else "show no such mixture"
-    claim = f"{range_of} {seen}"
+    verdict = "look like perfect and empty records mixed: an inference, no proof" if alike else "show no such mixture"
+    claim = f"{range_of} {verdict}"
     data = {"lowest": min(figures), "highest": max(figures), "accuracy": accuracy}
-    return Finding("mixture", Standing.OPEN, row.where, claim, data)
+    return Finding("mixture", ClaimStatus.OPEN, row.where, claim, data)
 
 
 def denominator_findings(rows: Iterable[PrintedRow], column: str = "shd") -> Iterator[Finding]:
-    """Printed means of whole numbers that no sum over the claimed rows gives, with the denominators that do.
+    """Yield printed means of whole numbers that no sum over the claimed rows gives, with the denominators that do.
 
     The evidence of their certificates is {"printed": text, "rows": number}.
     """
@@ -76,7 +77,7 @@ def denominator_findings(rows: Iterable[PrintedRow], column: str = "shd") -> Ite
         sums = {n: _sum_over(printed, n) for n in possible}
         best = max(possible, default=0)
         evidence = {"printed": printed, "rows": claimed}
-        certificate = certified(NOT_A_MEAN, "means of whole numbers", evidence, {"denominators": possible})
+        certificate = certify(NOT_A_MEAN, "means of whole numbers", evidence, {"denominators": possible})
         claim = f"{column} {printed} is no mean over {claimed} rows; {sums.get(best)}/{best} is printed so"
         data: dict[str, int | float | str] = {
             "printed": printed,
@@ -84,11 +85,11 @@ def denominator_findings(rows: Iterable[PrintedRow], column: str = "shd") -> Ite
             "denominator": best,
             "total": sums.get(best) or 0,
         }
-        yield Finding("misprint", Standing.PROVED, row.where, claim, data, certificate)
+        yield Finding("misprint", ClaimStatus.PROVED, row.where, claim, data, certificate)
 
 
 def _sum_over(printed: str, rows: int) -> int | None:
-    """The whole number whose share of the rows is printed so; None if there is none."""
+    """Return the whole number whose share of the rows is printed so; None if there is none."""
     places = len(printed.partition(".")[2])
     near = round(float(printed) * rows)
     fitting = (total for total in (near, near - 1, near + 1) if f"{total / rows:.{places}f}" == printed)

@@ -1,4 +1,4 @@
-"""What certificates about laboratories are checked by: readings, settings and parent sets, made anew by trying all.
+"""Independent recount for certificates about laboratories: readings, settings and parent sets, by trying all.
 
 Uses the reference and episodes of `dsl` and no solver. Readings are compared as whole hundredths.
 """
@@ -17,17 +17,17 @@ from calibrant.dsl.causalab.reference import Reading
 
 WEIGHTS: Final = (0, 1, 2, 3)
 PER_UNIT: Final = 100  # readings are multiples of 0.01
-LARGEST: Final = 1e10  # beyond it floats do not keep hundredths; such readings are left out
+MAX_EXACT_READING: Final = 1e10  # beyond it a float does not hold hundredths; such readings are skipped
 BASE_RANGE: Final = (15.0, 25.0)  # from which the frequency's base is drawn
-MIDDLE, TOP = 50.0, 100.0  # of the scale of settings
+SCALE_MIDDLE, SCALE_TOP = 50.0, 100.0  # of the scale of settings
 MAX_PROPERTIES: Final = 7  # 4 ** 7 vectors a node
 MAX_COMBINATIONS: Final = 1_000_000
 
-Shown: TypeAlias = Mapping[str, Any]
+VisibleData: TypeAlias = Mapping[str, Any]
 
 
-def shown_readings(item: LabItem, steps: Sequence[LabStep] = ()) -> Shown:
-    """Return what was shown, and what these steps of an episode read."""
+def visible_data(item: LabItem, steps: Sequence[LabStep] = ()) -> VisibleData:
+    """Return the visible data of an item, and the readings of these steps of an episode."""
     return {
         "properties": item.task.properties,
         "freq_parent": item.task.freq_parent,
@@ -45,16 +45,16 @@ def every_property_set(item: LabItem) -> list[LabStep]:
     episode, now = LabEpisode(item), item.task.baseline
     moved = set(_moved_in_trace(item))
     for name in item.task.settable:
-        tried = 0
+        attempts = 0
         while name not in moved:
             if episode.left <= 0:
                 return list(episode.steps)
-            value = (0.0 if now[name] > MIDDLE else TOP) + tried
+            value = (0.0 if now[name] > SCALE_MIDDLE else SCALE_TOP) + attempts
             step = episode.act({"set": name, "value": value})
             if step.reading is None:
                 raise ValueError(f"a setting that is refused: {step.refused}")
             moved |= {name} if step.reading[name] != now[name] else set()
-            now, tried = step.reading, tried + 1
+            now, attempts = step.reading, attempts + 1
     return list(episode.steps)
 
 
@@ -78,14 +78,14 @@ def unlisted_reason(item: LabItem) -> str:
     return ""
 
 
-def nodes_of(shown: Shown) -> list[str]:
-    return [*shown["properties"], FREQUENCY]
+def nodes_of(visible: VisibleData) -> list[str]:
+    return [*visible["properties"], FREQUENCY]
 
 
-def frequency_equations(shown: Shown, *, bounded: bool) -> Iterator[tuple[frozenset[str], int | None]]:
+def frequency_equations(visible: VisibleData, *, bounded: bool) -> Iterator[tuple[frozenset[str], int | None]]:
     """Yield parents and prediction, in hundredths, of every vector that leaves one base; None where not shown."""
-    properties, reactor = shown["properties"], shown["reactor"]
-    readings = [*shown["records"], *(t["values"] for t in shown["trace"]), shown["baseline"]]
+    properties, reactor = visible["properties"], visible["reactor"]
+    readings = [*visible["records"], *(t["values"] for t in visible["trace"]), visible["baseline"]]
     exact = [row for row in map(_hundredths, readings) if row]
     if not exact:
         raise ValueError("no reading within what floats keep to hundredths")
@@ -98,8 +98,8 @@ def frequency_equations(shown: Shown, *, bounded: bool) -> Iterator[tuple[frozen
         (base,) = bases
         if bounded and (base % PER_UNIT or not low * PER_UNIT <= base <= high * PER_UNIT):
             continue
-        known = set(parents) <= set(reactor)
-        total = base + sum(w * round(reactor[p] * PER_UNIT) for p, w in parents.items()) if known else None
+        is_visible = set(parents) <= set(reactor)
+        total = base + sum(w * round(reactor[p] * PER_UNIT) for p, w in parents.items()) if is_visible else None
         yield frozenset(parents), total
 
 
@@ -107,7 +107,9 @@ def is_completed(options: Mapping[str, set[tuple[str, ...]]], parents: frozenset
     """Return whether some choice of a parent set for each property has no cycle with these of the frequency."""
     waiting = {**options, FREQUENCY: {tuple(parents)}}
     placed: set[str] = set()
-    while ready := [node for node, sets in waiting.items() if any(placed.issuperset(own) for own in sets)]:
+    while ready := [
+        node for node, sets in waiting.items() if any(placed.issuperset(parent_set) for parent_set in sets)
+    ]:
         placed.update(ready)
         for node in ready:
             del waiting[node]
@@ -117,7 +119,7 @@ def is_completed(options: Mapping[str, set[tuple[str, ...]]], parents: frozenset
 def acyclic_graphs(options: Mapping[str, set[tuple[str, ...]]]) -> Iterator[frozenset[Edge]]:
     """Yield the acyclic choices of a parent set for each node, those with few sets first; a bound on the steps."""
     nodes = sorted(options, key=lambda node: (len(options[node]), node))
-    left = MAX_COMBINATIONS
+    remaining_steps = MAX_COMBINATIONS
     stack: list[tuple[int, frozenset[Edge]]] = [(0, frozenset())]
     while stack:
         position, edges = stack.pop()
@@ -125,38 +127,38 @@ def acyclic_graphs(options: Mapping[str, set[tuple[str, ...]]]) -> Iterator[froz
             yield edges
             continue
         for parents in sorted(options[nodes[position]]):
-            left -= 1
-            checkpoint("choices of parents", MAX_COMBINATIONS - left, MAX_COMBINATIONS)
-            if not left:
+            remaining_steps -= 1
+            checkpoint("choices of parents", MAX_COMBINATIONS - remaining_steps, MAX_COMBINATIONS)
+            if not remaining_steps:
                 raise ValueError(f"more than {MAX_COMBINATIONS} choices")
             chosen = edges | {(parent, nodes[position]) for parent in parents}
-            if _acyclic(chosen, nodes):
+            if _is_acyclic(chosen, nodes):
                 stack.append((position + 1, chosen))
 
 
-def explaining_parents(shown: Shown, child: str) -> set[tuple[str, ...]]:
+def explaining_parents(visible: VisibleData, child: str) -> set[tuple[str, ...]]:
     """Return the parent sets of the weight vectors that explain a node's changes between its own settings."""
-    nodes = nodes_of(shown)
-    others = [n for n in nodes if n != child and (n != FREQUENCY or shown["freq_parent"])]
-    rows = [_difference(before, after) for run in _stretches(shown, child) for before, after in pairwise(run)]
+    nodes = nodes_of(visible)
+    candidates = [n for n in nodes if n != child and (n != FREQUENCY or visible["freq_parent"])]
+    rows = [_difference(before, after) for run in _stretches(visible, child) for before, after in pairwise(run)]
     changes = [row for row in rows if row]
-    stated = list(_stated_bases(shown, child))
-    found = set()
-    for number, weights in enumerate(product(WEIGHTS, repeat=len(others))):
-        checkpoint(f"weights of {child}", number, len(WEIGHTS) ** len(others))
+    stated = list(_stated_bases(visible, child))
+    parent_sets = set()
+    for number, weights in enumerate(product(WEIGHTS, repeat=len(candidates))):
+        checkpoint(f"weights of {child}", number, len(WEIGHTS) ** len(candidates))
         if child == FREQUENCY and not any(weights):
             continue
-        terms = [(w, p) for w, p in zip(weights, others, strict=True) if w]
+        terms = [(w, p) for w, p in zip(weights, candidates, strict=True) if w]
         if all(row[child] == sum(w * row[p] for w, p in terms) for row in changes) and all(
             row[child] - sum(w * row[p] for w, p in terms) == base for row, base in stated
         ):
-            found.add(tuple(sorted(p for _, p in terms)))
-    return found
+            parent_sets.add(tuple(sorted(p for _, p in terms)))
+    return parent_sets
 
 
 def _hundredths(reading: Mapping[str, float]) -> dict[str, int]:
     """Return a reading as whole numbers; empty where floats do not keep hundredths."""
-    if max(map(abs, reading.values())) > LARGEST:
+    if max(map(abs, reading.values())) > MAX_EXACT_READING:
         return {}
     return {node: round(value * PER_UNIT) for node, value in reading.items()}
 
@@ -166,39 +168,43 @@ def _difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict
     return {node: second[node] - first[node] for node in first} if first and second else {}
 
 
-def _stated_bases(shown: Shown, child: str) -> Iterator[tuple[dict[str, int], int]]:
+def _stated_bases(visible: VisibleData, child: str) -> Iterator[tuple[dict[str, int], int]]:
     """Yield readings whose base of a node a setting states, which is so where settings give the base."""
-    if shown["reading"] == Reading.BASE:
-        for done in shown["settings"]:
-            if done["set"] == child and abs(done["value"]) <= LARGEST and (row := _hundredths(done["values"])):
+    if visible["reading"] == Reading.BASE:
+        for done in visible["settings"]:
+            if (
+                done["set"] == child
+                and abs(done["value"]) <= MAX_EXACT_READING
+                and (row := _hundredths(done["values"]))
+            ):
                 yield row, round(round(done["value"], 2) * PER_UNIT)
 
 
-def _stretches(shown: Shown, child: str) -> list[list[Mapping[str, float]]]:
-    """Runs of readings over which the base of a node is one number."""
-    chains: list[list[tuple[str | None, Mapping[str, float]]]] = [[(None, r)] for r in shown["records"]]
-    if shown["trace"]:
-        first, *later = shown["trace"]
+def _stretches(visible: VisibleData, child: str) -> list[list[Mapping[str, float]]]:
+    """Return runs of readings over which the base of a node is constant."""
+    chains: list[list[tuple[str | None, Mapping[str, float]]]] = [[(None, r)] for r in visible["records"]]
+    if visible["trace"]:
+        first, *later = visible["trace"]
         chains += [[(None, t["values"])] for t in later if t["set"] is None]
         chains.append([(None, first["values"]), *((t["set"], t["values"]) for t in later if t["set"] is not None)])
-    chains.append([(None, shown["baseline"]), *((s["set"], s["values"]) for s in shown["settings"])])
+    chains.append([(None, visible["baseline"]), *((s["set"], s["values"]) for s in visible["settings"])])
     if child == FREQUENCY:
         return [[reading for chain in chains for _, reading in chain]]
-    found: list[list[Mapping[str, float]]] = []
+    stretches: list[list[Mapping[str, float]]] = []
     for chain in chains:
-        found.append([])
+        stretches.append([])
         for done, reading in chain:
             if done == child:
-                found.append([])
-            found[-1].append(reading)
-    return found
+                stretches.append([])
+            stretches[-1].append(reading)
+    return stretches
 
 
-def _acyclic(edges: frozenset[Edge], nodes: Sequence[str]) -> bool:
-    left = set(nodes)
-    while left:
-        free = {node for node in left if not any(p in left and child == node for p, child in edges)}
+def _is_acyclic(edges: frozenset[Edge], nodes: Sequence[str]) -> bool:
+    remaining = set(nodes)
+    while remaining:
+        free = {node for node in remaining if not any(p in remaining and child == node for p, child in edges)}
         if not free:
             return False
-        left -= free
+        remaining -= free
     return True

@@ -1,4 +1,4 @@
-"""Whether a laboratory is what its record says, and can be decided."""
+"""Soundness of a laboratory: its record is true of it, and it can be decided."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calibrant.solvers.outcome import Found, Impossible
 
 
 def mechanism_explains(item: LabItem) -> str | None:
-    """Records and baseline are recomputed on reading; a static trace is the file's own."""
+    """Return why the mechanism does not explain the static trace; records and baseline are recomputed on reading."""
     if not item.task.trace:
         return None
     worst = misfit(item.sealed.mechanism, evidence_of(item.task), reading=item.task.reading, shifts=())
@@ -26,20 +26,20 @@ def mechanism_explains(item: LabItem) -> str | None:
 
 
 def labels_hold(item: LabItem) -> str | None:
-    """Stated labels, recomputed."""
+    """Compare stated labels with recomputed ones; None without labels."""
     stated = item.sealed.labels
     if not stated:
         return None
     try:
-        found = labels(item)
+        recomputed = labels(item)
     except ValueError as error:  # what is shown contradicts the mechanism
         return str(error)
-    wrong = [name for name in sorted(stated) if name not in found or not isclose(stated[name], found[name])]
-    return "; ".join(f"{name} {stated[name]:g}, found {found.get(name, float('nan')):g}" for name in wrong)
+    wrong = [name for name in sorted(stated) if name not in recomputed or not isclose(stated[name], recomputed[name])]
+    return "; ".join(f"{name} {stated[name]:g}, found {recomputed.get(name, float('nan')):g}" for name in wrong)
 
 
-def undecided(item: LabItem) -> str | None:
-    """The exact solver gives up, or another mechanism reads the same as the true one in all that it sets."""
+def explain_undecided(item: LabItem) -> str | None:
+    """Return why the exact solver does not identify the graph; "" if it does."""
     outcome = solve(LabEpisode(item))
     if isinstance(outcome, Impossible):
         return f"nothing fits: {outcome.exhausted}"
@@ -50,8 +50,8 @@ def undecided(item: LabItem) -> str | None:
     return ""
 
 
-def same(item: LabItem) -> bytes | None:
-    """All but names of the item, labels and the seed of noise."""
+def duplicate_key(item: LabItem) -> bytes | None:
+    """Encode all but the item's names, labels and noise seed."""
     noise = item.sealed.noise
     quiet = None if noise is None else replace(noise, seed=0)
     return msgspec.json.encode((item.task, replace(item.sealed, noise=quiet, labels={})))
@@ -59,6 +59,6 @@ def same(item: LabItem) -> bytes | None:
 
 SOUNDNESS = Soundness(
     {"the mechanism explains the static trace": mechanism_explains, "stated labels are those of the item": labels_hold},
-    undecided,
-    same,
+    explain_undecided,
+    duplicate_key,
 )

@@ -1,4 +1,4 @@
-"""The version space of a run: what its own evidence left, whatever the family."""
+"""Version space of a run: the mechanisms that fit its own evidence, for every family."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ RunSpace: TypeAlias = LabSpace | ReplayedDags
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeStanding:
-    """Claimed edges beside the members: in all of them, in some, in none; and edges of all that were not claimed."""
+class EdgeClaims:
+    """Claimed edges that are in all members, in some, in none; and edges of all members that were not claimed."""
 
     proven: frozenset[Edge]
     unproven: frozenset[Edge]
@@ -33,7 +33,7 @@ class EdgeStanding:
 
 
 def space_of(task: Task, steps: Iterable[LabStep] = (), *, bounded: bool = False) -> LabSpace:
-    """The members after these steps; `BudgetSpent` for families whose members are not enumerated.
+    """Return the members after these steps; `BudgetSpent` for families whose members are not enumerated.
 
     bounded: whether bases are taken to be drawn as the benchmark draws them; quadratic spaces do not use that. A noisy
         task is given no such bounds once something was set; before that its evidence, and so the space, has no noise.
@@ -43,21 +43,21 @@ def space_of(task: Task, steps: Iterable[LabStep] = (), *, bounded: bool = False
         return quadratic_dags(evidence)
     if not task.noise:
         return weighted_dags(evidence, bounded=bounded)
-    if any(seen.noisy for seen in evidence.seen):
+    if any(observation.noisy for observation in evidence.seen):
         return noisy_dags(evidence)
     return weighted_dags(evidence_of(replace(task, noise=False)), bounded=bounded)
 
 
 def run_space(item: LabItem, steps: Iterable[LabStep] = (), *, bounded: bool = False) -> RunSpace:
-    """The members after the steps of a run under the item's own rules; `BudgetSpent` where they are not enumerated.
+    """Return the members after the steps of a run, under the item's own law of noise.
 
-    Of noise that is the law of its draws, unless it is one of those that the released suites have; what settings leave
-    is used. `BudgetSpent` too for draws that nodes do not share, and where no member explains the readings. Solvers are
-    not told the law: `space_of` is what they may assume. bounded: as in `space_of`
+    Laws of the released suites are all admitted for an item that has one of them. `BudgetSpent` where members are not
+    enumerated, for draws that nodes do not share, and where no member explains the readings. Solvers do not see the
+    law: `space_of` is what they may assume. bounded: as in `space_of`
     """
     steps = tuple(steps)
     evidence = evidence_of(item.task, steps)
-    if item.task.family is Family.LINEAR and any(seen.noisy for seen in evidence.seen):
+    if item.task.family is Family.LINEAR and any(observation.noisy for observation in evidence.seen):
         if (why := not_enumerated(replace(item.task, noise=False))) is not None:
             raise BudgetSpent(why)
         space: RunSpace = replayed_dags(evidence, laws_of(item))
@@ -69,7 +69,7 @@ def run_space(item: LabItem, steps: Iterable[LabStep] = (), *, bounded: bool = F
 
 
 def laws_of(item: LabItem) -> tuple[Law, ...]:
-    """Return what the item's hidden draws may be like: as in the released suites, or what its noise says."""
+    """Return the laws that the item's hidden draws may follow: those of the released suites, or its own."""
     noise = item.sealed.noise
     if noise is None or noise.draw is not Draw.SHARED:
         raise BudgetSpent("only noise with one draw for all affected nodes has a space")
@@ -80,15 +80,15 @@ def laws_of(item: LabItem) -> tuple[Law, ...]:
 
 
 def frequency_posterior(space: RunSpace) -> float | None:
-    """The posterior of the most probable frequency; None where readings are exact."""
+    """Return the posterior of the most probable frequency; None where readings are exact."""
     if not isinstance(space, NoisyDags | ReplayedDags):
         return None
-    known = [number for value, number in space.verdicts().items() if not isnan(value)]
-    return max(known, default=0) / space.count
+    counts = [number for value, number in space.verdicts().items() if not isnan(value)]
+    return max(counts, default=0) / space.count
 
 
 def graph_posterior(space: RunSpace) -> float | None:
-    """The same of the graph; 0 where no graph has more than half, which is all that is asked of it."""
+    """Return the posterior of the most probable graph; 0 where no graph exceeds 1/2, None where readings are exact."""
     if not isinstance(space, NoisyDags | ReplayedDags):
         return None
     likely = {edge for edge, number in space.edge_counts.items() if 2 * number > space.count}
@@ -97,7 +97,7 @@ def graph_posterior(space: RunSpace) -> float | None:
 
 
 def decided_frequency(space: RunSpace) -> float | None:
-    """The reactor crystal's frequency, if all members predict the same from what is shown of it."""
+    """Return the reactor crystal's frequency, if all members predict the same from what is shown of it."""
     if isinstance(space, WeightedDags) and not space.predicts:
         return None
     verdicts: Mapping[float, int] = space.verdicts()
@@ -114,7 +114,7 @@ def graph_fits(space: RunSpace, edges: Set[Edge]) -> bool:
     return space.having_graph(edges) > 0
 
 
-def edge_standing(space: RunSpace, claimed: frozenset[Edge]) -> EdgeStanding:
-    """Return what the evidence of a space says about claimed edges."""
+def classify_edge_claims(space: RunSpace, claimed: frozenset[Edge]) -> EdgeClaims:
+    """Divide claimed and certain edges by what the evidence of a space proves of them."""
     possible, certain = space.possible_edges, space.certain_edges
-    return EdgeStanding(claimed & certain, claimed & possible - certain, claimed - possible, certain - claimed)
+    return EdgeClaims(claimed & certain, claimed & possible - certain, claimed - possible, certain - claimed)

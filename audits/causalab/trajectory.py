@@ -1,11 +1,11 @@
-"""What a run believed when, beside what it could have known: claims contradicted, unproven or missed."""
+"""Trajectory of a run: its hypothesis after each step, beside what its evidence proves or contradicts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from calibrant.audits.causalab.spaces import EdgeStanding, decided_frequency, edge_standing, run_space
+from calibrant.audits.causalab.spaces import EdgeClaims, classify_edge_claims, decided_frequency, run_space
 from calibrant.dsl.causalab.episode import LabStep
 from calibrant.dsl.causalab.hypothesis import EMPTY, Hypothesis, number
 from calibrant.dsl.causalab.item import LabItem
@@ -49,7 +49,7 @@ class Trajectory:
 
     moments: tuple[Moment, ...]
     settings: int
-    edges: EdgeStanding
+    edges: EdgeClaims
     frequency_decided: int | None
     graph_decided: int | None
     premature: bool
@@ -57,7 +57,7 @@ class Trajectory:
 
 
 def trajectory(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = False) -> Trajectory:
-    """The trajectory of a run; `BudgetSpent` where its space is not enumerated.
+    """Return the trajectory of a run; `BudgetSpent` where its space is not enumerated.
 
     bounded: whether bases are taken to be drawn as the benchmark draws them
     """
@@ -65,9 +65,9 @@ def trajectory(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = False
     space = run_space(item, bounded=bounded)
     frequency_at = 0 if decided_frequency(space) is not None else None
     graph_at = 0 if space.graph_decided else None
-    said, settings, moments = EMPTY, 0, []
+    hypothesis, settings, moments = EMPTY, 0, []
     for i, step in enumerate(steps):
-        said = stated_with(step) or said
+        hypothesis = stated_with(step) or hypothesis
         if step.cost and step.reading is not None:
             settings += 1
             space = run_space(item, steps[: i + 1], bounded=bounded)
@@ -75,13 +75,15 @@ def trajectory(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = False
                 frequency_at = settings
             if graph_at is None and space.graph_decided:
                 graph_at = settings
-        fits = equation_fits(said, space.evidence)
-        moments.append(Moment(settings, space.count, scorer.score(said), fits, bool(said.edges - space.possible_edges)))
+        fits = equation_fits(hypothesis, space.evidence)
+        moments.append(
+            Moment(settings, space.count, scorer.score(hypothesis), fits, bool(hypothesis.edges - space.possible_edges))
+        )
     decided = None if frequency_at is None or graph_at is None else max(frequency_at, graph_at)
     return Trajectory(
         moments=tuple(moments),
         settings=settings,
-        edges=edge_standing(space, said.edges),
+        edges=classify_edge_claims(space, hypothesis.edges),
         frequency_decided=frequency_at,
         graph_decided=graph_at,
         premature=decided is None and settings < item.task.allowance,
@@ -89,16 +91,16 @@ def trajectory(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = False
     )
 
 
-def equation_fits(said: Hypothesis, evidence: Evidence) -> bool:
+def equation_fits(hypothesis: Hypothesis, evidence: Evidence) -> bool:
     """Return whether base and weights c_p give every frequency that was read without noise, within 0.01."""
-    base = number(said.coefficients.get("base"))
+    base = number(hypothesis.coefficients.get("base"))
     if base is None:
         return False
-    linear = [number(said.coefficients.get(f"c_{node}")) or 0.0 for node in evidence.task.properties]
-    square = [number(said.coefficients.get(f"c2_{node}")) or 0.0 for node in evidence.task.properties]
-    for seen in evidence.seen:
-        *values, frequency = seen.values
-        found = base + sum(w * x + s * x * x for w, s, x in zip(linear, square, values, strict=True))
-        if not seen.noisy and not abs(found - frequency) <= WITHIN + 1e-9:
+    linear = [number(hypothesis.coefficients.get(f"c_{node}")) or 0.0 for node in evidence.task.properties]
+    square = [number(hypothesis.coefficients.get(f"c2_{node}")) or 0.0 for node in evidence.task.properties]
+    for observation in evidence.seen:
+        *values, frequency = observation.values
+        predicted = base + sum(w * x + s * x * x for w, s, x in zip(linear, square, values, strict=True))
+        if not observation.noisy and not abs(predicted - frequency) <= WITHIN + 1e-9:
             return False
     return True

@@ -21,15 +21,15 @@ from calibrant.audits.causalab.recount import (
     BASE_RANGE,
     PER_UNIT,
     WEIGHTS,
-    Shown,
+    VisibleData,
     acyclic_graphs,
     every_property_set,
     explaining_parents,
     frequency_equations,
     is_completed,
     nodes_of,
-    shown_readings,
     unlisted_reason,
+    visible_data,
 )
 from calibrant.audits.claims import Certificate, ClaimKind, Verifier, fixed_words
 from calibrant.dsl.causalab.item import LabItem
@@ -39,7 +39,7 @@ from calibrant.dsl.causalab.reactor import HIGHEST, Reactor
 from calibrant.dsl.causalab.reference import Reading, bases_after, bases_of, values
 from calibrant.dsl.errors import CalibrantError
 
-APART = 1e-6
+MAX_DIFFERENCE = 1e-6
 MAX_ROWS = 100_000
 
 
@@ -50,11 +50,11 @@ def _mechanism(record: Mapping[str, Any]) -> Mechanism:
 
 
 def _item(evidence: Mapping[str, Any]) -> LabItem:
-    """The item; reading it recomputes every number that it states."""
+    """Return the item; reading it recomputes every number that it states."""
     return item_of_record(msgspec.convert({**evidence, "id": "evidence"}, LabRecord))
 
 
-def _after_settings(item: LabItem, certificate: Certificate) -> Shown | str:
+def _after_settings(item: LabItem, certificate: Certificate) -> VisibleData | str:
     """Return the readings after every property was set once, or why the certificate's settings are others."""
     if why := unlisted_reason(item):
         return why
@@ -62,7 +62,7 @@ def _after_settings(item: LabItem, certificate: Certificate) -> Shown | str:
     settings = [[step.action["set"], step.action["value"]] for step in steps]
     if certificate.data["settings"] != settings:
         return f"the settings of every property once, as far as they are allowed, are {len(settings)} others"
-    return shown_readings(item, steps)
+    return visible_data(item, steps)
 
 
 def _class_in_words(item: LabItem, bases: str) -> str:
@@ -71,7 +71,7 @@ def _class_in_words(item: LabItem, bases: str) -> str:
 
 
 def unwinnable(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    """Every place that the dial can take within a tick of the target, and both its ends, as first try."""
+    """Try every dial position within a tick of the target, and both ends of the dial."""
     item = _item(evidence)
     target, tries = item.sealed.target, item.task.tries
     if target != certificate.data["target"]:
@@ -82,9 +82,9 @@ def unwinnable(evidence: Mapping[str, Any], certificate: Certificate) -> str:
 
 
 def cannot_matter(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    """The frequency follows from what is shown; edges matter on the way to it through what is not shown."""
+    """Walk from the frequency back through unseen nodes: only the edges on the way can matter."""
     item = _item(evidence)
-    mechanism, shown = item.sealed.mechanism, item.task.reactor
+    mechanism, reactor = item.sealed.mechanism, item.task.reactor
     matter: set[Edge] = set()
     unseen = [FREQUENCY]
     while unseen:
@@ -92,7 +92,7 @@ def cannot_matter(evidence: Mapping[str, Any], certificate: Certificate) -> str:
         for parent in mechanism.equations[node].parents:
             if (parent, node) not in matter:
                 matter.add((parent, node))
-                unseen += [parent] if parent not in shown else []
+                unseen += [parent] if parent not in reactor else []
     edges = [(parent, child) for parent, child in certificate.data["edges"]]
     if not set(edges) <= mechanism.edges:
         return "an edge that is not in the mechanism"
@@ -103,7 +103,7 @@ def cannot_matter(evidence: Mapping[str, Any], certificate: Certificate) -> str:
 
 
 def frequency_decided(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    """Every vector of weights that leaves the frequency one base over all that is shown predicts the same.
+    """Check that every weight vector with one base of the frequency over all readings predicts the same.
 
     Where bases are bounded, the base is a whole number within BASE_RANGE; a prediction that no acyclic choice for
     the other nodes goes with is left out.
@@ -114,15 +114,19 @@ def frequency_decided(evidence: Mapping[str, Any], certificate: Certificate) -> 
     bounded = "base" in certificate.data
     if bounded and certificate.data["base"] != list(BASE_RANGE):
         return f"bases of the frequency are drawn from {BASE_RANGE[0]:g} to {BASE_RANGE[1]:g}"
-    shown = shown_readings(item)
+    visible = visible_data(item)
     predicted: dict[int, list[frozenset[str]]] = {}
-    for parents, frequency in frequency_equations(shown, bounded=bounded):
+    for parents, frequency in frequency_equations(visible, bounded=bounded):
         if frequency is None:
             return "a member has a parent that is not shown"
         predicted.setdefault(frequency, []).append(parents)
     if len(predicted) > 1:
-        others = {name: explaining_parents(shown, name) for name in item.task.properties}
-        predicted = {f: own for f, own in predicted.items() if any(is_completed(others, parents) for parents in own)}
+        property_sets = {name: explaining_parents(visible, name) for name in item.task.properties}
+        predicted = {
+            f: choices
+            for f, choices in predicted.items()
+            if any(is_completed(property_sets, parents) for parents in choices)
+        }
     stated = certificate.data["frequency"]
     if len(predicted) == 1 and stated * PER_UNIT == next(iter(predicted)):
         return ""
@@ -131,8 +135,8 @@ def frequency_decided(evidence: Mapping[str, Any], certificate: Certificate) -> 
 
 def _frequency_words(evidence: Mapping[str, Any], certificate: Certificate) -> str:
     low, high = BASE_RANGE
-    drawn = f"integers from 0 to 100 where they were drawn, {low:g} to {high:g} for the frequency"
-    return _class_in_words(_item(evidence), drawn if "base" in certificate.data else "any")
+    bases = f"integers from 0 to 100 where they were drawn, {low:g} to {high:g} for the frequency"
+    return _class_in_words(_item(evidence), bases if "base" in certificate.data else "any")
 
 
 def _free_words(evidence: Mapping[str, Any], certificate: Certificate) -> str:
@@ -140,33 +144,33 @@ def _free_words(evidence: Mapping[str, Any], certificate: Certificate) -> str:
 
 
 def graph_decided(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    """Every acyclic choice of one explaining vector for each node has the claimed edges."""
+    """Check that every acyclic choice of one explaining vector for each node has the claimed edges."""
     item = _item(evidence)
     if item.task.noise:
         return "a noisy laboratory"
-    shown = _after_settings(item, certificate)
-    if isinstance(shown, str):
-        return shown
+    visible = _after_settings(item, certificate)
+    if isinstance(visible, str):
+        return visible
     edges = [(parent, child) for parent, child in certificate.data["edges"]]
-    graphs = list(islice(acyclic_graphs({child: explaining_parents(shown, child) for child in nodes_of(shown)}), 2))
+    graphs = list(islice(acyclic_graphs({child: explaining_parents(visible, child) for child in nodes_of(visible)}), 2))
     if len(graphs) != 1:
         return "two graphs are left, not the claimed one alone" if graphs else "no graph is left"
     return "" if sorted(edges) == sorted(graphs[0]) else f"the graph that is left has other edges, {len(graphs[0])}"
 
 
 def ambiguous(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    """Two different mechanisms of the class give all readings, setting by setting, after every property was set."""
+    """Check two different mechanisms of the class that give all readings, after every property was set."""
     item = _item(evidence)
     if item.task.noise:
         return "a noisy laboratory"
-    shown = _after_settings(item, certificate)
-    if isinstance(shown, str):
-        return shown
+    visible = _after_settings(item, certificate)
+    if isinstance(visible, str):
+        return visible
     first, second = (_mechanism(record) for record in certificate.data["members"])
     if first.all_weights == second.all_weights:  # terms in another order, or a base that differs by rounding
         return "the two mechanisms are one"
     for member in (first, second):
-        if why := _no_member(member, shown):
+        if why := _no_member(member, visible):
             return why
     return ""
 
@@ -188,11 +192,11 @@ def _no_member(member: Mechanism, evidence: Mapping[str, Any]) -> str:
         chains.append((trace[0]["values"], [t for t in trace if t["set"] is not None]))
         chains += [(t["values"], []) for t in trace[1:] if t["set"] is None]
     try:
-        given = all(_replays(member, *chain, Reading.VALUE) for chain in chains)  # settings of traces give the value
-        given &= _replays(member, evidence["baseline"], evidence["settings"], reading)
+        replays = all(_replays(member, *chain, Reading.VALUE) for chain in chains)  # settings of traces give the value
+        replays &= _replays(member, evidence["baseline"], evidence["settings"], reading)
     except CalibrantError as error:
         return str(error)
-    return "" if given else "a reading that it does not give"
+    return "" if replays else "a reading that it does not give"
 
 
 def _replays(
@@ -203,11 +207,13 @@ def _replays(
     for done in settings:
         bases = bases_after(member, bases, done["set"], done["value"], reading)
         steps.append((values(member, bases), done["values"]))
-    return all(abs(found[node] - seen[node]) <= APART for found, seen in steps for node in found)
+    return all(
+        abs(computed[node] - observed[node]) <= MAX_DIFFERENCE for computed, observed in steps for node in computed
+    )
 
 
 def not_a_mean(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    """No whole number over the claimed rows is printed so; over the other denominators one is."""
+    """Check that no whole number over the claimed rows is printed so, and that one is over the denominators."""
     printed, rows = evidence["printed"], int(evidence["rows"])
     if rows > MAX_ROWS:
         return f"{rows} rows; up to {MAX_ROWS} are tried"

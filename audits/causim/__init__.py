@@ -1,1 +1,1 @@
-"""What can be proved about CauSim models, questions, pipelines and printed tables."""
+"""Findings about CauSim models, questions, pipelines and printed tables, each with a proof or left open."""

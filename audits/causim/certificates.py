@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from calibrant.audits.claims import Certificate, ClaimKind, NoData, Verifier, certified, fixed_words
+from calibrant.audits.claims import Certificate, ClaimKind, NoData, Verifier, certify, fixed_words
 from calibrant.audits.recounting import checkpoint
 from calibrant.dsl.causim.bundle import load_source
 from calibrant.dsl.causim.model import Model, run
@@ -61,14 +61,14 @@ class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def evidence_of(source: str, question: Question | None = None, world: Assignment | None = None) -> Evidence:
-    """The evidence of a claim about a program, or about a question on it.
+    """Return the evidence of a claim about a program, or about a question on it.
 
     world: the sealed one that the question was drawn from, which claims about it are held to; no part of the digest
     """
     if question is None:
         return Evidence(source)
-    known = None if world is None else plain(world)
-    return Evidence(source, question.type, record_of(question), question.with_noise, known)
+    sealed_world = None if world is None else plain(world)
+    return Evidence(source, question.type, record_of(question), question.with_noise, sealed_world)
 
 
 def _model_of(evidence: Evidence) -> Model:
@@ -85,48 +85,48 @@ def _question_of(evidence: Evidence, model: Model) -> Question:
 
 
 def vacuous_edge(source: str, parent: str, child: str, question: Question | None = None) -> Certificate:
-    """That no change of the parent ever changes the child. question: of an item, whose evidence holds one"""
-    return certified("vacuous_edge", _TABLE, evidence_of(source, question), {"parent": parent, "child": child})
+    """Certify that no change of the parent changes the child. question: of an item, whose evidence holds one"""
+    return certify("vacuous_edge", _TABLE, evidence_of(source, question), {"parent": parent, "child": child})
 
 
 def trivial(source: str, question: Question) -> Certificate:
-    """That the intervention states every required key."""
-    return certified("trivial", _KEYS, evidence_of(source, question), {})
+    """Certify that the intervention states every required key."""
+    return certify("trivial", _KEYS, evidence_of(source, question), {})
 
 
 def copyable(source: str, question: Question) -> Certificate:
-    """That the evidence with `do` written over it is right."""
-    return certified("copyable", _WORLDS, evidence_of(source, question), {})
+    """Certify that the evidence with `do` written over it is right."""
+    return certify("copyable", _WORLDS, evidence_of(source, question), {})
 
 
 def vacuous_intervention(source: str, question: Question) -> Certificate:
-    """That no variable outside `do` changes in any world."""
-    return certified("vacuous_intervention", _WORLDS, evidence_of(source, question), {})
+    """Certify that no variable outside `do` changes in any world."""
+    return certify("vacuous_intervention", _WORLDS, evidence_of(source, question), {})
 
 
 def answer_count(source: str, question: Question, size: int) -> Certificate:
-    """Return how many answers are right."""
+    """Certify the number of right answers."""
     evidence = evidence_of(source, question)
-    return certified("answer_count", _WORLDS, evidence, {"size": size})
+    return certify("answer_count", _WORLDS, evidence, {"size": size})
 
 
 def unique_answer(source: str, question: Question, answer: Assignment) -> Certificate:
-    """That one answer is right, and which."""
-    return certified("unique_answer", _WORLDS, evidence_of(source, question), {"answer": plain(answer)})
+    """Certify the only right answer."""
+    return certify("unique_answer", _WORLDS, evidence_of(source, question), {"answer": plain(answer)})
 
 
 def minimal_evidence_claim(
     source: str, question: Question, world: Assignment, observe: tuple[str, ...], against: tuple[Assignment, ...],
     candidates: tuple[str, ...],
 ) -> Certificate:  # fmt: skip
-    """That observing these leaves the true world's answer, and that no smaller set of candidates does."""
+    """Certify that observing these leaves the true world's answer alone, and that no smaller set does."""
     data = {
         "world": plain(world),
         "observe": list(observe),
-        "against": [plain(other) for other in against],
+        "against": [plain(opposing_world) for opposing_world in against],
         "candidates": list(candidates),
     }
-    return certified("minimal_evidence", _SUBSETS, evidence_of(source, question), data)
+    return certify("minimal_evidence", _SUBSETS, evidence_of(source, question), data)
 
 
 # --- verifiers -------------------------------------------------------------------------------------------------------
@@ -175,11 +175,11 @@ def _check_answer_count(evidence: Evidence, certificate: Certificate) -> str:
     question = _question_of(evidence, model)
     sets = _local_sets(model, question)
     if sets is not None and (question.type == "abduction" or question.with_noise):
-        found = prod(map(len, sets.values()))
+        count = prod(map(len, sets.values()))
     else:
-        found = len({assignment_text(answer) for _, answer in _fitting(model, question)})
+        count = len({assignment_text(answer) for _, answer in _fitting(model, question)})
     claimed = certificate.data["size"]
-    return "" if found == claimed else f"{found} answers are right"
+    return "" if count == claimed else f"{count} answers are right"
 
 
 def _check_unique(evidence: Evidence, certificate: Certificate) -> str:
@@ -189,12 +189,12 @@ def _check_unique(evidence: Evidence, certificate: Certificate) -> str:
 
 
 def _not_unique(model: Model, question: Question, answer: Mapping[str, str]) -> str:
-    """Why an answer is not the only one; empty if it is."""
+    """Return why an answer is not the only one; empty if it is."""
     if set(answer) != set(question.required_keys(model)):
         return "the answer has other keys than the question asks for"
     sets = _local_sets(model, question)
     if sets is None:
-        texts = {assignment_text(other) for _, other in _fitting(model, question)}
+        texts = {assignment_text(member_answer) for _, member_answer in _fitting(model, question)}
         return "" if texts == {assignment_text(answer)} else f"{len(texts)} answers are right"
     if not all(sets.values()):
         return "no world fits"
@@ -206,11 +206,11 @@ def _not_unique(model: Model, question: Question, answer: Mapping[str, str]) -> 
         return ""
     for node in model.nodes:  # given the values of its parents, all that its noise may be gives the same
         if node.name in question.do:
-            given = {question.do[node.name]}
+            outcomes = {question.do[node.name]}
         else:
             parents = tuple(answer[parent] for parent in node.parents)
-            given = {node.value(parents, noise) for noise in sets[node.noise]}
-        if given != {answer[node.name]}:
+            outcomes = {node.value(parents, noise) for noise in sets[node.noise]}
+        if outcomes != {answer[node.name]}:
             return f"{node.name} is not settled, or has another value"
     return ""
 
@@ -218,8 +218,8 @@ def _not_unique(model: Model, question: Question, answer: Mapping[str, str]) -> 
 def _check_trivial(evidence: Evidence, certificate: Certificate) -> str:
     model = _model_of(evidence)
     question = _question_of(evidence, model)
-    left = sorted(set(question.required_keys(model)) - set(question.do))
-    return f"{left[0]} is not set" if left else ""
+    unset = sorted(set(question.required_keys(model)) - set(question.do))
+    return f"{unset[0]} is not set" if unset else ""
 
 
 def _check_copyable(evidence: Evidence, certificate: Certificate) -> str:
@@ -231,7 +231,11 @@ def _check_copyable(evidence: Evidence, certificate: Certificate) -> str:
     if _local_sets(model, question) is not None and not question.with_noise:
         wrong = [name for name, reason in reasons(model, question, answer).items() if reason != "ok"]
         return f"{wrong[0]} has a wrong value" if wrong else ""
-    return "" if any(other == answer for _, other in _fitting(model, question)) else "no world gives the copy"
+    return (
+        ""
+        if any(member_answer == answer for _, member_answer in _fitting(model, question))
+        else "no world gives the copy"
+    )
 
 
 def _check_vacuous_intervention(evidence: Evidence, certificate: Certificate) -> str:
@@ -267,15 +271,15 @@ def _check_minimal(evidence: Evidence, certificate: Certificate) -> str:
     if len(data["against"]) > MAX_AGAINST:
         return f"more than {MAX_AGAINST} worlds are brought against smaller sets"
     differences = set()
-    for number, other in enumerate(map(symbols, data["against"])):
+    for number, opposing in enumerate(map(symbols, data["against"])):
         checkpoint("worlds brought against smaller sets", number, len(data["against"]))
-        seen = {**other, **run(model, other, {})} if _fits(model, question, other) else {}
-        if not seen:
+        opposing_values = {**opposing, **run(model, opposing, {})} if _fits(model, question, opposing) else {}
+        if not opposing_values:
             return "a world brought against smaller sets does not fit"
-        if project(question, model, other, run(model, other, question.do)) == answer:
+        if project(question, model, opposing, run(model, opposing, question.do)) == answer:
             return "a world brought against smaller sets has the same answer"
-        differences.add(frozenset(name for name in candidates if seen[name] != truth[name]))
-    return _smaller_set(candidates, len(observe) - 1, differences) or _left_over(
+        differences.add(frozenset(name for name in candidates if opposing_values[name] != truth[name]))
+    return _smaller_set(candidates, len(observe) - 1, differences) or _undecided_reason(
         model, question, truth, observe, answer
     )
 
@@ -310,17 +314,17 @@ def _fits(model: Model, question: Question, world: Assignment) -> bool:
     return all(factual[name] == value for name, value in question.observed.items())
 
 
-def _left_over(
+def _undecided_reason(
     model: Model, question: Question, truth: Assignment, observe: list[str], answer: Mapping[str, str]
 ) -> str:
-    """Why the observations do not leave one answer."""
+    """Return why the observations do not leave one answer."""
     fixed = {**question.fixed, **{name: truth[name] for name in observe if name in model.of_noise}}
-    seen = {**question.observed, **{name: truth[name] for name in observe if name in model.position}}
-    kind = "counterfactual" if seen and question.type in ("deduction", "intervention") else question.type
+    observed = {**question.observed, **{name: truth[name] for name in observe if name in model.position}}
+    kind = "counterfactual" if observed and question.type in ("deduction", "intervention") else question.type
     unknown = tuple(name for name in question.unknown if name not in fixed)
-    told = Question(kind, fixed, unknown, question.do, seen, question.with_noise)
-    keys = told.required_keys(model)
-    return _not_unique(model, told, {key: answer[key] for key in keys if key in answer})
+    extended = Question(kind, fixed, unknown, question.do, observed, question.with_noise)
+    keys = extended.required_keys(model)
+    return _not_unique(model, extended, {key: answer[key] for key in keys if key in answer})
 
 
 class VacuousEdge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""What a generator makes: acceptance, sizes, treewidths, and how many of its mechanisms differ beyond their names."""
+"""Statistics of a generator: sizes, treewidths, and mechanisms that differ beyond their names."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ class ProgramStatistics:
 
 
 def program_statistics(models: Iterable[Model]) -> ProgramStatistics:
-    """Counts over all nodes of all models."""
-    domains, supports, widths, seen = Counter[int](), Counter[int](), Counter[int](), Counter[bytes]()
+    """Return counts over all nodes of all models."""
+    domains, supports, widths, table_counts = Counter[int](), Counter[int](), Counter[int](), Counter[bytes]()
     for model in models:
         widths[treewidth(model.system)] += 1
         for node, local in zip(model.nodes, model.system, strict=True):
             domains[len(local.domain)] += 1
             supports[len(node.support)] += 1
-            seen[nameless(local)] += 1
+            table_counts[nameless(local)] += 1
     return ProgramStatistics(
         sum(widths.values()),
-        sum(seen.values()),
-        len(seen),
+        sum(table_counts.values()),
+        len(table_counts),
         dict(sorted(domains.items())),
         dict(sorted(supports.items())),
         dict(sorted(widths.items())),
@@ -51,7 +51,7 @@ def program_statistics(models: Iterable[Model]) -> ProgramStatistics:
 
 
 def nameless(local: Local) -> bytes:
-    """Equal for tables that are equal after renaming the values of parents, noise and node.
+    """Return a key that is equal for tables equal up to the names of the values of parents, noise and node.
 
     The order of the parents counts; noise values are sorted by what they do, and outputs are numbered as they come.
     """
@@ -62,10 +62,10 @@ def nameless(local: Local) -> bytes:
     forms = []
     for order in product(*orders):
         table = local.table[np.ix_(*order, range(shape[-1]))] if order else local.table
-        forms.append(min(_numbered(table, outputs) for outputs in permutations(range(len(local.domain)))))
+        forms.append(min(_table_key(table, outputs) for outputs in permutations(range(len(local.domain)))))
     return repr(shape).encode() + min(forms)
 
 
-def _numbered(table: np.ndarray[tuple[int, ...], np.dtype[np.int64]], outputs: tuple[int, ...]) -> bytes:
+def _table_key(table: np.ndarray[tuple[int, ...], np.dtype[np.int64]], outputs: tuple[int, ...]) -> bytes:
     renamed = np.array(outputs, dtype=np.uint8)[table]
     return b"|".join(sorted(np.ascontiguousarray(renamed[..., k]).tobytes() for k in range(table.shape[-1])))

@@ -1,4 +1,4 @@
-"""What the paper's printed tables say of their own noise.
+"""Noise and rounding of the paper's printed tables.
 
 Rows are pass@1 as printed, by number of nodes.
 """
@@ -7,23 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from calibrant.audits.finding import Finding, Standing
+from calibrant.audits.finding import ClaimStatus, Finding
 
 NOISE = "printed_noise"
 GRAIN = "grain"
 
 
-def repeated_rows(one: Sequence[str], other: Sequence[str], gains: Sequence[Sequence[str]], where: str) -> Finding:
-    """The same untrained model on the same test, printed twice: how far apart, beside the largest gain over it.
+def repeated_rows(
+    untrained: Sequence[str], untrained_again: Sequence[str], gains: Sequence[Sequence[str]], where: str
+) -> Finding:
+    """Return the distance of two prints of one untrained model on one test, beside the largest gain over it.
 
-    one, other: the two rows; gains: rows of trained models in the first table
+    untrained, untrained_again: the two rows; gains: rows of trained models in the first table
     """
-    first = [float(cell) for cell in one]
-    apart = max(abs(a - float(b)) for a, b in zip(first, other, strict=True))
+    first = [float(cell) for cell in untrained]
+    apart = max(abs(a - float(b)) for a, b in zip(first, untrained_again, strict=True))
     gain = max(float(cell) - base for row in gains for cell, base in zip(row, first, strict=True))
     return Finding(
         NOISE,
-        Standing.PROVED,
+        ClaimStatus.PROVED,
         where,
         f"two prints of one system differ by up to {apart:.3f}; the largest gain over it is {gain:.3f}",
         {"apart": round(apart, 6), "gain": round(gain, 6)},
@@ -31,15 +33,13 @@ def repeated_rows(one: Sequence[str], other: Sequence[str], gains: Sequence[Sequ
 
 
 def hundredths(rows: Mapping[str, Sequence[str]], where: str) -> Finding:
-    """Return whether every cell is a multiple of .01, so that 100 questions at most are behind it as far as can be
-    told.
-    """
+    """Return whether every cell is a multiple of .01, as means over 100 questions are."""
     cells = [cell for row in rows.values() for cell in row]
-    whole = all(round(float(cell) * 1000) % 10 == 0 for cell in cells)
+    all_coarse = all(round(float(cell) * 1000) % 10 == 0 for cell in cells)
     return Finding(
         GRAIN,
-        Standing.PROVED if whole else Standing.REFUTED,
+        ClaimStatus.PROVED if all_coarse else ClaimStatus.REFUTED,
         where,
-        f"{'all' if whole else 'not all'} of {len(cells)} cells are multiples of .01",
+        f"{'all' if all_coarse else 'not all'} of {len(cells)} cells are multiples of .01",
         {"cells": len(cells)},
     )

@@ -33,14 +33,14 @@ class Profile:
 
 
 def by_version(item: CausimItem) -> str:
-    """The usual level: type of question and number of nodes."""
+    """Return the usual level: type of question and number of nodes."""
     return f"{item.task.question.type}/{item.version:02d}"
 
 
 def error_profiles(
     answered: Iterable[tuple[CausimItem, Answer | None]], level: Callable[[CausimItem], str] = by_version
 ) -> list[Profile]:
-    """A profile for every level, sorted by its name; an answer of None counts as judged and not right."""
+    """Return a profile for every level, sorted by its name; an answer of None counts as judged and not right."""
     totals: dict[str, Counter[str]] = defaultdict(Counter)
     nodes: dict[str, Counter[Reason]] = defaultdict(Counter)
     first: dict[str, Counter[Reason]] = defaultdict(Counter)

@@ -1,10 +1,10 @@
-"""Whether a causal question is what its record says, and has an answer."""
+"""Soundness of a causal question: its record is true of it, and it has an answer."""
 
 from __future__ import annotations
 
 import msgspec
 
-from calibrant.audits.causim.examined import UNCOUNTED, examined
+from calibrant.audits.causim.answer_summary import UNCOUNTED, summarize_answers
 from calibrant.audits.soundness import Soundness
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.question import scenario_of
@@ -16,7 +16,7 @@ from calibrant.solvers.causim.space import WorldSpace
 
 
 def world_fits(item: CausimItem) -> str | None:
-    """The world that the question was drawn from agrees with all that it gives."""
+    """Return why the sealed world does not fit the question; "" if it does, None without one."""
     if not item.sealed.world:
         return None
     fits = WorldSpace(item.task.model, item.task.question).fits(item.sealed.world)
@@ -24,41 +24,43 @@ def world_fits(item: CausimItem) -> str | None:
 
 
 def labels_hold(item: CausimItem) -> str | None:
-    """Size and flags from the answer set; None where all that could be worked out holds, and something could not."""
-    labels, known = item.labels, examined(item)
+    """Compare size and flags with the answer set; None if all that was computed holds and something was not."""
+    labels, summary = item.labels, summarize_answers(item)
     stated = [labels.trivial, labels.effect_all, labels.effect_some, labels.copy]
-    found = [item.task.question.is_trivial(item.task.model), *(known.effect or (None, None)), known.copy]
+    computed = [item.task.question.is_trivial(item.task.model), *(summary.effect or (None, None)), summary.copy]
     names = ["trivial", "effect_all", "effect_some", "copy"]
     wrong = [
-        f"{name} {told}, found {true}"
-        for name, told, true in zip(names, stated, found, strict=True)
-        if told is not None and told != true and name.partition("_")[0] not in known.not_checked
+        f"{name} {label}, found {value}"
+        for name, label, value in zip(names, stated, computed, strict=True)
+        if label is not None and label != value and name.partition("_")[0] not in summary.not_checked
     ]
-    if known.size is not None and known.size != labels.size:
-        wrong.insert(0, f"size {labels.size}, found {known.size}")
-    elif known.least > labels.size:
-        wrong.insert(0, f"size {labels.size}, found at least {known.least}")
-    return "; ".join(wrong) if wrong or not known.not_checked else None
+    if summary.size is not None and summary.size != labels.size:
+        wrong.insert(0, f"size {labels.size}, found {summary.size}")
+    elif summary.min_size > labels.size:
+        wrong.insert(0, f"size {labels.size}, found at least {summary.min_size}")
+    return "; ".join(wrong) if wrong or not summary.not_checked else None
 
 
 def scenario_holds(item: CausimItem) -> str | None:
-    """Deterministic, stochastic or impossible, by the number of answers; two are enough to tell."""
-    known = examined(item)
-    if known.size is None and known.least < 2:
+    """Compare the scenario (deterministic, stochastic, impossible) with the number of answers."""
+    summary = summarize_answers(item)
+    if summary.size is None and summary.min_size < 2:
         return None
-    number = known.least if known.size is None else known.size
-    found = scenario_of(number)
-    return "" if found == item.task.scenario else f"said to be {item.task.scenario}, with {number} answers {found}"
+    number = summary.min_size if summary.size is None else summary.size
+    scenario = scenario_of(number)
+    return (
+        "" if scenario == item.task.scenario else f"said to be {item.task.scenario}, with {number} answers {scenario}"
+    )
 
 
 def version_holds(item: CausimItem) -> str:
-    """v is the number of nodes."""
+    """Compare v with the number of nodes."""
     nodes = len(item.task.model)
     return "" if item.version == nodes else f"v {item.version}, but the program has {nodes} nodes"
 
 
 def topology_holds(item: CausimItem) -> str | None:
-    """The topology is one of the six and that of the graph, or the name of a built-in model."""
+    """Return why the graph does not have the stated topology; None for built-in models and without a topology."""
     if not item.topology or item.topology in BUILT_IN:
         return None
     if item.topology not in TOPOLOGIES:
@@ -66,16 +68,16 @@ def topology_holds(item: CausimItem) -> str | None:
     return "" if satisfies(graph_of(item.task.model), item.topology) else f"the graph is no {item.topology}"
 
 
-def undecided(item: CausimItem) -> str | None:
-    """No answer is right, or none could be counted; any member counts, so several are no obstacle."""
-    known = examined(item)
-    if known.not_checked:
-        return f"{UNCOUNTED}; not checked: {', '.join(known.not_checked)}"
-    return "" if known.size else "no answer is right"
+def explain_undecided(item: CausimItem) -> str | None:
+    """Return why no right answer is certain to exist; several right answers are no obstacle."""
+    summary = summarize_answers(item)
+    if summary.not_checked:
+        return f"{UNCOUNTED}; not checked: {', '.join(summary.not_checked)}"
+    return "" if summary.size else "no answer is right"
 
 
-def same(item: CausimItem) -> bytes | None:
-    """Program, question and what is said of it."""
+def duplicate_key(item: CausimItem) -> bytes | None:
+    """Encode program, question, scenario and view."""
     return msgspec.json.encode((item.task.source, item.task.question, item.task.scenario, item.task.view))
 
 
@@ -87,6 +89,6 @@ SOUNDNESS = Soundness(
         "v is the number of nodes": version_holds,
         "the topology is that of the graph": topology_holds,
     },
-    undecided,
-    same,
+    explain_undecided,
+    duplicate_key,
 )

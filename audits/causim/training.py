@@ -115,7 +115,7 @@ def level_of(item: CausimItem) -> Level:
 
 
 def training_record(item: CausimItem, max_answers: int = MAX_ANSWERS) -> TrainingRecord:
-    """`ModelError` for an item that no answer is right for, or whose answers are out of reach."""
+    """Return an item's record; `ModelError` if no answer is right or the answers are out of reach."""
     model, question = item.task.model, item.task.question
     worked = solution(model, question)
     if not isinstance(worked, Found):
@@ -139,7 +139,7 @@ def training_record(item: CausimItem, max_answers: int = MAX_ANSWERS) -> Trainin
 
 
 def curriculum(items: Iterable[CausimItem], order: Order) -> list[CausimItem]:
-    """The items from easy to hard: by version; by topology, then version; or by scenario, then version.
+    """Return the items from easy to hard: by version; by topology, then version; or by scenario, then version.
 
     Items of one level keep their order.
     """
@@ -157,7 +157,7 @@ def curriculum(items: Iterable[CausimItem], order: Order) -> list[CausimItem]:
 
 
 def training_lines(items: Iterable[CausimItem], order: Order, max_answers: int = MAX_ANSWERS) -> Iterator[bytes]:
-    """A header, then a line for each item; those without a right answer, or beyond the budget, are left out."""
+    """Yield a header and a line for each item; skip items without a right answer or beyond the budget."""
     encode = msgspec.json.Encoder(order="deterministic").encode
     yield encode(TrainingHeader(FORMAT, VERSION, BENCHMARK, order)) + b"\n"
     for item in curriculum(items, order):
@@ -172,9 +172,9 @@ def write_training(
     path: Path, items: Sequence[CausimItem], order: Order = "version", max_answers: int = MAX_ANSWERS
 ) -> tuple[int, int]:
     """Write training data, whole or not at all; how many examples, and how many items were left out."""
-    written = -1  # the header
+    num_written = -1  # the header
     with whole_file(path) as file:
         for line in training_lines(items, order, max_answers):
             file.write(line)
-            written += 1
-    return written, len(items) - written
+            num_written += 1
+    return num_written, len(items) - num_written

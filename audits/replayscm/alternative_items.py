@@ -2,7 +2,7 @@
 
 The paper mines alternatives from stored answers (section B.2.5). Here the other member is drawn from all SCMs of the
 class that fit, small ones with more weight; where the class is empty because gold has more parents, it is gold with one
-mechanism exchanged. It is kept only if it differs from gold semantically and a single-variable hard intervention
+mechanism exchanged. It is used only if it differs from gold semantically and a single-variable hard intervention
 separates the two. Either of them is the reference, by a fair draw, as in the official records.
 """
 
@@ -37,7 +37,7 @@ SUFFIX = "__ALT_EXP"
 class KnownPair:
     """Two SCMs that fit the training worlds of one problem and do not mean the same.
 
-    reference_role: "gold" or "alternative", whichever the reference is; `other` is the one that is not
+    reference_role: "gold" or "alternative", whichever the reference is; `counterpart` is the other SCM
     separation: the best experiment of the menu, which separates the two
     witness: root assignment and differing values that show it
     """
@@ -45,7 +45,7 @@ class KnownPair:
     source: Problem
     reference_role: str
     reference: Scm
-    other: Scm
+    counterpart: Scm
     separation: Separation
     witness: Mapping[str, Any]
 
@@ -53,7 +53,7 @@ class KnownPair:
     def answer(self) -> dict[str, Any]:
         """The known answer, as a submission: the other SCM, the experiment, the witness."""
         return {
-            "alternative": {"mechanisms": _texts(self.other)},
+            "alternative": {"mechanisms": _texts(self.counterpart)},
             "experiment": self.separation.experiment.to_dict(),
             "witness": dict(self.witness),
         }
@@ -74,13 +74,13 @@ class KnownPair:
 
 
 def alternative_item(problem: Problem, seed: int) -> Problem | None:
-    """The Alternative-SCM item of a problem and a seed, or None where `known_pair` finds no pair."""
+    """Return the Alternative-SCM item of a problem and a seed, or None where `known_pair` finds no pair."""
     pair = known_pair(problem, seed)
     return pair.problem if pair else None
 
 
 def known_pair(problem: Problem, seed: int) -> KnownPair | None:
-    """Gold with a member that a single-variable intervention separates from it.
+    """Draw a pair of gold and a member that a single-variable intervention separates from it.
 
     None if no draw can be separated from gold and solvers.replayscm.alternative finds no other SCM either. `ValueError`
     for a problem that has no gold SCM, hides its roots or already has a reference.
@@ -91,18 +91,18 @@ def known_pair(problem: Problem, seed: int) -> KnownPair | None:
     rng = Random(f"alternative:{problem.id}:{seed}")
     gold_is_reference = rng.random() < 0.5
     for member in _members(problem, gold, rng):
-        reference, other = (gold, member) if gold_is_reference else (member, gold)
-        if reference.equivalent(other) or not replays_exactly(member, problem.task.training.worlds):
+        reference, counterpart = (gold, member) if gold_is_reference else (member, gold)
+        if reference.equivalent(counterpart) or not replays_exactly(member, problem.task.training.worlds):
             continue
-        shown = told_apart(reference, other)
-        if shown is not None:
+        evidence = told_apart(reference, counterpart)
+        if evidence is not None:
             role = "gold" if gold_is_reference else "alternative"
-            return KnownPair(problem, role, reference, other, *shown)
+            return KnownPair(problem, role, reference, counterpart, *evidence)
     return None
 
 
 def _members(problem: Problem, gold: Scm, rng: Random) -> Iterator[Scm]:
-    """Random members of the class, then the nearest separable SCM, if there is one."""
+    """Yield random members of the class, then the nearest separable SCM, if there is one."""
     space = VersionSpace(problem.task, MEMBERS)
     if space.count:
         for _ in range(DRAWS):

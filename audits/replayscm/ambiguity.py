@@ -2,7 +2,7 @@
 
 Classes without a size cap admit every function of at most k parents. Capped classes bound the formula size of each
 mechanism; they are complete enumerations, so a cap is only used up to the number of parents for which every function of
-at most that size is listed: `CAPS`. A count of 0 says that the class has no train-exact SCM at all, for instance
+at most that size is listed: `CAPS`. A count of 0 means that the class has no train-exact SCM at all, for instance
 because a gold mechanism is too wide for it.
 """
 
@@ -20,7 +20,7 @@ from calibrant.solvers.formulas.lookup import LARGEST_OF_FOUR
 from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass
 
 PARENTS = (2, 3, 4, 5)  # bounds of functional parents that every audit counts
-LEAST_PARENTS = 4  # most published records draw at most four parents; smaller classes would say little
+MIN_PARENTS = 4  # most published records draw at most four parents; smaller classes would say little
 CAPS = {
     LARGEST_OF_FOUR: 4,
     **{size: parents for parents, size in MAX_SIZES.items()},
@@ -29,7 +29,7 @@ SIZE_PENALTY = 1  # a weight by size is 2**-(total formula size)
 
 
 def gold_parents(problem: Problem) -> int:
-    """The most functional parents of a mechanism of gold; `ValueError` if that is more than are counted."""
+    """Return the most functional parents of a mechanism of gold; `ValueError` if that is more than are counted."""
     widest = max((len(f.parents) for f in latent_scm(problem).local_functions.values()), default=0)
     if widest > MAX_PARENTS:
         raise ValueError(f"gold has {widest} functional parents; at most {MAX_PARENTS} are counted")
@@ -37,15 +37,15 @@ def gold_parents(problem: Problem) -> int:
 
 
 def gold_class(problem: Problem) -> ModelClass:
-    """The smallest class, of at least LEAST_PARENTS parents, that has gold as a member, whatever its formulas."""
-    return expressed(ModelClass(max(LEAST_PARENTS, gold_parents(problem))), problem.task.grammar)
+    """Return the smallest class of at least MIN_PARENTS parents that has gold as a member, of any formula size."""
+    return restrict_to_grammar(ModelClass(max(MIN_PARENTS, gold_parents(problem))), problem.task.grammar)
 
 
-def expressed(model_class: ModelClass, grammar: Grammar) -> ModelClass:
-    """The part of a class without a cap that the grammar can express, named by a cap that leaves none of it out.
+def restrict_to_grammar(model_class: ModelClass, grammar: Grammar) -> ModelClass:
+    """Return the part of an uncapped class that the grammar can express, as a class whose cap excludes none of it.
 
-    The class itself where the grammar expresses every function, and where what it can express is not listed completely:
-    then its words say that it has functions that no formula expresses.
+    Return the class itself where the grammar expresses every function, and where the expressible functions are not
+    listed completely; its description then mentions functions that no formula expresses.
     """
     if model_class.max_size is not None or "if" in grammar.operators or expresses_everything(grammar):
         return model_class
@@ -58,23 +58,23 @@ def expressed(model_class: ModelClass, grammar: Grammar) -> ModelClass:
 
 
 def headline_parents(problem: Problem) -> int:
-    """The bound of parents that verdicts are about: of the smallest class with gold, as far as classes are counted.
+    """Return the bound of parents of the headline class: the smallest countable class with gold.
 
-    Without gold LEAST_PARENTS: nothing says that it is too narrow but that nothing fits.
+    Without gold MIN_PARENTS: only a class without members would show that it is too narrow.
     """
     gold = problem.sealed.gold
     widest = max((len(f.parents) for f in gold.local_functions.values()), default=0) if gold else 0
-    return min(max(LEAST_PARENTS, widest), MAX_PARENTS)
+    return min(max(MIN_PARENTS, widest), MAX_PARENTS)
 
 
-def capped(model_class: ModelClass) -> ModelClass:
-    """The same class with the largest cap on formula size that is complete for its number of parents."""
+def add_size_cap(model_class: ModelClass) -> ModelClass:
+    """Return the same class with the largest cap on formula size that is complete for its number of parents."""
     largest = max(cap for cap, parents in CAPS.items() if parents >= model_class.max_parents)
     return replace(model_class, max_size=largest)
 
 
 def sized_class(task: Task, max_parents: int, *, nested_roots: bool = False) -> ModelClass:
-    """The class with a size cap that stands for one without: up to four parents the cap excludes no function."""
+    """Return the class with a size cap that stands for one without: up to four parents the cap excludes no function."""
     parents = min(max_parents, 4)
     complete = essential_functions(parents, synthesised(task.grammar)).complete_to[1:].tolist()
     cap = min((size for size in complete if size != COMPLETE), default=LARGEST_OF_FOUR)
@@ -82,6 +82,6 @@ def sized_class(task: Task, max_parents: int, *, nested_roots: bool = False) -> 
 
 
 def profile_classes() -> tuple[ModelClass, ...]:
-    """The classes of a profile: k = 2 to 5 without a cap, then under each cap as far as it is complete."""
-    sized = [ModelClass(k, cap) for cap, most in CAPS.items() for k in range(PARENTS[0], most + 1)]
+    """Return the classes of a profile: k = 2 to 5 without a cap, then under each cap as far as it is complete."""
+    sized = [ModelClass(k, cap) for cap, max_parents in CAPS.items() for k in range(PARENTS[0], max_parents + 1)]
     return (*(ModelClass(k) for k in PARENTS), *sized)

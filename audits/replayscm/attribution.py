@@ -1,4 +1,4 @@
-"""Attribution of ReplaySCM answers: whether the training worlds decided how the held-out worlds come out."""
+"""Attribution of ReplaySCM answers: whether the training worlds decided the held-out worlds."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class HeldoutDecision:
     in_words: str
 
     def attribution(self, *, fits: bool, correct: bool) -> Attribution:
-        """Of an answer. fits: whether it is train-exact; correct: whether it is held-out exact"""
+        """Attribute an answer. fits: it is train-exact; correct: it is held-out exact"""
         return Attribution(self.decided, correct, fits, self.members, self.in_words)
 
 
 def heldout_decision(problem: Problem) -> HeldoutDecision | None:
-    """Return what the training worlds decided, in the headline class. Reads what is sealed.
+    """Return whether the training worlds decided the held-out ones, in the headline class; reads the sealed part.
 
-    None where there is no gold, where no class that can be counted has it, and where counting is out of reach.
+    None without gold, where no countable class has gold as a member, and where counting is out of budget.
     """
     gold = problem.sealed.gold
     if gold is None or max((len(local.parents) for local in gold.local_functions.values()), default=0) > MAX_PARENTS:

@@ -1,7 +1,7 @@
-"""What members of a version space do in given rows.
+"""Behaviour of members of a version space in given rows.
 
-A row fixes a context, the values of its targets and of the roots; what a member computes for the other variables is its
-outcome there. Rows with the same context are one, because no member tells them apart.
+A row fixes a context, the values of its targets and of the roots; a member's outcome is the values that it computes for
+the other variables. Rows with the same context are equivalent for every member.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from calibrant.solvers.replayscm.conditioned_space import NO_ROWS, Rows
 
 
 def rows_of(worlds: Sequence[World], variables: Sequence[str]) -> Rows:
-    """The rows of all worlds, one world after another, over a task's variables."""
+    """Return the rows of all worlds, one world after another, over a task's variables."""
     if not worlds:
         return NO_ROWS
     shifts = np.arange(len(variables), dtype=np.uint64)[:, None]
@@ -35,18 +35,18 @@ def rows_of(worlds: Sequence[World], variables: Sequence[str]) -> Rows:
 
 
 def distinct_contexts(rows: Rows, roots: int, num_vars: int) -> Rows:
-    """The first row of each context for members with these roots, a bit each; none in which nothing is computed."""
+    """Return the first row of each context; skip rows where all variables are targets or roots. roots: a bit each"""
     first: dict[tuple[int, int], int] = {}
     every = (1 << num_vars) - 1
     for place, (word, targets) in enumerate(zip(rows.words.tolist(), rows.targets.tolist(), strict=True)):
-        given = targets | roots
-        if given != every:
-            first.setdefault((targets, word & given), place)
+        context_mask = targets | roots
+        if context_mask != every:
+            first.setdefault((targets, word & context_mask), place)
     return rows.at(np.array(list(first.values()), np.int64))
 
 
-def simulated(model: Scm, world: World) -> World:
-    """The world as the model makes it: targets and roots as they are, everything else computed."""
+def simulate(model: Scm, world: World) -> World:
+    """Return the world with everything but targets and roots computed by the model."""
     panel = Panel(world.variables, (world,))
     wrong = mismatches(Candidate(model.mechanisms, model.order), panel)
     return replace(world, columns=tuple(panel.columns[v] ^ wrong.get(v, 0) for v in world.variables))

@@ -144,12 +144,12 @@ class BoundedAudit:
         self._spaces = {v: self._space(v) for v in self.gold.endogenous}
 
     def window(self, variable: str) -> tuple[str, ...]:
-        """The nearest latent predecessors, farthest first."""
+        """Return the nearest latent predecessors, farthest first."""
         before = self._order[: self._order.index(variable)]
         return before[-self._window :] if self._window else ()
 
     def everything(self, *, shortcut_floor: int = 3) -> Bounded:
-        """Every search with its budget; shortcut_floor: of `shortcuts`."""
+        """Return every search with its budget; shortcut_floor: of `shortcuts`."""
         return Bounded(
             local=self.local_alternatives(LOCAL),
             stronger=self.local_alternatives(STRONGER),
@@ -158,31 +158,33 @@ class BoundedAudit:
         )
 
     def local_alternatives(self, budget: SearchBudget) -> list[LocalFinding]:
-        """The targeted search (LOCAL) or the post-generation one (STRONGER), for every endogenous variable."""
+        """Return the targeted search (LOCAL) or the post-generation one (STRONGER), for every endogenous variable."""
         return [self._local(variable, budget) for variable in self.gold.endogenous]
 
     def coordinated_pairs(self) -> list[PairFinding]:
-        """Pairs of alternatives along gold's functional edges between endogenous variables."""
+        """Return pairs of alternatives along gold's functional edges between endogenous variables."""
         local = {v: self._local(v, PAIRS) for v in self.gold.endogenous}
         edges = sorted(edge for edge in self.gold.functional_edges if edge[0] in local)
         return [_pair(local[u], local[v]) for u, v in edges]
 
     def shortcuts(self, *, floor: int = 3) -> list[Shortcut]:
-        """The shortcut class: at most min(5, gold size - 1) nodes, operators of two or three arguments.
+        """Return the shortcut class: at most min(5, gold size - 1) nodes, operators of two or three arguments.
 
         Variables whose bound is below `floor` are left out, as the generator does.
         """
-        found = []
+        shortcuts = []
         for variable in self.gold.endogenous:
             bound = min(SHORTCUT_SIZE, self.gold.mechanisms[variable].size - 1)
             if bound >= floor:
-                found.append(self._shortcut(variable, bound))
-        return found
+                shortcuts.append(self._shortcut(variable, bound))
+        return shortcuts
 
     def _shortcut(self, variable: str, bound: int) -> Shortcut:
-        crowded = self._crowded(self._functions(variable), len(self.window(variable)), bound, SHORTCUTS.states_per_size)
+        budget_hit = self._exceeds_limit(
+            self._functions(variable), len(self.window(variable)), bound, SHORTCUTS.states_per_size
+        )
         exact = sum(self._spaces[variable].counts.values())
-        return Shortcut(variable, bound, self._smallest(variable, bound), crowded, str(exact))
+        return Shortcut(variable, bound, self._smallest(variable, bound), budget_hit, str(exact))
 
     def _space(self, variable: str) -> LocalSpace:
         window = sorted(self.variables.index(u) for u in self.window(variable))
@@ -191,15 +193,15 @@ class BoundedAudit:
     def _functions(self, variable: str) -> EssentialFunctions:
         return essential_functions(max(1, len(self.window(variable))), synthesised(self._grammar))
 
-    def _sized(self, variable: str, bound: int) -> LocalSpace:
+    def _size_limited(self, variable: str, bound: int) -> LocalSpace:
         functions = self._functions(variable)
         return sized_local_space(self._spaces[variable], functions, constant_sizes(functions, self._grammar), bound)
 
     def _smallest(self, variable: str, bound: int) -> int | None:
-        sized = self._sized(variable, bound)
+        size_limited = self._size_limited(variable, bound)
         sizes = [
             size
-            for mask, by_size in sized.by_size.items()
+            for mask, by_size in size_limited.by_size.items()
             for size in by_size
             if not (mask.bit_count() == 4 and size == 5)  # four arguments under one operator: more than three
         ]
@@ -209,39 +211,34 @@ class BoundedAudit:
         mechanism = self.gold.mechanisms[variable]
         bound = min(mechanism.size + budget.slack, budget.cap)
         functions, space = self._functions(variable), self._spaces[variable]
-        sized = self._sized(variable, bound)
-        found = sum(sized.counts.values())
+        size_limited = self._size_limited(variable, bound)
+        num_found = sum(size_limited.counts.values())
         fits = self._gold_fits(variable)
         return LocalFinding(
             variable,
             bound,
-            found - (fits and self._gold_size(variable) <= bound),
-            self._crowded(functions, len(self.window(variable)), bound, budget.states_per_size),
+            num_found - (fits and self._gold_size(variable) <= bound),
+            self._exceeds_limit(functions, len(self.window(variable)), bound, budget.states_per_size),
             str(sum(space.counts.values()) - fits),
         )
 
     def _gold_fits(self, variable: str) -> bool:
-        """Return whether gold's function is one of those of the window: its parents lie there, and it agrees with the
-        rows.
-        """
+        """Return whether gold's parents lie in the window and its function agrees with the rows."""
         local = self.gold.local_functions[variable]
         table = self._spaces[variable].tables.get(sum(1 << self.variables.index(u) for u in local.parents))
         return table is not None and (local.table.bits ^ table.value) & table.care == 0
 
     def _gold_size(self, variable: str) -> float:
-        """Nodes of gold's least formula (its text may be longer than need be); infinite if that is not listed."""
+        """Return the size of gold's least formula, which its text may exceed; infinite if not listed."""
         functions, local = self._functions(variable), self.gold.local_functions[variable]
         if not local.parents:
             return constant_sizes(functions, self._grammar).get(int(bool(local.table.bits)), inf)
         start, end = functions.starts[local.table.num_vars], functions.ends[local.table.num_vars]
-        same = functions.sizes[start:end][functions.bits[start:end] == np.uint64(local.table.bits)]
-        return min(same.tolist(), default=inf)
+        sizes = functions.sizes[start:end][functions.bits[start:end] == np.uint64(local.table.bits)]
+        return min(sizes.tolist(), default=inf)
 
-    def _crowded(self, functions: EssentialFunctions, num_vars: int, bound: int, limit: int) -> bool:
-        """Return whether some size up to the bound has more distinct functions of the window's variables than the
-        limit.
-        """
-
+    def _exceeds_limit(self, functions: EssentialFunctions, num_vars: int, bound: int, limit: int) -> bool:
+        """Return whether some size up to the bound has more distinct functions of the window than the limit."""
         totals = np.zeros(bound + 1, np.int64)
         for j in range(1, num_vars + 1):
             sizes = functions.sizes[functions.starts[j] : functions.ends[j]]
@@ -250,7 +247,7 @@ class BoundedAudit:
 
 
 def _pair(upstream: LocalFinding, downstream: LocalFinding) -> PairFinding:
-    tried = min(upstream.found, PAIRS.upstream_alternatives)
-    hit = upstream.budget_hit or downstream.budget_hit or upstream.found > tried
+    num_upstream = min(upstream.found, PAIRS.upstream_alternatives)
+    hit = upstream.budget_hit or downstream.budget_hit or upstream.found > num_upstream
     exact = int(upstream.exact) * int(downstream.exact)
-    return PairFinding(upstream.variable, downstream.variable, tried * downstream.found, hit, str(exact))
+    return PairFinding(upstream.variable, downstream.variable, num_upstream * downstream.found, hit, str(exact))

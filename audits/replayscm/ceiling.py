@@ -5,8 +5,8 @@ behaviour that most of the weight shows, and its expected HeldoutExact is the sh
 solver does better on average under this prior. With hidden roots an answer has to name the root set as well.
 
 The prior is uniform over the members of a class, or weighs them by 2**(-penalty * total formula size). Whether it is a
-good one is an empirical question: bench.statistics compares how often gold's behaviour is the predicted one with how
-often the prior says it is.
+good one is an empirical question: bench.statistics compares how often gold's behaviour is the predicted one with the
+probability under the prior.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def ceiling(
     size_penalty: int | None = None,
     max_counts: int | None = MAX_COUNTS,
 ) -> BestAnswer:
-    """The ceiling of one instance, exact unless the budget of counts runs out; `ValueError` for an empty space.
+    """Return the ceiling of one instance, exact unless the budget of counts runs out; `ValueError` for an empty space.
 
     The seed decides which of equally heavy classes answers and, when the budget runs out, how wide the interval is.
     """
@@ -66,18 +66,18 @@ def ceiling(
     try:
         best = next(search.heaviest_first())
     except BudgetSpent:
-        known, cost = [search.known_best] if search.known_best else [], search.num_sets * search.num_rows
-        if not known or cost <= MAX_DESCENT:
-            known, cost = [search.descend(), *known], 0
-        best = max(known, key=lambda one: one.mass)
+        candidates, cost = [search.known_best] if search.known_best else [], search.num_sets * search.num_rows
+        if not candidates or cost <= MAX_DESCENT:
+            candidates, cost = [search.descend(), *candidates], 0
+        best = max(candidates, key=lambda candidate: candidate.mass)
         return BestAnswer(best.share, Fraction(search.bound, search.mass), best.example, budget.used, cost)
     return BestAnswer(best.share, best.share, best.example, budget.used)
 
 
-def is_realised(problem: Problem, found: BestAnswer) -> bool:
+def is_realised(problem: Problem, best_answer: BestAnswer) -> bool:
     """Return whether the best answer does what gold does in every held-out world.
 
     Exact, also where the ceiling is open.
     """
     gold = latent_scm(problem)
-    return found.answer.roots == gold.roots and replays_exactly(found.answer, problem.sealed.heldout.worlds)
+    return best_answer.answer.roots == gold.roots and replays_exactly(best_answer.answer, problem.sealed.heldout.worlds)

@@ -58,13 +58,13 @@ class BehaviourClass:
 class _Part:
     """Members with one root set and known outcomes in some rows.
 
-    space: these members; whole: all with the root set; rows: one of each context
+    space: these members; root_space: all with the root set; rows: one of each context
     example: set once the part is a whole class
     row, outcomes: the row that is being split on, and guesses of outcomes there that were not yet split off
     """
 
     space: ConditionedSpace
-    whole: ConditionedSpace
+    root_space: ConditionedSpace
     rows: Rows
     mass: int
     example: tuple[Members, int] | None = None
@@ -99,9 +99,9 @@ class ClassSearch:
         rows = rows_of(worlds, space.task.variables)
         self.num_sets, self.num_rows = len(sets.masks), len(rows.words)
         for roots in space.counts_by_roots:
-            whole = ConditionedSpace(sets, roots)
+            root_space = ConditionedSpace(sets, roots)
             contexts = distinct_contexts(rows, sum(1 << space.index[root] for root in roots), len(space.index))
-            part = _Part(whole, whole, contexts, whole.mass)
+            part = _Part(root_space, root_space, contexts, root_space.mass)
             self.mass += part.mass
             self._push(part)
         if not self.mass:
@@ -114,7 +114,7 @@ class ClassSearch:
         return -self._heap[0][0] if self._heap else 0
 
     def heaviest_first(self) -> Iterator[BehaviourClass]:
-        """The classes by weight; `BudgetSpent` when the budget is, and then `bound` and `known_best` still hold."""
+        """Yield the classes by weight; after `BudgetSpent`, `bound` and `known_best` still hold."""
         while self._heap:
             _, _, part = self._heap[0]
             if part.example is not None:
@@ -138,53 +138,53 @@ class ClassSearch:
 
     def _open(self, part: _Part) -> None:
         """Weigh the class of a drawn member; if the part has others, choose the row to split on."""
-        drawn = draw(part.space, self._rng, DRAWS)
-        tables = drawn.outcomes(part.rows)
+        members = draw(part.space, self._rng, DRAWS)
+        tables = members.outcomes(part.rows)
         alike = tables[:, None] == tables[None]  # [d, d, r] whether two members agree in a row
         commonest = int(alike.all(2).sum(1).argmax())  # the first of those that most share their table with
-        shown = Rows(tables[commonest], part.rows.targets)
-        mass = self._weigh(part.space, shown)
+        table = Rows(tables[commonest], part.rows.targets)
+        mass = self._weigh(part.space, table)
         if self.known_best is None or mass > self.known_best.mass:
-            self.known_best = self._class(mass, drawn, commonest)
+            self.known_best = self._class(mass, members, commonest)
         if mass == part.mass:
-            part.example = drawn, commonest
+            part.example = members, commonest
             return
         index = int(alike.sum(1).max(0).argmin())  # where the commonest outcome has the fewest
         if alike[0, :, index].all():
-            index = self._first_split(part, shown)
+            index = self._first_split(part, table)
         part.row, part.outcomes = index, self._guesses(part, index, tables[:, index].tolist())
 
-    def _first_split(self, part: _Part, shown: Rows) -> int:
+    def _first_split(self, part: _Part, table: Rows) -> int:
         """Return where members that the draws missed first leave the table; the part is known to have some."""
-        low, high = 0, len(shown.words) - 1  # all members agree before `low`; some disagree at `high` or before
+        low, high = 0, len(table.words) - 1  # all members agree before `low`; some disagree at `high` or before
         while low < high:
             middle = (low + high) // 2
-            if self._weigh(part.space, shown.at(slice(middle + 1))) == part.mass:
+            if self._weigh(part.space, table.at(slice(middle + 1))) == part.mass:
                 low = middle + 1
             else:
                 high = middle
         return low
 
     def _guesses(self, part: _Part, index: int, first: Sequence[int]) -> Iterator[int]:
-        """Every possible outcome of a row once: those of drawn members first, as long as draws bring new ones."""
+        """Yield every possible outcome of a row once: those of drawn members first, as long as draws bring new ones."""
         fresh = [outcome for outcome, _ in Counter(first).most_common()]
-        seen = dict.fromkeys(fresh)
+        yielded = dict.fromkeys(fresh)
         row = part.rows.at(slice(index, index + 1))
         while fresh:
             yield from fresh
-            drawn = draw(part.space, self._rng, DRAWS).outcomes(row)[:, 0].tolist()
-            fresh = list(dict.fromkeys(outcome for outcome in drawn if outcome not in seen))
-            seen.update(dict.fromkeys(fresh))
-        yield from (outcome for outcome in self._possible(part, index) if outcome not in seen)
+            outcomes = draw(part.space, self._rng, DRAWS).outcomes(row)[:, 0].tolist()
+            fresh = list(dict.fromkeys(outcome for outcome in outcomes if outcome not in yielded))
+            yielded.update(dict.fromkeys(fresh))
+        yield from (outcome for outcome in self._possible(part, index) if outcome not in yielded)
 
     def _possible(self, part: _Part, index: int) -> Iterator[int]:
-        """Every assignment to what is computed in a row, the last variable the fastest."""
+        """Yield every assignment to what is computed in a row, the last variable the fastest."""
         variables = part.space.sets.space.index
-        given = int(part.rows.targets[index]) | sum(1 << variables[root] for root in part.space.roots)
-        free = [i for i in variables.values() if not given >> i & 1]
-        known = int(part.rows.words[index]) & given
+        given_mask = int(part.rows.targets[index]) | sum(1 << variables[root] for root in part.space.roots)
+        free = [i for i in variables.values() if not given_mask >> i & 1]
+        given_bits = int(part.rows.words[index]) & given_mask
         for number in range(1 << len(free)):
-            yield known | sum((number >> place & 1) << i for place, i in enumerate(reversed(free)))
+            yield given_bits | sum((number >> place & 1) << i for place, i in enumerate(reversed(free)))
 
     def _split(self, part: _Part) -> None:
         """Split the next outcome off; the part keeps what is left."""
@@ -192,34 +192,34 @@ class ClassSearch:
         row = Rows(np.array([next(part.outcomes)], np.uint64), part.rows.targets[part.row : part.row + 1])
         mass = self._weigh(part.space, row)
         heappop(self._heap)
-        self._push(_Part(part.space.given(row), part.whole, part.rows, mass))
+        self._push(_Part(part.space.given(row), part.root_space, part.rows, mass))
         self._push(replace(part, mass=part.mass - mass))
 
     def descend(self) -> BehaviourClass:
-        """One heavy class by a greedy descent, without proof and outside the budget.
+        """Return one heavy class by a greedy descent, without proof and outside the budget.
 
         From the heaviest part on, the outcome that drawn members agree on most is taken for granted, row by row.
         """
         part = self._heap[0][2]
         rows, space = part.rows, part.space
         while True:
-            drawn = draw(space, self._rng, DRAWS)
-            tables = drawn.outcomes(rows)
+            members = draw(space, self._rng, DRAWS)
+            tables = members.outcomes(rows)
             times = (tables[:, None] == tables[None]).sum(1)  # [d, r] how many do what a member does
-            most = times.max(0)
-            if (most == DRAWS).all():
-                whole = Rows(tables[0], rows.targets)
-                return self._class(part.whole.mass_with(whole), drawn, 0)
-            index = int(np.where(most < DRAWS, most, 0).argmax())
+            agreement = times.max(0)
+            if (agreement == DRAWS).all():
+                table = Rows(tables[0], rows.targets)
+                return self._class(part.root_space.mass_with(table), members, 0)
+            index = int(np.where(agreement < DRAWS, agreement, 0).argmax())
             outcome = tables[times[:, index].argmax(), index]
             space = space.given(Rows(np.array([outcome]), rows.targets[index : index + 1]))
 
 
-def classes(search: ClassSearch) -> tuple[list[BehaviourClass], bool]:
-    """The classes found within the search's budget, heaviest first, and whether these are all."""
-    found: list[BehaviourClass] = []
+def list_classes(search: ClassSearch) -> tuple[list[BehaviourClass], bool]:
+    """List the classes within the search's budget, heaviest first, and whether these are all."""
+    behaviour_classes: list[BehaviourClass] = []
     try:
-        found.extend(search.heaviest_first())
+        behaviour_classes.extend(search.heaviest_first())
     except BudgetSpent:
-        return found, False
-    return found, True
+        return behaviour_classes, False
+    return behaviour_classes, True

@@ -48,7 +48,7 @@ class HeldoutBalance:
 
 
 def exposure(problem: Problem) -> list[Exposure]:
-    """One row per endogenous variable of gold, natural order."""
+    """Return one row per endogenous variable of gold, natural order."""
     gold = problem.sealed.gold
     if gold is None:
         raise ValueError("exposure needs to know which variables are endogenous")
@@ -62,7 +62,7 @@ def _exposure(variable: str, worlds: tuple[World, ...]) -> Exposure:
 
 
 def intervention_mix(problem: Problem) -> InterventionMix:
-    """Modes and target counts of the training worlds."""
+    """Return modes and target counts of the training worlds."""
     worlds = problem.task.training.worlds
     modes = [world.intervention.mode for world in worlds]
     targets = [len(world.intervention.targets) for world in worlds]
@@ -75,7 +75,7 @@ def intervention_mix(problem: Problem) -> InterventionMix:
 
 
 def heldout_balance(problem: Problem) -> HeldoutBalance | None:
-    """Novelty of the held-out targets; None without held-out worlds."""
+    """Return novelty of the held-out targets; None without held-out worlds."""
     training = problem.task.training.worlds
     novelties = [target_novelty(world.intervention, training) for world in problem.sealed.heldout.worlds]
     if not novelties:
@@ -84,11 +84,11 @@ def heldout_balance(problem: Problem) -> HeldoutBalance | None:
 
 
 def target_novelty(intervention: Intervention, training: Iterable[World]) -> float:
-    """1 minus the largest Jaccard similarity of the targets to those of a training world."""
+    """Return 1 minus the largest Jaccard similarity of the targets to those of a training world."""
     similar = (_jaccard(intervention.targets, world.intervention.targets) for world in training)
     return 1 - max(similar, default=0.0)
 
 
-def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    union = one | other
-    return len(one & other) / len(union) if union else 1.0
+def _jaccard(first: frozenset[str], second: frozenset[str]) -> float:
+    union = first | second
+    return len(first & second) / len(union) if union else 1.0

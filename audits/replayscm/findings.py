@@ -1,4 +1,4 @@
-"""What an audit finds in one instance, ready for JSON.
+"""Findings of an audit about one instance, ready for JSON.
 
 Counts are texts, because they are larger than the integers of many readers.
 """
@@ -168,12 +168,12 @@ class Findings(msgspec.Struct, frozen=True):
     left_out: dict[str, str]
 
     def __repr__(self) -> str:
-        counted = ", ".join(f"{one.members} at k <= {one.max_parents}" for one in self.classes)
-        return f"<Findings: members {counted}>"[:120]
+        counts = ", ".join(f"{entry.members} at k <= {entry.max_parents}" for entry in self.classes)
+        return f"<Findings: members {counts}>"[:120]
 
     def members(self, max_parents: int) -> int:
-        """The count of a class that was counted."""
-        return int(self.counted(max_parents).members)
+        """Return the count of a class that was counted."""
+        return int(self.class_count(max_parents).members)
 
-    def counted(self, max_parents: int) -> ClassCount:
-        return next(counted for counted in self.classes if counted.max_parents == max_parents)
+    def class_count(self, max_parents: int) -> ClassCount:
+        return next(entry for entry in self.classes if entry.max_parents == max_parents)

@@ -21,7 +21,7 @@ from calibrant.audits.replayscm.findings import (
 )
 from calibrant.audits.replayscm.patterns import pattern_coverage
 from calibrant.audits.replayscm.prior import ceiling_by_size, draws, prior_parents, split, split_cuts, uniform_ceiling
-from calibrant.audits.replayscm.spaces import MOST_SETS, Spaces
+from calibrant.audits.replayscm.spaces import MAX_SETS, Spaces
 from calibrant.audits.replayscm.survivors import most_different
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.sampling.strata import shortcut_floor
@@ -35,7 +35,7 @@ CEILINGS = {"ceiling": uniform_ceiling, "ceiling by size": ceiling_by_size}  # a
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """What is asked.
+    """Options of an audit.
 
     max_parents: the headline class, which verdicts are about; None: the smallest that has gold, at least four parents
     classes: bounds that are counted beside it
@@ -47,7 +47,7 @@ class AuditOptions:
     nested_roots: bool = False
 
     def headline(self, problem: Problem) -> int:
-        """The bound of parents of the headline class of an instance."""
+        """Return the bound of parents of the headline class of an instance."""
         return headline_parents(problem) if self.max_parents is None else self.max_parents
 
     def to_dict(self) -> dict[str, Any]:
@@ -55,30 +55,33 @@ class AuditOptions:
 
 
 def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
-    """Everything about one instance. Reads what is sealed: this is for benchmark authors."""
+    """Audit one instance. Reads the sealed part: this is for benchmark authors."""
     left_out: dict[str, str] = {}
     spaces = Spaces(problem, nested_roots=options.nested_roots)
     headline = options.headline(problem)
 
-    def attempted(part: str, make: Callable[[], T]) -> T | None:
+    def attempt(part: str, make: Callable[[], T]) -> T | None:
         try:
             return make()
-        except (ValueError, BudgetSpent) as error:  # the part does not apply to this instance, and says why
+        except (
+            ValueError,
+            BudgetSpent,
+        ) as error:  # the part does not apply to this instance; the message is the reason
             left_out[part] = str(error)
             return None
 
-    classes = [_counted(spaces, k) for k in sorted({*options.classes, headline})]
-    capped = _all_capped(spaces, max(headline, spaces.widest), left_out)
+    classes = [_count_class(spaces, k) for k in sorted({*options.classes, headline})]
+    capped = _count_all_capped(spaces, max(headline, spaces.widest), left_out)
     task = problem.task
-    exposed = attempted("exposure", lambda: exposure(problem))
-    prior = attempted("draws", lambda: prior_parents(problem, headline, classes))
+    exposed = attempt("exposure", lambda: exposure(problem))
+    prior = attempt("draws", lambda: prior_parents(problem, headline, classes))
     ceilings: list[Ceiling] = []
     if prior is not None:
         for part, make in CEILINGS.items():
-            if (ceiling := attempted(part, partial(make, spaces, prior))) is not None:
-                ceilings.append(ceiling.found)
+            if (ceiling := attempt(part, partial(make, spaces, prior))) is not None:
+                ceilings.append(ceiling.ceiling)
                 left_out |= {f"{part}, narrower": ceiling.cut} if ceiling.cut else {}
-    divided = attempted("split", lambda: split(spaces, prior)) if prior else None
+    divided = attempt("split", lambda: split(spaces, prior)) if prior else None
     left_out |= split_cuts(problem, divided) if divided is not None else {}
     return Findings(
         num_variables=len(task.variables),
@@ -89,23 +92,23 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
         headline=headline,
         classes=classes,
         capped=capped,
-        spectrum=attempted("spectrum", lambda: _spectrum(spaces, headline)),
+        spectrum=attempt("spectrum", lambda: _spectrum(spaces, headline)),
         draws=draws(spaces, prior) if prior else [],
         ceilings=ceilings,
-        bounded=attempted(
+        bounded=attempt(
             "bounded", lambda: BoundedAudit(problem).everything(shortcut_floor=shortcut_floor(problem.stratum))
         ),
         exposure=exposed,
-        coverage=attempted("coverage", lambda: _coverage(problem)),
+        coverage=attempt("coverage", lambda: _coverage(problem)),
         mix=intervention_mix(problem),
         balance=heldout_balance(problem),
-        survivors=attempted("survivors", lambda: _survivors(spaces, headline, classes)),
+        survivors=attempt("survivors", lambda: _survivors(spaces, headline, classes)),
         split=divided,
         left_out=left_out,
     )
 
 
-def _counted(spaces: Spaces, max_parents: int) -> ClassCount:
+def _count_class(spaces: Spaces, max_parents: int) -> ClassCount:
     space = spaces.space(max_parents)
     members, agreeing = space.count, None
     if spaces.heldout:
@@ -114,27 +117,29 @@ def _counted(spaces: Spaces, max_parents: int) -> ClassCount:
     return ClassCount(max_parents, space.model_class.describe(space.task), str(members), agreeing)
 
 
-def _capped(spaces: Spaces, max_parents: int, max_size: int) -> CappedCount:
+def _count_capped(spaces: Spaces, max_parents: int, max_size: int) -> CappedCount:
     return CappedCount(max_parents, max_size, str(spaces.space(max_parents, max_size).count))
 
 
-def _all_capped(spaces: Spaces, widest: int, left_out: dict[str, str]) -> list[CappedCount]:
-    """The profile's classes with a cap, as far as parent sets are gone through."""
-    counted = []
-    for one in profile_classes():
-        if one.max_size is None:
+def _count_all_capped(spaces: Spaces, widest: int, left_out: dict[str, str]) -> list[CappedCount]:
+    """Return the profile's classes with a cap, as far as parent sets are gone through."""
+    counts = []
+    for model_class in profile_classes():
+        if model_class.max_size is None:
             continue
-        if one.max_parents <= widest:
-            counted.append(_capped(spaces, one.max_parents, one.max_size))
+        if model_class.max_parents <= widest:
+            counts.append(_count_capped(spaces, model_class.max_parents, model_class.max_size))
         else:
-            reason = f"{spaces.num_sets:,} parent sets; at most {MOST_SETS:,} are gone through"
-            left_out[f"k <= {one.max_parents}, size <= {one.max_size}"] = reason
-    return counted
+            reason = f"{spaces.num_sets:,} parent sets; at most {MAX_SETS:,} are gone through"
+            left_out[f"k <= {model_class.max_parents}, size <= {model_class.max_size}"] = reason
+    return counts
 
 
 def _coverage(problem: Problem) -> Coverage:
-    found = pattern_coverage(problem)
-    return Coverage(found.seen, found.total, {part.variable: [part.seen, part.total] for part in found.by_variable})
+    measured = pattern_coverage(problem)
+    return Coverage(
+        measured.num_seen, measured.total, {part.variable: [part.num_seen, part.total] for part in measured.by_variable}
+    )
 
 
 def _spectrum(spaces: Spaces, max_parents: int) -> Spectrum:
@@ -146,7 +151,7 @@ def _spectrum(spaces: Spaces, max_parents: int) -> Spectrum:
 
 
 def _survivors(spaces: Spaces, headline: int, classes: Sequence[ClassCount]) -> Survivors | None:
-    """From the headline class, or the next wider one with members; nothing to show if the headline is unique."""
+    """Choose two members of the headline class, or of the next wider one with members; None if one is unique."""
     able = [c for c in classes if c.max_parents >= headline and c.members != "0"]
     if not able or able[0].members == "1":
         return None

@@ -30,12 +30,12 @@ class Probe(NamedTuple):
         return 1 << len(self.causes)
 
 
-Seen: TypeAlias = tuple[int, ...]
+PatternSets: TypeAlias = tuple[int, ...]
 """Per probe a bit for each pattern: bit p is set iff pattern p was seen; cause i has the bit (p >> i) & 1 in it."""
 
 
 def all_probes(windows: Mapping[str, Sequence[str]]) -> tuple[Probe, ...]:
-    """All subsets of PROBE_SIZE variables of each window; the whole window where it has fewer."""
+    """Return all subsets of PROBE_SIZE variables of each window; the whole window where it has fewer."""
     return tuple(
         Probe(variable, causes)
         for variable, window in windows.items()
@@ -44,7 +44,7 @@ def all_probes(windows: Mapping[str, Sequence[str]]) -> tuple[Probe, ...]:
 
 
 def outer_probes(windows: Mapping[str, Sequence[str]]) -> tuple[Probe, ...]:
-    """Of each variable's subsets the first and the last: the farthest and the nearest variables of the window."""
+    """Return the first and the last subset of each window: its farthest and its nearest variables."""
     chosen: dict[Probe, None] = {}
     for variable, window in windows.items():
         size = min(PROBE_SIZE, len(window))
@@ -54,40 +54,40 @@ def outer_probes(windows: Mapping[str, Sequence[str]]) -> tuple[Probe, ...]:
 
 
 def rows_by_pattern(columns: Sequence[Column], every_row: Column) -> list[Column]:
-    """Entry p: the rows in which the columns show pattern p."""
+    """Return a list with entry p the rows in which the columns show pattern p."""
     groups = [every_row]
     for column in columns:
         groups = [rows & ~column for rows in groups] + [rows & column for rows in groups]
     return groups
 
 
-def patterns(world: World, probes: Sequence[Probe]) -> Seen:
-    """Return what one world shows; nothing about its targets."""
+def patterns(world: World, probes: Sequence[Probe]) -> PatternSets:
+    """Return the patterns that one world shows; none of its targets."""
     columns = world.by_variable
     every_row = (1 << world.num_rows) - 1
-    seen = []
+    bits_by_probe = []
     for variable, causes in probes:
         scored = 0 if variable in world.intervention.targets else every_row
         groups = rows_by_pattern([columns[u] for u in causes], scored)
-        seen.append(sum(1 << pattern for pattern, rows in enumerate(groups) if rows))
-    return tuple(seen)
+        bits_by_probe.append(sum(1 << pattern for pattern, rows in enumerate(groups) if rows))
+    return tuple(bits_by_probe)
 
 
-def together(shown: Iterable[Seen], num_probes: int) -> Seen:
-    """Return what several worlds show."""
+def unite(pattern_sets: Iterable[PatternSets], num_probes: int) -> PatternSets:
+    """Unite the patterns of several worlds."""
     union = [0] * num_probes
-    for seen in shown:
-        union = [one | other for one, other in zip(union, seen, strict=True)]
+    for pattern_set in pattern_sets:
+        union = [bits | new_bits for bits, new_bits in zip(union, pattern_set, strict=True)]
     return tuple(union)
 
 
-def num_new(seen: Seen, more: Seen) -> int:
-    """Return how many patterns of `more` were not yet seen."""
-    return sum((other & ~one).bit_count() for one, other in zip(seen, more, strict=True))
+def count_new(before: PatternSets, after: PatternSets) -> int:
+    """Count the patterns of `after` that `before` lacks."""
+    return sum((new_bits & ~bits).bit_count() for bits, new_bits in zip(before, after, strict=True))
 
 
 def coverage(worlds: Iterable[World], probes: Sequence[Probe]) -> float:
-    """Seen patterns over all patterns; 1 without probes."""
-    seen = together((patterns(world, probes) for world in worlds), len(probes))
+    """Return the share of patterns that are shown; 1 without probes."""
+    united = unite((patterns(world, probes) for world in worlds), len(probes))
     total = sum(probe.num_patterns for probe in probes)
-    return sum(bits.bit_count() for bits in seen) / total if total else 1.0
+    return sum(bits.bit_count() for bits in united) / total if total else 1.0

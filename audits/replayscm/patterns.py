@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from calibrant.audits.replayscm.local_patterns import Probe, Seen, all_probes, outer_probes, patterns, together
+from calibrant.audits.replayscm.local_patterns import PatternSets, Probe, all_probes, outer_probes, patterns, unite
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
@@ -26,7 +26,7 @@ class VariableCoverage:
     """Patterns of one endogenous variable: how many its scored training rows show, and how many there are."""
 
     variable: str
-    seen: int
+    num_seen: int
     total: int
 
 
@@ -37,8 +37,8 @@ class PatternCoverage:
     by_variable: tuple[VariableCoverage, ...]
 
     @property
-    def seen(self) -> int:
-        return sum(part.seen for part in self.by_variable)
+    def num_seen(self) -> int:
+        return sum(part.num_seen for part in self.by_variable)
 
     @property
     def total(self) -> int:
@@ -47,18 +47,18 @@ class PatternCoverage:
     @property
     def share(self) -> Fraction:
         """Seen patterns over all patterns; 1 where there are none."""
-        return Fraction(self.seen, self.total) if self.total else Fraction(1)
+        return Fraction(self.num_seen, self.total) if self.total else Fraction(1)
 
 
 def latent_scm(problem: Problem) -> Scm:
-    """The gold SCM, which audits of local evidence and simulated worlds cannot do without."""
+    """Return the gold SCM, which audits of local evidence and simulated worlds cannot do without."""
     if problem.sealed.gold is None:
         raise ValueError(f"problem '{problem.id}' has no gold SCM")
     return problem.sealed.gold
 
 
 def windows(problem: Problem) -> dict[str, tuple[str, ...]]:
-    """Per endogenous variable, latent order: its nearest predecessors; all of them where the file sets no bound."""
+    """Return each endogenous variable's nearest latent predecessors; all where the file sets no bound."""
     gold, order = latent_scm(problem), problem.sealed.latent_order
     bound = problem.sealed.max_predecessors
     starts = {v: 0 if bound is None else max(0, place - bound) for place, v in enumerate(order)}
@@ -66,36 +66,36 @@ def windows(problem: Problem) -> dict[str, tuple[str, ...]]:
 
 
 def probes(problem: Problem) -> tuple[Probe, ...]:
-    """All local predecessor subsets of the instance."""
+    """Return all local predecessor subsets of the instance."""
     return all_probes(windows(problem))
 
 
-def seen_patterns(worlds: Iterable[World], listed: tuple[Probe, ...]) -> Seen:
-    """Per probe the patterns that some world shows."""
-    return together((patterns(world, listed) for world in worlds), len(listed))
+def seen_patterns(worlds: Iterable[World], listed: tuple[Probe, ...]) -> PatternSets:
+    """Return, per probe, the patterns that some world shows."""
+    return unite((patterns(world, listed) for world in worlds), len(listed))
 
 
 def pattern_coverage(problem: Problem) -> PatternCoverage:
-    """Return what the training worlds show of each endogenous variable."""
+    """Return the coverage of each endogenous variable by the training worlds."""
     listed = probes(problem)
-    seen = seen_patterns(problem.task.training.worlds, listed)
+    united = seen_patterns(problem.task.training.worlds, listed)
     by_variable: dict[str, list[int]] = {variable: [0, 0] for variable in windows(problem)}
-    for probe, shown in zip(listed, seen, strict=True):
-        by_variable[probe.variable][0] += shown.bit_count()
+    for probe, bits in zip(listed, united, strict=True):
+        by_variable[probe.variable][0] += bits.bit_count()
         by_variable[probe.variable][1] += probe.num_patterns
     return PatternCoverage(tuple(VariableCoverage(v, *numbers) for v, numbers in by_variable.items()))
 
 
 def released_coverage(problem: Problem) -> Mapping[str, Fraction]:
-    """Return what the released code reports per variable, with its two probes and its mask.
+    """Return the coverage that the released code reports per variable, with its two probes and its mask.
 
     See the head of this module.
     """
     listed = outer_probes(windows(problem))
-    seen = seen_patterns(problem.task.training.worlds, listed)
-    counted: dict[str, list[int]] = {}
-    for probe, shown in zip(listed, seen, strict=True):
-        parts = counted.setdefault(probe.variable, [0, 0])
-        parts[0] += (shown & ((1 << len(probe.causes)) - 1)).bit_count()
+    united = seen_patterns(problem.task.training.worlds, listed)
+    counts: dict[str, list[int]] = {}
+    for probe, bits in zip(listed, united, strict=True):
+        parts = counts.setdefault(probe.variable, [0, 0])
+        parts[0] += (bits & ((1 << len(probe.causes)) - 1)).bit_count()
         parts[1] += probe.num_patterns
-    return {variable: Fraction(*parts) for variable, parts in counted.items()}
+    return {variable: Fraction(*parts) for variable, parts in counts.items()}

@@ -1,4 +1,4 @@
-"""What separates two SCMs: every hard intervention on up to three targets, over every assignment of the roots.
+"""Separation of two SCMs by every hard intervention on up to three targets, over every assignment of the roots.
 
 Single-variable interventions are measured by dsl.replayscm.separation, as the Alternative-SCM task does. For more
 targets all assignments are simulated at once: with per-row values (hard_assigned) a world can show every one of them,
@@ -48,11 +48,11 @@ class TargetSeparation:
 class PairAudit:
     """Two SCMs over the same roots; `ValueError` from dsl.replayscm.separation otherwise."""
 
-    def __init__(self, one: Scm, other: Scm, *, max_targets: int = MAX_TARGETS) -> None:
-        self.pair = PairwiseExperiments(one, other)
-        self.models = one, other
+    def __init__(self, first: Scm, second: Scm, *, max_targets: int = MAX_TARGETS) -> None:
+        self.pair = PairwiseExperiments(first, second)
+        self.models = first, second
         self.max_targets = max_targets
-        self.roots = one.roots
+        self.roots = first.roots
 
     @cached_property
     def single(self) -> tuple[Separation, ...]:
@@ -84,14 +84,14 @@ class PairAudit:
         return max(self.any_targets, key=lambda s: s.disagreement_rate, default=None)
 
     def separation(self, targets: tuple[str, ...]) -> TargetSeparation:
-        """All root assignments and all values of the targets together, a row each.
+        """Return all root assignments and all values of the targets together, a row each.
 
         Row number: root i of those that are no targets has bit i, then come the targets.
         """
         free = [root for root in self.roots if root not in targets]
-        given = [*free, *targets]
-        one, other = (self._simulate(model, given) for model in self.models)
-        differing = {v: one[v] ^ other[v] for v in self.models[0].endogenous if one[v] != other[v]}
+        inputs = [*free, *targets]
+        first, second = (self._simulate(model, inputs) for model in self.models)
+        differing = {v: first[v] ^ second[v] for v in self.models[0].endogenous if first[v] != second[v]}
         anywhere = 0
         for column in differing.values():
             anywhere |= column
@@ -104,12 +104,12 @@ class PairAudit:
             sum(shares) / (contexts << len(targets)),
             {target: constants >> i & 1 for i, target in enumerate(targets)},
             max(shares) / contexts,
-            self._witness(targets, given, anywhere, one, other) if anywhere else None,
+            self._witness(targets, inputs, anywhere, first, second) if anywhere else None,
         )
 
-    def _simulate(self, model: Scm, given: list[str]) -> dict[str, Column]:
-        rows = (1 << (1 << len(given))) - 1
-        values = {name: projection(i, len(given)).bits for i, name in enumerate(given)}
+    def _simulate(self, model: Scm, inputs: list[str]) -> dict[str, Column]:
+        rows = (1 << (1 << len(inputs))) - 1
+        values = {name: projection(i, len(inputs)).bits for i, name in enumerate(inputs)}
         for variable in model.order:
             if variable not in values:
                 values[variable] = compute(model.mechanisms[variable], values, rows)
@@ -118,24 +118,24 @@ class PairAudit:
     def _witness(
         self,
         targets: tuple[str, ...],
-        given: list[str],
+        inputs: list[str],
         anywhere: Column,
-        one: Mapping[str, Column],
-        other: Mapping[str, Column],
+        first: Mapping[str, Column],
+        second: Mapping[str, Column],
     ) -> dict[str, Any]:
         row = (anywhere & -anywhere).bit_length() - 1
-        bits = {name: row >> i & 1 for i, name in enumerate(given)}
+        bits = {name: row >> i & 1 for i, name in enumerate(inputs)}
         return {
             "assignments": {target: bits[target] for target in targets},
             "rootAssignment": {root: bits[root] for root in self.roots},
-            "differences": list(_claims(self.models[0].endogenous, row, one, other)),
+            "differences": list(_claims(self.models[0].endogenous, row, first, second)),
         }
 
 
 def _claims(
-    endogenous: tuple[str, ...], row: int, one: Mapping[str, Column], other: Mapping[str, Column]
+    endogenous: tuple[str, ...], row: int, first: Mapping[str, Column], second: Mapping[str, Column]
 ) -> Iterator[dict[str, Any]]:
     for variable in endogenous:
-        reference, alternative = one[variable] >> row & 1, other[variable] >> row & 1
+        reference, alternative = first[variable] >> row & 1, second[variable] >> row & 1
         if reference != alternative:
             yield {"variable": variable, "reference": reference, "alternative": alternative}

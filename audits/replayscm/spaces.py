@@ -1,4 +1,4 @@
-"""The version spaces of one audited instance: each is built once, whoever asks for it."""
+"""Version spaces of one audited instance, each built once."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from fractions import Fraction
 from functools import cached_property
 from math import comb
 
-from calibrant.audits.replayscm.ambiguity import PARENTS, expressed
+from calibrant.audits.replayscm.ambiguity import PARENTS, restrict_to_grammar
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
 
-MOST_SETS = 30_000_000  # parent sets of all variables together that are gone through for classes wider than PARENTS
+MAX_SETS = 30_000_000  # parent sets of all variables together that are gone through for classes wider than PARENTS
 
 
 class Spaces:
@@ -35,7 +35,7 @@ class Spaces:
     @cached_property
     def widest(self) -> int:
         """The bound of parents of the widest class that is counted unasked."""
-        return MAX_PARENTS if self.num_sets <= MOST_SETS else PARENTS[-1]
+        return MAX_PARENTS if self.num_sets <= MAX_SETS else PARENTS[-1]
 
     @cached_property
     def num_sets(self) -> int:
@@ -47,10 +47,10 @@ class Spaces:
     def space(self, max_parents: int, max_size: int | None = None) -> VersionSpace:
         """Return what the training worlds leave open in a class, with the audit's root sets.
 
-        Without a cap: every function that the grammar can express (audits.replayscm.ambiguity.expressed).
+        Without a cap: every function that the grammar can express (audits.replayscm.ambiguity.restrict_to_grammar).
         """
-        asked = ModelClass(max_parents, max_size, self.nested_roots)
-        return self._space(expressed(asked, self.problem.task.grammar))
+        requested = ModelClass(max_parents, max_size, self.nested_roots)
+        return self._space(restrict_to_grammar(requested, self.problem.task.grammar))
 
     def _space(self, model_class: ModelClass) -> VersionSpace:
         return self._part(
@@ -61,11 +61,11 @@ class Spaces:
         self,
         built: dict[ModelClass, VersionSpace],
         model_class: ModelClass,
-        most: int,
+        max_parents: int,
         build: Callable[[ModelClass], VersionSpace],
     ) -> VersionSpace:
-        """A class of the same evidence as others, which shares what is counted of the widest one, of `most` parents."""
-        widest = replace(model_class, max_parents=max(most, model_class.max_parents), max_size=None)
+        """Return the space of a class; classes of one evidence share the counts of their widest."""
+        widest = replace(model_class, max_parents=max(max_parents, model_class.max_parents), max_size=None)
         if widest not in built:
             built[widest] = build(widest)
         if model_class not in built:
@@ -73,7 +73,7 @@ class Spaces:
         return built[model_class]
 
     def heldout_exact(self, space: VersionSpace, *, size_penalty: int | None = None) -> Fraction | None:
-        """The share of a space's members, weighted as draws are, that replay the held-out worlds; None without any."""
+        """Return the weighted share of a space's members that replay the held-out worlds; None without members."""
         if not space.count or not self.heldout:
             return None
         return space.share(self._after(space.model_class), size_penalty=size_penalty)

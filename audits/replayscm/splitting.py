@@ -20,8 +20,8 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from calibrant.audits.replayscm.behaviour import rows_of, simulated
-from calibrant.audits.replayscm.class_search import ClassSearch, classes
+from calibrant.audits.replayscm.behaviour import rows_of, simulate
+from calibrant.audits.replayscm.class_search import ClassSearch, list_classes
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.sampling.strata import MAX_TARGETS
@@ -66,19 +66,19 @@ class SplittingWorld:
 
 
 def removed_share(space: VersionSpace, world: World) -> Fraction:
-    """The share of members that do not replay a world simulated from the truth; exact."""
+    """Return the share of members that do not replay a world simulated from the truth; exact."""
     return 1 - _remaining_shares(space, [world])[0]
 
 
 def _remaining_shares(space: VersionSpace, worlds: Sequence[World]) -> list[Fraction]:
-    """The share of members that replay each of the worlds; exact. `ZeroDivisionError` for an empty space."""
+    """Return the share of members that replay each of the worlds; exact. `ZeroDivisionError` for an empty space."""
     sets = ParentSets(space, None)
     spans = np.cumsum([0, *(world.num_rows for world in worlds)])
     weights = sets.weights(sets.cares, sets.values, rows_of(worlds, space.task.variables), spans)
-    left = [0] * len(worlds)
+    counts = [0] * len(worlds)
     for roots in space.counts_by_roots:
-        left = [sum(both) for both in zip(left, ConditionedSpace(sets, roots).totals(weights), strict=True)]
-    return [Fraction(one, space.count) for one in left]
+        counts = [sum(pair) for pair in zip(counts, ConditionedSpace(sets, roots).totals(weights), strict=True)]
+    return [Fraction(count, space.count) for count in counts]
 
 
 def expected_remaining(
@@ -90,14 +90,14 @@ def expected_remaining(
     """
     _require_roots(space)
     search = ClassSearch(space, [world], rng, budget=Budget(max_counts))
-    found, complete = classes(search)
-    squares = sum((one.share**2 for one in found), start=Fraction(0))
+    behaviour_classes, complete = list_classes(search)
+    squares = sum((behaviour.share**2 for behaviour in behaviour_classes), start=Fraction(0))
     if complete:
-        return Remaining(squares, squares, float(squares), 0.0, len(found))
-    rest = 1 - sum((one.share for one in found), start=Fraction(0))
-    upper = squares + rest * Fraction(search.bound, search.mass)
-    (estimate,) = Truths.drawn(space, rng, num_draws).remaining([world])
-    return Remaining(squares, upper, *estimate, len(found))
+        return Remaining(squares, squares, float(squares), 0.0, len(behaviour_classes))
+    unlisted = 1 - sum((behaviour.share for behaviour in behaviour_classes), start=Fraction(0))
+    upper = squares + unlisted * Fraction(search.bound, search.mass)
+    (estimate,) = Truths.sample(space, rng, num_draws).remaining([world])
+    return Remaining(squares, upper, *estimate, len(behaviour_classes))
 
 
 def best_split(
@@ -108,7 +108,7 @@ def best_split(
     num_draws: int = NUM_DRAWS,
     max_counts: int = MAX_COUNTS,
 ) -> SplittingWorld:
-    """The candidate that is expected to leave least, the first of equals; `ValueError` without candidates.
+    """Return the candidate that is expected to leave least, the first of equals; `ValueError` without candidates.
 
     All candidates are compared on the same drawn truths, the FINALISTS best of them on FINAL_DRAWS times as many
     others, since few draws can miss an outcome that many members share. The winner is measured again with fresh ones,
@@ -118,31 +118,31 @@ def best_split(
     finalists = list(candidates)
     if not finalists:
         raise ValueError("no candidate worlds to choose from")
-    for number, kept in ((num_draws, FINALISTS), (FINAL_DRAWS * num_draws, 1)):
-        left = Truths.drawn(space, rng, number).remaining(finalists)
-        ranked = sorted(zip(left, finalists, strict=True), key=lambda one: one[0][0])
-        finalists = [world for _, world in ranked[:kept]]
+    for number, num_kept in ((num_draws, FINALISTS), (FINAL_DRAWS * num_draws, 1)):
+        remaining = Truths.sample(space, rng, number).remaining(finalists)
+        ranked = sorted(zip(remaining, finalists, strict=True), key=lambda pair: pair[0][0])
+        finalists = [world for _, world in ranked[:num_kept]]
     (world,) = finalists
     return SplittingWorld(world, expected_remaining(space, world, rng, max_counts=max_counts, num_draws=num_draws))
 
 
 def best_split_for(space: VersionSpace, truth: Scm, candidates: Iterable[World]) -> tuple[World, Fraction]:
-    """The candidate that removes the largest share when this SCM is the truth, and that share; exact.
+    """Return the candidate that removes the largest share when this SCM is the truth, and that share; exact.
 
     The worlds show contexts of the truth's roots, also where the task does not tell them.
     """
-    shown = [simulated(truth, world) for world in candidates]
-    if not shown:
+    simulations = [simulate(truth, world) for world in candidates]
+    if not simulations:
         raise ValueError("no candidate worlds to choose from")
-    removed = [1 - share for share in _remaining_shares(space, shown)]
+    removed = [1 - share for share in _remaining_shares(space, simulations)]
     best = removed.index(max(removed))
-    return shown[best], removed[best]
+    return simulations[best], removed[best]
 
 
 def single_worlds(
     task: Task, rng: Random, *, roots: Sequence[str] | None = None, contexts_per_world: int | None = None
 ) -> Iterator[World]:
-    """Every hard intervention on one variable: 0, 1, and values drawn row by row; contexts as in `candidate_worlds`."""
+    """Yield the hard interventions on one variable: 0, 1 and values by row; contexts as in `candidate_worlds`."""
     for target in task.variables:
         for intervention in (Intervention({target: 0}), Intervention({target: 1}), Intervention(assigned=(target,))):
             yield _world(task, rng, intervention, roots, contexts_per_world)
@@ -157,7 +157,7 @@ def candidate_worlds(
     max_targets: int = MAX_TARGETS,
     contexts_per_world: int | None = None,
 ) -> Iterator[World]:
-    """Random worlds to choose from: one to `max_targets` targets in either mode, a row per root assignment.
+    """Yield random worlds to choose from: one to `max_targets` targets in either mode, a row per root assignment.
 
     roots: of the truth, for a task that hides them
     contexts_per_world: that many root assignments, drawn without repetition, instead of all
@@ -206,31 +206,31 @@ class Truths:
         self.members = members
 
     @classmethod
-    def drawn(cls, space: VersionSpace, rng: Random, number: int) -> Truths:
-        """Of a space with known roots; `ValueError` if it is empty."""
+    def sample(cls, space: VersionSpace, rng: Random, number: int) -> Truths:
+        """Sample truths from a space with known roots; `ValueError` if it is empty."""
         (roots,) = space.root_sets
         return cls(draw(ConditionedSpace(ParentSets(space, None), roots), rng, number))
 
     def remaining(self, worlds: Sequence[World]) -> list[tuple[float, float | None]]:
-        """For each world the mean share of members that replay what a drawn one makes of it, and its standard error."""
+        """Return, per world, the mean share of members that replay a sampled truth, and its standard error."""
         variables = self.space.sets.space.task.variables
         truths: list[list[int]] = []  # of each world what each truth shows, as a place among all that is shown
-        shown: list[Rows] = []
+        outcomes: list[Rows] = []
         for world in worlds:
             rows = rows_of([world], variables)
             places: dict[bytes, int] = {}
             truths.append([])
             for words in self.members.outcomes(rows):
-                place = places.setdefault(words.tobytes(), len(shown))
-                if place == len(shown):
-                    shown.append(Rows(words, rows.targets))
+                place = places.setdefault(words.tobytes(), len(outcomes))
+                if place == len(outcomes):
+                    outcomes.append(Rows(words, rows.targets))
                 truths[-1].append(place)
-        together = Rows(*(np.concatenate(parts) for parts in zip(*shown, strict=True)))
-        masses = self.space.masses(together, np.cumsum([0, *(len(rows.words) for rows in shown)]))
+        together = Rows(*(np.concatenate(parts) for parts in zip(*outcomes, strict=True)))
+        masses = self.space.masses(together, np.cumsum([0, *(len(rows.words) for rows in outcomes)]))
         shares = [mass / self.space.mass for mass in masses]
         return [_mean([shares[place] for place in places]) for places in truths]
 
 
 def _mean(shares: Sequence[float]) -> tuple[float, float | None]:
-    """With its standard error, which a single share does not tell."""
+    """Return mean and standard error; no error for a single share."""
     return fmean(shares), stdev(shares) / sqrt(len(shares)) if len(shares) > 1 else None

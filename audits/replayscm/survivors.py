@@ -25,54 +25,56 @@ MAX_ROOTS = 12  # experiments are simulated over every assignment of the roots
 
 
 def candidates(spaces: Spaces, max_parents: int) -> list[Scm]:
-    """The smallest members, then random ones; the same for the same instance. `ValueError` if none can be written."""
+    """Return the smallest members, then random ones, seeded by the instance; `ValueError` without formulas."""
     sized = sized_class(spaces.problem.task, max_parents)
     small = smallest_members(spaces.space(sized.max_parents, sized.max_size), NUM_SMALLEST)
-    drawn = sample(spaces.space(max_parents), Random(f"survivors:{spaces.problem.id}"), NUM_RANDOM)
-    found: list[Scm] = []
-    for model in (*small.models, *drawn):
-        if not any(model.equivalent(other) for other in found):
-            found.append(model)
-    return found
+    random_members = sample(spaces.space(max_parents), Random(f"survivors:{spaces.problem.id}"), NUM_RANDOM)
+    distinct: list[Scm] = []
+    for model in (*small.models, *random_members):
+        if not any(model.equivalent(earlier) for earlier in distinct):
+            distinct.append(model)
+    return distinct
 
 
 def most_different(spaces: Spaces, max_parents: int) -> Survivors | None:
-    """The pair with the highest disagreement rate, then cell rate, then first; None if no two share their roots."""
+    """Return the pair with the highest disagreement rate, then cell rate; None if no two share their roots."""
     models = candidates(spaces, max_parents)
     if models and len(models[0].roots) > MAX_ROOTS:
         raise ValueError(f"{len(models[0].roots)} roots: experiments are simulated for at most {MAX_ROOTS}")
     pair = _best_pair(models)
     if pair is None:
         return None
-    one, other, separation = pair
-    gold, space, sets = spaces.problem.sealed.gold, spaces.space(max_parents), PairAudit(one, other)
-    same = [name for name, model in (("one", one), ("other", other)) if gold is not None and model.equivalent(gold)]
+    first, second, separation = pair
+    gold, space, sets = spaces.problem.sealed.gold, spaces.space(max_parents), PairAudit(first, second)
+    gold_names = [
+        name for name, model in (("one", first), ("other", second)) if gold is not None and model.equivalent(gold)
+    ]
     return Survivors(
         in_words=space.model_class.describe(space.task),
         looked_at=len(models),
-        roots=list(one.roots),
-        one=mechanism_texts(one),
-        other=mechanism_texts(other),
-        means_gold=same[0] if same else "",
+        roots=list(first.roots),
+        one=mechanism_texts(first),
+        other=mechanism_texts(second),
+        means_gold=gold_names[0] if gold_names else "",
         disagreement_rate=separation.disagreement_rate,
         cell_rate=separation.cell_rate,
         experiment=separation.experiment.to_dict() if separation.separates else None,
-        witness=witness_for(PairwiseExperiments(one, other), separation.experiment),
+        witness=witness_for(PairwiseExperiments(first, second), separation.experiment),
         targets=sets.best,
-        separating_sets=dict(sorted(Counter(len(found.targets) for found in sets.any_targets).items())),
+        separating_sets=dict(sorted(Counter(len(target_set.targets) for target_set in sets.any_targets).items())),
     )
 
 
 def _best_pair(models: Sequence[Scm]) -> tuple[Scm, Scm, Separation] | None:
-    shown = [(model, MenuResponses(model)) for model in models]
+    responses = [(model, MenuResponses(model)) for model in models]
     pairs = [
-        (one, other, does.best(others))
-        for (one, does), (other, others) in combinations(shown, 2)
-        if one.roots == other.roots
+        (first, second, first_responses.best(second_responses))
+        for (first, first_responses), (second, second_responses) in combinations(responses, 2)
+        if first.roots == second.roots
     ]
     return max(pairs, key=lambda pair: (pair[2].disagreement_rate, pair[2].cell_rate), default=None)
 
 
 def mechanism_texts(model: Scm) -> dict[str, Any]:
-    """Variable -> formula, in evaluation order."""
+    """Return the formula of each variable, in evaluation order."""
     return {variable: render(model.mechanisms[variable]) for variable in model.order}

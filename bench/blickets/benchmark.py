@@ -98,14 +98,14 @@ class Blickets(Benchmark[BlicketItem]):
         self, item: BlicketItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
         """None for a mechanism that no condition has: there is no class that knows it."""
-        from calibrant.audits.blickets.attribution import attributed_episode
+        from calibrant.audits.blickets.attribution import attribute_episode
         from calibrant.bench.core.attribution import attribution_record
         from calibrant.dsl.blickets.conditions import condition_of
 
         if condition_of(item.sealed) is None:
             return None
 
-        found = attributed_episode(item, self._transcript(item, answer, steps))
+        found = attribute_episode(item, self._transcript(item, answer, steps))
         times = {"decided_at": found.decided_at, "submitted_at": found.submitted_at}
         return attribution_record(found.attribution) | times
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from calibrant.audits.blickets.public_runs import attributed_run
+from calibrant.audits.blickets.public_runs import attribute_run
 from calibrant.bench.core.attribution import KEY, attribution_record
 from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines, shown_name
 from calibrant.bench.scoring.scorer import ScoredPrediction, origin_of_line
@@ -41,7 +41,7 @@ def _scored(run: TextRun, number: int, file: str, digest: str) -> ScoredPredicti
     """poolSize is 0: a log is no pool, of which somebody may have left items out."""
     item = run.item(f"line {number}")
     found = grade(item, [_as_played(step) for step in run.steps]).as_json(item.task.objects)
-    attributed = attributed_run(run)
+    attributed = attribute_run(run)
     times = {"decided_at": attributed.decided_at, "submitted_at": attributed.submitted_at}
     line = {
         "benchmark": "blickets",

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from calibrant.audits.attribution import Attribution, Kind
-from calibrant.audits.blickets.attribution import Narrowing, attributed_episode, narrowed
+from calibrant.audits.blickets.attribution import Narrowing, attribute_episode, trace_narrowing
 from calibrant.bench.pages.timeline import AnswerGroup, Decision, Light, Moment, News, Timeline
 from calibrant.dsl.blickets.grading import Grade, grade
 from calibrant.dsl.blickets.item import BlicketItem, Mechanism
@@ -28,11 +28,11 @@ def blicket_timeline(item: BlicketItem, steps: Sequence[Step[str]], system: str)
     Hypotheses are those of the class that knows the item's condition.
     """
     found = grade(item, steps)
-    attribution = attributed_episode(item, steps).attribution
+    attribution = attribute_episode(item, steps).attribution
     space = class_of(item)
     listed = _listed(item.task.n)
     numbers = {rule: k for k, rule in enumerate(rule for rules in listed for rule in rules)}
-    moves = list(narrowed(item.task, steps, space))
+    moves = list(trace_narrowing(item.task, steps, space))
     phases = _phases(item, steps)
     moments = [_before(item, space, numbers)]
     moments += [_moment(item, one, numbers, phase) for one, phase in zip(moves, phases[1:], strict=True)]

@@ -109,13 +109,13 @@ class CausaLab(Benchmark[LabItem]):
         self, item: LabItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
         """Of frequency and graph; None where nothing was handed in, and where the members are not enumerated."""
-        from calibrant.audits.causalab.attribution import attributed_run
+        from calibrant.audits.causalab.attribution import attribute_run
         from calibrant.bench.causalab.verdict import attributions_record
 
         if not steps and not answer:
             return None
         try:
-            found = attributed_run(item, steps or self._played(item, answer))
+            found = attribute_run(item, steps or self._played(item, answer))
         except BudgetSpent:
             return None
         return attributions_record(found, item.task.nodes)
@@ -273,9 +273,9 @@ class CausaLab(Benchmark[LabItem]):
 
     def drawn_part(self, suite: str, seed: int, places: range) -> Sequence[LabItem]:
         """Topologies depend on the earlier ones, but it is labels that take the time."""
-        from calibrant.audits.causalab.labels import labelled
+        from calibrant.audits.causalab.labels import generate_labelled
 
-        return tuple(labelled(PLANS[suite], seed, places.stop, places.start))
+        return tuple(generate_labelled(PLANS[suite], seed, places.stop, places.start))
 
     def parts(self, count: int) -> Sequence[range]:
         size = max(LEAST_PART, -(-count // MOST_PARTS))

@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from calibrant.audits.causalab.attribution import attributed_run
+from calibrant.audits.causalab.attribution import attribute_run
 from calibrant.bench.causalab.verdict import GRAPH, attributions_record
 from calibrant.bench.pages.graph import GraphPicture, Standing, graph_text, graphs_svg
 from calibrant.bench.pages.html_page import html_page
@@ -27,7 +27,7 @@ from calibrant.dsl.errors import in_one_line
 
 def run_picture(title: str, item: LabItem, steps: Sequence[LabStep]) -> GraphPicture:
     """Return what a run stated and did; `BudgetSpent` where the mechanisms left are not counted."""
-    found = attributions_record(attributed_run(item, steps), item.task.nodes)
+    found = attributions_record(attribute_run(item, steps), item.task.nodes)
     picture = lab_picture(title, found, item.task.nodes)
     assert picture is not None
     return picture

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.audits.causalab.labels import labelled
+from calibrant.audits.causalab.labels import generate_labelled
 from calibrant.bench.pages.aligned import aligned
 from calibrant.dsl.causalab.equivalence import imec_by_definition
 from calibrant.dsl.causalab.generation import BASE, PLANS, SMALL_WEIGHTS
@@ -55,7 +55,7 @@ class Relabelled:
 def relabelled_suite(suite: str, seed: int, count: int) -> Relabelled:
     """Items of a suite, each label computed again where that can be done."""
     start = perf_counter()
-    items = list(labelled(PLANS[suite], seed, count))
+    items = list(generate_labelled(PLANS[suite], seed, count))
     compared: dict[str, int] = {}
     wrong = [f"{item.id}: drawn again it is another one" for item in _changed(items, suite, seed)]
     for item in items:
@@ -71,7 +71,7 @@ def relabelled_suite(suite: str, seed: int, count: int) -> Relabelled:
 
 def _changed(items: Sequence[LabItem], suite: str, seed: int) -> Iterator[LabItem]:
     """Items of the first half that are others if only so many are drawn."""
-    for item, again in zip(items, labelled(PLANS[suite], seed, -(-len(items) // 2)), strict=False):
+    for item, again in zip(items, generate_labelled(PLANS[suite], seed, -(-len(items) // 2)), strict=False):
         if item != again:
             yield item
 

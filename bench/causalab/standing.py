@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Literal, TypeAlias
 
-from calibrant.audits.causalab.attribution import attributed_run
+from calibrant.audits.causalab.attribution import attribute_run
 from calibrant.audits.causalab.suites import unwinnable_chance
 from calibrant.baselines.causalab.figures import run
 from calibrant.baselines.causalab.rows import ROWS
@@ -96,7 +96,7 @@ def _stands(configs: Sequence[Config], row: str, seeds: int, records: Records) -
 def _undecided(item: LabItem, steps: Sequence[LabStep]) -> bool:
     """Return whether the run's readings left several graphs, of mechanisms with any bases."""
     try:
-        return not attributed_run(item, steps).graph.decided
+        return not attribute_run(item, steps).graph.decided
     except BudgetSpent:
         return False
 

@@ -98,12 +98,12 @@ class Causim(Benchmark[CausimItem]):
         self, item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
         """Of questions that are said to have one answer. Where any of several counts, none is there to be decided."""
-        from calibrant.audits.causim.items import attributed_answer
+        from calibrant.audits.causim.items import attribute_item_answer
         from calibrant.bench.causim.verdict import is_answered, is_right
         from calibrant.bench.core.attribution import attribution_record
 
         fits = is_right(score) if is_answered(score) else None
-        found = attributed_answer(item, fits=fits)
+        found = attribute_item_answer(item, fits=fits)
         return None if found is None else attribution_record(found)
 
     @property
@@ -202,9 +202,9 @@ class Causim(Benchmark[CausimItem]):
         return item_findings(item)
 
     def hardened(self, item: CausimItem) -> Outcome[HardenedItem]:
-        from calibrant.audits.causim.hardening import decided
+        from calibrant.audits.causim.hardening import harden_item
 
-        outcome = decided(item)
+        outcome = harden_item(item)
         if not isinstance(outcome, Found):
             return outcome
         new, certificate = outcome.value

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from calibrant.audits.finding import Finding, Standing
+from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark as benchmark_named
 from calibrant.bench.pages.aligned import aligned_lines
@@ -80,7 +80,7 @@ def fails(found: Iterable[Finding], kind: str) -> bool:
     kinds = {one.kind for one in found}
     if kind not in kinds and kind not in KINDS:  # also where nothing was found
         raise CalibrantError(f"unknown kind {short_repr(kind)}; known: {', '.join(sorted({*KINDS, *kinds}))}")
-    return any(one.kind == kind and one.verdict is Standing.PROVED for one in found)
+    return any(one.kind == kind and one.verdict is ClaimStatus.PROVED for one in found)
 
 
 KINDS = (

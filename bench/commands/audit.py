@@ -151,32 +151,32 @@ def _audited(pool: Path, out: Path | None, options: AuditOptions, selection: Sel
 
 
 def _check_cap(max_parents: int | None, max_size: int | None, certificates: Path | None) -> None:
-    from calibrant.audits.replayscm.ambiguity import LEAST_PARENTS
-    from calibrant.audits.replayscm.certificates.plain_sizes import LARGEST_CAP
+    from calibrant.audits.replayscm.ambiguity import MIN_PARENTS
+    from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP
 
     if max_size is None:
         return
     if certificates is None:
         reason = "it is the cap of the certificates' class: give --certificates too"
         raise typer.BadParameter(reason, param_hint="--max-size")
-    parents = max_parents or LEAST_PARENTS
-    most = LARGEST_CAP.get(parents, 0)
+    parents = max_parents or MIN_PARENTS
+    most = MAX_CAP.get(parents, 0)
     if max_size > most:
         reason = f"with {parents} parents, `calibrant verify` recounts sizes up to {most}"
         raise typer.BadParameter(reason if most else f"{reason}: none", param_hint="--max-size")
 
 
 def _certify(audited: AuditedPool, folder: Path, options: AuditOptions, max_size: int | None) -> None:
-    from calibrant.audits.replayscm.ambiguity import expressed
-    from calibrant.audits.replayscm.certificates.plain_sizes import LARGEST_CAP
+    from calibrant.audits.replayscm.ambiguity import restrict_to_grammar
+    from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP
     from calibrant.bench.replayscm.audit.certificates import write_certificates
     from calibrant.solvers.replayscm.version_space import ModelClass
 
     def class_of(problem: Problem) -> ModelClass:
         parents = options.headline(problem)
         asked = ModelClass(parents, max_size, options.nested_roots)
-        counted = expressed(asked, problem.task.grammar)
-        return counted if (counted.max_size or 0) <= LARGEST_CAP.get(parents, 0) else asked
+        counted = restrict_to_grammar(asked, problem.task.grammar)
+        return counted if (counted.max_size or 0) <= MAX_CAP.get(parents, 0) else asked
 
     for line in write_certificates(audited.pool.problems, folder, class_of):
         typer.echo(in_one_line(line), err=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from calibrant.audits.finding import Standing
+from calibrant.audits.finding import ClaimStatus
 from calibrant.audits.soundness import Soundness
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.dsl.item import Item
@@ -84,13 +84,13 @@ def _check(report: CheckReport, item: Item[Any, Any], soundness: Soundness[Any])
 def _notes(
     benchmark: Benchmark[Any], item: Item[Any, Any], soundness: Soundness[Any], seen: dict[bytes, str]
 ) -> Iterator[Note]:
-    key = soundness.same(item)
+    key = soundness.duplicate_key(item)
     if key is not None:
         first = seen.setdefault(key, item.id)
         if first is not item.id:
             yield Note(DUPLICATE, item.id, f"the same as {first}")
-    if reason := soundness.undecided(item):
+    if reason := soundness.explain_undecided(item):
         yield Note(UNDECIDED, item.id, reason)
     for found in benchmark.findings(item):
-        if found.verdict is Standing.PROVED:
+        if found.verdict is ClaimStatus.PROVED:
             yield Note(found.kind, item.id, found.claim)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from calibrant.audits.claims import Certificate
-from calibrant.audits.finding import Standing
+from calibrant.audits.finding import ClaimStatus
 from calibrant.audits.replayscm.certificates.shape import CertificateFile
 
 __all__ = ["CertificateFile", "ClaimFile", "FindingRecord"]
@@ -31,7 +31,7 @@ class FindingRecord(msgspec.Struct, forbid_unknown_fields=True):
 
     instance: str
     kind: str
-    verdict: Standing
+    verdict: ClaimStatus
     claim: str
     data: dict[str, int | float | str]
     certificate: Certificate | None

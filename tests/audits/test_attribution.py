@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from calibrant.audits.attribution import FourCounts, Kind, attributed, four_counts
+from calibrant.audits.attribution import FourCounts, Kind, attribute_answer, four_counts
 from tests.support.counter_game import Numbers
 
 
@@ -22,7 +22,7 @@ from tests.support.counter_game import Numbers
 def test_an_answer_is_of_one_of_four_kinds(
     space: Numbers, answer: int | None, correct: bool, kind: Kind, fits: bool | None
 ) -> None:
-    found = attributed(space, answer, correct=correct)
+    found = attribute_answer(space, answer, correct=correct)
     assert (found.kind, found.fits, found.members, found.in_words) == (kind, fits, space.count, "the numbers")
 
 

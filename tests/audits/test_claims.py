@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from calibrant.audits.claims import Certificate, ClaimCheck, certified, evidence_digest, verify
+from calibrant.audits.claims import Certificate, ClaimCheck, certify, evidence_digest, verify
 
 EVIDENCE = {"readings": [1, 2], "task": "sum"}
 
@@ -20,7 +20,7 @@ def _sum_is(evidence: Any, certificate: Certificate) -> str:
 
 
 VERIFIERS = {"sum_is": _sum_is}
-TRUE = certified("sum_is", "all lists of integers", EVIDENCE, {"sum": 3})
+TRUE = certify("sum_is", "all lists of integers", EVIDENCE, {"sum": 3})
 
 
 def test_a_true_claim_holds_after_a_round_trip_through_json() -> None:

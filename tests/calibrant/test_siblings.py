@@ -14,7 +14,7 @@ import pytest
 from msgspec import UnsetType, to_builtins
 
 import calibrant
-from calibrant.audits.blickets.attribution import attributed_episode
+from calibrant.audits.blickets.attribution import attribute_episode
 from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.causalab.item import Weights
 from calibrant.dsl.causim.model import run
@@ -304,6 +304,6 @@ def test_the_space_of_a_detector_knows_how_its_item_switches(suite: str) -> None
         for name in item.task.objects:
             episode.act({verb: name})
     space = calibrant.version_space(item, steps=episode.steps)
-    found = attributed_episode(item, episode.steps).attribution
+    found = attribute_episode(item, episode.steps).attribution
     assert (str(space.count), space.in_words) == (str(found.members), found.in_words)
     assert space.count >= 1

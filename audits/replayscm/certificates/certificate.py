@@ -1,7 +1,7 @@
-"""Certificates: what a count or a claim of uniqueness rests on, as JSON that a third party can check.
+"""Certificates of counts and of uniqueness, as JSON that a third party can check.
 
 A certificate holds the class, the evidence's digest, the number of functions for every variable and parent set, and the
-sum over DAGs by root set. For a unique member it also holds a CNF that says "there is a second one" and a DRUP proof
+sum over DAGs by root set. For a unique member it also holds a CNF that states "there is a second one" and a DRUP proof
 that it has no model. audits.replayscm.certificates.verification recomputes all of it and shares no code with this
 module or the engines.
 """
@@ -30,18 +30,18 @@ VERSION = 2
 
 
 def evidence_digest(problem: Problem) -> str:
-    """SHA-256 of everything a solver sees: the native record without id, sealed part and results, keys sorted."""
+    """Return the SHA-256 of the visible task: the native record without id, sealed part and results, keys sorted."""
     record = msgspec.to_builtins(record_from_problem(problem))
-    seen = {key: value for key, value in record.items() if key not in ("id", "sealed", "results")}
-    for world in seen["training"]:
+    visible = {key: value for key, value in record.items() if key not in ("id", "sealed", "results")}
+    for world in visible["training"]:
         world.pop("environment", None)
-    return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(visible, sort_keys=True).encode()).hexdigest()
 
 
-def certificate(problem: Problem, model_class: ModelClass) -> dict[str, Any]:
-    """The certificate of an instance's count in a class."""
+def build_certificate(problem: Problem, model_class: ModelClass) -> dict[str, Any]:
+    """Return the certificate of an instance's count in a class."""
     space = VersionSpace(problem.task, model_class)
-    made: dict[str, Any] = {
+    document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "instance": problem.id,
@@ -57,8 +57,8 @@ def certificate(problem: Problem, model_class: ModelClass) -> dict[str, Any]:
         "count": str(space.count),
     }
     if space.count == 1:
-        made["unique"] = _unique(space)
-    return made
+        document["unique"] = _unique_claim(space)
+    return document
 
 
 def _can_be_endogenous(space: VersionSpace, variable: str) -> bool:
@@ -70,8 +70,8 @@ def _functions(space: VersionSpace, variable: str) -> dict[str, str]:
     return {" ".join(space.names(mask)): str(number) for mask, number in sorted(counts.items())}
 
 
-def _unique(space: VersionSpace) -> dict[str, Any]:
-    """The member, and the refutation of a second one over the same root set."""
+def _unique_claim(space: VersionSpace) -> dict[str, Any]:
+    """Return the member, and the refutation of a second one over the same root set."""
     (roots,) = space.counts_by_roots
     model = _only_member(space)
     numbered, clauses = second_member_cnf(space, model)
@@ -85,19 +85,19 @@ def _unique(space: VersionSpace) -> dict[str, Any]:
 
 
 def _only_member(space: VersionSpace) -> Scm:
-    """The one member, with least formulas where its mechanisms have at most four parents."""
+    """Return the one member, with least formulas where its mechanisms have at most four parents."""
     if space.model_class.max_size is not None:
         return smallest_members(space, 1).models[0]
     if space.model_class.max_parents <= 4:
-        capped = ModelClass(space.model_class.max_parents, LARGEST_OF_FOUR, space.model_class.nested_roots)
-        return smallest_members(VersionSpace(space.task, capped), 1).models[0]
+        capped_class = ModelClass(space.model_class.max_parents, LARGEST_OF_FOUR, space.model_class.nested_roots)
+        return smallest_members(VersionSpace(space.task, capped_class), 1).models[0]
     from random import Random
 
     return sample(space, Random(0), 1)[0]
 
 
 def second_member_cnf(space: VersionSpace, model: Scm) -> tuple[dict[str, int], list[list[int]]]:
-    """ "A second member with the same roots exists", when every parent set of the member has one function only.
+    """Encode "a second member with the same roots exists", where every parent set of the member has one function.
 
     Selectors `V <- S` for every parent set with functions, at least one per variable; precedence `U < V` between
     endogenous variables, total and transitive; a selected parent precedes; and not all of the member's own selectors.
@@ -122,8 +122,8 @@ def second_member_cnf(space: VersionSpace, model: Scm) -> tuple[dict[str, int], 
     for u, v, w in combinations(endogenous, 3):
         clauses.append([-before(u, v), -before(v, w), before(u, w)])
         clauses.append([before(u, v), before(v, w), -before(u, w)])
-    own = [number(_selector(v, local.parents)) for v, local in model.local_functions.items()]
-    clauses.append([-selector for selector in own])
+    member_selectors = [number(_selector(v, local.parents)) for v, local in model.local_functions.items()]
+    clauses.append([-selector for selector in member_selectors])
     return numbered, clauses
 
 
@@ -136,7 +136,7 @@ def _selector(variable: str, parents: Sequence[str]) -> str:
 
 
 def refutation(clauses: Sequence[Sequence[int]]) -> list[str]:
-    """A DRUP proof of unsatisfiability, logged by CaDiCaL, with the empty clause; `ValueError` if there is a model."""
+    """Return CaDiCaL's DRUP proof of unsatisfiability, empty clause included; `ValueError` if there is a model."""
     from pysat.solvers import Cadical153
 
     with Cadical153(bootstrap_with=[list(clause) for clause in clauses], with_proof=True) as solver:
@@ -146,6 +146,6 @@ def refutation(clauses: Sequence[Sequence[int]]) -> list[str]:
         return proof if "0" in proof else [*proof, "0"]
 
 
-def to_json(made: Mapping[str, Any]) -> str:
-    """One stable text: keys sorted, so equal certificates are equal bytes."""
-    return json.dumps(made, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+def to_json(document: Mapping[str, Any]) -> str:
+    """Serialize with sorted keys, so that equal certificates are equal bytes."""
+    return json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

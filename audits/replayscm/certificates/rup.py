@@ -93,16 +93,16 @@ class _Propagation:
 
     def _visit(self, false: int, true: set[int], queue: list[int]) -> bool:
         """Update the clauses that watch a literal which became false; False on a conflict."""
-        kept: list[list[int]] = []
+        still_watching: list[list[int]] = []
         watchers = self.watching.get(false, [])
         for position, clause in enumerate(watchers):
             if id(clause) in self.deleted:
-                kept.append(clause)
+                still_watching.append(clause)
                 continue
             if clause[0] == false:
                 clause[0], clause[1] = clause[1], clause[0]
             if clause[0] in true:
-                kept.append(clause)
+                still_watching.append(clause)
                 continue
             for place in range(2, len(clause)):
                 if -clause[place] not in true:
@@ -110,11 +110,11 @@ class _Propagation:
                     self.watching.setdefault(clause[1], []).append(clause)
                     break
             else:
-                kept.append(clause)
+                still_watching.append(clause)
                 if -clause[0] in true:
-                    self.watching[false] = kept + watchers[position + 1 :]
+                    self.watching[false] = still_watching + watchers[position + 1 :]
                     return False
                 true.add(clause[0])
                 queue.append(clause[0])
-        self.watching[false] = kept
+        self.watching[false] = still_watching
         return True

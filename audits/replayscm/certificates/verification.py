@@ -1,4 +1,4 @@
-"""Checking certificates by other means: plain counting over rows, and a proof checker of its own.
+"""Independent checks of certificates: plain counting over rows, and a separate proof checker.
 
 Shares no code with the engines or with audits.replayscm.certificates.certificate: rows are read as dictionaries,
 functions are counted by direct inclusion and exclusion over frozen sets of names, DAGs by a recurrence over sinks
@@ -23,7 +23,7 @@ import numpy as np
 
 from calibrant.audits.recounting import RecountLimitError, checkpoint
 from calibrant.audits.replayscm.certificates.dags import LargeGroupError, Names, count_dags
-from calibrant.audits.replayscm.certificates.plain_sizes import LARGEST_CAP, essential_functions, least_sizes
+from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP, essential_functions, least_sizes
 from calibrant.audits.replayscm.certificates.rup import ProofError, check_refutation
 from calibrant.audits.replayscm.certificates.shape import CertificateFile
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
@@ -41,17 +41,17 @@ UNIQUE_KEYS = {"roots", "mechanisms", "variables", "cnf", "proof"}
 
 
 class Refused(CalibrantError):  # noqa: N818  # a verdict, raised where it is reached
-    """A certificate that does not hold; the message says what is wrong."""
+    """A certificate that does not hold; the message states why."""
 
 
-def verify(made: Mapping[str, Any], problem: Problem) -> str:
-    """One line saying what was verified; `Refused` with the reason otherwise.
+def verify(document: Mapping[str, Any], problem: Problem) -> str:
+    """Return one line that states what was verified; `Refused` with the reason otherwise.
 
     `RecountLimitError` where a limit of time was set and is reached: then nothing is shown.
     """
     try:
-        _check_shape(made)
-        return in_one_line(_Verification(made, problem).run())
+        _check_shape(document)
+        return in_one_line(_Verification(document, problem).run())
     except RecountLimitError:
         raise
     except Refused as refusal:
@@ -61,15 +61,15 @@ def verify(made: Mapping[str, Any], problem: Problem) -> str:
         raise Refused(in_one_line(reason)[:MAX_REASON_CHARS]) from None
 
 
-def _check_shape(made: Mapping[str, Any]) -> None:
-    """The fields that a certificate has, no others, and the types of those that say what is claimed."""
-    for part, keys in ((made, KEYS), (made["class"], CLASS_KEYS), (made.get("unique", {}), UNIQUE_KEYS)):
+def _check_shape(document: Mapping[str, Any]) -> None:
+    """Return the fields that a certificate has, no others, and the types of those that say what is claimed."""
+    for part, keys in ((document, KEYS), (document["class"], CLASS_KEYS), (document.get("unique", {}), UNIQUE_KEYS)):
         strange = set(part) - keys
         if strange:
             raise Refused(f"a certificate has no field {short_repr(min(strange, key=str))}")
-    if type(made["version"]) is not int:
+    if type(document["version"]) is not int:
         raise Refused("its version is not an integer")
-    chosen = made["class"]
+    chosen = document["class"]
     if type(chosen["max_parents"]) is not int or type(chosen["nested_roots"]) is not bool:
         raise Refused("its class has a number of parents or a rule for roots that is none")
 
@@ -78,51 +78,51 @@ MAX_REASON_CHARS = 500  # a line of a certificate may have megabytes
 
 
 class _Verification:
-    def __init__(self, made: Mapping[str, Any], problem: Problem) -> None:
-        self.made = made
+    def __init__(self, document: Mapping[str, Any], problem: Problem) -> None:
+        self.document = document
         self.problem = problem
         self.task = problem.task
-        self.max_parents = made["class"]["max_parents"]
-        self.max_size = made["class"]["max_size"]
-        self.nested = made["class"]["nested_roots"]
+        self.max_parents = document["class"]["max_parents"]
+        self.max_size = document["class"]["max_size"]
+        self.nested = document["class"]["nested_roots"]
         self.stage = ""  # what a stopped check had recounted
         self.rows = [(row, w.intervention.targets) for w in self.task.training.worlds for row in w.rows()]
 
     def run(self) -> str:
-        if (self.made["format"], self.made["version"]) != ("calibrant-certificate", 2):
+        if (self.document["format"], self.document["version"]) != ("calibrant-certificate", 2):
             raise Refused("not a certificate of a version that this program checks")
-        if self.made["instance"] != self.problem.id:
-            raise Refused(f"it is about instance {self.made['instance']}, not {self.problem.id}")
-        if self.made["evidence"] != self._digest():
+        if self.document["instance"] != self.problem.id:
+            raise Refused(f"it is about instance {self.document['instance']}, not {self.problem.id}")
+        if self.document["evidence"] != self._digest():
             raise Refused("it is about other evidence: the digest of the training worlds and disclosure differs")
         if not isinstance(self.max_parents, int) or not 1 <= self.max_parents <= 6:
             raise Refused(f"its class has max_parents {self.max_parents!r}, not 1 to 6")
         if self.nested and self.task.disclosure.roots is not None:
             raise Refused("its class has a rule for root sets, but the instance tells the roots")
-        most = LARGEST_CAP.get(self.max_parents, 0)
-        if self.max_size is not None and not (type(self.max_size) is int and 1 <= self.max_size <= most):
-            able = f"with {self.max_parents} parents sizes up to {most} can be recounted"
-            raise Refused(f"its class has formula sizes up to {self.max_size!r}; {able}")
-        msgspec.convert(self.made, CertificateFile, strict=True)  # the rest is compared, as texts and numbers
+        max_recounted = MAX_CAP.get(self.max_parents, 0)
+        if self.max_size is not None and not (type(self.max_size) is int and 1 <= self.max_size <= max_recounted):
+            limit_note = f"with {self.max_parents} parents sizes up to {max_recounted} can be recounted"
+            raise Refused(f"its class has formula sizes up to {self.max_size!r}; {limit_note}")
+        msgspec.convert(self.document, CertificateFile, strict=True)  # the rest is compared, as texts and numbers
         functions = self._recount_functions()
         by_roots = self._recount_dags(functions)
         count = sum(by_roots.values())
-        if self.made["count"] != str(count):
-            raise Refused(f"it claims {self.made['count']} members; plain counting finds {count}")
-        if (count == 1) != ("unique" in self.made):
+        if self.document["count"] != str(count):
+            raise Refused(f"it claims {self.document['count']} members; plain counting finds {count}")
+        if (count == 1) != ("unique" in self.document):
             raise Refused("a claim of uniqueness belongs to a count of 1, and only to that")
         if count == 1:
             self._check_unique(functions, next(iter(by_roots)))
-        if self.made["class"]["in_words"] != self._in_words():
+        if self.document["class"]["in_words"] != self._in_words():
             raise Refused(
-                f"its class is called {short_repr(self.made['class']['in_words'])}, but is: {self._in_words()}"
+                f"its class is called {short_repr(self.document['class']['in_words'])}, but is: {self._in_words()}"
             )
         return f"{self.problem.id}: {count} members ({self._in_words()})"
 
     def _recount_functions(self) -> dict[str, dict[Names, int]]:
         """Return the functions of every variable; each is compared at once, so a false one needs no further time."""
         variables = [v for v in self.task.variables if self._may_be_endogenous(v)]
-        if set(self.made["functions"]) - set(variables):
+        if set(self.document["functions"]) - set(variables):
             raise Refused("it counts functions of a variable that cannot be endogenous")
         functions = {}
         for number, variable in enumerate(variables):
@@ -143,14 +143,14 @@ class _Verification:
                 f"{len(root_sets)} root sets; not recounted: the other sums, the count"
             )
             try:
-                by_roots[roots] = count_dags(functions, roots, self.task.variables, self._passed)
+                by_roots[roots] = count_dags(functions, roots, self.task.variables, self._report_progress)
             except LargeGroupError as error:
                 raise RecountLimitError(f"here: {self.stage}; {error}") from None
         by_roots = {roots: count for roots, count in by_roots.items() if count}
         self._compare("by_roots", {" ".join(roots): str(count) for roots, count in by_roots.items()})
         return by_roots
 
-    def _passed(self, done: int, total: int) -> None:
+    def _report_progress(self, done: int, total: int) -> None:
         checkpoint(self.stage, done, total)
 
     def _digest(self) -> str:
@@ -179,10 +179,10 @@ class _Verification:
         disclosure = self.task.disclosure
         if disclosure.roots is not None:
             return [disclosure.roots]
-        able = [v for v in self.task.variables if not self.nested or self._nested(v)]
+        able = [v for v in self.task.variables if not self.nested or self._has_nested_columns(v)]
         return list(combinations(able, disclosure.num_roots))
 
-    def _nested(self, variable: str) -> bool:
+    def _has_nested_columns(self, variable: str) -> bool:
         """Return whether the units with value 1 form a chain over the worlds that leave the variable alone."""
         sets = []
         for world in self.task.training.worlds:
@@ -191,12 +191,12 @@ class _Verification:
                 sets.append(({u for u, row in rows.items() if row[variable]}, set(rows)))
         return all(
             a & shared <= b or b & shared <= a
-            for (a, known), (b, others) in combinations(sets, 2)
-            for shared in [known & others]
+            for (a, a_units), (b, b_units) in combinations(sets, 2)
+            for shared in [a_units & b_units]
         )
 
     def _functions(self, variable: str) -> dict[Names, int]:
-        """Functions of exactly S that agree with every row in which the variable is not a target."""
+        """Return functions of exactly S that agree with every row in which the variable is not a target."""
         allowed = sorted(self.task.disclosure.admissible_parents(variable))
         free = [row for row, targets in self.rows if variable not in targets]
         rows = [(tuple(row[u] for u in allowed), row[variable]) for row in free]
@@ -205,11 +205,11 @@ class _Verification:
         total = sum(comb(len(allowed), size) for size in range(self.max_parents + 1))
         for size in range(min(self.max_parents, len(allowed)) + 1):
             for chosen in combinations(allowed, size):
-                self._passed(len(over), total)
-                seen, fits = _observed(rows, [allowed.index(u) for u in chosen])
-                over[frozenset(chosen)] = 2 ** (2**size - len(seen)) if fits else 0
-                if self.max_size is not None and fits and (small := self._small(size, seen)):
-                    exactly[frozenset(chosen)] = small
+                self._report_progress(len(over), total)
+                observed, fits = _observe(rows, [allowed.index(u) for u in chosen])
+                over[frozenset(chosen)] = 2 ** (2**size - len(observed)) if fits else 0
+                if self.max_size is not None and fits and (num_small := self._count_small(size, observed)):
+                    exactly[frozenset(chosen)] = num_small
         if self.max_size is not None:
             return exactly
         for parents in over:
@@ -218,49 +218,50 @@ class _Verification:
                 exactly[parents] = number
         return exactly
 
-    def _small(self, num_parents: int, seen: Mapping[tuple[int, ...], int]) -> int:
-        """Functions of exactly so many parents that agree with what was seen and have a formula within the cap."""
+    def _count_small(self, num_parents: int, observed: Mapping[tuple[int, ...], int]) -> int:
+        """Count functions of exactly so many parents that agree with the observations, with formulas within the cap."""
         grammar, operators = self.task.grammar, frozenset(self.task.grammar.operators)
         if num_parents == 0:
             sizes = least_sizes(1, self.max_size, operators)
-            said = {bit: 1 if grammar.allow_constants else sizes.get(3 * bit) for bit in (0, 1)}
+            constant_sizes = {bit: 1 if grammar.allow_constants else sizes.get(3 * bit) for bit in (0, 1)}
             return sum(
-                size is not None and size <= self.max_size and seen.get((), bit) == bit for bit, size in said.items()
+                size is not None and size <= self.max_size and observed.get((), bit) == bit
+                for bit, size in constant_sizes.items()
             )
-        row_of = {values: sum(bit << i for i, bit in enumerate(values)) for values in seen}
+        row_of = {values: sum(bit << i for i, bit in enumerate(values)) for values in observed}
         care = sum(1 << row for row in row_of.values())
-        value = sum(seen[values] << row for values, row in row_of.items())
+        value = sum(observed[values] << row for values, row in row_of.items())
         functions = essential_functions(num_parents, self.max_size, operators)
         return int(np.count_nonzero(functions & np.uint64(care) == np.uint64(value)))
 
     def _within_cap(self, local: LocalFunction) -> bool:
         if not local.parents:
-            return bool(self._small(0, {(): int(bool(local.table.bits))}))
+            return bool(self._count_small(0, {(): int(bool(local.table.bits))}))
         sizes = least_sizes(len(local.parents), self.max_size, self.task.grammar.operators)
         return int(local.table.bits) in sizes
 
     def _compare_functions(self, variable: str, counts: Mapping[Names, int]) -> None:
         order = self.task.variables.index
-        ours = {" ".join(sorted(parents, key=order)): str(number) for parents, number in counts.items()}
-        claimed = self.made["functions"].get(variable)
+        recounted = {" ".join(sorted(parents, key=order)): str(number) for parents, number in counts.items()}
+        claimed = self.document["functions"].get(variable)
         if claimed is None:
             raise Refused(f"it says nothing about {variable}")
-        for parents in sorted(ours.keys() | claimed.keys()):
-            if ours.get(parents) != claimed.get(parents):
+        for parents in sorted(recounted.keys() | claimed.keys()):
+            if recounted.get(parents) != claimed.get(parents):
                 raise Refused(
                     f"functions of {variable} over ({parents}): it claims {claimed.get(parents, 'none')}, "
-                    f"plain counting finds {ours.get(parents, 'none')}"
+                    f"plain counting finds {recounted.get(parents, 'none')}"
                 )
 
-    def _compare(self, key: str, ours: Mapping[str, str]) -> None:
-        claimed = self.made[key]
-        for part in sorted(ours.keys() | claimed.keys()):
-            if ours.get(part) != claimed.get(part):
-                found = ours.get(part, "none")
-                raise Refused(f"{key} ({part}): it claims {claimed.get(part, 'none')}, plain counting finds {found}")
+    def _compare(self, key: str, recounted: Mapping[str, str]) -> None:
+        claimed = self.document[key]
+        for part in sorted(recounted.keys() | claimed.keys()):
+            if recounted.get(part) != claimed.get(part):
+                value = recounted.get(part, "none")
+                raise Refused(f"{key} ({part}): it claims {claimed.get(part, 'none')}, plain counting finds {value}")
 
     def _check_unique(self, functions: Mapping[str, Mapping[Names, int]], roots: tuple[str, ...]) -> None:
-        claim = self.made["unique"]
+        claim = self.document["unique"]
         if tuple(claim["roots"]) != roots:
             raise Refused("the unique member has other roots than the count")
         mechanisms = {v: parse(text, self.task.grammar) for v, text in claim["mechanisms"].items()}
@@ -272,16 +273,16 @@ class _Verification:
         if wrong:
             raise Refused(f"the unique member does not replay row {wrong.row} of {wrong.world}")
         parents = {v: frozenset(local.parents) for v, local in model.local_functions.items()}
-        if any(functions[v].get(own) != 1 for v, own in parents.items()):
+        if any(functions[v].get(parent_set) != 1 for v, parent_set in parents.items()):
             raise Refused("a parent set of the unique member has not exactly one function")
         for variable, local in model.local_functions.items():
             if self.max_size is not None and not self._within_cap(local):
                 raise Refused(f"the unique member's {variable} has no formula of at most {self.max_size} nodes")
         numbered = claim["variables"]
-        ours = Counter(frozenset(clause) for clause in _second_member(functions, parents, roots, numbered))
-        if Counter(map(frozenset, claim["cnf"])) != ours:
+        rebuilt = Counter(frozenset(clause) for clause in _second_member(functions, parents, roots, numbered))
+        if Counter(map(frozenset, claim["cnf"])) != rebuilt:
             raise Refused("its CNF is not the one that says a second member exists")
-        if set(numbered.values()) != {abs(literal) for clause in ours for literal in clause}:
+        if set(numbered.values()) != {abs(literal) for clause in rebuilt for literal in clause}:
             raise Refused("its CNF has a variable that no clause mentions")
         self.stage = "recounted: all counts; not recounted: the proof of uniqueness"
         try:
@@ -291,45 +292,45 @@ class _Verification:
 
     def _proof_lines(self, proof: Sequence[str]) -> Iterator[str]:
         for number, line in enumerate(proof):
-            self._passed(number, len(proof))
+            self._report_progress(number, len(proof))
             yield line
 
 
-def _observed(
+def _observe(
     rows: Sequence[tuple[tuple[int, ...], int]], places: Sequence[int]
 ) -> tuple[dict[tuple[int, ...], int], bool]:
-    """Return the value seen with each combination at these places, and whether it was always the same."""
-    seen: dict[tuple[int, ...], int] = {}
+    """Return the value observed with each combination at these positions, and whether it is a function of them."""
+    observed: dict[tuple[int, ...], int] = {}
     for row, value in rows:
-        if seen.setdefault(tuple([row[place] for place in places]), value) != value:
-            return seen, False
-    return seen, True
+        if observed.setdefault(tuple([row[place] for place in places]), value) != value:
+            return observed, False
+    return observed, True
 
 
 @cache
 def _is_complete(names: tuple[str, ...], *, constants: bool) -> bool:
-    """Return whether the operators express every function, by Post's criterion (1941), by tables of up to three
-    arguments.
+    """Return whether the operators express every function, by Post's criterion (1941) on tables of up to 3 arguments.
 
-    That each of the five closed classes misses one of them: those that keep 0, keep 1, are monotone, affine, self-dual.
+    They do iff some operator lies outside each of the five closed classes: functions that preserve 0, preserve 1, are
+    monotone, affine, self-dual.
     """
     tables: list[tuple[int, Callable[[Sequence[bool]], bool]]] = []
     for operator in (OPERATORS[name] for name in names):
-        most = 3 if operator.max_arity is None else operator.max_arity
-        tables += [(arity, operator.truth) for arity in range(operator.min_arity, most + 1)]
+        max_arity = 3 if operator.max_arity is None else operator.max_arity
+        tables += [(arity, operator.truth) for arity in range(operator.min_arity, max_arity + 1)]
     if constants:
         tables += [(0, lambda arguments: False), (0, lambda arguments: True)]
     missed = [False] * 5
     for arity, truth in tables:
         rows = list(product((False, True), repeat=arity))
         value = {row: bool(truth(row)) for row in rows}
-        zero, one = rows[0], rows[-1]
+        all_zeros, all_ones = rows[0], rows[-1]
         pairs = list(product(rows, repeat=2))
-        missed[0] |= value[zero]
-        missed[1] |= not value[one]
+        missed[0] |= value[all_zeros]
+        missed[1] |= not value[all_ones]
         missed[2] |= any(value[a] > value[b] for a, b in pairs if all(x <= y for x, y in zip(a, b, strict=True)))
         missed[3] |= any(
-            value[tuple(x != y for x, y in zip(a, b, strict=True))] ^ value[a] ^ value[b] ^ value[zero]
+            value[tuple(x != y for x, y in zip(a, b, strict=True))] ^ value[a] ^ value[b] ^ value[all_zeros]
             for a, b in pairs
         )
         missed[4] |= any(value[row] == value[tuple(not x for x in row)] for row in rows)
@@ -352,7 +353,7 @@ def _second_member(
     roots: Sequence[str],
     numbered: Mapping[str, int],
 ) -> Iterator[list[int]]:
-    """The clauses, rebuilt: a parent set each, parents precede, precedence is a total order, not the member."""
+    """Yield the clauses, rebuilt: a parent set each, parents precede, precedence is a total order, not the member."""
     variables = [name for name in numbered if " <- " in name or name.endswith(" <-")]
     if len(set(numbered.values())) != len(numbered) or not all(type(n) is int and n > 0 for n in numbered.values()):
         raise Refused("its CNF variables are not numbered one to one")
@@ -361,18 +362,18 @@ def _second_member(
         child, _, listed = name.partition(" <-")
         selectors[child, frozenset(listed.split())] = numbered[name]
     before = _precedence(numbered)
-    known = set(roots) | set(parents)
+    available = set(roots) | set(parents)
     for child in parents:
-        possible = [own for own in functions[child] if own <= known]
-        yield [selectors[child, own] for own in possible]
-        for own in possible:
-            for parent in own & set(parents):
-                yield [-selectors[child, own], before(parent, child)]
+        possible = [parent_set for parent_set in functions[child] if parent_set <= available]
+        yield [selectors[child, parent_set] for parent_set in possible]
+        for parent_set in possible:
+            for parent in parent_set & set(parents):
+                yield [-selectors[child, parent_set], before(parent, child)]
     listed_variables = list(parents)
     for u, v, w in combinations(listed_variables, 3):
         yield [-before(u, v), -before(v, w), before(u, w)]
         yield [before(u, v), before(v, w), -before(u, w)]
-    yield [-selectors[child, own] for child, own in parents.items()]
+    yield [-selectors[child, parent_set] for child, parent_set in parents.items()]
 
 
 def _precedence(numbered: Mapping[str, int]) -> Callable[[str, str], int]:

@@ -1,4 +1,4 @@
-"""What makes an instance acceptable (Algorithm 3 of the paper, steps 3 and 9), and held-out worlds that are.
+"""Conditions of acceptance (Algorithm 3 of the paper, steps 3 and 9), and held-out worlds that meet them.
 
 To the conditions of dsl.replayscm.sampling.evidence (there every endogenous variable has to vary where it is scored;
 the published generator asks it of half of them) come the survivor reduction, the bound on interventions and the balance
@@ -35,19 +35,19 @@ def reduces_shortcuts(stratum: Stratum, plan: StratumPlan, latent: LatentScm, tr
     return few and reduction(training, irreducible) >= plan.min_reduction
 
 
-def unmet(stratum: Stratum, plan: StratumPlan, latent: LatentScm, evidence: Evidence) -> Iterator[str]:
-    """Every reason why an instance with this evidence is not acceptable; none for an acceptable one."""
+def list_unmet(stratum: Stratum, plan: StratumPlan, latent: LatentScm, evidence: Evidence) -> Iterator[str]:
+    """Yield every reason why an instance with this evidence is not acceptable; none for an acceptable one."""
     yield from rejections(stratum, latent, evidence)
     if plan.max_intervened is not None:
         for variable in latent.model.endogenous:
             intervened = sum(variable in world.intervention.targets for world in evidence.training)
             if intervened > plan.max_intervened:
                 yield f"{variable} is a target in {intervened} training worlds, more than {plan.max_intervened}"
-    yield from unbalanced(plan, evidence.training, evidence.heldout)
+    yield from find_unbalanced(plan, evidence.training, evidence.heldout)
 
 
-def unbalanced(plan: StratumPlan, training: Sequence[World], heldout: Iterable[World]) -> Iterator[str]:
-    """Held-out worlds whose targets are too like or too unlike those of the training worlds."""
+def find_unbalanced(plan: StratumPlan, training: Sequence[World], heldout: Iterable[World]) -> Iterator[str]:
+    """Yield held-out worlds whose targets are too like or too unlike those of the training worlds."""
     if plan.novelty is None:
         return
     low, high = plan.novelty
@@ -58,24 +58,24 @@ def unbalanced(plan: StratumPlan, training: Sequence[World], heldout: Iterable[W
 
 
 def sample_heldout(plan: StratumPlan, proposer: Proposer) -> tuple[Drawn, ...] | None:
-    """Held-out worlds of signatures that neither training nor each other have; fresh environments, the same units.
+    """Draw held-out worlds with distinct signatures, none of them a training world's; new environments, same units.
 
     Sets of interventions are drawn until one is balanced; None if none of HELDOUT_DRAWS is.
     """
-    training = [drawn.world for drawn in proposer.taken]
+    training = [draw.world for draw in proposer.taken]
     low, high = plan.novelty or (0.0, 1.0)
     for _ in range(HELDOUT_DRAWS):
-        interventions = _distinct(proposer.interventions(), proposer.stratum.num_worlds)
+        interventions = _take_distinct(proposer.interventions(), proposer.stratum.num_worlds)
         if all(low <= target_novelty(intervention, training) <= high for intervention in interventions):
-            named = enumerate(interventions)
-            return tuple(proposer.world(f"heldout_{index:02d}", intervention) for index, intervention in named)
+            indexed = enumerate(interventions)
+            return tuple(proposer.world(f"heldout_{index:02d}", intervention) for index, intervention in indexed)
     return None
 
 
-def _distinct(proposals: Iterator[Intervention], number: int) -> list[Intervention]:
-    """The first so many of different signatures."""
-    found: dict[object, Intervention] = {}
-    while len(found) < number:
+def _take_distinct(proposals: Iterator[Intervention], number: int) -> list[Intervention]:
+    """Return the first so many of different signatures."""
+    by_signature: dict[object, Intervention] = {}
+    while len(by_signature) < number:
         intervention = next(proposals)
-        found.setdefault(intervention.signature, intervention)
-    return list(found.values())
+        by_signature.setdefault(intervention.signature, intervention)
+    return list(by_signature.values())

@@ -29,7 +29,7 @@ Tables: TypeAlias = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class LocalAlternatives:
-    """What fits a set of worlds besides gold.
+    """Functions that fit a set of worlds besides gold.
 
     gold: variable -> its mechanism as the table of a function of its window
     tables: variable -> the alternatives that fit every row in which it is no target
@@ -44,24 +44,24 @@ class LocalAlternatives:
         return sum(len(tables) for tables in self.tables.values())
 
     def fitting(self, worlds: Iterable[World]) -> LocalAlternatives:
-        """Those that fit these worlds too."""
-        left = dict(self.tables)
+        """Return the alternatives that fit these worlds too."""
+        remaining = dict(self.tables)
         for world in worlds:
             columns = world.by_variable
-            for variable in left.keys() - world.intervention.targets:
-                care = self.shown(variable, columns, world.num_rows)
-                wrong = (left[variable] ^ np.uint64(self.gold[variable])) & np.uint64(care)
-                left[variable] = left[variable][wrong == 0]
-        return replace(self, tables=left)
+            for variable in remaining.keys() - world.intervention.targets:
+                care = self.shown_rows(variable, columns, world.num_rows)
+                wrong = (remaining[variable] ^ np.uint64(self.gold[variable])) & np.uint64(care)
+                remaining[variable] = remaining[variable][wrong == 0]
+        return replace(self, tables=remaining)
 
-    def shown(self, variable: str, columns: Mapping[str, int], num_rows: int) -> int:
-        """The rows of the variable's table whose window pattern occurs. Gold has the values that were seen there."""
+    def shown_rows(self, variable: str, columns: Mapping[str, int], num_rows: int) -> int:
+        """Return the rows of the variable's table whose window pattern occurs; gold has the observed values there."""
         groups = rows_by_pattern([columns[u] for u in self.windows[variable]], (1 << num_rows) - 1)
         return sum(1 << pattern for pattern, rows in enumerate(groups) if rows)
 
 
 def local_alternatives(latent: LatentScm, max_parents: int, training: Iterable[World]) -> LocalAlternatives:
-    """The alternatives within the budget of the targeted search that fit the training worlds."""
+    """Return the alternatives within the budget of the targeted search that fit the training worlds."""
     windows = latent.windows(max_parents)
     gold = {v: from_formula(mechanism, windows[v]).bits for v, mechanism in latent.model.mechanisms.items()}
     tables = {}
@@ -74,25 +74,25 @@ def local_alternatives(latent: LatentScm, max_parents: int, training: Iterable[W
 
 @cache
 def functions_over(num_vars: int, max_size: int) -> tuple[Tables, npt.NDArray[np.uint8]]:
-    """Every function of any of the variables up to that size, with its least size.
+    """Return every function of any of the variables up to that size, with its least size.
 
     Without the constants: no accepted training set leaves a variable constant.
     """
-    known = essential_functions(num_vars, STANDARD_OPERATORS)
+    functions = essential_functions(num_vars, STANDARD_OPERATORS)
     tables, sizes = [], []
     for number in range(1, num_vars + 1):
-        listed = slice(int(known.starts[number]), int(known.ends[number]))
-        small = known.sizes[listed] <= max_size
+        listed = slice(int(functions.starts[number]), int(functions.ends[number]))
+        small = functions.sizes[listed] <= max_size
         for positions in combinations(range(num_vars), number):
-            tables.append(_spread(known.bits[listed][small], positions, num_vars))
-            sizes.append(known.sizes[listed][small])
+            tables.append(_spread(functions.bits[listed][small], positions, num_vars))
+            sizes.append(functions.sizes[listed][small])
     return np.concatenate(tables), np.concatenate(sizes)
 
 
 def _spread(tables: Tables, positions: Sequence[int], num_vars: int) -> Tables:
-    """The same functions as tables over all variables; their variable j is the one at positions[j]."""
+    """Return the same functions as tables over all variables; their variable j is the one at positions[j]."""
     spread = np.zeros_like(tables)
     for row in range(1 << num_vars):
-        own = sum((row >> position & 1) << j for j, position in enumerate(positions))
-        spread |= (tables >> np.uint64(own) & np.uint64(1)) << np.uint64(row)
+        local_row = sum((row >> position & 1) << j for j, position in enumerate(positions))
+        spread |= (tables >> np.uint64(local_row) & np.uint64(1)) << np.uint64(row)
     return spread

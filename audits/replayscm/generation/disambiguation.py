@@ -26,13 +26,13 @@ from calibrant.dsl.replayscm.world import Column, Intervention
 
 TARGET_COUNTS = (2, 3, 4)  # the published worlds of this kind have four
 CANDIDATES = 32  # target sets tried for one world
-MANY = 0.5  # a world is added if it rules out at least this share of the alternatives that are left
+MIN_SHARE_REMOVED = 0.5  # of the remaining alternatives: a world that rules out fewer is not added
 
 
 class Disambiguation(NamedTuple):
-    """Worlds that were added, and how many alternatives there were before the first and after each."""
+    """Added worlds, and the number of alternatives before the first and after each."""
 
-    drawn: tuple[Drawn, ...]
+    added: tuple[Drawn, ...]
     num_left: tuple[int, ...]
 
 
@@ -43,7 +43,7 @@ def separating_worlds(
     admits: Callable[[Sequence[Drawn]], bool],
     rng: Random,
 ) -> Disambiguation:
-    """Worlds train_aug_01, ... while one rules out many alternatives.
+    """Return worlds train_aug_01, ... while one rules out many alternatives.
 
     admits: whether the instance is still acceptable with these worlds added
     """
@@ -52,19 +52,19 @@ def separating_worlds(
     while num_left[-1] and len(added) < max_added:
         name = f"train_aug_{len(added) + 1:02d}"
         candidates = [_candidate(name, population, alternatives, rng) for _ in range(CANDIDATES)]
-        left = {id(drawn): alternatives.fitting([drawn.world]) for drawn in candidates}
-        ranked = sorted(candidates, key=lambda d: (left[id(d)].num_left, len(d.world.intervention.targets)))
-        best = next((drawn for drawn in ranked if admits([*added, drawn])), None)
-        if best is None or num_left[-1] - left[id(best)].num_left < MANY * num_left[-1]:
+        remaining = {id(draw): alternatives.fitting([draw.world]) for draw in candidates}
+        ranked = sorted(candidates, key=lambda d: (remaining[id(d)].num_left, len(d.world.intervention.targets)))
+        best = next((draw for draw in ranked if admits([*added, draw])), None)
+        if best is None or num_left[-1] - remaining[id(best)].num_left < MIN_SHARE_REMOVED * num_left[-1]:
             break
         added.append(best)
-        alternatives = left[id(best)]
+        alternatives = remaining[id(best)]
         num_left.append(alternatives.num_left)
     return Disambiguation(tuple(added), tuple(num_left))
 
 
 def _candidate(world_id: str, population: Population, alternatives: LocalAlternatives, rng: Random) -> Drawn:
-    """A hard_assigned world on random possible causes of variables with alternatives."""
+    """Return a hard_assigned world on random possible causes of variables with alternatives."""
     causes = {u for v, tables in alternatives.tables.items() if len(tables) for u in alternatives.windows[v]}
     number = rng.choice([count for count in TARGET_COUNTS if count <= len(causes)])
     targets = natural(rng.sample(natural(causes), number))
@@ -81,7 +81,7 @@ def _candidate(world_id: str, population: Population, alternatives: LocalAlterna
 def _row_values(
     population: Population, targets: Sequence[str], environment: Environment, alternatives: LocalAlternatives
 ) -> dict[int, int]:
-    """Unit -> values of the targets (bit i for target i), for the units that rule out something.
+    """Choose values of the targets (bit i for target i) for each unit that rules out something.
 
     Each step takes the unit and values that rule out most of what the units before left over.
     """
@@ -103,7 +103,7 @@ def _row_values(
 def _refutations(
     population: Population, targets: Sequence[str], environment: Environment, alternatives: LocalAlternatives
 ) -> npt.NDArray[np.bool_]:
-    """[value * units + unit, alternative]: whether the unit with those values of the targets rules it out."""
+    """Return an array [value * units + unit, alternative]: the unit with those target values rules it out."""
     values = range(1 << len(targets))
     num_units, num_rows = len(population.units), len(population.units) * len(values)
     block = (1 << num_units) - 1
@@ -135,9 +135,9 @@ def _members(rows: Column) -> list[int]:
 
 
 def _not_constant(column: Column, fixed: Column, num_rows: int) -> Column:
-    """The column, or if it is all equal the same with one row flipped: the first that is not fixed, if there is one.
+    """Return the column; a constant one with its first row flipped that is not fixed, else its first row.
 
-    A single row is as it is: no column of it can vary.
+    A column of a single row is returned unchanged.
     """
     every_row = (1 << num_rows) - 1
     if num_rows == 1 or column not in (0, every_row):

@@ -9,7 +9,7 @@ Each instance draws from one `random.Random`, seeded by the stratum's name and t
 same bytes. Worlds of targeted disambiguation come last and change nothing before them, so with `max_added` 0 the same
 seed gives the same instance without them: the paper's base cohort, and what the released generator is comparable with.
 
-Audits are of the instance as its line in a file says it.
+Audits are of the instance as it is written to a file.
 
 Departures are named by the module that departs. Here: an SCM that fails with all of its populations is replaced by
 another, where the published generator never changes the SCM of a seed and ends without an instance.
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import count
 from random import Random
 
-from calibrant.audits.replayscm.generation.acceptance import reduces_shortcuts, sample_heldout, unmet
+from calibrant.audits.replayscm.generation.acceptance import list_unmet, reduces_shortcuts, sample_heldout
 from calibrant.audits.replayscm.generation.alternatives import local_alternatives
 from calibrant.audits.replayscm.generation.disambiguation import Disambiguation, separating_worlds
 from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS, StratumPlan, plan_for
@@ -46,8 +46,8 @@ class Generated:
     audit: GenerationAudit
 
     def __repr__(self) -> str:
-        left = ", ".join(f"{count} at k <= {k}" for k, count in self.audit.final.counts.items())
-        return f"<Generated {self.problem!r}, members: {left}>"
+        counts = ", ".join(f"{count} at k <= {k}" for k, count in self.audit.final.counts.items())
+        return f"<Generated {self.problem!r}, members: {counts}>"
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ class _Accepted:
     training_sets: int
 
     def evidence(self, added: Sequence[Drawn]) -> Evidence:
-        training, heldout = (*self.training.drawn, *added), self.heldout
+        training, heldout = (*self.training.draws, *added), self.heldout
         return Evidence(
-            tuple(drawn.world for drawn in training),
-            tuple(drawn.world for drawn in heldout),
-            {drawn.world.id: drawn.environment for drawn in (*training, *heldout)},
+            tuple(draw.world for draw in training),
+            tuple(draw.world for draw in heldout),
+            {draw.world.id: draw.environment for draw in (*training, *heldout)},
         )
 
 
@@ -77,31 +77,31 @@ def generate(
     max_added: int = MAX_ADDED_WORLDS,
     plan: StratumPlan | None = None,
 ) -> Generated:
-    """The instance of that seed under one of the sampler's SETTINGS; SCM and worlds are the same in all of them.
+    """Return the instance of that seed under one of the sampler's SETTINGS; SCM and worlds are the same in all of them.
 
     max_added: how many worlds targeted disambiguation may add
     plan: budgets and filters, if not the stratum's own
     """
     plan = plan or plan_for(stratum)
     rng = Random(f"generate:{stratum.name}:{seed}")
-    accepted, effort = _accepted(stratum, plan, rng)
+    accepted, effort = _draw_accepted(stratum, plan, rng)
     separation = _separate(stratum, plan, accepted, max_added, rng)
     name = f"GEN_{stratum.name}_{seed}"
     base, final = (
         as_written(
             disclose_problem(problem_of(stratum, name, seed, accepted.latent, accepted.evidence(added)), setting)
         )
-        for added in ((), separation.drawn)
+        for added in ((), separation.added)
     )
     before = evidence_audit(stratum, base)
-    after = evidence_audit(stratum, final) if separation.drawn else before
-    stages = {**accepted.training.stages, **{drawn.world.id: "disambiguation" for drawn in separation.drawn}}
+    after = evidence_audit(stratum, final) if separation.added else before
+    stages = {**accepted.training.stages, **{draw.world.id: "disambiguation" for draw in separation.added}}
     survivors = accepted.training.survivors
     audit = GenerationAudit(
         effort,
         stages,
-        tuple(num_functions(left) for left in survivors),
-        tuple(len(with_shortcuts(left)) for left in survivors),
+        tuple(num_functions(pool) for pool in survivors),
+        tuple(len(with_shortcuts(pool)) for pool in survivors),
         separation.num_left,
         before,
         after,
@@ -109,18 +109,18 @@ def generate(
     return Generated(final, audit)
 
 
-def _accepted(stratum: Stratum, plan: StratumPlan, rng: Random) -> tuple[_Accepted, Effort]:
+def _draw_accepted(stratum: Stratum, plan: StratumPlan, rng: Random) -> tuple[_Accepted, Effort]:
     for scms in count(1):
         latent = sample_scm(stratum, rng)
         for populations in range(1, plan.attempts + 1):
-            found = _attempt(stratum, plan, latent, rng)
-            if found is not None:
-                return found, Effort(scms, populations, found.training_sets)
+            accepted = _attempt(stratum, plan, latent, rng)
+            if accepted is not None:
+                return accepted, Effort(scms, populations, accepted.training_sets)
     raise AssertionError("counting ended")
 
 
 def _attempt(stratum: Stratum, plan: StratumPlan, latent: LatentScm, rng: Random) -> _Accepted | None:
-    """One population: training sets until one has no shortcuts left, its held-out worlds, and all filters."""
+    """Return one population: training sets until one has no shortcuts left, its held-out worlds, and all filters."""
     population = sample_population(stratum, latent.model, rng)
     for restart in range(1, plan.restarts + 1):
         choice = TrainingChoice(stratum, plan, latent, population, rng)
@@ -129,20 +129,20 @@ def _attempt(stratum: Stratum, plan: StratumPlan, latent: LatentScm, rng: Random
             heldout = sample_heldout(plan, choice.proposer)
             if heldout is None:
                 return None
-            found = _Accepted(latent, population, training, heldout, restart)
-            return None if any(unmet(stratum, plan, latent, found.evidence(()))) else found
+            accepted = _Accepted(latent, population, training, heldout, restart)
+            return None if any(list_unmet(stratum, plan, latent, accepted.evidence(()))) else accepted
     return None
 
 
 def _separate(stratum: Stratum, plan: StratumPlan, accepted: _Accepted, max_added: int, rng: Random) -> Disambiguation:
-    """Worlds against local alternatives, none of which breaks a filter or repeats a signature."""
+    """Return worlds against local alternatives, none of which breaks a filter or repeats a signature."""
     evidence = accepted.evidence(())
     used = {world.intervention.signature for world in (*evidence.training, *evidence.heldout)}
 
     def admits(added: Sequence[Drawn]) -> bool:
-        signatures = {drawn.world.intervention.signature for drawn in added}
+        signatures = {draw.world.intervention.signature for draw in added}
         new = len(signatures) == len(added) and not signatures & used
-        return new and not any(unmet(stratum, plan, accepted.latent, accepted.evidence(added)))
+        return new and not any(list_unmet(stratum, plan, accepted.latent, accepted.evidence(added)))
 
     alternatives = local_alternatives(accepted.latent, stratum.max_parents, evidence.training)
     return separating_worlds(accepted.population, alternatives, max_added, admits, rng)

@@ -1,4 +1,4 @@
-"""How hard the generator tries for each stratum: budgets of the searches for worlds, and the filters beyond exposure.
+"""Plans of the generator by stratum: budgets of the searches for worlds, and the filters beyond exposure.
 
 Source: the published configurations, stored under `knobs` in every record (a test compares), and the paper's Table B.2
 for the targeted disambiguation, which no configuration mentions. Strata of more variables have the plan of
@@ -64,12 +64,12 @@ def _large(stratum: Stratum) -> StratumPlan:
     return replace(like, iterations=-(-like.iterations * stratum.num_worlds // NUM_WORLDS))
 
 
-LARGE_PLANS: Mapping[str, StratumPlan] = MappingProxyType({known.name: _large(known) for known in LARGE_STRATA})
+LARGE_PLANS: Mapping[str, StratumPlan] = MappingProxyType({stratum.name: _large(stratum) for stratum in LARGE_STRATA})
 
 
 def plan_for(stratum: Stratum) -> StratumPlan:
-    """The stratum's own plan; ValueError that lists the known ones otherwise."""
-    known = {**PLANS, **LARGE_PLANS}
-    if stratum.name not in known:
-        raise ValueError(f"no plan for stratum '{stratum.name}'; known: {', '.join(known)}")
-    return known[stratum.name]
+    """Return the stratum's own plan; ValueError that lists the known ones otherwise."""
+    plans = {**PLANS, **LARGE_PLANS}
+    if stratum.name not in plans:
+        raise ValueError(f"no plan for stratum '{stratum.name}'; known: {', '.join(plans)}")
+    return plans[stratum.name]

@@ -40,7 +40,7 @@ def pool_metadata(
 
 
 def pool_jobs(strata: Iterable[Stratum], per_stratum: int, seed: int, setting: str, max_added: int) -> list[Job]:
-    """The instances of a pool: instance j of a stratum has seed SEEDS_PER_POOL * pool seed + j."""
+    """Return the instances of a pool: instance j of a stratum has seed SEEDS_PER_POOL * pool seed + j."""
     seeds = range(SEEDS_PER_POOL * seed, SEEDS_PER_POOL * seed + per_stratum)
     return [Job(stratum, instance, setting, max_added) for stratum in strata for instance in seeds]
 

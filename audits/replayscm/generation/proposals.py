@@ -34,17 +34,17 @@ class Proposer:
         rng.shuffle(order)
         self._rank = {variable: rank for rank, variable in enumerate(order)}
 
-    def take(self, drawn: Drawn) -> None:
-        self.taken.append(drawn)
+    def take(self, draw: Drawn) -> None:
+        self.taken.append(draw)
 
     def interventions(self, *, focus: str | None = None, assigned: float | None = None) -> Iterator[Intervention]:
-        """Interventions of signatures not in use, without end.
+        """Yield interventions of signatures not in use, without end.
 
         focus: a variable that has to be a target, added as one more where the draw does not have it
         assigned: probability of mode hard_assigned, if not the stratum's
         """
         stratum = self.stratum if assigned is None else replace(self.stratum, assigned_probability=assigned)
-        used = {drawn.world.intervention.signature for drawn in self.taken}
+        used = {draw.world.intervention.signature for draw in self.taken}
         fruitless = 0
         while fruitless < MAX_DRAWS:
             intervention = sample_intervention(stratum, self.population.model.variables, self.rng)
@@ -56,8 +56,8 @@ class Proposer:
                 yield intervention
         raise ValueError(f"stratum '{self.stratum.name}' has no intervention left to choose")
 
-    def preferred(self, proposals: Sequence[Intervention]) -> Intervention:
-        """Mode hard_assigned first, then the first target set in this proposer's order of the variables."""
+    def choose_preferred(self, proposals: Sequence[Intervention]) -> Intervention:
+        """Choose mode hard_assigned first, then the first target set in this proposer's order of the variables."""
 
         def rank(intervention: Intervention) -> tuple[bool, list[int]]:
             return not intervention.assigned, sorted(self._rank[target] for target in intervention.targets)
@@ -69,7 +69,7 @@ class Proposer:
 
 
 def with_target(intervention: Intervention, focus: str, rng: Random) -> Intervention:
-    """The same intervention with one target more, in its mode; unchanged if it has that target."""
+    """Return the same intervention with one target more, in its mode; unchanged if it has that target."""
     if focus in intervention.targets:
         return intervention
     if intervention.assigned:

@@ -1,7 +1,7 @@
 """The audit that an accepted instance carries: how its worlds were found, and what they leave open.
 
 The bounded searches are the paper's (audits.replayscm.bounded), each with the exact number beside it; the counts are
-exact for the disclosure of the instance. Nothing here is told to a solver.
+exact for the disclosure of the instance. No solver sees any of it.
 """
 
 from __future__ import annotations
@@ -87,31 +87,31 @@ class GenerationAudit:
     final: EvidenceAudit
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values; counts are text, because they are larger than many readers' integers."""
-        made: dict[str, Any] = msgspec.to_builtins(self, str_keys=True)
+        """Convert to JSON values; counts become text, because they exceed the integers of many readers."""
+        record: dict[str, Any] = msgspec.to_builtins(self, str_keys=True)
         for part in ("base", "final"):
-            made[part]["counts"] = {k: str(count) for k, count in made[part]["counts"].items()}
-            uncounted = made[part].pop("bounds")
+            record[part]["counts"] = {k: str(count) for k, count in record[part]["counts"].items()}
+            uncounted = record[part].pop("bounds")
             if uncounted:
-                made[part]["bounds"] = {k: [str(bound) for bound in both] for k, both in uncounted.items()}
-        return made
+                record[part]["bounds"] = {k: [str(bound) for bound in bounds] for k, bounds in uncounted.items()}
+        return record
 
 
-def counted(problem: Problem) -> dict[int, Bounds]:
+def count_members(problem: Problem) -> dict[int, Bounds]:
     """Return how many SCMs fit the training worlds, by bound of the number of functional parents."""
     return {k: VersionSpace(problem.task, ModelClass(k)).bounds for k in CLASSES}
 
 
 def evidence_audit(stratum: Stratum, problem: Problem) -> EvidenceAudit:
-    """Everything that is measured of one set of training worlds. Reads gold and the latent order."""
+    """Measure one set of training worlds. Reads gold and the latent order."""
     audit = BoundedAudit(problem)
     windows = {variable: audit.window(variable) for variable in audit.gold.endogenous}
     worlds: tuple[World, ...] = problem.task.training.worlds
-    found = counted(problem)
+    bounds_by_parents = count_members(problem)
     return EvidenceAudit(
         len(worlds),
-        {k: both.lower for k, both in found.items() if both.lower == both.upper},
-        {k: both for k, both in found.items() if both.lower != both.upper},
+        {k: bounds.lower for k, bounds in bounds_by_parents.items() if bounds.lower == bounds.upper},
+        {k: bounds for k, bounds in bounds_by_parents.items() if bounds.lower != bounds.upper},
         coverage(worlds, all_probes(windows)),
         tuple(audit.local_alternatives(LOCAL)),
         tuple(audit.local_alternatives(STRONGER)),

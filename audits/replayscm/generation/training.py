@@ -23,7 +23,7 @@ from random import Random
 
 from calibrant.audits.replayscm.generation.plans import SEED_WORLDS, StratumPlan
 from calibrant.audits.replayscm.generation.proposals import Proposer
-from calibrant.audits.replayscm.local_patterns import num_new, outer_probes, patterns, rows_by_pattern, together
+from calibrant.audits.replayscm.local_patterns import count_new, outer_probes, patterns, rows_by_pattern, unite
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.sampling.scms import LatentScm
 from calibrant.dsl.replayscm.sampling.shortcuts import (
@@ -49,13 +49,13 @@ class Training:
     survivors: shortcut functions that fit the seed worlds, those and one world more, ..., and at last all worlds
     """
 
-    drawn: tuple[Drawn, ...]
+    draws: tuple[Drawn, ...]
     stages: Mapping[str, str]
     survivors: tuple[Survivors, ...]
 
     @property
     def worlds(self) -> tuple[World, ...]:
-        return tuple(drawn.world for drawn in self.drawn)
+        return tuple(draw.world for draw in self.draws)
 
 
 class TrainingChoice:
@@ -76,12 +76,12 @@ class TrainingChoice:
     def training(self) -> Training:
         self._take("none", baseline_world("train_00", self.proposer.population))
         while self._num_taken < SEED_WORLDS:
-            self._take("focus", self._preferred(focus=self.rng.choice(self.endogenous)))
+            self._take("focus", self._draw_preferred(focus=self.rng.choice(self.endogenous)))
         history = self._reduce_survivors()
         if self.plan.support_candidates and self._num_taken < self.num_worlds:
             self._add_support()
         while self._num_taken < self.num_worlds:
-            self._take("fill", self._preferred(focus=None))
+            self._take("fill", self._draw_preferred(focus=None))
         return Training(tuple(self.proposer.taken), self.stages, (*history, self.survivors))
 
     @property
@@ -92,51 +92,51 @@ class TrainingChoice:
     def _next_id(self) -> str:
         return f"train_{self._num_taken:02d}"
 
-    def _take(self, stage: str, drawn: Drawn) -> None:
-        self.stages[drawn.world.id] = stage
-        self.survivors = remaining_survivors(drawn.world, self.survivors, self.windows)
-        self.proposer.take(drawn)
+    def _take(self, stage: str, draw: Drawn) -> None:
+        self.stages[draw.world.id] = stage
+        self.survivors = remaining_survivors(draw.world, self.survivors, self.windows)
+        self.proposer.take(draw)
 
-    def _preferred(self, *, focus: str | None) -> Drawn:
+    def _draw_preferred(self, *, focus: str | None) -> Drawn:
         proposals = list(islice(self.proposer.interventions(focus=focus), CHOICES))
-        return self.proposer.world(self._next_id, self.proposer.preferred(proposals))
+        return self.proposer.world(self._next_id, self.proposer.choose_preferred(proposals))
 
     def _reduce_survivors(self) -> list[Survivors]:
-        """Worlds against shortcuts, one slot left for local support; the survivors before and after each."""
+        """Return worlds against shortcuts, one slot left for local support; the survivors before and after each."""
         history = [self.survivors]
         last = self.num_worlds - bool(self.plan.support_candidates)
         while with_shortcuts(self.survivors) and self._num_taken < last and len(history) <= self.plan.iterations:
             number = CANDIDATES_PER_SURVIVOR * len(with_shortcuts(self.survivors))
             causes = natural({u for v in with_shortcuts(self.survivors) for u in self.windows[v]})
-            candidates = [self._forced(causes) for _ in range(min(number, self.plan.candidates))]
+            candidates = [self._draw_forced(causes) for _ in range(min(number, self.plan.candidates))]
             self._take("survivors", max(candidates, key=self._strength))  # the first of equals
             history.append(self.survivors)
         return history
 
-    def _forced(self, causes: Sequence[str]) -> Drawn:
-        """A random world with a random one of these variables among its targets."""
+    def _draw_forced(self, causes: Sequence[str]) -> Drawn:
+        """Return a random world with a random one of these variables among its targets."""
         focus = self.rng.choice(causes)
         return self.proposer.world(self._next_id, next(self.proposer.interventions(focus=focus)))
 
-    def _strength(self, drawn: Drawn) -> tuple[int, int, bool]:
-        """Variables whose smallest shortcut the world refutes, rows that do, and whether targets vary by row."""
+    def _strength(self, draw: Drawn) -> tuple[int, int, bool]:
+        """Return variables whose smallest shortcut the world refutes, rows that do, and whether targets vary by row."""
         witnesses = {v: tables[0] for v, tables in self.survivors.items() if tables}
-        wrong = [num_refuting(drawn.world, v, self.windows[v], witness) for v, witness in witnesses.items()]
-        return sum(rows > 0 for rows in wrong), sum(wrong), bool(drawn.world.intervention.assigned)
+        wrong = [num_refuting(draw.world, v, self.windows[v], witness) for v, witness in witnesses.items()]
+        return sum(rows > 0 for rows in wrong), sum(wrong), bool(draw.world.intervention.assigned)
 
     def _add_support(self) -> None:
-        """The candidate with most local patterns not seen so far; none if no candidate shows one."""
+        """Add the candidate with most new local patterns; add none if no candidate shows a new one."""
         probes = outer_probes(self.windows)
-        seen = together((patterns(drawn.world, probes) for drawn in self.proposer.taken), len(probes))
+        shown_before = unite((patterns(draw.world, probes) for draw in self.proposer.taken), len(probes))
         proposals = self.proposer.interventions(assigned=self.plan.support_assigned)
         candidates = [self.proposer.world(self._next_id, i) for i in islice(proposals, self.plan.support_candidates)]
-        new = [num_new(seen, patterns(candidate.world, probes)) for candidate in candidates]
+        new = [count_new(shown_before, patterns(candidate.world, probes)) for candidate in candidates]
         if max(new):
             self._take("support", candidates[new.index(max(new))])
 
 
 def reduction(training: Training, irreducible: int) -> float:
-    """Share of the shortcuts surviving the seed worlds that were ruled out, gold's own equivalents left out of account.
+    """Return the share of shortcuts surviving the seed worlds that were ruled out, not counting gold's equivalents.
 
     irreducible: shortcut functions that are gold's own and that no world can rule out
     """
@@ -147,7 +147,7 @@ def reduction(training: Training, irreducible: int) -> float:
 
 
 def num_refuting(world: World, variable: str, window: Sequence[str], table: int) -> int:
-    """Rows in which a function of the window contradicts the variable; none where it is a target."""
+    """Return rows in which a function of the window contradicts the variable; none where it is a target."""
     if variable in world.intervention.targets:
         return 0
     columns = world.by_variable

@@ -58,7 +58,7 @@ class WorldFamily:
         return len(intervention.targets) <= self.max_targets and intervention.signature not in self.excluded
 
     def interventions(self, targets: Targets) -> list[Intervention]:
-        """The admissible interventions on exactly these targets: hard_assigned, or else what constants are left."""
+        """Return the admissible interventions on exactly these targets: hard_assigned, else admissible constants."""
         if not targets:
             return [i for i in (Intervention(),) if self.admits(i)]
         assigned = Intervention(assigned=targets)
@@ -74,13 +74,13 @@ class WorldFamily:
         return tuple(t for number in range(self.max_targets + 1) for t in combinations(self.variables, number))
 
     @property
-    def most_rows(self) -> int:
+    def max_rows(self) -> int:
         """No fewer rows than `reachable` has."""
         sets = sum(comb(len(self.variables), number) << number for number in range(self.max_targets + 1))
         return sets << len(self.population.model.roots)
 
     def rows(self, targets: Targets) -> list[World]:
-        """Every row that an admissible world on exactly these targets can show, as worlds of made-up units."""
+        """Return every row that an admissible world on exactly these targets can show, as worlds of made-up units."""
         if targets not in self._rows:
             self._rows[targets] = [self._all_rows(intervention) for intervention in self.interventions(targets)]
         return self._rows[targets]
@@ -96,9 +96,9 @@ class WorldFamily:
         values = list(product((0, 1), repeat=len(intervention.assigned)))
         rows = [(context, chosen) for context in contexts for chosen in values]
         level = baseline_environment(self.population.model.roots)
-        shown = {root: [context[i] for context, _ in rows] for i, root in enumerate(free)}
+        root_values = {root: [context[i] for context, _ in rows] for i, root in enumerate(free)}
         thresholds = {
-            root: tuple(0.0 if bit else 1.0 for bit in shown.get(root, [0] * len(rows)))
+            root: tuple(0.0 if bit else 1.0 for bit in root_values.get(root, [0] * len(rows)))
             for root in self.population.model.roots
         }
         units = tuple(f"r{index}" for index in range(len(rows)))
@@ -110,7 +110,7 @@ class WorldFamily:
         return everything.simulate(f"all {intervention}", intervention, level, assigned)
 
     def _contexts(self, unit: int, roots: Sequence[str]) -> Iterator[tuple[int, ...]]:
-        """Values that the roots, when left alone, can have in one unit."""
+        """Return values that the roots, when left alone, can have in one unit."""
         return product(*([bit for bit in (0, 1) if self.can_show(unit, root, bit)] for root in roots))
 
     def can_show(self, unit: int, root: str, bit: int) -> bool:
@@ -118,19 +118,19 @@ class WorldFamily:
         return bool(self.levels(unit, root, bit))
 
     def allowing(self, *, excluded: Collection[Signature] | None = None, more_targets: int = 0) -> WorldFamily:
-        """The same units with other worlds admissible."""
+        """Return the same units with other worlds admissible."""
         signatures = self.excluded if excluded is None else excluded
         return WorldFamily(self.population, signatures, max_targets=self.max_targets + more_targets)
 
     def levels(self, unit: int, root: str, bit: int) -> list[float]:
-        """The levels at which the root has that value in that unit."""
+        """Return the levels at which the root has that value in that unit."""
         threshold = self.population.thresholds[root][unit]
         return [level for level in ENVIRONMENT_LEVELS if int(threshold < level) == bit]
 
     # --- proposals ---------------------------------------------------------------------------------------------------
 
     def singles(self) -> list[Intervention]:
-        """No intervention, and every single-variable one: what the paper adds (section B.2.5)."""
+        """Return no intervention, and every single-variable one: what the paper adds (section B.2.5)."""
         listed = [Intervention()]
         for variable in self.variables:
             listed += [Intervention({variable: 0}), Intervention({variable: 1}), Intervention(assigned=(variable,))]
@@ -144,7 +144,7 @@ class WorldFamily:
         return [group for group in groups if group]
 
     def random_world(self, world_id: str, rng: Random) -> Drawn:
-        """A random admissible intervention, environment and assignment; `IndexError` if nothing is admissible."""
+        """Draw an admissible intervention, environment and assignment; `IndexError` if nothing is admissible."""
         targets = rng.choice(rng.choice(self._by_number))
         constants = Intervention({target: rng.getrandbits(1) for target in targets})
         (intervention, *_) = options = self.interventions(targets)
@@ -182,8 +182,8 @@ class AnyThresholds(WorldFamily):
 
 
 def under_any_thresholds(family: WorldFamily, ranges: Mapping[str, Sequence[Range]]) -> WorldFamily:
-    """The family under every threshold in these ranges; itself where the drawn ones show as much."""
+    """Return the family under every threshold in these ranges; itself where the drawn ones show as much."""
     wider = AnyThresholds(family.population, ranges, family.excluded, max_targets=family.max_targets)
     cells = product(range(len(family.population.units)), family.population.model.roots, (0, 1))
-    same = all(family.can_show(*cell) or not wider.can_show(*cell) for cell in cells)
-    return family if same else wider
+    is_as_wide = all(family.can_show(*cell) or not wider.can_show(*cell) for cell in cells)
+    return family if is_as_wide else wider

@@ -48,7 +48,7 @@ EFFORT = HardeningEffort()
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measurement:
     """An instance before or after hardening.
 
     members: SCMs of the class that fit the training worlds
@@ -77,8 +77,8 @@ class Hardening:
     model_class: ModelClass
     added: tuple[AddedWorld, ...]
     outcome: Outcome[Problem]
-    before: Measured
-    after: Measured
+    before: Measurement
+    after: Measurement
     least_members: int
     alternatives: tuple[SuppliedAlternative, ...]
 
@@ -89,23 +89,27 @@ class Hardening:
     @property
     def unseparated(self) -> tuple[str, ...]:
         """The alternatives that could not be separated, and why."""
-        return tuple(f"alternative {one.number}: {one.why}" for one in self.alternatives if one.why)
+        return tuple(
+            f"alternative {alternative.number}: {alternative.why}"
+            for alternative in self.alternatives
+            if alternative.why
+        )
 
     def num_added(self, objective: str) -> int:
         """Return how many worlds were added for one objective (names: audits.replayscm.hardening.objectives)."""
         return sum(step.objective == objective for step in self.added)
 
 
-def with_training_worlds(problem: Problem, drawn: Sequence[Drawn]) -> Problem:
-    """The instance with worlds added to its training panel; nothing else changes."""
+def with_training_worlds(problem: Problem, added: Sequence[Drawn]) -> Problem:
+    """Return the instance with worlds added to its training panel; nothing else changes."""
     task, sealed = problem.task, problem.sealed
-    training = Panel(task.training.variables, (*task.training.worlds, *(one.world for one in drawn)))
-    environments = {**sealed.environments, **{one.world.id: one.environment for one in drawn}}
+    training = Panel(task.training.variables, (*task.training.worlds, *(draw.world for draw in added)))
+    environments = {**sealed.environments, **{draw.world.id: draw.environment for draw in added}}
     return replace(problem, task=replace(task, training=training), sealed=replace(sealed, environments=environments))
 
 
 def extra_worlds(problem: Problem, seed: int, *, max_worlds: int = 3, draws: int = 4) -> Problem:
-    """The paper's Extra Worlds level: worlds chosen one by one for the most new local patterns.
+    """Return the paper's Extra Worlds level: worlds chosen one by one for the most new local patterns.
 
     Candidates are the observational world and every single-variable hard_constant or hard_assigned one, in `draws`
     environments each, without held-out signatures. Stops early when no candidate shows anything new. The paper's
@@ -119,11 +123,11 @@ def extra_worlds(problem: Problem, seed: int, *, max_worlds: int = 3, draws: int
     added: list[Drawn] = []
     for _ in range(max_worlds):
         name = names.next()
-        drawn = [sample_world(name, units, chosen, rng) for chosen in family.singles() for _ in range(draws)]
-        if not drawn:
+        candidates = [sample_world(name, units, chosen, rng) for chosen in family.singles() for _ in range(draws)]
+        if not candidates:
             break
-        best = min(drawn, key=lambda one: objective.left([one.world]))
-        if objective.left([best.world]) == objective.left(()):
+        best = min(candidates, key=lambda candidate: objective.count_remaining([candidate.world]))
+        if objective.count_remaining([best.world]) == objective.count_remaining(()):
             break
         objective = objective.after(best.world)
         added.append(best)
@@ -132,7 +136,7 @@ def extra_worlds(problem: Problem, seed: int, *, max_worlds: int = 3, draws: int
 
 def open_patterns(problem: Problem) -> OpenPatterns:
     listed = probes(problem)
-    return OpenPatterns(listed, seen_patterns(problem.task.training.worlds, listed)).open
+    return OpenPatterns(listed, seen_patterns(problem.task.training.worlds, listed)).incomplete
 
 
 def counterexample_worlds(
@@ -164,10 +168,10 @@ def counterexample_worlds(
     supplied = FittingAlternatives(FittingAlternatives(tuple(alternatives)).fitting(problem.task.training.worlds))
     selector.reduce(FittingAlternatives(supplied.fitting(selector.worlds)))
     selector.reduce(goal_objective(goal, problem, selector.members))
-    hardened = with_training_worlds(problem, [step.drawn for step in selector.steps])
+    hardened = with_training_worlds(problem, [step.draw for step in selector.steps])
     after = VersionSpace(as_written(hardened).task, model_class)
     _check_gold(hardened, model_class)
-    expected = selector.members.left(())
+    expected = selector.members.count_remaining(())
     if after.count != expected:
         raise AssertionError(f"{after.count} members of the written instance, {expected} expected")
     return Hardening(
@@ -175,9 +179,9 @@ def counterexample_worlds(
         model_class,
         tuple(selector.steps),
         goal_outcome(hardened, goal, after, (family, possible), selector.spent),
-        _measured(problem, space),
-        _measured(hardened, after),
-        members.left(possible.reachable),
+        _measure(problem, space),
+        _measure(hardened, after),
+        members.count_remaining(possible.reachable),
         tuple(supplied_alternatives(problem, alternatives, selector.worlds, (family, possible), selector.spent)),
     )
 
@@ -190,6 +194,6 @@ def _check_gold(problem: Problem, model_class: ModelClass) -> None:
         raise ValueError(f"problem '{problem.id}': gold is not in the class {model_class.describe(problem.task)}")
 
 
-def _measured(problem: Problem, space: VersionSpace) -> Measured:
+def _measure(problem: Problem, space: VersionSpace) -> Measurement:
     worlds, heldout = problem.task.training.worlds, problem.sealed.heldout.worlds
-    return Measured(len(worlds), space.count, pattern_coverage(problem).share, space.agreement(heldout))
+    return Measurement(len(worlds), space.count, pattern_coverage(problem).share, space.agreement(heldout))

@@ -1,4 +1,4 @@
-"""Whether hardening got what it wanted, and a proof where no admissible world could help.
+"""Outcome of hardening: whether the goal is reached, and a proof where no admissible world could help.
 
 Impossibility is by exhaustion: the members that are left replay every row that any admissible world can show, whatever
 thresholds that agree with the evidence the units have (audits.replayscm.hardening.candidate_worlds), so each of them
@@ -22,12 +22,12 @@ from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
-MOST_ROWS = 5_000_000  # up to which it is counted what would be left if more worlds were admissible
+MAX_ROWS = 5_000_000  # up to which it is counted what would be left if more worlds were admissible
 MIDDLE_THRESHOLD = 0.4  # some published level lies below it and some above
 
 
 class HardeningGoal(Enum):
-    """What `counterexample_worlds` wants of the version space."""
+    """Goal of `counterexample_worlds` for the version space."""
 
     SINGLE_MEMBER = "a single member"
     HELDOUT_AGREEMENT = "that all members replay the held-out worlds"
@@ -37,7 +37,7 @@ def goal_objective(goal: HardeningGoal, problem: Problem, members: Members) -> O
     """Return what has to be reduced: to 1 member, or to 0 members that differ on held-out worlds."""
     if goal is HardeningGoal.SINGLE_MEMBER:
         return members
-    return DisagreeingMembers(members, members.given(problem.sealed.heldout.worlds))
+    return DisagreeingMembers(members, members.restrict_to(problem.sealed.heldout.worlds))
 
 
 def goal_outcome(
@@ -54,30 +54,34 @@ def goal_outcome(
     """
     family, possible = families
     objective = goal_objective(goal, problem, Members(space))
-    wanted = 1 if goal is HardeningGoal.SINGLE_MEMBER else 0
-    left = objective.left(())
-    if left == wanted:
+    target = 1 if goal is HardeningGoal.SINGLE_MEMBER else 0
+    num_remaining = objective.count_remaining(())
+    if num_remaining == target:
         return Found(problem)
-    least = objective.left(family.reachable)
-    if left > least:
-        said = "; ".join((f"{left} {objective.name} are left", f"other worlds could still leave {least}", *spent))
-        return OutOfBudget(said, least)
-    ever = objective.left(possible.reachable)
-    if left > ever:
-        drawn = "no world helps units with the thresholds that were drawn"
-        other = f"with others that agree with the evidence {ever} could be left"
-        return OutOfBudget(f"{left} {objective.name} are left; {drawn}, {other}: try another seed", ever)
+    min_reachable = objective.count_remaining(family.reachable)
+    if num_remaining > min_reachable:
+        reason = "; ".join(
+            (f"{num_remaining} {objective.name} are left", f"other worlds could still leave {min_reachable}", *spent)
+        )
+        return OutOfBudget(reason, min_reachable)
+    min_possible = objective.count_remaining(possible.reachable)
+    if num_remaining > min_possible:
+        with_drawn = "no world helps units with the thresholds that were drawn"
+        with_others = f"with others that agree with the evidence {min_possible} could be left"
+        return OutOfBudget(
+            f"{num_remaining} {objective.name} are left; {with_drawn}, {with_others}: try another seed", min_possible
+        )
     described = space.model_class.describe(problem.task)
     num_rows = sum(world.num_rows for world in possible.reachable)
     return Impossible(
-        f"{left} {objective.name} of the class ({described}) agree with gold in each of the {num_rows} rows that these "
-        f"units can show, whatever their thresholds, under hard interventions on at most {family.max_targets} targets "
-        f"without held-out signatures. {_relaxed(objective, possible)}"
+        f"{num_remaining} {objective.name} of the class ({described}) agree with gold in each of the {num_rows} rows "
+        "that these units can show, whatever their thresholds, under hard interventions on at most "
+        f"{family.max_targets} targets without held-out signatures. {_describe_relaxations(objective, possible)}"
     )
 
 
-def _relaxed(objective: Objective, possible: WorldFamily) -> str:
-    """Return how many would be left if more worlds were admissible: which restriction is to blame."""
+def _describe_relaxations(objective: Objective, possible: WorldFamily) -> str:
+    """Describe how many would remain if more worlds were admissible: which restriction is to blame."""
     population, targets = possible.population, possible.max_targets
     anybody = Population(population.model, ("any",), dict.fromkeys(population.model.roots, (MIDDLE_THRESHOLD,)))
     families = {
@@ -85,16 +89,18 @@ def _relaxed(objective: Objective, possible: WorldFamily) -> str:
         "held-out signatures": possible.allowing(excluded=()),
         f"{targets + 1} targets": possible.allowing(more_targets=1),
     }
-    counted = {what: wider for what, wider in families.items() if wider.most_rows <= MOST_ROWS}
-    left = ", ".join(f"{objective.left(wider.reachable)} with {what}" for what, wider in counted.items())
-    if len(counted) < len(families):
-        left += f"; not counted, for over {MOST_ROWS:,} rows: {', '.join(w for w in families if w not in counted)}"
-    return f"Were more admissible, there would be left: {left}"
+    countable = {relaxation: wider for relaxation, wider in families.items() if wider.max_rows <= MAX_ROWS}
+    text = ", ".join(
+        f"{objective.count_remaining(wider.reachable)} with {relaxation}" for relaxation, wider in countable.items()
+    )
+    if len(countable) < len(families):
+        text += f"; not counted, for over {MAX_ROWS:,} rows: {', '.join(w for w in families if w not in countable)}"
+    return f"Were more admissible, there would be left: {text}"
 
 
 @dataclass(frozen=True, slots=True)
 class SuppliedAlternative:
-    """What became of an alternative. number: from 1, as supplied; world: the first added one that it does not replay
+    """Fate of an alternative. number: from 1, as supplied; world: the first added one that it does not replay
 
     why: it is not separated; "" if it is, and if it did not replay the training worlds to begin with
     """
@@ -111,16 +117,16 @@ def supplied_alternatives(
     families: tuple[WorldFamily, WorldFamily],
     spent: Sequence[str],
 ) -> Iterator[SuppliedAlternative]:
-    """Every alternative, in the order supplied. problem: before hardening; the others as for `goal_outcome`"""
+    """Yield every alternative, in the order supplied. problem: before hardening; the others as for `goal_outcome`"""
     for number, model in enumerate(alternatives, 1):
         if not replays_exactly(model, problem.task.training.worlds):
             yield SuppliedAlternative(number, "", "")
             continue
         world = next((world.id for world in added if not replays_exactly(model, [world])), "")
-        yield SuppliedAlternative(number, world, "" if world else _unseparated(model, families, spent))
+        yield SuppliedAlternative(number, world, "" if world else _explain_unseparated(model, families, spent))
 
 
-def _unseparated(model: Scm, families: tuple[WorldFamily, WorldFamily], spent: Sequence[str]) -> str:
+def _explain_unseparated(model: Scm, families: tuple[WorldFamily, WorldFamily], spent: Sequence[str]) -> str:
     family, possible = families
     if replays_exactly(model, possible.reachable):
         return "agrees with gold in every row that an admissible world can show"

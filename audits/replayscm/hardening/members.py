@@ -1,4 +1,4 @@
-"""How many members further worlds leave: counts of many worlds at once, brought up to date and not begun anew.
+"""Counts of the members that further worlds leave, for many worlds at once and updated incrementally.
 
 Parent sets that a world excludes are dropped with it, so that counts get cheaper as worlds are added.
 """
@@ -45,35 +45,35 @@ class Members:
         """Parent sets, for each root set."""
         return len(self._sets.masks) * len(self._parts)
 
-    def left(self, worlds: Sequence[World]) -> int:
+    def count_remaining(self, worlds: Sequence[World]) -> int:
         if not worlds:
             return sum(part.mass for part in self._parts)
         if sum(world.num_rows for world in worlds) >= MANY_ROWS:
-            return self.given(worlds).left(())
-        return self.each([worlds])[0]
+            return self.restrict_to(worlds).count_remaining(())
+        return self.count_remaining_each([worlds])[0]
 
-    def each(self, options: Sequence[Sequence[World]]) -> list[int]:
-        """Return what `left` says of each."""
+    def count_remaining_each(self, options: Sequence[Sequence[World]]) -> list[int]:
+        """Count the remaining members for each option."""
         waiting, number = iter(options), max(1, AT_ONCE // max(1, len(self._sets.masks)))
-        left: list[int] = []
-        while some := list(islice(waiting, number)):
-            left += self._each(some)
-        return left
+        counts: list[int] = []
+        while batch := list(islice(waiting, number)):
+            counts += self._count_batch(batch)
+        return counts
 
-    def _each(self, options: Sequence[Sequence[World]]) -> list[int]:
+    def _count_batch(self, options: Sequence[Sequence[World]]) -> list[int]:
         rows = rows_of([world for worlds in options for world in worlds], self.space.task.variables)
         spans = np.cumsum([0, *(sum(world.num_rows for world in worlds) for worlds in options)])
         weights = self._sets.weights(self._sets.cares, self._sets.values, rows, spans)
         first = {row.tobytes(): place for place, row in reversed(list(enumerate(weights)))}
         different = weights[list(first.values())]
         counts = [sum(masses) for masses in zip(*(part.totals(different) for part in self._parts), strict=True)]
-        left = dict(zip(first, counts or [0] * len(first), strict=True))
-        return [left[row.tobytes()] for row in weights]
+        count_of = dict(zip(first, counts or [0] * len(first), strict=True))
+        return [count_of[row.tobytes()] for row in weights]
 
     def after(self, world: World) -> Members:
-        return self.given([world])
+        return self.restrict_to([world])
 
-    def given(self, worlds: Sequence[World]) -> Members:
-        """The members that replay these worlds as well."""
+    def restrict_to(self, worlds: Sequence[World]) -> Members:
+        """Return the members that replay these worlds as well."""
         sets = self._sets.given(rows_of(worlds, self.space.task.variables))
         return Members(self.space.with_worlds(worlds), sets=sets, roots=[part.roots for part in self._parts])

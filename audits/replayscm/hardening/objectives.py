@@ -1,4 +1,4 @@
-"""What hardening reduces, each as a number of things left, and the same number when all admissible rows are shown."""
+"""Objectives of hardening: numbers to reduce by training worlds, and their least values over all admissible rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from calibrant.audits.replayscm.hardening.members import Members
-from calibrant.audits.replayscm.local_patterns import Probe, Seen, together
+from calibrant.audits.replayscm.local_patterns import PatternSets, Probe, unite
 from calibrant.audits.replayscm.patterns import seen_patterns
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
@@ -20,46 +20,46 @@ class Objective(Protocol):
 
     @property
     def name(self) -> str:
-        """Return what is left, in the plural."""
+        """Return the plural noun of what is counted."""
 
     @property
     def breadth(self) -> int:
-        """Return how many things are gone through to say what worlds would leave."""
+        """Return how many parent sets, patterns or mechanisms a count goes through."""
 
-    def left(self, worlds: Sequence[World]) -> int:
-        """Return how many would be left with these worlds added."""
+    def count_remaining(self, worlds: Sequence[World]) -> int:
+        """Count what remains with these worlds added."""
 
-    def each(self, options: Sequence[Sequence[World]]) -> list[int]:
-        """Return what `left` says of each."""
+    def count_remaining_each(self, options: Sequence[Sequence[World]]) -> list[int]:
+        """Count what remains for each option."""
 
     def after(self, world: World) -> Objective:
-        """The objective with the world added."""
+        """Return the objective with the world added."""
 
 
 @dataclass(frozen=True)
-class Charged:
+class ChargedObjective:
     """An objective whose breadth is charged for every option that is weighed; `BudgetSpent` when there is no more."""
 
-    of: Objective
+    objective: Objective
     budget: Budget
 
     @property
     def name(self) -> str:
-        return self.of.name
+        return self.objective.name
 
     @property
     def breadth(self) -> int:
-        return self.of.breadth
+        return self.objective.breadth
 
-    def left(self, worlds: Sequence[World]) -> int:
-        return self.each([worlds])[0]
+    def count_remaining(self, worlds: Sequence[World]) -> int:
+        return self.count_remaining_each([worlds])[0]
 
-    def each(self, options: Sequence[Sequence[World]]) -> list[int]:
-        self.budget.spend(len(options) * self.of.breadth)
-        return self.of.each(options)
+    def count_remaining_each(self, options: Sequence[Sequence[World]]) -> list[int]:
+        self.budget.spend(len(options) * self.objective.breadth)
+        return self.objective.count_remaining_each(options)
 
-    def after(self, world: World) -> Charged:
-        return replace(self, of=self.of.after(world))
+    def after(self, world: World) -> ChargedObjective:
+        return replace(self, objective=self.objective.after(world))
 
 
 @dataclass(frozen=True)
@@ -67,32 +67,34 @@ class OpenPatterns:
     """Local predecessor patterns that no scored training row shows."""
 
     probes: tuple[Probe, ...]
-    seen: Seen
+    shown: PatternSets
     name = "local patterns"
 
     @property
     def breadth(self) -> int:
         return sum(probe.num_patterns for probe in self.probes)
 
-    def left(self, worlds: Sequence[World]) -> int:
-        shown = self._with(worlds)
-        return sum(probe.num_patterns - bits.bit_count() for probe, bits in zip(self.probes, shown, strict=True))
+    def count_remaining(self, worlds: Sequence[World]) -> int:
+        bits_by_probe = self._with(worlds)
+        return sum(
+            probe.num_patterns - bits.bit_count() for probe, bits in zip(self.probes, bits_by_probe, strict=True)
+        )
 
-    def each(self, options: Sequence[Sequence[World]]) -> list[int]:
-        return [self.left(worlds) for worlds in options]
+    def count_remaining_each(self, options: Sequence[Sequence[World]]) -> list[int]:
+        return [self.count_remaining(worlds) for worlds in options]
 
     def after(self, world: World) -> OpenPatterns:
-        return OpenPatterns(self.probes, self._with([world])).open
+        return OpenPatterns(self.probes, self._with([world])).incomplete
 
     @property
-    def open(self) -> OpenPatterns:
-        """The same without the probes of which every pattern was seen."""
-        both = zip(self.probes, self.seen, strict=True)
-        left = [(probe, bits) for probe, bits in both if bits.bit_count() < probe.num_patterns]
-        return OpenPatterns(tuple(probe for probe, _ in left), tuple(bits for _, bits in left))
+    def incomplete(self) -> OpenPatterns:
+        """The objective without the probes whose every pattern was shown."""
+        pairs = zip(self.probes, self.shown, strict=True)
+        incomplete = [(probe, bits) for probe, bits in pairs if bits.bit_count() < probe.num_patterns]
+        return OpenPatterns(tuple(probe for probe, _ in incomplete), tuple(bits for _, bits in incomplete))
 
-    def _with(self, worlds: Sequence[World]) -> Seen:
-        return together([self.seen, seen_patterns(worlds, self.probes)], len(self.probes))
+    def _with(self, worlds: Sequence[World]) -> PatternSets:
+        return unite([self.shown, seen_patterns(worlds, self.probes)], len(self.probes))
 
 
 @dataclass(frozen=True)
@@ -106,11 +108,11 @@ class FittingAlternatives:
     def breadth(self) -> int:
         return sum(len(model.mechanisms) for model in self.models)
 
-    def left(self, worlds: Sequence[World]) -> int:
+    def count_remaining(self, worlds: Sequence[World]) -> int:
         return len(self.fitting(worlds))
 
-    def each(self, options: Sequence[Sequence[World]]) -> list[int]:
-        return [self.left(worlds) for worlds in options]
+    def count_remaining_each(self, options: Sequence[Sequence[World]]) -> list[int]:
+        return [self.count_remaining(worlds) for worlds in options]
 
     def fitting(self, worlds: Sequence[World]) -> tuple[Scm, ...]:
         return tuple(model for model in self.models if replays_exactly(model, worlds))
@@ -123,20 +125,22 @@ class FittingAlternatives:
 class DisagreeingMembers:
     """Members of the version space that do not replay the held-out worlds."""
 
-    every: Members
+    all_members: Members
     agreeing: Members
     name = "members that differ on held-out worlds"
 
     @property
     def breadth(self) -> int:
-        return self.every.breadth + self.agreeing.breadth
+        return self.all_members.breadth + self.agreeing.breadth
 
-    def left(self, worlds: Sequence[World]) -> int:
-        return self.every.left(worlds) - self.agreeing.left(worlds)
+    def count_remaining(self, worlds: Sequence[World]) -> int:
+        return self.all_members.count_remaining(worlds) - self.agreeing.count_remaining(worlds)
 
-    def each(self, options: Sequence[Sequence[World]]) -> list[int]:
-        both = zip(self.every.each(options), self.agreeing.each(options), strict=True)
-        return [every - agreeing for every, agreeing in both]
+    def count_remaining_each(self, options: Sequence[Sequence[World]]) -> list[int]:
+        pairs = zip(
+            self.all_members.count_remaining_each(options), self.agreeing.count_remaining_each(options), strict=True
+        )
+        return [num_all - num_agreeing for num_all, num_agreeing in pairs]
 
     def after(self, world: World) -> DisagreeingMembers:
-        return DisagreeingMembers(self.every.after(world), self.agreeing.after(world))
+        return DisagreeingMembers(self.all_members.after(world), self.agreeing.after(world))

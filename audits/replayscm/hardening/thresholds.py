@@ -1,7 +1,7 @@
 """The units of an instance, reconstructed: thresholds that are consistent with every root value its worlds show.
 
 A unit's threshold for a root is one number for all worlds and not in the file (paper, section B.2.2). In a world with
-level L that leaves the root alone, 1 says threshold < L and 0 says threshold >= L. Where the file gives the levels,
+level L that leaves the root alone, 1 means threshold < L and 0 means threshold >= L. Where the file gives the levels,
 these bounds leave an interval; where it does not, the sets of units that show 1 are ordered by inclusion and the levels
 are taken to be equally spaced in that order, which keeps everything that was observed. Either way the threshold is
 drawn uniformly from its interval.
@@ -37,19 +37,19 @@ class RootOnes(NamedTuple):
 
 
 def population(problem: Problem, rng: Random) -> Population:
-    """Gold with the instance's units; `ValueError` without gold or without a training world."""
+    """Return gold with the instance's units; `ValueError` without gold or without a training world."""
     gold, worlds = latent_scm(problem), problem.task.training.worlds
     if not worlds:
         raise ValueError(f"problem '{problem.id}' has no training world that could name its units")
     units = worlds[0].units
     thresholds = {}
     for root in gold.roots:
-        bounds = threshold_bounds(list(_observed(problem, root, units)), len(units))
+        bounds = threshold_bounds(list(_observe_root(problem, root, units)), len(units))
         thresholds[root] = tuple(low + (high - low) * rng.random() for low, high in bounds)
     return Population(gold, units, thresholds)
 
 
-def _observed(problem: Problem, root: str, units: tuple[str, ...]) -> Iterator[RootOnes]:
+def _observe_root(problem: Problem, root: str, units: tuple[str, ...]) -> Iterator[RootOnes]:
     if not problem.task.shares_units:
         return
     for world in problem.worlds:
@@ -58,15 +58,19 @@ def _observed(problem: Problem, root: str, units: tuple[str, ...]) -> Iterator[R
 
 
 def threshold_ranges(problem: Problem) -> dict[str, list[Range]]:
-    """Per root and unit every threshold that agrees with the levels in the file; all of them where none does."""
+    """Return, per root and unit, the thresholds that agree with the levels in the file; all where none does."""
     units = problem.task.training.worlds[0].units
-    return {root: _ranges(list(_observed(problem, root, units)), len(units)) for root in latent_scm(problem).roots}
+    return {root: _ranges(list(_observe_root(problem, root, units)), len(units)) for root in latent_scm(problem).roots}
 
 
 def _ranges(observed: Sequence[RootOnes], num_units: int) -> list[Range]:
     ranges: list[Range] = []
     for unit in range(num_units):
-        levels = [(one.level, one.ones >> unit & 1) for one in observed if one.level is not None]
+        levels = [
+            (observation.level, observation.ones >> unit & 1)
+            for observation in observed
+            if observation.level is not None
+        ]
         low = max((level for level, bit in levels if not bit), default=0.0)
         high = min((level for level, bit in levels if bit), default=1.0)
         ranges.append((low, high) if low < high else (0.0, 1.0))
@@ -74,8 +78,8 @@ def _ranges(observed: Sequence[RootOnes], num_units: int) -> list[Range]:
 
 
 def threshold_bounds(observed: Sequence[RootOnes], num_units: int) -> list[Range]:
-    """Per unit the half-open interval in which its threshold lies."""
-    levelled = [one for one in observed if one.level is not None]
+    """Return, per unit, the half-open interval in which its threshold lies."""
+    levelled = [observation for observation in observed if observation.level is not None]
     bounds = [(0.0, 1.0)] * num_units
     for ones, level in levelled or _equally_spaced(observed):
         assert level is not None
@@ -89,10 +93,10 @@ def threshold_bounds(observed: Sequence[RootOnes], num_units: int) -> list[Range
 
 
 def _equally_spaced(observed: Sequence[RootOnes]) -> list[RootOnes]:
-    """The sets that form a chain, earlier ones first choice, with levels in its order."""
+    """Return the sets that form a chain, earlier ones first choice, with levels in its order."""
     chain: list[Column] = []
     for ones, _ in observed:
-        if ones not in chain and all(ones & ~other == 0 or other & ~ones == 0 for other in chain):
+        if ones not in chain and all(ones & ~member == 0 or member & ~ones == 0 for member in chain):
             chain.append(ones)
     chain.sort(key=int.bit_count)
     return [RootOnes(ones, (place + 1) / (len(chain) + 1)) for place, ones in enumerate(chain)]

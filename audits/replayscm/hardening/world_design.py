@@ -31,14 +31,14 @@ class _Start(NamedTuple):
 def designed_world(
     family: WorldFamily, world_id: str, targets: Targets, objective: Objective, rng: Random
 ) -> Drawn | None:
-    """A world on exactly these targets; None where none of them is admissible. Ties are broken at random."""
+    """Return a world on exactly these targets; None where none of them is admissible. Ties are broken at random."""
     start = _best_row(family, targets, objective, rng)
     if start is None:
         return None
     assigned = dict.fromkeys(start.intervention.assigned, 0)
     num_units = len(family.population.units)
 
-    def simulated(columns: Mapping[str, Column]) -> World:
+    def simulate(columns: Mapping[str, Column]) -> World:
         return family.population.simulate(world_id, start.intervention, start.environment, columns)
 
     order = [start.unit, *(unit for unit in range(num_units) if unit != start.unit)]
@@ -49,19 +49,19 @@ def designed_world(
             {t: column | bit << unit for (t, column), bit in zip(assigned.items(), values, strict=True)}
             for values in options
         ]
-        left = objective.each([[only_rows(simulated(columns), done)] for columns in filled])
-        tried = [(number, rng.random(), columns) for number, columns in zip(left, filled, strict=True)]
-        assigned = min(tried, key=lambda option: option[:2])[2]
-    return Drawn(simulated(assigned), start.environment)
+        counts = objective.count_remaining_each([[only_rows(simulate(columns), done)] for columns in filled])
+        ranked = [(number, rng.random(), columns) for number, columns in zip(counts, filled, strict=True)]
+        assigned = min(ranked, key=lambda option: option[:2])[2]
+    return Drawn(simulate(assigned), start.environment)
 
 
 def _best_row(family: WorldFamily, targets: Targets, objective: Objective, rng: Random) -> _Start | None:
     rows = [(world, index) for world in family.rows(targets) for index in range(world.num_rows)]
     if not rows:
         return None
-    numbers = objective.each([[only_rows(world, [index])] for world, index in rows])
-    left = [(number, rng.random()) for number in numbers]
-    world, index = rows[left.index(min(left))]
+    numbers = objective.count_remaining_each([[only_rows(world, [index])] for world, index in rows])
+    ranked = [(number, rng.random()) for number in numbers]
+    world, index = rows[ranked.index(min(ranked))]
     row = world.row(index)
     free = [root for root in family.population.model.roots if root not in targets]
     levels = [
@@ -77,13 +77,15 @@ def _best_row(family: WorldFamily, targets: Targets, objective: Objective, rng: 
 def _values(
     assigned: Mapping[str, Column], unit: int, num_units: int, done: Sequence[int]
 ) -> Iterator[tuple[int, ...]]:
-    """Values that the targets may have in a unit: in the last one only such that no column is constant."""
-    rest = ((1 << num_units) - 1) ^ (1 << unit)
+    """Return values that the targets may have in a unit: in the last one only such that no column is constant."""
+    all_but_unit = ((1 << num_units) - 1) ^ (1 << unit)
     last = len(done) == num_units
-    return product(*([int(column == 0)] if last and column in (0, rest) else (0, 1) for column in assigned.values()))
+    return product(
+        *([int(column == 0)] if last and column in (0, all_but_unit) else (0, 1) for column in assigned.values())
+    )
 
 
 def only_rows(world: World, rows: Sequence[int]) -> World:
-    """The world with these of its rows, in that order."""
+    """Return the world with these of its rows, in that order."""
     columns = tuple(sum((column >> row & 1) << place for place, row in enumerate(rows)) for column in world.columns)
     return World(world.id, world.intervention, world.variables, tuple(world.units[row] for row in rows), columns)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from calibrant.audits.replayscm.certificates.certificate import certificate, to_json
-from calibrant.audits.replayscm.certificates.plain_sizes import LARGEST_CAP
+from calibrant.audits.replayscm.certificates.certificate import build_certificate, to_json
+from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.budget import BudgetSpent
@@ -26,7 +26,7 @@ def certificate_name(instance: str) -> str:
 def _recountable(model_class: ModelClass) -> ModelClass:
     """The class; `ValueError` if its cap is larger than the checker can recount."""
     parents, size = model_class.max_parents, model_class.max_size
-    most = LARGEST_CAP.get(parents, 0)
+    most = MAX_CAP.get(parents, 0)
     if size is not None and size > most:
         raise ValueError(f"with {parents} parents, `calibrant verify` recounts sizes up to {most}, not {size}")
     return model_class
@@ -40,7 +40,7 @@ def write_certificates(
     number = 0
     for problem in problems:
         try:
-            text = to_json(certificate(problem, _recountable(class_of(problem))))
+            text = to_json(build_certificate(problem, _recountable(class_of(problem))))
         except (ValueError, BudgetSpent) as error:
             yield f"no certificate of {problem.id}: {error}"
             continue

@@ -71,14 +71,14 @@ def _context(audited: AuditedPool, calibrated: Calibration) -> dict[str, Any]:
 def _headlines(done: Sequence[Findings]) -> list[tuple[str, int]]:
     """The classes that verdicts are of, and for how many instances."""
     numbers = Counter(found.headline for found in done)
-    words = {found.headline: found.counted(found.headline).in_words for found in reversed(done)}
+    words = {found.headline: found.class_count(found.headline).in_words for found in reversed(done)}
     return [(words[bound], number) for bound, number in sorted(numbers.items())]
 
 
 def _tiles(records: Sequence[AuditRecord]) -> list[tuple[str, str]]:
     verdicts = Counter(map(verdict, records))
     done = [record.findings for record in records if record.findings]
-    shares = [heldout_share(found.counted(found.headline)) for found in done]
+    shares = [heldout_share(found.class_count(found.headline)) for found in done]
     known = sorted(share for share in shares if share is not None)
     tiles = [("instances", str(len(records)))]
     tiles += [(name, str(verdicts[name])) for name in ("unique", "ambiguous", "empty")]
@@ -126,7 +126,7 @@ def _measures(record: AuditRecord) -> list[dict[str, Any]]:
     found = record.findings
     assert found is not None
     keys: list[float | None] = [found.coverage.share if found.coverage else None]
-    keys += [heldout_share(found.counted(found.headline))]
+    keys += [heldout_share(found.class_count(found.headline))]
     keys += [next((draw.probability for draw in found.draws if draw.size_penalty is not None), None)]
     keys += [bounds.upper if (bounds := ceiling_under(prior, record)) else None for prior in PRIORS]
     texts = measures(record)

@@ -117,7 +117,7 @@ def agreement_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -
     shown = []
     for record in records:
         if record.findings:
-            counted = record.findings.counted(record.findings.headline)
+            counted = record.findings.class_count(record.findings.headline)
             share = heldout_share(counted)
             if share is not None:
                 shown.append((record, int(counted.members), share))

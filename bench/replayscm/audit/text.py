@@ -135,7 +135,11 @@ def measures(record: AuditRecord) -> list[str]:
     if found is None:
         return [NOTHING] * len(MEASURES)
     by_size = next((draw.probability for draw in found.draws if draw.size_penalty is not None), None)
-    shares = [found.coverage.share if found.coverage else None, heldout_share(found.counted(found.headline)), by_size]
+    shares = [
+        found.coverage.share if found.coverage else None,
+        heldout_share(found.class_count(found.headline)),
+        by_size,
+    ]
     bounds = [ceiling_under(prior, record) for prior in PRIORS]
     return [*map(share_text, shares), *(NOTHING if one is None else bounds_text(one) for one in bounds)]
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from calibrant.audits.replayscm.ambiguity import expressed, gold_class
+from calibrant.audits.replayscm.ambiguity import gold_class, restrict_to_grammar
 from calibrant.audits.replayscm.hardening.harden import Hardening, counterexample_worlds, extra_worlds
 from calibrant.audits.replayscm.hardening.limits import HardeningGoal
 from calibrant.audits.replayscm.hardening.steps import AddedWorld
@@ -57,7 +57,7 @@ class HardenOptions:
         """The class of an instance; `ValueError` without gold."""
         if self.max_parents is None:
             return gold_class(problem)
-        return expressed(ModelClass(self.max_parents), problem.task.grammar)
+        return restrict_to_grammar(ModelClass(self.max_parents), problem.task.grammar)
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def _by_counterexamples(job: HardenJob, model_class: ModelClass) -> tuple[Proble
 def _step(step: AddedWorld) -> dict[str, Any]:
     """Why a world was added: what it reduced, from how many to how many, and the members that it leaves."""
     left = [str(step.before), str(step.after)]
-    return {"world": step.drawn.world.id, "for": step.objective, "left": left, "members": str(step.members)}
+    return {"world": step.draw.world.id, "for": step.objective, "left": left, "members": str(step.members)}
 
 
 def _told(checked: CheckedAlternatives, made: Hardening) -> list[dict[str, Any]]:

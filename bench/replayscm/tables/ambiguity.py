@@ -58,7 +58,7 @@ def _records(folders: Sequence[Path]) -> Iterable[AuditRecord]:
 
 
 def _ambiguity(findings: Findings, generator: GeneratorCeiling | None) -> Ambiguity:
-    counted = findings.counted(findings.headline)
+    counted = findings.class_count(findings.headline)
     alike = [one.upper for one in findings.ceilings if one.size_penalty is None]
     by_size = [one.upper for one in findings.ceilings if one.size_penalty is not None]
     share = heldout_share(counted)

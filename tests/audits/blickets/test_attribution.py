@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 
 from calibrant.audits.attribution import DECIDED_AT, Kind
-from calibrant.audits.blickets.attribution import attributed_episode
+from calibrant.audits.blickets.attribution import attribute_episode
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
@@ -38,13 +38,13 @@ WRONG = {"check": {"rule": "disjunctive", "blickets": ["A", "B"]}}
 def test_an_answer_is_of_the_kind_that_its_readings_say(
     moves: list[dict[str, str]], check: dict[str, object], kind: Kind, decided_at: int | None, fits: bool
 ) -> None:
-    found = attributed_episode(ITEM, opened(ITEM, [*moves, check]).steps)
+    found = attribute_episode(ITEM, opened(ITEM, [*moves, check]).steps)
     assert (found.attribution.kind, found.attribution.fits) == (kind, fits)
     assert (found.decided_at, found.submitted_at) == (decided_at, len(moves))
 
 
 def test_without_an_answer_nothing_fits() -> None:
-    found = attributed_episode(ITEM, opened(ITEM, DECIDING).steps)
+    found = attribute_episode(ITEM, opened(ITEM, DECIDING).steps)
     assert (found.attribution.kind, found.attribution.fits, found.submitted_at) == (Kind.MISSED, None, None)
 
 
@@ -55,7 +55,7 @@ def test_what_an_exact_learner_answers_is_earned(suite: str) -> None:
         assert isinstance(learner, Found)
         episode = BlicketEpisode(item)
         concluded(episode, learner.value)
-        found = attributed_episode(item, episode.steps)
+        found = attribute_episode(item, episode.steps)
         assert found.attribution.kind is Kind.EARNED
         assert found.decided_at == found.submitted_at
 
@@ -68,7 +68,7 @@ def test_an_unreliable_detector_is_decided_by_a_posterior(suite: str) -> None:
         assert isinstance(learner, Found)
         episode = BlicketEpisode(item)
         concluded(episode, learner.value)
-        found = attributed_episode(item, episode.steps)
+        found = attribute_episode(item, episode.steps)
         posterior = max(space_after(class_of(item), item.task, episode.steps).posterior().values())
         assert found.attribution.posterior == posterior
         assert found.attribution.decided == (posterior >= DECIDED_AT)
@@ -78,7 +78,7 @@ def test_an_unreliable_detector_is_decided_by_a_posterior(suite: str) -> None:
 
 
 def test_a_reliable_detector_has_no_posterior() -> None:
-    assert attributed_episode(ITEM, opened(ITEM, [*DECIDING, RIGHT]).steps).attribution.posterior is None
+    assert attribute_episode(ITEM, opened(ITEM, [*DECIDING, RIGHT]).steps).attribution.posterior is None
 
 
 def test_the_class_decides_what_is_decided_and_is_named() -> None:
@@ -88,8 +88,8 @@ def test_the_class_decides_what_is_decided_and_is_named() -> None:
     static = exact_learner(ITEM)
     assert isinstance(static, Found)
     concluded(episode, static.value)
-    knowing = attributed_episode(item, episode.steps).attribution
-    unaware = attributed_episode(item, episode.steps, StaticSpace.full(5)).attribution
+    knowing = attribute_episode(item, episode.steps).attribution
+    unaware = attribute_episode(item, episode.steps, StaticSpace.full(5)).attribution
     assert (knowing.kind, unaware.kind) == (Kind.LUCKY, Kind.EARNED)
     assert "one rule throughout" in unaware.in_words
     assert "the second in force" in knowing.in_words
@@ -97,4 +97,4 @@ def test_the_class_decides_what_is_decided_and_is_named() -> None:
 
 def test_a_transcript_that_lies_is_not_attributed() -> None:
     with pytest.raises(TranscriptError, match="step 1"):
-        attributed_episode(ITEM, opened(static_item(Rule(Form.CONJUNCTIVE, 0b111), 3), DECIDING).steps)
+        attribute_episode(ITEM, opened(static_item(Rule(Form.CONJUNCTIVE, 0b111), 3), DECIDING).steps)

@@ -15,11 +15,11 @@ from calibrant.audits.blickets.episodes import episode_findings
 from calibrant.audits.blickets.evidence import evidence_of
 from calibrant.audits.blickets.items import duplicates, item_findings
 from calibrant.audits.blickets.orders import WALK
-from calibrant.audits.blickets.public_runs import attributed_runs
+from calibrant.audits.blickets.public_runs import attribute_runs
 from calibrant.audits.blickets.strategies import counting_decides, gameable
 from calibrant.audits.blickets.verification import VERIFIERS
 from calibrant.audits.claims import Certificate, verify
-from calibrant.audits.finding import Finding, Standing
+from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.item import BlicketItem, Count
@@ -39,12 +39,12 @@ def _all_findings(item: BlicketItem) -> Iterator[Finding]:
     yield from counting_decides(item)
 
 
-def _found(suite: str) -> dict[str, Standing]:
+def _found(suite: str) -> dict[str, ClaimStatus]:
     (item,) = _items(suite, 1)
     return {finding.kind: finding.verdict for finding in _all_findings(item)}
 
 
-PROVED, REFUTED, OPEN = Standing.PROVED, Standing.REFUTED, Standing.OPEN
+PROVED, REFUTED, OPEN = ClaimStatus.PROVED, ClaimStatus.REFUTED, ClaimStatus.OPEN
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ PROVED, REFUTED, OPEN = Standing.PROVED, Standing.REFUTED, Standing.OPEN
         ("order-5-of-5", {"vacuous": PROVED, "bounded-orders": PROVED, "unwinnable": REFUTED}),
     ],
 )
-def test_suites_have_the_flaws_that_the_specification_lists(suite: str, kinds: dict[str, Standing]) -> None:
+def test_suites_have_the_flaws_that_the_specification_lists(suite: str, kinds: dict[str, ClaimStatus]) -> None:
     assert _found(suite) == kinds
 
 
@@ -201,7 +201,7 @@ def test_the_same_item_twice_is_a_duplicate() -> None:
 
 def test_the_public_runs_have_the_attribution_that_is_expected() -> None:
     expected = text_game_expected()
-    audited = attributed_runs(text_runs(text_game_lines()))
+    audited = attribute_runs(text_runs(text_game_lines()))
     assert (audited.runs, audited.truth_kept) == (expected["rows"], expected["rows_whose_space_keeps_the_truth"])
     assert {
         setting: {

@@ -14,8 +14,8 @@ import pytest
 from calibrant.audits.blickets.evidence import evidence_of
 from calibrant.audits.blickets.items import item_findings
 from calibrant.audits.blickets.verification import VERIFIERS
-from calibrant.audits.claims import certified, verify
-from calibrant.audits.finding import Finding, Standing
+from calibrant.audits.claims import certify, verify
+from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.bench.cli import main
 from calibrant.dsl.action import Action
 from calibrant.dsl.blickets import reference
@@ -79,8 +79,8 @@ def _by_kind(item: BlicketItem) -> dict[str, Finding]:
 
 def test_five_of_five_is_not_called_unwinnable_and_the_walk_is_its_certificate() -> None:
     found = _by_kind(_item())
-    assert found["bounded-orders"].verdict is Standing.PROVED
-    assert found["unwinnable"].verdict is Standing.REFUTED
+    assert found["bounded-orders"].verdict is ClaimStatus.PROVED
+    assert found["unwinnable"].verdict is ClaimStatus.REFUTED
     assert found["unwinnable"].data == {"shorter": 205, "budget": 75, "moves": 71}
     certificate = found["unwinnable"].certificate
     assert certificate is not None
@@ -111,7 +111,7 @@ def test_without_a_walk_the_question_stays_open(change: dict[str, object]) -> No
         item = replace(item, sealed=Sealed((Mechanism(Rule(Form.CONJUNCTIVE, 63), order),)))
     item = replace(item, task=replace(item.task, **change))  # type: ignore[arg-type]
     found = _by_kind(item)["unwinnable"]
-    assert (found.verdict, found.certificate) == (Standing.OPEN, None)
+    assert (found.verdict, found.certificate) == (ClaimStatus.OPEN, None)
 
 
 @pytest.mark.parametrize("flaw", ["order of four", "unreliable", "two rules", "short budget"])
@@ -126,7 +126,7 @@ def test_the_walk_proves_nothing_about_other_detectors(flaw: str) -> None:
         "two rules": replace(_item(), sealed=Sealed((whole, four), (3,))),
         "short budget": replace(_item(), task=replace(_item().task, budget=70)),
     }[flaw]
-    forged = certified(certificate.claim, certificate.in_words, evidence_of(item), certificate.data)
+    forged = certify(certificate.claim, certificate.in_words, evidence_of(item), certificate.data)
     assert not verify(forged, evidence_of(item), VERIFIERS).holds
 
 

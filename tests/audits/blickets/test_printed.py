@@ -18,7 +18,7 @@ from calibrant.audits.blickets.printed import (
     rounds_to,
 )
 from calibrant.audits.blickets.statistics import TwoByTwo, cochran_mantel_haenszel, cohens_h, odds_ratio
-from calibrant.audits.finding import Standing
+from calibrant.audits.finding import ClaimStatus
 from calibrant.bench.blickets.__main__ import main
 from calibrant.bench.blickets.findings import paper_findings
 from calibrant.bench.blickets.paper import paper
@@ -32,7 +32,7 @@ def test_three_one_sided_values_stand_under_a_two_sided_heading() -> None:
         (".159", 0.3178),
         (".276", 0.552),
     ]
-    assert all(f.kind == "misprint" and f.verdict is Standing.PROVED for f in findings)
+    assert all(f.kind == "misprint" and f.verdict is ClaimStatus.PROVED for f in findings)
     assert findings[0].claim == "p = .003, printed as two-sided, is the one-sided value; two-sided it is 0.0064"
     assert findings[0].where.endswith("arXiv:2604.20039: hard exactly-N, CG against CG+DB")
 
@@ -46,10 +46,10 @@ def test_a_value_that_is_neither_is_told_so() -> None:
 def test_the_printed_odds_are_not_those_of_the_printed_formula() -> None:
     printed = paper().posterior_odds
     finding = posterior_odds_finding(printed.name, TwoByTwo(*printed.counts), printed.odds, paper().source)
-    assert finding.verdict is Standing.PROVED
+    assert finding.verdict is ClaimStatus.PROVED
     assert finding.claim == "printed odds of 100.4 are P/(1-P) = 100.6, not the 2P/(1-P) = 201.2 of the formula"
     other = posterior_odds_finding(printed.name, TwoByTwo(*printed.counts), "201.0", paper().source)
-    assert other.verdict is Standing.REFUTED
+    assert other.verdict is ClaimStatus.REFUTED
 
 
 def test_every_other_printed_statistic_agrees_with_its_counts() -> None:
@@ -86,28 +86,28 @@ def test_who_stopped_at_n_decides_two_of_three_comparisons() -> None:
     findings = {f.where.rpartition("Table 6, ")[2]: f for f in paper_findings() if f.kind == "self-selected"}
     assert {name: round(float(f.data["switched"]), 4) for name, f in findings.items()} == _not_in_the_paper()
     assert {name: (round(float(f.data["eligible"]), 4), f.verdict) for name, f in findings.items()} == {
-        "CG against Base": (0.0379, Standing.PROVED),
-        "CG+DB against CG": (1.0, Standing.PROVED),
-        "CG+DB against Base": (round(fisher_exact([[41, 2], [22, 8]]).pvalue, 4), Standing.REFUTED),
+        "CG against Base": (0.0379, ClaimStatus.PROVED),
+        "CG+DB against CG": (1.0, ClaimStatus.PROVED),
+        "CG+DB against Base": (round(fisher_exact([[41, 2], [22, 8]]).pvalue, 4), ClaimStatus.REFUTED),
     }
     assert findings["CG against Base"].claim.endswith("switched (31 of 47 against 22 of 37)")
 
 
 def test_two_firings_at_n_5_lie_outside_the_class_that_is_to_judge_them() -> None:
     (finding,) = (f for f in paper_findings() if f.kind == "evidence-at-n")
-    assert finding.verdict is Standing.PROVED
+    assert finding.verdict is ClaimStatus.PROVED
     assert finding.data == {"false_firings": 2, "eligible": 19, "eligible_correct": 19}
     some_wrong = Switched(50, 42, 19, 18, 8)
-    assert firings_outside_eligible("made up", 2, some_wrong, "a test").verdict is Standing.OPEN
-    assert firings_outside_eligible("made up", 0, Switched(50, 42, 19, 19, 8), "a test").verdict is Standing.REFUTED
+    assert firings_outside_eligible("made up", 2, some_wrong, "a test").verdict is ClaimStatus.OPEN
+    assert firings_outside_eligible("made up", 0, Switched(50, 42, 19, 19, 8), "a test").verdict is ClaimStatus.REFUTED
 
 
 def test_full_accuracy_at_n_5_is_that_of_answers_before_the_change() -> None:
     found = {f.where.rpartition(", ")[2]: f for f in paper_findings() if f.kind == "gameable"}
     assert {agent: f.verdict for agent, f in found.items()} == {
-        "Base": Standing.PROVED,
-        "CG": Standing.REFUTED,
-        "CG+DB": Standing.REFUTED,
+        "Base": ClaimStatus.PROVED,
+        "CG": ClaimStatus.REFUTED,
+        "CG+DB": ClaimStatus.REFUTED,
     }
     assert found["Base"].claim == "50 of 50 answers are correct, and 47 were given before the rule changed"
 

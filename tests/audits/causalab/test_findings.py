@@ -24,8 +24,8 @@ from calibrant.audits.causalab.items import ambiguous_finding, item_findings, ma
 from calibrant.audits.causalab.printed import PrintedRow, abstention_finding, denominator_findings, mixture_finding
 from calibrant.audits.causalab.suites import suite_findings, unwinnable_chance
 from calibrant.audits.causalab.verification import VERIFIERS
-from calibrant.audits.claims import Certificate, certified, verify
-from calibrant.audits.finding import Finding, Standing
+from calibrant.audits.claims import Certificate, certify, verify
+from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.dsl.causalab.configs import Config, item_of_config
 from calibrant.dsl.causalab.generation import PLANS, View, generate_items, with_labels
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
@@ -74,7 +74,7 @@ def unwinnable_item() -> LabItem:
 def test_targets_beyond_the_dial_are_unwinnable() -> None:
     item = unwinnable_item()
     finding = by_kind(item)["unwinnable"]
-    assert finding.verdict is Standing.PROVED
+    assert finding.verdict is ClaimStatus.PROVED
     assert holds(item, certificate_of(finding))
 
 
@@ -102,9 +102,9 @@ def test_forged_certificates_do_not_hold() -> None:
 
 def test_a_winnable_item_has_no_unwinnable_certificate() -> None:
     item = item_of_config(released_suite("3nodes")[0], 0)
-    made = certified(UNWINNABLE, "frequencies", item_evidence(item), {"target": item.sealed.target})
+    made = certify(UNWINNABLE, "frequencies", item_evidence(item), {"target": item.sealed.target})
     assert "activates" in verify(made, item_evidence(item), VERIFIERS).reason
-    other = certified(UNWINNABLE, "frequencies", item_evidence(item), {"target": 20_000.0})
+    other = certify(UNWINNABLE, "frequencies", item_evidence(item), {"target": 20_000.0})
     assert "the target is" in verify(other, item_evidence(item), VERIFIERS).reason
 
 
@@ -112,7 +112,7 @@ def test_forged_pairs_of_members_do_not_hold() -> None:
     item, finding = next(
         (item, finding)
         for item in generate_items(PLANS["4nodes_freqparent"], 0, 20)
-        if (finding := by_kind(item)["ambiguous"]).verdict is Standing.PROVED
+        if (finding := by_kind(item)["ambiguous"]).verdict is ClaimStatus.PROVED
     )
     certificate = certificate_of(finding)
     first, second = certificate.data["members"]
@@ -181,7 +181,7 @@ def test_the_figures_of_the_released_files(findings: dict[tuple[str, str], Findi
         assert f"{data['mean']:.2f}" == mean
         assert data["unique"] == round(unique * float(data["episodes"]))
     assert findings["never suffices", "6nodes_golden"].data["without"] == 14
-    assert findings["never suffices", "4nodes_golden"].verdict is Standing.REFUTED
+    assert findings["never suffices", "4nodes_golden"].verdict is ClaimStatus.REFUTED
     assert [where for kind, where in findings if kind == "duplicate"] == ["4nodes_hidden_n1 = 4nodes_hidden_vrange_pm5"]
     assert {suite for kind, suite in findings if kind == "unwinnable"} == {
         "5nodes",
@@ -231,13 +231,17 @@ def test_pure_observation_rows_equal_correct_abstention() -> None:
     for table, suite in (("11", "4nodes"), ("12", "6nodes")):
         rows = [row for row in printed_rows(table) if "pure observation" in row.where]
         verdicts[table] = [abstention_finding(row, graphs(released_suite(suite))).verdict for row in rows]
-    assert verdicts["11"] == [Standing.PROVED] * 3
-    assert verdicts["12"] == [Standing.REFUTED, Standing.PROVED, Standing.PROVED]  # the first is .990/.316/.469
+    assert verdicts["11"] == [ClaimStatus.PROVED] * 3
+    assert verdicts["12"] == [
+        ClaimStatus.REFUTED,
+        ClaimStatus.PROVED,
+        ClaimStatus.PROVED,
+    ]  # the first is .990/.316/.469
 
 
 def test_pure_intervention_rows_look_like_mixtures_and_that_is_left_open() -> None:
     rows = {row.where: mixture_finding(row) for table in ("9", "10", "11", "12") for row in printed_rows(table)}
-    assert {f.verdict for f in rows.values()} == {Standing.OPEN}
+    assert {f.verdict for f in rows.values()} == {ClaimStatus.OPEN}
     alike = [where for where, f in rows.items() if "look like" in f.claim]
     assert alike == [f"Table 11: pure intervention 0o{n}i" for n in (3, 6, 12)] + [
         f"Table 12: pure intervention 0o{n}i" for n in (5, 10, 20)
@@ -273,7 +277,7 @@ def test_an_ambiguous_finding_counts_the_settings_of_its_certificate(suite: str)
         assert found is not None
         assert found.certificate is not None
         assert found.data["settings"] == len(found.certificate.data["settings"])
-        assert (found.verdict is Standing.REFUTED) == (found.data["members"] == "1")
+        assert (found.verdict is ClaimStatus.REFUTED) == (found.data["members"] == "1")
 
 
 def test_an_edge_to_what_leads_nowhere_is_not_said_to_be_shown() -> None:

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from calibrant.audits.causalab.items import mattering_edges
-from calibrant.audits.causalab.labels import labelled, labels
+from calibrant.audits.causalab.labels import generate_labelled, labels
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.equivalence import imec_by_definition
 from calibrant.dsl.causalab.generation import PLANS, Plan, View, generate_items
@@ -87,7 +87,7 @@ def test_the_fewest_settings_are_those_of_brute_force(plan: Plan, count: int) ->
 
 @pytest.mark.parametrize("suite", PLANS)
 def test_labels_are_there_for_every_suite_and_travel_with_the_item(suite: str) -> None:
-    for item in labelled(PLANS[suite], 4, 3):
+    for item in generate_labelled(PLANS[suite], 4, 3):
         found = item.sealed.labels
         edges = item.sealed.mechanism.edges
         assert found["edges"] == len(edges)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from calibrant.audits.attribution import DECIDED_AT, Kind
-from calibrant.audits.causalab.attribution import attributed_run
+from calibrant.audits.causalab.attribution import attribute_run
 from calibrant.audits.causalab.spaces import frequency_posterior, graph_posterior, run_space, space_of
 from calibrant.audits.causalab.trajectory import trajectory
 from calibrant.baselines.causalab.rows import ROWS, play
@@ -41,7 +41,7 @@ def ran(item: LabItem, row: str = "exact") -> LabEpisode:
 def test_a_run_that_is_right_is_earned_whatever_the_scale(values: tuple[float, ...]) -> None:
     for made in generate_items(SUITE, 3, examples(5)):
         item = with_noise(made, values)
-        found = attributed_run(item, ran(item).steps)
+        found = attribute_run(item, ran(item).steps)
         assert (found.frequency.kind, found.graph.kind) == (Kind.EARNED, Kind.EARNED)
         assert min(found.frequency.members, found.graph.members) > 0
         assert not found.edges.contradicted
@@ -54,7 +54,7 @@ def test_no_law_leaves_a_run_without_a_member(values: tuple[float, ...]) -> None
         episode = LabEpisode(item)
         for k, name in enumerate(item.task.properties * 2):
             episode.act({"set": name, "value": 20 + 31 * k % 100})
-            found = attributed_run(item, episode.steps)
+            found = attribute_run(item, episode.steps)
             assert found.frequency.members > 0
             assert found.edges.contradicted == frozenset()
             space = run_space(item, episode.steps)
@@ -67,10 +67,10 @@ def test_draws_that_are_not_shared_are_refused_and_not_attributed_to_nothing(dra
     episode = ran(item, "total-effects")
     assert any(step.cost for step in episode.steps)
     with pytest.raises(BudgetSpent, match="one draw for all affected nodes"):
-        attributed_run(item, episode.steps)
+        attribute_run(item, episode.steps)
     with pytest.raises(BudgetSpent, match="one draw for all affected nodes"):
         trajectory(item, episode.steps)
-    assert attributed_run(item, ()).frequency.members > 0  # nothing noisy was read yet
+    assert attribute_run(item, ()).frequency.members > 0  # nothing noisy was read yet
 
 
 def test_what_the_class_does_not_hold_is_refused() -> None:
@@ -80,7 +80,7 @@ def test_what_the_class_does_not_hold_is_refused() -> None:
         (replace(made, task=replace(made.task, weights=Weights.HUNDREDTHS)), "weights in hundredths"),
     ):
         with pytest.raises(BudgetSpent, match=why):
-            attributed_run(item, ran(made, "total-effects").steps)
+            attribute_run(item, ran(made, "total-effects").steps)
 
 
 def test_readings_that_nothing_explains_are_refused() -> None:
@@ -91,7 +91,7 @@ def test_readings_that_nothing_explains_are_refused() -> None:
     false = {name: value + 0.37 for name, value in (steps[place].reading or {}).items()}
     steps[place] = replace(steps[place], reading=false)
     with pytest.raises(BudgetSpent, match="no member of the class explains the readings"):
-        attributed_run(item, steps)
+        attribute_run(item, steps)
 
 
 def test_the_rules_of_the_laboratory_decide_what_the_larger_class_leaves_open() -> None:
@@ -119,7 +119,7 @@ def test_a_posterior_of_99_per_cent_decides_and_steps_count_from_where_it_stays(
             share = graph_posterior(space)
             assert share is not None
             shares.append(share)
-            found = attributed_run(item, episode.steps)
+            found = attribute_run(item, episode.steps)
             assert found.graph.posterior == share
             assert found.graph.decided == (share >= DECIDED_AT)
             assert found.frequency.posterior == frequency_posterior(space)
@@ -128,7 +128,7 @@ def test_a_posterior_of_99_per_cent_decides_and_steps_count_from_where_it_stays(
                 assert all(share >= DECIDED_AT for share in shares[found.graph_decided - 1 :])
                 assert found.graph_decided == 1 or shares[found.graph_decided - 2] < DECIDED_AT
     assert below > 0
-    assert attributed_run(next(generate_items(PLANS["4nodes"], 2, 1)), ()).graph.posterior is None
+    assert attribute_run(next(generate_items(PLANS["4nodes"], 2, 1)), ()).graph.posterior is None
 
 
 def test_a_run_without_a_space_has_no_picture_and_one_line_says_why() -> None:

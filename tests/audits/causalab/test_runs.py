@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from calibrant.audits.attribution import Kind
-from calibrant.audits.causalab.attribution import RunAttribution, attributed_run
+from calibrant.audits.causalab.attribution import RunAttribution, attribute_run
 from calibrant.audits.causalab.spaces import space_of
 from calibrant.audits.causalab.trajectory import trajectory
 from calibrant.baselines.causalab.rows import ROWS, play
@@ -37,7 +37,7 @@ def ran(row: str, item: LabItem) -> LabEpisode:
 
 
 def attributed(row: str, item: LabItem) -> RunAttribution:
-    return attributed_run(item, ran(row, item).steps)
+    return attribute_run(item, ran(row, item).steps)
 
 
 @settings(max_examples=examples(40), deadline=None)
@@ -57,7 +57,7 @@ def test_what_a_run_was_shown_is_what_it_is_judged_by_whoever_was_judged_before(
         item = item_of_config(released_suite(suite)[7], 0)
         steps = ran("exact", item).steps
         first = next(number for number, step in enumerate(steps, 1) if step.cost)
-        counts = [attributed_run(item, shown).graph.members for shown in (steps, (), steps[:first], steps)]
+        counts = [attribute_run(item, shown).graph.members for shown in (steps, (), steps[:first], steps)]
         left = [space_of(item.task, shown).count for shown in (steps, (), steps[:first])]
         assert counts == [*left, left[0]]
         assert counts[0] < counts[1]
@@ -73,21 +73,21 @@ def test_kinds_tell_inference_from_evidence() -> None:
     assert attributed("prior", item).frequency.fits is None
     episode = LabEpisode(item)  # the truth without any evidence for it
     episode.act({"submit": {"hypothesis": state_mechanism(item.sealed.mechanism)}})
-    found = attributed_run(item, episode.steps).graph
+    found = attribute_run(item, episode.steps).graph
     assert (found.kind, found.fits) == (Kind.LUCKY, True)
 
 
 def test_a_graph_of_no_member_does_not_fit() -> None:
     item = item_of_config(released_suite("4nodes")[7], 0)
     episode = ran("exact", item)
-    assert attributed_run(item, episode.steps[:-1]).graph.fits is False  # the empty hypothesis
+    assert attribute_run(item, episode.steps[:-1]).graph.fits is False  # the empty hypothesis
     assert attributed("random", item).graph.fits is False
 
 
 def test_known_draws_of_bases_leave_fewer_members() -> None:
     item = item_of_config(released_suite("6nodes")[2], 0)
     steps = ran("abstain", item).steps
-    free, bounded = (attributed_run(item, steps, bounded=b).graph for b in (False, True))
+    free, bounded = (attribute_run(item, steps, bounded=b).graph for b in (False, True))
     assert bounded.members < free.members
     assert "integers from 0 to 100" in bounded.in_words
 
@@ -100,7 +100,7 @@ def test_classes_without_a_listed_space_say_so() -> None:
 
 def test_frequencies_that_depend_on_what_is_not_shown_are_never_decided() -> None:
     for item in generate_items(Plan("hide", 4, view=View.HIDE_ONE), 0, 5):
-        found = attributed_run(item, ran("greedy", item).steps, bounded=True)
+        found = attribute_run(item, ran("greedy", item).steps, bounded=True)
         assert not found.frequency.decided
         assert found.graph.kind is Kind.EARNED
 
@@ -147,7 +147,7 @@ def test_a_trajectory_and_an_attribution_say_the_same_of_a_run(item: LabItem) ->
     """The one looks at the evidence after every step, the other where it has to."""
     for row in ("exact", "total-effects", "abstain"):
         steps = ran(row, item).steps
-        one, other = attributed_run(item, steps), trajectory(item, steps)
+        one, other = attribute_run(item, steps), trajectory(item, steps)
         assert one.edges == other.edges
         assert (one.frequency_decided, one.graph_decided) == (other.frequency_decided, other.graph_decided)
         assert (one.premature, one.wasted, len(one.settings)) == (other.premature, other.wasted, other.settings)

@@ -13,7 +13,7 @@ import pytest
 from calibrant.audits.causim.printed import hundredths, repeated_rows
 from calibrant.audits.causim.programs import miss_probability, missed_values, network_findings, vacuous_parts
 from calibrant.audits.causim.questions import abduction_sizes, labels_by_running, question_findings, shares
-from calibrant.audits.finding import Standing
+from calibrant.audits.finding import ClaimStatus
 from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim.bundle import module_text
 from calibrant.dsl.causim.item import CausimItem, Labels, Task
@@ -110,7 +110,7 @@ def test_a_cap_on_worlds_drops_abduction_items() -> None:
     finding = abduction_sizes(large)
     many = [item for item in large if item.task.model.worlds > 200_000]
     assert finding.data["dropped"] == len(many) > 0
-    assert abduction_sizes([]).verdict is Standing.OPEN
+    assert abduction_sizes([]).verdict is ClaimStatus.OPEN
 
 
 def test_the_same_untrained_model_is_printed_twice() -> None:
@@ -123,7 +123,7 @@ def test_the_same_untrained_model_is_printed_twice() -> None:
 
 def test_cells_of_the_network_table_are_hundredths_of_a_hundred_questions() -> None:
     table = {graph: row[2:] for graph, row in rows("25").items()}
-    assert hundredths(table, "Table 25").verdict is Standing.PROVED
-    assert hundredths({"x": ["0.015"]}, "x").verdict is Standing.REFUTED
+    assert hundredths(table, "Table 25").verdict is ClaimStatus.PROVED
+    assert hundredths({"x": ["0.015"]}, "x").verdict is ClaimStatus.REFUTED
     base, trained = wilson(6, 100), wilson(19, 100)
     assert [round(bound, 2) for bound in (*base, *trained)] == [0.03, 0.12, 0.13, 0.28]

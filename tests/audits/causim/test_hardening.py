@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from calibrant.audits.causim.certificates import VERIFIERS, evidence_of
-from calibrant.audits.causim.hardening import decided
+from calibrant.audits.causim.hardening import harden_item
 from calibrant.audits.claims import verify
 from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task
 from calibrant.dsl.causim.question import Question, check_question
@@ -26,7 +26,7 @@ def items() -> list[CausimItem]:
 def test_a_decided_item_has_one_answer_and_a_certificate_that_holds(items: list[CausimItem]) -> None:
     made = impossible = 0
     for item in items:
-        found = decided(item)
+        found = harden_item(item)
         if isinstance(found, Impossible):
             assert item.task.question.type == "abduction"
             impossible += 1
@@ -53,7 +53,7 @@ def test_a_decided_item_has_one_answer_and_a_certificate_that_holds(items: list[
 
 def test_an_item_without_its_world_is_refused(items: list[CausimItem]) -> None:
     with pytest.raises(ModelError, match="not known"):
-        decided(replace(items[0], sealed=Sealed()))
+        harden_item(replace(items[0], sealed=Sealed()))
 
 
 SUM = """
@@ -86,7 +86,7 @@ def test_a_counterfactual_without_evidence_is_told_a_node_where_that_decides() -
     question = Question("counterfactual", {"U_D": "0"}, ("U_A", "U_B"), do={"D": "1"})
     world = {"U_A": "1", "U_B": "0", "U_D": "0"}
     item = CausimItem("sum", Task(SUM, question, "stochastic"), Labels(4, False), Sealed(world))
-    found = decided(item)
+    found = harden_item(item)
     assert isinstance(found, Found)
     new, certificate = found.value
     assert certificate.data["observe"] == ["B"]

@@ -63,9 +63,9 @@ def test_gold_is_one_of_two_members_that_differ(known: Stratum, setting: str, se
     found, problem = pair(known, setting, seed), source(known, setting, seed)
     gold = problem.sealed.gold
     assert gold is not None
-    assert {"gold": found.reference, "alternative": found.other}[found.reference_role] is gold
-    assert any(found.reference.local_functions[v] != found.other.local_functions[v] for v in gold.endogenous)
-    for member in (found.reference, found.other):
+    assert {"gold": found.reference, "alternative": found.counterpart}[found.reference_role] is gold
+    assert any(found.reference.local_functions[v] != found.counterpart.local_functions[v] for v in gold.endogenous)
+    for member in (found.reference, found.counterpart):
         assert replays_exactly(member, problem.task.training.worlds)
         assert problem.task.disclosure.violation(member.mechanisms) is None
 

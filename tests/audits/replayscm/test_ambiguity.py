@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from calibrant.audits.replayscm.ambiguity import capped, gold_class, profile_classes
+from calibrant.audits.replayscm.ambiguity import add_size_cap, gold_class, profile_classes
 from calibrant.audits.replayscm.findings import Findings
 from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 from calibrant.dsl.replayscm.problem import Problem
@@ -85,12 +85,12 @@ def test_too_wide_a_class_has_no_members_and_no_probability() -> None:
     problem = next(p for p in dev_problems("ordered") if gold_class(p) == ModelClass(5))
     found = audit_instance(problem, AuditOptions())
     assert counts(found)[2, None] == 0
-    assert capped(ModelClass(5)) == ModelClass(5, 11)
+    assert add_size_cap(ModelClass(5)) == ModelClass(5, 11)
     assert "functional parents <= 5, formula size <= 11" in found.draws[1].in_words
 
 
 def test_caps_are_used_only_as_far_as_they_are_complete() -> None:
-    assert capped(ModelClass(4)) == ModelClass(4, 15)
+    assert add_size_cap(ModelClass(4)) == ModelClass(4, 15)
     assert {(c.max_parents, c.max_size) for c in profile_classes() if c.max_size} == (
         {(k, 15) for k in (2, 3, 4)} | {(k, 11) for k in (2, 3, 4, 5)} | {(k, 9) for k in (2, 3, 4, 5, 6)}
     )

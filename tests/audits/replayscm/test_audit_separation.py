@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.audits.replayscm.behaviour import distinct_contexts, rows_of, simulated
+from calibrant.audits.replayscm.behaviour import distinct_contexts, rows_of, simulate
 from calibrant.audits.replayscm.patterns import latent_scm
 from calibrant.audits.replayscm.separation import PairAudit
 from calibrant.audits.replayscm.splitting import (
@@ -309,5 +309,5 @@ def test_simulated_worlds_equal_the_oracle() -> None:
     for problem, _, _ in spaces():
         gold = latent_scm(problem)
         for world in candidate_worlds(problem.task, Random(problem.id), 4):
-            shown = simulated(gold, world)
+            shown = simulate(gold, world)
             assert list(shown.rows()) == [replay(gold, world.intervention, row.__getitem__) for row in world.rows()]

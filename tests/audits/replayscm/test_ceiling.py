@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from calibrant.audits.replayscm.ceiling import BestAnswer, ceiling, is_realised
-from calibrant.audits.replayscm.class_search import ClassSearch, classes
+from calibrant.audits.replayscm.class_search import ClassSearch, list_classes
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
@@ -73,7 +73,7 @@ def test_all_classes_come_once_in_the_order_of_their_weight(penalty: int | None)
         weights = class_weights(problem, penalty)
         space = VersionSpace(problem.task, CAPPED)
         search = ClassSearch(space, problem.sealed.heldout.worlds, Random(2), size_penalty=penalty)
-        listed, complete = classes(search)
+        listed, complete = list_classes(search)
         assert complete
         assert search.bound == 0
         assert [one.share for one in listed] == sorted((one.share for one in listed), reverse=True)
@@ -105,7 +105,7 @@ def test_what_is_listed_before_the_budget_ends_is_exact() -> None:
         for max_counts in (3, 9, 27):
             space = VersionSpace(problem.task, CAPPED)
             search = ClassSearch(space, problem.sealed.heldout.worlds, Random(3), budget=Budget(max_counts))
-            listed, complete = classes(search)
+            listed, complete = list_classes(search)
             assert [Fraction(one.mass) for one in listed] == descending[: len(listed)]
             assert complete == (len(listed) == len(weights))
             if not complete:
@@ -130,7 +130,7 @@ def test_no_class_that_was_weighed_is_forgotten() -> None:
         space, worlds = VersionSpace(problem.task, ModelClass(4)), problem.sealed.heldout.worlds
         for seed in range(4 if space.count else 0):
             search = ClassSearch(space, worlds, Random(seed), budget=Budget(15))
-            _, complete = classes(search)
+            _, complete = list_classes(search)
             if not complete and search.known_best is not None:
                 assert ceiling(space, worlds, Random(seed), max_counts=15).lower >= search.known_best.share
                 compared += 1

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.audits.replayscm.ambiguity import expressed
-from calibrant.audits.replayscm.certificates.certificate import certificate
-from calibrant.audits.replayscm.certificates.plain_sizes import LARGEST_CAP
+from calibrant.audits.replayscm.ambiguity import restrict_to_grammar
+from calibrant.audits.replayscm.certificates.certificate import build_certificate
+from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP
 from calibrant.audits.replayscm.certificates.verification import _is_complete, verify
 from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 from calibrant.bench.cli import main
@@ -93,22 +93,22 @@ def test_an_audit_counts_what_the_grammar_expresses(shown: str) -> None:
             named = "whether or not" in one.in_words  # of five parents not all that they express is listed
             assert int(one.members) == (every if named else len(fitting)), operators
             assert not (named and one.max_parents <= 4)
-        chosen = expressed(ModelClass(4), problem.task.grammar)
+        chosen = restrict_to_grammar(ModelClass(4), problem.task.grammar)
         assert (chosen == ModelClass(4)) == (len(closure(operators)) == 16)
         listed = smallest_members(VersionSpace(problem.task, ModelClass(4, 15)), 20)
         assert len(listed.models) == len(fitting)
-        if (chosen.max_size or 0) <= LARGEST_CAP[4]:
-            assert f" {len(fitting)} members " in verify(certificate(problem, chosen), problem)
+        if (chosen.max_size or 0) <= MAX_CAP[4]:
+            assert f" {len(fitting)} members " in verify(build_certificate(problem, chosen), problem)
         fewer += len(fitting) < every
         if chosen != ModelClass(4):
             assert "whether or not" in ModelClass(4).describe(problem.task)
-            assert f" {every} members " in verify(certificate(problem, ModelClass(4)), problem)
+            assert f" {every} members " in verify(build_certificate(problem, ModelClass(4)), problem)
     assert fewer
 
 
 def test_the_published_grammar_names_its_classes_as_before() -> None:
     problem = problem_over(STANDARD_OPERATORS, "00 11")
-    assert expressed(ModelClass(5), STANDARD) == ModelClass(5)
+    assert restrict_to_grammar(ModelClass(5), STANDARD) == ModelClass(5)
     assert ModelClass(5).describe(problem.task) == "functional parents <= 5, any formula size, Ordered"
 
 

@@ -37,7 +37,7 @@ def test_classes_of_many_parent_sets(under: int, monkeypatch: pytest.MonkeyPatch
     whole = audited(problem)
     number = sum(2 ** len(problem.task.disclosure.admissible_parents(v)) for v in problem.task.variables)
     for module in (spaces, instance):
-        monkeypatch.setattr(module, "MOST_SETS", number - under)
+        monkeypatch.setattr(module, "MAX_SETS", number - under)
     found = audited(problem)
     wide = [one for one in whole.capped if one.max_parents == 6]
     assert wide

@@ -52,7 +52,7 @@ def test_coverage_equals_a_count_of_rows(window: int | None) -> None:
         shape = Shape(roots=2, endogenous=4, units=5, training=3, window=window)
         problem = gold_problem(seed, SETTINGS[seed % 4], shape)
         coverage = pattern_coverage(problem)
-        assert {part.variable: (part.seen, part.total) for part in coverage.by_variable} == counted(problem)
+        assert {part.variable: (part.num_seen, part.total) for part in coverage.by_variable} == counted(problem)
         assert coverage.share == Fraction(*map(sum, zip(*counted(problem).values(), strict=True)))
         shares.add(coverage.share)
     assert len(shares) >= 3
@@ -61,7 +61,7 @@ def test_coverage_equals_a_count_of_rows(window: int | None) -> None:
 def test_coverage_of_the_shared_instances_equals_a_count_of_rows() -> None:
     for problem in dev_problems("hidden_order")[::4]:
         measured = pattern_coverage(problem).by_variable
-        assert {part.variable: (part.seen, part.total) for part in measured} == counted(problem)
+        assert {part.variable: (part.num_seen, part.total) for part in measured} == counted(problem)
 
 
 def test_a_written_example() -> None:
@@ -73,7 +73,7 @@ def test_a_written_example() -> None:
     ]
     problem = written_problem(Ordered(tuple("ABCD"), ("A", "B")), gold, worlds)
     assert windows(problem) == {"C": ("A", "B"), "D": ("A", "B", "C")}
-    assert [(part.variable, part.seen, part.total) for part in pattern_coverage(problem).by_variable] == [
+    assert [(part.variable, part.num_seen, part.total) for part in pattern_coverage(problem).by_variable] == [
         ("C", 2, 4),
         ("D", 4, 8),
     ]

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.audits.blickets.public_runs import attributed_runs
+from calibrant.audits.blickets.public_runs import attribute_runs
 from calibrant.bench.lab.speed.blickets.rates import text_log, toggles
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules
@@ -21,7 +21,7 @@ def test_logs_are_read_as_the_games_are_and_keep_their_rule(rule: Rule, num_move
     assert run.rule == rule
     assert len(run.steps) == num_moves + 1
     assert not any(step.refused for step in run.steps)
-    counted = attributed_runs([run])
+    counted = attribute_runs([run])
     assert (counted.runs, counted.truth_kept) == (1, 1)
 
 

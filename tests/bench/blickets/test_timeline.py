@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.audits.blickets.attribution import attributed_episode
+from calibrant.audits.blickets.attribution import attribute_episode
 from calibrant.bench.blickets.timeline import blicket_timeline
 from calibrant.bench.cli import main
 from calibrant.bench.pages.filmstrip import timeline_page
@@ -150,7 +150,7 @@ def test_any_episode_has_a_timeline_and_ends_as_its_attribution_says(data: st.Da
     item = data.draw(items())
     steps = opened(item, data.draw(actions(item.task.n))).steps
     found = blicket_timeline(item, steps, "me")
-    attribution = attributed_episode(item, steps).attribution
+    attribution = attribute_episode(item, steps).attribution
     assert len(found.moments) == len(steps) + 1
     assert found.moments[-1].members == attribution.members
     assert found.decision.kind == attribution.kind

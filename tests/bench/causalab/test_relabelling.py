@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from calibrant.audits.causalab.labels import labelled
+from calibrant.audits.causalab.labels import generate_labelled
 from calibrant.bench.causalab import relabelling
 from calibrant.bench.causalab.__main__ import main
 from calibrant.bench.causalab.benchmark import BENCHMARK
@@ -45,7 +45,7 @@ def test_the_digest_is_that_of_the_items() -> None:
 @pytest.mark.parametrize("label", ["fewest_settings", "members", "members_bounded", "imec", "winnable", "decidable"])
 def test_a_false_label_is_noticed(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def falsified(plan: Plan, seed: int, count: int) -> Iterator[LabItem]:
-        for item in labelled(plan, seed, count):
+        for item in generate_labelled(plan, seed, count):
             labels = item.sealed.labels
             yield with_labels(item, {**labels, label: labels[label] + 1})
 
@@ -55,7 +55,7 @@ def test_a_false_label_is_noticed(label: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_an_item_that_depends_on_how_many_are_drawn_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relabelling, "labelled", lambda plan, seed, count: labelled(plan, seed + count, count))
+    monkeypatch.setattr(relabelling, "labelled", lambda plan, seed, count: generate_labelled(plan, seed + count, count))
     found = relabelled_suite("3nodes", seed=1, count=4)
     assert sum("drawn again it is another one" in text for text in found.wrong) == 2
 

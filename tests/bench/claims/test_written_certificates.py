@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from calibrant.audits.causim.hardening import decided
-from calibrant.audits.replayscm.certificates.certificate import certificate, to_json
+from calibrant.audits.causim.hardening import harden_item
+from calibrant.audits.replayscm.certificates.certificate import build_certificate, to_json
 from calibrant.bench.claims.certificate_files import Verdict, check_file, parse_certificate
 from calibrant.bench.claims.findings import checked
 from calibrant.bench.cli import main
@@ -86,7 +86,7 @@ def test_certificates_of_causim_verify(topology: str) -> None:
     assert lines == []
     causim = benchmark("causim")
     for item in items:
-        outcome = decided(item)
+        outcome = harden_item(item)
         if isinstance(outcome, Found):
             file = {"instance": item.id, "certificate": msgspec.to_builtins(outcome.value[1])}
             holds, line = checked(causim, json.loads(json.dumps(file)), {item.id: item})
@@ -153,7 +153,7 @@ def test_a_recount_beyond_the_budget_is_neither_verified_nor_refuted(setting: st
     problem = disclose_problem(sample_problem(stratum("large_n20"), 0), setting)
     write_pool(Pool("large", (problem,)), tmp_path / "pool.jsonl")
     file = tmp_path / "count.json"
-    file.write_text(to_json(certificate(problem, ModelClass(3))), encoding="utf-8")
+    file.write_text(to_json(build_certificate(problem, ModelClass(3))), encoding="utf-8")
     line = ("verify", file, tmp_path / "pool.jsonl", "--budget", "0.01")
     done = called(*line)
     assert (done.returncode, done.stderr) == (1, "")
@@ -169,7 +169,7 @@ def test_counts_of_forty_variables_in_a_told_order_are_verified_and_their_steps_
     """Two parents; the recurrence over all sets of variables would need 3^37 steps."""
     problem = disclose_problem(sample_problem(stratum("large_n40"), 0), "ordered")
     write_pool(Pool("large", (problem,)), tmp_path / "pool.jsonl")
-    made = certificate(problem, ModelClass(2))
+    made = build_certificate(problem, ModelClass(2))
     (tmp_path / "right.json").write_text(to_json(made), encoding="utf-8")
     (tmp_path / "wrong.json").write_text(to_json({**made, "count": str(int(made["count"]) + 1)}), encoding="utf-8")
     done = called("verify", tmp_path / "right.json", tmp_path / "wrong.json", tmp_path / "pool.jsonl")

@@ -16,7 +16,7 @@ from calibrant.audits.causim.certificates import (
     vacuous_edge,
     vacuous_intervention,
 )
-from calibrant.audits.causim.hardening import decided
+from calibrant.audits.causim.hardening import harden_item
 from calibrant.audits.claims import Certificate
 from calibrant.dsl.causim.item import CausimItem, Sealed, Task
 from calibrant.dsl.causim.model import run
@@ -131,7 +131,7 @@ def _only_answers(item: CausimItem) -> Iterator[Certificate]:
 
 
 def _least(item: CausimItem) -> Iterator[Certificate]:
-    outcome = decided(item)
+    outcome = harden_item(item)
     if isinstance(outcome, Found) and outcome.value[1].data["observe"]:
         yield outcome.value[1]
 

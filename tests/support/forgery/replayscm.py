@@ -8,7 +8,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from calibrant.audits.replayscm.certificates.certificate import certificate, evidence_digest, to_json
+from calibrant.audits.replayscm.certificates.certificate import build_certificate, evidence_digest, to_json
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm
@@ -34,7 +34,9 @@ def problems() -> tuple[Problem, ...]:
 @cache
 def genuine(kind: str) -> tuple[tuple[Problem, dict[str, Any]], ...]:
     """Problems with the certificates that are written of them; of unique members only where there is one."""
-    made = [(problem, json.loads(to_json(certificate(problem, model_class(kind, problem))))) for problem in problems()]
+    made = [
+        (problem, json.loads(to_json(build_certificate(problem, model_class(kind, problem))))) for problem in problems()
+    ]
     if kind == "unique":
         made = [(problem, file) for problem, file in made if "unique" in file]
     return tuple(made[:8])
@@ -45,7 +47,7 @@ def is_true(problem: Problem, file: Any) -> bool:
     try:
         chosen = file["class"]
         stated = ModelClass(chosen["max_parents"], chosen["max_size"], chosen["nested_roots"])
-        right = json.loads(to_json(certificate(problem, stated)))
+        right = json.loads(to_json(build_certificate(problem, stated)))
         rest = [{key: value for key, value in one.items() if key != "unique"} for one in (file, right)]
         if not is_same(*rest) or ("unique" in file) != ("unique" in right) or type(file["version"]) is not int:
             return False

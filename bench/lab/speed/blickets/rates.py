@@ -12,7 +12,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from calibrant.audits.blickets.public_runs import attributed_runs
+from calibrant.audits.blickets.public_runs import attribute_runs
 from calibrant.baselines.blickets.grid import GRID
 from calibrant.bench.blickets.agents import agent
 from calibrant.bench.blickets.standing import SEED, all_played
@@ -129,7 +129,7 @@ def _audit(options: Options) -> Work:
     """From lines of text to counts."""
     rng = Random(8)
     lines = [text_log(rng.choice(all_rules(8)), TRACE_MOVES, rng) for _ in range(_scaled(TRACES, options))]
-    return lambda: attributed_runs(text_runs(lines)), len(lines)
+    return lambda: attribute_runs(text_runs(lines)), len(lines)
 
 
 def text_log(rule: Rule, num_moves: int, rng: Random) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from calibrant.audits.replayscm.certificates.certificate import certificate, to_json
-from calibrant.audits.replayscm.certificates.plain_sizes import LARGEST_CAP, essential_functions, least_sizes
+from calibrant.audits.replayscm.certificates.certificate import build_certificate, to_json
+from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP, essential_functions, least_sizes
 from calibrant.audits.replayscm.certificates.verification import Refused, verify
 from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import TruthTable, depends_on, full_mask, projection
@@ -54,7 +54,7 @@ def small(operators: tuple[str, ...]) -> tuple[Problem, ...]:
 def test_counts_of_small_problems_are_those_of_brute_force(index: int) -> None:
     problem = small(OPERATOR_SETS[index % 2])[index]
     for max_size in (1, 3, 5):
-        made = as_read(certificate(problem, ModelClass(2, max_size)))
+        made = as_read(build_certificate(problem, ModelClass(2, max_size)))
         assert made["count"] == str(len(all_members(problem.task, 2, max_size)))
         assert f"{problem.id}: {made['count']} members" in verify(made, problem)
 
@@ -70,7 +70,7 @@ def test_counts_of_pools_hold(pool: str, model_class: ModelClass) -> None:
     all functions of four variables of up to twelve nodes are listed anew.
     """
     for problem in dev_problems(pool)[:: effort(47, 9)]:
-        made = as_read(certificate(problem, model_class))
+        made = as_read(build_certificate(problem, model_class))
         assert made["count"] == str(VersionSpace(problem.task, model_class).count)
         assert f"formula size <= {model_class.max_size}" in verify(made, problem)
 
@@ -87,7 +87,7 @@ def unique() -> tuple[Problem, ModelClass]:
 
 def test_a_claim_of_uniqueness_under_a_cap_holds_and_carries_a_proof() -> None:
     problem, model_class = unique()
-    made = as_read(certificate(problem, model_class))
+    made = as_read(build_certificate(problem, model_class))
     assert made["unique"]["proof"]
     assert " 1 members " in verify(made, problem)
     made["class"]["max_size"] = model_class.max_size + 1 if model_class.max_size else None
@@ -97,7 +97,7 @@ def test_a_claim_of_uniqueness_under_a_cap_holds_and_carries_a_proof() -> None:
 
 def test_forgeries_are_refused_with_the_reason() -> None:
     problem = dev_problems("ordered")[0]
-    made = as_read(certificate(problem, ModelClass(3, 9)))
+    made = as_read(build_certificate(problem, ModelClass(3, 9)))
     variable, counts = next((v, c) for v, c in made["functions"].items() if c)
     parents = next(iter(counts))
     counts[parents] = str(int(counts[parents]) + 1)
@@ -106,11 +106,11 @@ def test_forgeries_are_refused_with_the_reason() -> None:
     del counts[parents]
     with pytest.raises(Refused, match="it claims none"):
         verify(made, problem)
-    uncapped = as_read(certificate(problem, ModelClass(3)))
+    uncapped = as_read(build_certificate(problem, ModelClass(3)))
     uncapped["class"]["max_size"] = 4
     with pytest.raises(Refused, match="functions of"):
         verify(uncapped, problem)
-    renamed = as_read(certificate(problem, ModelClass(3, 9)))
+    renamed = as_read(build_certificate(problem, ModelClass(3, 9)))
     renamed["class"]["in_words"] = "functional parents <= 3, any formula size, Ordered"
     with pytest.raises(
         Refused, match="its class is called 'functional parents <= 3, any formula size, Ordered', but is"
@@ -118,10 +118,10 @@ def test_forgeries_are_refused_with_the_reason() -> None:
         verify(renamed, problem)
 
 
-@pytest.mark.parametrize("claimed", [LARGEST_CAP[4] + 1, 0, "9", True, 9.0])
+@pytest.mark.parametrize("claimed", [MAX_CAP[4] + 1, 0, "9", True, 9.0])
 def test_sizes_that_cannot_be_recounted_are_refused_in_one_line(claimed: object) -> None:
     problem = dev_problems("ordered")[0]
-    made = as_read(certificate(problem, ModelClass(4, 5)))
+    made = as_read(build_certificate(problem, ModelClass(4, 5)))
     made["class"]["max_size"] = claimed
     with pytest.raises(Refused, match="with 4 parents sizes up to 12 can be recounted"):
         verify(made, problem)
@@ -145,7 +145,7 @@ def three_rows(grammar: Grammar = STANDARD) -> Problem:
 
 def test_a_member_outside_the_cap_is_not_the_unique_one() -> None:
     problem = three_rows()
-    made = as_read(certificate(problem, ModelClass(2, 3)))
+    made = as_read(build_certificate(problem, ModelClass(2, 3)))
     assert made["unique"]["mechanisms"] == {"C": "(iff A B)"}
     assert " 1 members " in verify(made, problem)
     made["unique"]["mechanisms"]["C"] = "(not (or A B))"
@@ -156,7 +156,7 @@ def test_a_member_outside_the_cap_is_not_the_unique_one() -> None:
 def test_sizes_are_of_the_operators_that_the_class_names() -> None:
     """Where `if` is allowed no least formulas are made of it, and the class says so."""
     problem = three_rows(Grammar((*STANDARD_OPERATORS, "if"), False))
-    made = as_read(certificate(problem, ModelClass(2, 3)))
+    made = as_read(build_certificate(problem, ModelClass(2, 3)))
     words = "functional parents <= 2, formula size <= 3 over not and or xor iff, Ordered"
     assert made["class"]["in_words"] == words
     assert words in verify(made, problem)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.audits.replayscm.certificates.certificate import certificate, refutation, to_json
+from calibrant.audits.replayscm.certificates.certificate import build_certificate, refutation, to_json
 from calibrant.audits.replayscm.certificates.rup import ProofError, check_refutation
 from calibrant.audits.replayscm.certificates.verification import Refused, verify
 from calibrant.bench.cli import main
@@ -42,12 +42,12 @@ def as_read(made: dict[str, Any]) -> dict[str, Any]:
 def test_certificates_of_counts_hold(setting: str, max_parents: int) -> None:
     for problem in dev_problems(setting)[:30:9]:
         model_class = ModelClass(max_parents, nested_roots=setting == "hidden_roots")
-        made = as_read(certificate(problem, model_class))
+        made = as_read(build_certificate(problem, model_class))
         assert str(VersionSpace(problem.task, model_class).count) in verify(made, problem)
 
 
 def test_a_certificate_of_uniqueness_holds_and_carries_a_proof() -> None:
-    made = as_read(certificate(unique_problem(), ModelClass(3)))
+    made = as_read(build_certificate(unique_problem(), ModelClass(3)))
     assert made["count"] == "1"
     assert made["unique"]["proof"]
     assert " 1 members " in verify(made, unique_problem())
@@ -134,7 +134,7 @@ FORGERIES: dict[Callable[[dict[str, Any]], None], str] = {
 
 @pytest.mark.parametrize("forge", FORGERIES, ids=lambda forge: forge.__name__)
 def test_a_forged_certificate_is_refused_with_the_reason(forge: Callable[[dict[str, Any]], None]) -> None:
-    made = copy.deepcopy(as_read(certificate(unique_problem(), ModelClass(3))))
+    made = copy.deepcopy(as_read(build_certificate(unique_problem(), ModelClass(3))))
     forge(made)
     with pytest.raises(Refused, match=FORGERIES[forge]):
         verify(made, unique_problem())
@@ -142,7 +142,7 @@ def test_a_forged_certificate_is_refused_with_the_reason(forge: Callable[[dict[s
 
 def test_a_certificate_of_another_instance_is_refused() -> None:
     other = next(p for p in dev_problems("hidden_order") if p.id != unique_problem().id)
-    made = as_read(certificate(unique_problem(), ModelClass(3)))
+    made = as_read(build_certificate(unique_problem(), ModelClass(3)))
     with pytest.raises(Refused, match="about instance"):
         verify(made, other)
     made["instance"] = other.id
@@ -204,7 +204,7 @@ def test_no_lines_are_no_proof_even_where_propagation_alone_refutes() -> None:
 def test_a_rule_for_root_sets_is_only_claimed_where_roots_are_hidden() -> None:
     for setting in SETTINGS:
         problem = dev_problems(setting)[0]
-        made = as_read(certificate(problem, ModelClass(3, nested_roots=True)))
+        made = as_read(build_certificate(problem, ModelClass(3, nested_roots=True)))
         assert made["class"]["nested_roots"] is (setting == "hidden_roots")
         verify(made, problem)
 
@@ -235,7 +235,7 @@ def verdict_on(folder: Path, text: str, capsys: pytest.CaptureFixture[str]) -> s
 def test_what_is_no_plain_certificate_is_refused_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = to_json(certificate(unique_problem(), ModelClass(3)))
+    text = to_json(build_certificate(unique_problem(), ModelClass(3)))
     twice = '{"count": "9", ' + text.lstrip()[1:]
     assert "the field 'count' stands twice in one object" in verdict_on(tmp_path, twice, capsys)
     changes: list[tuple[str, Callable[[dict[str, Any]], object]]] = [

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from calibrant.audits.replayscm.exposure import target_novelty
-from calibrant.audits.replayscm.generation.acceptance import sample_heldout, unmet
+from calibrant.audits.replayscm.generation.acceptance import list_unmet, sample_heldout
 from calibrant.audits.replayscm.generation.alternatives import functions_over, local_alternatives
 from calibrant.audits.replayscm.generation.disambiguation import separating_worlds
 from calibrant.audits.replayscm.generation.plans import PLANS
@@ -121,10 +121,10 @@ def test_preference_is_for_rows_that_vary_and_then_an_order_that_labels_do_not_d
     chosen: Counter[str] = Counter()
     for seed in range(300):
         source = proposer(EASY, seed)
-        (target,) = source.preferred([constant, *assigned]).assigned
+        (target,) = source.choose_preferred([constant, *assigned]).assigned
         chosen[target] += 1
         wider = [Intervention(assigned=(target, v)) for v in NAMES if v != target]
-        assert source.preferred([*wider, assigned[NAMES.index(target)]]).assigned == (target,)
+        assert source.choose_preferred([*wider, assigned[NAMES.index(target)]]).assigned == (target,)
     assert chosen.keys() == set(NAMES)
     assert max(chosen.values()) < 85  # 50 expected, five standard errors above; by label it would be X1 every time
 
@@ -188,7 +188,7 @@ def test_an_added_world_contradicts_exactly_the_alternatives_it_removes(known: S
     before = local_alternatives(latent, known.max_parents, [drawn.world for drawn in few])
     separation = separating_worlds(units, before, 1, lambda added: True, Random(5))
     assert separation.num_left[0] == before.num_left > 100
-    (added,) = separation.drawn
+    (added,) = separation.added
     after = before.fitting([added.world])
     assert separation.num_left[1] == after.num_left < before.num_left / 2
     for variable, window in before.windows.items():
@@ -202,12 +202,12 @@ def test_a_world_that_is_not_admitted_is_not_added() -> None:
     latent, units = population(BRIDGE)
     start = sample_world("w", units, Intervention(), Random(1)).world
     before = local_alternatives(latent, BRIDGE.max_parents, [start])
-    assert separating_worlds(units, before, 3, lambda added: False, Random(5)).drawn == ()
+    assert separating_worlds(units, before, 3, lambda added: False, Random(5)).added == ()
 
     def few_targets(added: Sequence[Drawn]) -> bool:
         return all(len(drawn.world.intervention.targets) == 2 for drawn in added)
 
-    drawn = separating_worlds(units, before, 3, few_targets, Random(5)).drawn
+    drawn = separating_worlds(units, before, 3, few_targets, Random(5)).added
     assert {len(d.world.intervention.targets) for d in drawn} == {2}
 
 
@@ -228,7 +228,7 @@ def test_filters_of_the_plan_name_culprit_and_bound() -> None:
     same = world("100110", intervention=Intervention(assigned=("X4",)), name="h0")
     other = world("100110", intervention=Intervention(assigned=("X1", "X2")), name="h1")
     half = world("100110", intervention=Intervention(assigned=("X4", "X5")), name="h2")
-    found = set(unmet(T1_CLEAN_HARD, plan, t1_chain(), Evidence(training, (same, other, half), {})))
+    found = set(list_unmet(T1_CLEAN_HARD, plan, t1_chain(), Evidence(training, (same, other, half), {})))
     assert {
         "X4 is a target in 6 training worlds, more than 5",
         "target novelty of h0 is 0.000, not within 0.25 to 0.72",
@@ -236,7 +236,7 @@ def test_filters_of_the_plan_name_culprit_and_bound() -> None:
     } <= found
     assert not any("h2" in reason for reason in found)
     named = PLANS["hs_n8_bridge"]
-    reasons = list(unmet(BRIDGE, named, t1_chain(), Evidence(training, (same, other), {})))
+    reasons = list(list_unmet(BRIDGE, named, t1_chain(), Evidence(training, (same, other), {})))
     assert not any("novelty" in reason or "more than" in reason for reason in reasons)
 
 

@@ -41,7 +41,7 @@ def test_the_budget_of_weighed_worlds_ends_with_the_worlds_found_so_far() -> Non
 
 
 def weighed(problem: Problem, states: int) -> Hardening:
-    return counterexample_worlds(problem, 0, complete_coverage=False, effort=HardeningEffort(most_weighed=states))
+    return counterexample_worlds(problem, 0, complete_coverage=False, effort=HardeningEffort(max_weighed=states))
 
 
 def least(high: int, enough: Callable[[int], bool]) -> int:
@@ -77,7 +77,7 @@ def test_members_left_by_many_worlds_at_once_are_those_of_each_counted_from_scra
         members = Members(space)
         for evidence, now in ((space, members), (space.with_worlds(worlds[5:]), members.after(worlds[5]))):
             expected = [evidence.with_worlds(option).count for option in options]
-            assert now.each(options) == [now.left(option) for option in options] == expected
-            assert now.left(()) == evidence.count
+            assert now.count_remaining_each(options) == [now.count_remaining(option) for option in options] == expected
+            assert now.count_remaining(()) == evidence.count
             different.update(expected)
     assert len(different) >= 20

@@ -112,11 +112,11 @@ def test_a_designed_world_leaves_no_more_than_any_single_row_on_its_targets() ->
             if drawn is None:
                 assert not rows
                 continue
-            assert objective.left([drawn.world]) <= min(objective.left([row]) for row in rows)
+            assert objective.count_remaining([drawn.world]) <= min(objective.count_remaining([row]) for row in rows)
             assert drawn.world.intervention in family.interventions(targets)
             for target in drawn.world.intervention.assigned:
                 assert drawn.world.column(target) not in (0, (1 << drawn.world.num_rows) - 1)
-            helped += objective.left([drawn.world]) < objective.left(())
+            helped += objective.count_remaining([drawn.world]) < objective.count_remaining(())
     assert helped >= 20
 
 
@@ -209,7 +209,7 @@ def test_coverage_is_completed_unless_it_is_left_out() -> None:
         assert result.after.coverage == pattern_coverage(result.problem).share
         objective = open_patterns(result.problem)
         family = WorldFamily(population(problem, Random("cex 0")), heldout_signatures(problem))
-        assert objective.left(()) == objective.left(family.reachable)
+        assert objective.count_remaining(()) == objective.count_remaining(family.reachable)
         without = counterexample_worlds(problem, 0, complete_coverage=False)
         assert without.num_added("local patterns") == 0
         assert without.after.members == result.after.members
@@ -276,7 +276,7 @@ def test_an_alternative_outside_the_class_is_found_by_the_only_targets_that_show
         )
         (step,) = result.added
         assert (step.objective, step.before, step.after) == ("alternatives", 1, 0)
-        assert step.drawn.world.intervention.targets in ({"B", "C", "D"}, {"F", "G", "H"})
+        assert step.draw.world.intervention.targets in ({"B", "C", "D"}, {"F", "G", "H"})
         assert result.unseparated == ()
 
 
@@ -394,5 +394,5 @@ def test_shared_instances_end_with_one_member() -> None:
         assert told["members"] == [str(result.before.members), "1"]
         assert told["worlds"] == [len(one.task.training.worlds) for one in (problem, result.problem)]
         assert told["coverage"][1] == 1.0
-        assert [step["world"] for step in told["steps"]] == [step.drawn.world.id for step in result.added]
+        assert [step["world"] for step in told["steps"]] == [step.draw.world.id for step in result.added]
         assert [step["members"] for step in told["steps"]][-1] == "1"

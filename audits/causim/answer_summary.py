@@ -1,4 +1,4 @@
-"""What an item's answer set says of it, worked out once and within a limit of work."""
+"""Summary of an item's answer set, computed once and within a limit of work."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ UNCOUNTED: Final = f"its answers could not all be counted within {MAX_STATES} be
 
 
 @dataclass(frozen=True)
-class Examined:
-    """size: number of right answers, None where they could not all be counted; least: a lower bound of it
+class AnswerSummary:
+    """size: number of right answers, None where they could not all be counted; min_size: a lower bound of it
     effect: as `AnswerSet.effect`; copy: as `AnswerSet.copy`; not_checked: which of these could not be worked out
     """
 
     size: int | None
-    least: int
+    min_size: int
     effect: tuple[bool, bool] | None
     copy: bool | None
     not_checked: tuple[str, ...]
 
 
-_last: list[tuple[CausimItem, Examined]] = []
+_last: list[tuple[CausimItem, AnswerSummary]] = []
 
 
-def examined(item: CausimItem) -> Examined:
-    """The same for one item asked about again, as checks and findings of it do."""
+def summarize_answers(item: CausimItem) -> AnswerSummary:
+    """Summarize an item's answers; cached for the last item, which checks and findings both ask about."""
     if not _last or _last[0][0] is not item:
-        _last[:] = [(item, _examine(item))]
+        _last[:] = [(item, _summarize(item))]
     return _last[0][1]
 
 
-def _examine(item: CausimItem) -> Examined:
+def _summarize(item: CausimItem) -> AnswerSummary:
     model, question, work = item.task.model, item.task.question, Budget(MAX_WORK)
     members = AnswerSet(model, question, work)
     effect, copy, not_checked = None, None, []
@@ -50,13 +50,13 @@ def _examine(item: CausimItem) -> Examined:
         copy = members.copy
     except BudgetSpent:
         not_checked.append("copy")
-    counted = members.size()
-    if isinstance(counted, Found):
-        return Examined(counted.value, counted.value, effect, copy, tuple(not_checked))
-    least = 0
+    size = members.size()
+    if isinstance(size, Found):
+        return AnswerSummary(size.value, size.value, effect, copy, tuple(not_checked))
+    min_size = 0
     try:
         for _ in islice(AnswerSet(model, question, Budget(MAX_WORK // 10)).answers(), item.labels.size + 1):
-            least += 1
+            min_size += 1
     except BudgetSpent:
         pass
-    return Examined(None, least, effect, copy, ("size", *not_checked))
+    return AnswerSummary(None, min_size, effect, copy, ("size", *not_checked))
