@@ -23,9 +23,9 @@ VERSION = 1
 
 
 class Certificate(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """What is claimed of which evidence.
+    """Claim about evidence, with the data to check it.
 
-    claim: name of the claim, which says how `data` is to be read
+    claim: name of the claim, which defines how to read `data`
     in_words: the class of hypotheses that the claim is about
     evidence: SHA-256 of the evidence, see `evidence_digest`
     data: whatever a verifier of this claim needs beside the evidence, as JSON
@@ -118,7 +118,7 @@ def verify(certificate: Certificate, evidence: object, verifiers: Mapping[str, V
         return ClaimCheck(False, "made for other evidence")
     verifier = verifiers.get(certificate.claim)
     if verifier is None:
-        return ClaimCheck(False, f"nobody here can check the claim {short_repr(certificate.claim)}")
+        return ClaimCheck(False, f"no verifier for the claim {short_repr(certificate.claim)}")
     try:
         reason = verifier(evidence, certificate)
     except RecountLimitError:

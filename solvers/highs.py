@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def require_highs() -> None:
     """`MissingExtraError` without HiGHS."""
     if not find_spec("highspy"):
-        raise MissingExtraError("highspy is not installed; it comes with: pip install 'calibrant[large]'")
+        raise MissingExtraError("highspy is missing; run: pip install 'calibrant[large]'")
 
 
 def empty_program(**options: str | float | int) -> Highs:

@@ -52,7 +52,7 @@ class QuietScript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CountedScripts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one learner does under each convention of counting."""
+    """Actions of one learner under each convention of counting."""
 
     level: list[ScriptedAction]
     edge: list[ScriptedAction]

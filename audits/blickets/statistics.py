@@ -159,6 +159,4 @@ def _library(module: str) -> Any:
         return import_module(module)
     except ImportError:
         package = module.partition(".")[0]
-        raise MissingExtraError(
-            f"{package} cannot be imported; it comes with: pip install 'calibrant[statistics]'"
-        ) from None
+        raise MissingExtraError(f"{package} is missing; run: pip install 'calibrant[statistics]'") from None

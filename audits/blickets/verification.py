@@ -144,7 +144,7 @@ def _silently_switched(item: Any, certificate: Certificate) -> str:
 
 
 class RuleNumber(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which of the detector's rules, counted from 1."""
+    """Number of a rule of the detector, from 1."""
 
     rule: int
 
@@ -156,7 +156,7 @@ class OtherRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OrderBound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many orders can be tried at most, and how many there are."""
+    """Largest number of orders that can be tried, and number of all orders."""
 
     tried: int
     orders: int

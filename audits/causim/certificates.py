@@ -43,9 +43,9 @@ _SUBSETS: Final = "all sets of the candidates"
 
 
 class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a claim is about.
+    """Evidence of a claim.
 
-    world: the sealed world as the pool has it, empty if it has none; None where no pool was asked
+    world: the sealed world of the pool, empty if it has none; None without a pool
     """
 
     program: str
@@ -335,7 +335,7 @@ class VacuousEdge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AnswerCount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many answers are right."""
+    """Number of right answers."""
 
     size: int
 

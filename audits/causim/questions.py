@@ -40,7 +40,7 @@ def question_findings(item: CausimItem) -> Iterator[Finding]:
         worlds = AnswerSet(model, question).worlds
         yield Finding(CAPPED, ClaimStatus.PROVED, item.id, claim, {"size": size, "worlds": worlds})
     if size != item.labels.size:
-        claim = f"the label says {item.labels.size} answers; {size} are right"
+        claim = f"the label states {item.labels.size} answers; {size} are right"
         yield Finding(LABEL, ClaimStatus.PROVED, item.id, claim, {"size": size, "label": item.labels.size})
 
 

@@ -44,7 +44,7 @@ class StepRecord(msgspec.Struct, frozen=True):
 
 
 class Level(msgspec.Struct, frozen=True):
-    """What a curriculum can go by.
+    """Difficulty of an example, for a curriculum.
 
     version: number of nodes; block: the least of 2, 4, 6, 8, 10 that is not below it, else the version
     topology: of the program; scenario: whether one answer is right or several

@@ -55,7 +55,7 @@ SHORTCUTS = SearchBudget(-1, SHORTCUT_SIZE, LOCAL.states_per_size)
 
 @dataclass(frozen=True, slots=True)
 class LocalFinding:
-    """What a bounded search finds for one variable, and what is there.
+    """Result of a bounded search for one variable, beside the exact number.
 
     found: semantically distinct functions over the window, other than gold's, that fit and are small enough
     budget_hit: whether some size has more functions than the search may hold, so `found` is a lower bound
@@ -102,7 +102,7 @@ class Shortcut:
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """What each search was allowed.
+    """Budgets of the searches.
 
     local, stronger, pairs, shortcuts: the search of that name
     """

@@ -11,7 +11,7 @@ from calibrant.dsl.replayscm.world import Intervention, World
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """How often one endogenous variable is scored in training, and how often it is a target.
+    """Numbers of training worlds in which one endogenous variable is scored, and in which it is a target.
 
     scored_worlds, scored_cells: worlds and cells in which it is not a target; intervened_worlds: those in which it is
     """
@@ -24,7 +24,7 @@ class Exposure:
 
 @dataclass(frozen=True, slots=True)
 class InterventionMix:
-    """How many training worlds have each mode.
+    """Numbers of training worlds by mode.
 
     none, hard_constant, hard_assigned: worlds of that mode; by_targets: number of targets -> worlds with so many
     """

@@ -15,7 +15,7 @@ from calibrant.audits.replayscm.separation import TargetSeparation
 
 
 class ClassCount(msgspec.Struct, frozen=True):
-    """What the evidence leaves open in one class.
+    """Number of SCMs of one class that fit the evidence.
 
     members: SCMs of the class that fit the training worlds, in decimal
     heldout_exact: how many of them replay every held-out world; None without held-out worlds
@@ -62,7 +62,7 @@ class Survivors(msgspec.Struct, frozen=True):
 
 
 class CappedCount(msgspec.Struct, frozen=True):
-    """What the evidence leaves open in a class that also bounds the formula size of each mechanism."""
+    """Number of SCMs that fit the evidence in a class that also bounds each mechanism's formula size."""
 
     max_parents: int
     max_size: int

@@ -26,7 +26,7 @@ from calibrant.dsl.replayscm.world import Column
 
 @dataclass(frozen=True, slots=True)
 class TargetSeparation:
-    """How well hard interventions on a set of targets tell two SCMs apart.
+    """Separation of two SCMs by hard interventions on one set of targets.
 
     targets: their names; empty for no intervention
     disagreement_rate: per-row values, every one equally often: share of (root assignment, values) with a difference

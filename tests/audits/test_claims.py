@@ -36,7 +36,7 @@ def test_a_true_claim_holds_after_a_round_trip_through_json() -> None:
         ({"data": {}}, "data that do not fit the claim"),
         ({"in_words": "all"}, "another class"),
         ({"evidence": "0" * 64}, "made for other evidence"),
-        ({"claim": "max_is"}, "nobody here can check the claim 'max_is'"),
+        ({"claim": "max_is"}, "no verifier for the claim 'max_is'"),
         ({"version": 7}, "not a 'calibrant-claim' of version 1"),
     ],
 )

@@ -245,7 +245,7 @@ class _Verification:
         recounted = {" ".join(sorted(parents, key=order)): str(number) for parents, number in counts.items()}
         claimed = self.document["functions"].get(variable)
         if claimed is None:
-            raise Refused(f"it says nothing about {variable}")
+            raise Refused(f"it has no functions of {variable}")
         for parents in sorted(recounted.keys() | claimed.keys()):
             if recounted.get(parents) != claimed.get(parents):
                 raise Refused(
@@ -281,7 +281,7 @@ class _Verification:
         numbered = claim["variables"]
         rebuilt = Counter(frozenset(clause) for clause in _second_member(functions, parents, roots, numbered))
         if Counter(map(frozenset, claim["cnf"])) != rebuilt:
-            raise Refused("its CNF is not the one that says a second member exists")
+            raise Refused("its CNF does not encode that a second member exists")
         if set(numbered.values()) != {abs(literal) for clause in rebuilt for literal in clause}:
             raise Refused("its CNF has a variable that no clause mentions")
         self.stage = "recounted: all counts; not recounted: the proof of uniqueness"

@@ -33,7 +33,7 @@ CLASSES = (3, 4, 5)  # bounds of the number of functional parents for which memb
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What it took.
+    """Numbers of attempts until acceptance.
 
     scms: latent SCMs that were tried; those that can never pass are dropped before and not counted
     populations: of the accepted SCM, and training_sets of the accepted population, the accepted ones included
@@ -46,7 +46,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceAudit:
-    """What one set of training worlds leaves open.
+    """Alternatives that one set of training worlds leaves open, and its exposure.
 
     counts: bound of the number of functional parents -> SCMs of that class that fit, any formula size
     bounds: the same, as far as it is certain, where counting ran out of budget

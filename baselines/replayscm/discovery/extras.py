@@ -21,8 +21,8 @@ def require_extra(extra: str, *modules: str) -> None:
     """`MissingExtraError`, in one line, if a top-level module of the extra is not installed. Imports nothing."""
     missing = [module for module in modules if find_spec(module) is None]
     if missing:
-        names = " and ".join(missing)
-        raise MissingExtraError(f"{names} not installed; it comes with: pip install 'calibrant[{extra}]'")
+        names = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
+        raise MissingExtraError(f"{names} missing; run: pip install 'calibrant[{extra}]'")
 
 
 def library(module: str, *, extra: str = "discovery") -> Any:
@@ -34,7 +34,7 @@ def library(module: str, *, extra: str = "discovery") -> Any:
         missing = isinstance(error, ModuleNotFoundError) and error.name
         why = f"{missing} is missing" if missing else " ".join(str(error).split())[:MAX_REASON]
         raise MissingExtraError(
-            f"{package} cannot be imported ({why}); it comes with: pip install 'calibrant[{extra}]'"
+            f"{package} cannot be imported ({why}); run: pip install 'calibrant[{extra}]'"
         ) from None
 
 

@@ -116,7 +116,7 @@ def _client(address: str) -> Client:
             warnings.simplefilter("ignore")
             from distributed import Client, Security
     except ImportError:
-        message = "dask.distributed is not installed; it comes with: pip install 'calibrant[cluster]'"
+        message = "dask.distributed is missing; run: pip install 'calibrant[cluster]'"
         raise MissingExtraError(message) from None
     _silence()
     try:

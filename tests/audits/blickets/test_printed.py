@@ -128,5 +128,5 @@ def test_without_the_library_the_command_says_how_to_get_it(
     assert main(["findings"]) == 2
     assert capsys.readouterr() == (
         "",
-        "bench.blickets: scipy cannot be imported; it comes with: pip install 'calibrant[statistics]'\n",
+        "bench.blickets: scipy is missing; run: pip install 'calibrant[statistics]'\n",
     )

@@ -191,6 +191,6 @@ def test_a_missing_library_is_named_with_the_extra_that_brings_it(monkeypatch: p
         raise ModuleNotFoundError(name)
 
     monkeypatch.setattr(statistics, "import_module", missing)
-    with pytest.raises(MissingExtraError, match=r"^scipy cannot be imported; .*pip install 'calibrant\[statistics\]'$"):
+    with pytest.raises(MissingExtraError, match=r"^scipy is missing; run: pip install 'calibrant\[statistics\]'$"):
         fisher_exact(TwoByTwo(3, 1, 1, 3))
     assert posterior_odds(TwoByTwo(1, 0, 0, 1)) == 5  # needs no library

@@ -255,7 +255,7 @@ def test_what_is_missing_is_said_in_one_line(
     protocol.require()
     module = NEEDS[protocol.name]
     monkeypatch.setitem(sys.modules, module, None)
-    message = f"{module} not installed; it comes with: pip install 'calibrant[discovery]'"
+    message = f"{module} is missing; run: pip install 'calibrant[discovery]'"
     with pytest.raises(MissingExtraError, match=r"pip install 'calibrant\[discovery\]'") as refused:
         protocol.require()
     assert str(refused.value) == message

@@ -25,7 +25,7 @@ TWO = {0: {0: by_size(9, 0), 2: by_size(1, 2)}, 1: {0: by_size(9, 0), 1: by_size
 
 def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(highs, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"highspy is not installed; .* pip install 'calibrant\[large\]'"):
+    with pytest.raises(MissingExtraError, match=r"highspy is missing; run: pip install 'calibrant\[large\]'"):
         optimal_choice(TWO, 0, 2, engine="integer_program")
 
 
