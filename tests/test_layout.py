@@ -33,9 +33,9 @@ BENCHMARKS = {"replayscm", "causalab", "causim", "blickets"}
 BENCHMARK_FOLDERS = tuple(f"bench/{name}/" for name in sorted(BENCHMARKS))
 NAMING = {  # files of bench outside a benchmark's folder that name one: the list may only get shorter
     "bench/claims": "certificate_files",
-    "bench/commands": "alternatives audit demo generate harden pool schema score separate show table verify",
+    "bench/commands": "alternatives audit demo generate harden pool schema score separate table verify",
     "bench/core": "registry",
-    "bench/pools": "bundled public_items",
+    "bench/pools": "bundled",
     "bench/report": "rate_rows samples scored_answers sources",
     "bench/report/figures": "drawing",
     "bench/runs": "runner",

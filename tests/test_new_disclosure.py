@@ -12,7 +12,7 @@ from calibrant.baselines.replayscm.bnlearn_dsl import bnlearn_candidates
 from calibrant.baselines.replayscm.exact_mbde_dsl import exact_mbde_candidates
 from calibrant.baselines.replayscm.simple_rows import copy_parent, first_found, random_legal
 from calibrant.baselines.replayscm.staged.search import staged_search
-from calibrant.bench.replayscm.pools.show import instance_text
+from calibrant.bench.replayscm.pages import instance_text
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import Disclosure, KnownRoots, Names
 from calibrant.dsl.replayscm.problem import Problem, Task

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark, EpisodeHandout
+from calibrant.bench.core.capabilities import PAGES, Providers
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
 from calibrant.bench.episodes import sole_action
@@ -27,7 +27,6 @@ from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.pool import LabRecord, item_of_record, read_pool, record_of_item, write_pool
 from calibrant.dsl.causalab.run import last_dialled_frequency, last_raw
 from calibrant.dsl.episode import Episode, Step, replay_actions
-from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.item import Pool
 from calibrant.dsl.message import Message
 from calibrant.dsl.records import convert_object
@@ -47,6 +46,7 @@ class CausaLab(Benchmark[LabItem]):
     name = NAME
     title = "CausaLab"
     settings = tuple(PLANS)
+    provides: ClassVar[Providers] = {PAGES: "pages:PAGES"}
     public_fields = (
         "id",
         "family",
@@ -206,33 +206,19 @@ class CausaLab(Benchmark[LabItem]):
 
         return f"{shown_step(step)} Settings left: {episode.left}.".replace("\n", " ")
 
-    def drawing(self, item: LabItem, *, told: bool) -> str:
-        """Empty where the mechanisms left are not counted."""
-        from calibrant.bench.causalab.picture import item_picture
-        from calibrant.bench.pages.graph import graph_text
-
-        try:
-            return graph_text(item_picture(item, told=told))
-        except BudgetSpent:
-            return ""
-
-    def page(self, item: LabItem, *, told: bool) -> str:
-        from calibrant.bench.causalab.picture import graphs_page, item_picture
-
-        with _refused_pictures(item):
-            return graphs_page(item, [item_picture(item, told=told)])
-
     def account(self, item: LabItem, steps: Sequence[Step[Any]], system: str) -> str:
+        from calibrant.bench.causalab.pages import refuse_uncounted
         from calibrant.bench.causalab.picture import run_picture
         from calibrant.bench.pages.graph import graph_text
 
-        with _refused_pictures(item):
+        with refuse_uncounted(item):
             return graph_text(run_picture(f"{system}, {item.id}", item, steps))
 
     def episodes_page(self, item: LabItem, episodes: Sequence[tuple[str, Sequence[Step[Any]]]]) -> str:
+        from calibrant.bench.causalab.pages import refuse_uncounted
         from calibrant.bench.causalab.picture import graphs_page, run_picture
 
-        with _refused_pictures(item):
+        with refuse_uncounted(item):
             return graphs_page(item, [run_picture(f"{name}, {item.id}", item, steps) for name, steps in episodes])
 
     def findings(self, item: LabItem) -> Iterator[Finding]:
@@ -287,15 +273,6 @@ class CausaLab(Benchmark[LabItem]):
     def _played(self, item: LabItem, answer: Mapping[str, Any]) -> Sequence[Step[Any]]:
         """The steps of a run that only hands in; none where there is nothing to hand in."""
         return replay_actions(LabEpisode(item), self.handing_in(answer, ())).steps if answer else ()
-
-
-@contextmanager
-def _refused_pictures(item: LabItem) -> Iterator[None]:
-    """Turn what is not enumerated into a line about the item."""
-    try:
-        yield
-    except BudgetSpent as spent:
-        raise CalibrantError(f"{in_one_line(item.id)}: no picture: {spent}") from None
 
 
 BENCHMARK = CausaLab()

@@ -33,13 +33,16 @@ def run_picture(title: str, item: LabItem, steps: Sequence[LabStep]) -> GraphPic
     return picture
 
 
-def item_picture(item: LabItem, *, told: bool) -> GraphPicture:
-    """Return what is certain before anything is set; `BudgetSpent` as above. told: with the true edges as if stated"""
-    title = f"{item.id}, {'the true edges' if told else 'edges'} beside what the first measurements prove"
+def item_picture(item: LabItem, *, reveal_sealed: bool) -> GraphPicture:
+    """Return what is certain before anything is set; `BudgetSpent` as above.
+
+    reveal_sealed: with the true edges as if they were stated
+    """
+    title = f"{item.id}, {'the true edges' if reveal_sealed else 'edges'} beside what the first measurements prove"
     truth = {"submit": {"hypothesis": state_mechanism(item.sealed.mechanism)}}
-    picture = run_picture(title, item, replay_actions(LabEpisode(item), [truth] if told else []).steps)
+    picture = run_picture(title, item, replay_actions(LabEpisode(item), [truth] if reveal_sealed else []).steps)
     left = picture.remark.split("; ")[1]  # of a run there would be kinds before it
-    return replace(picture, remark=f"{'the truth' if told else 'nothing'} stated; {left}")
+    return replace(picture, remark=f"{'the truth' if reveal_sealed else 'nothing'} stated; {left}")
 
 
 def graphs_page(item: LabItem, pictures: Sequence[GraphPicture]) -> str:

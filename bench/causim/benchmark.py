@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark, HardenedItem, TaskHandout
+from calibrant.bench.core.capabilities import PAGES, Providers
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
 from calibrant.bench.protocols.registry import Protocols
@@ -37,6 +38,7 @@ class Causim(Benchmark[CausimItem]):
     name = "causim"
     title = "CauSim"
     settings = ("deduction", "intervention", "abduction", "counterfactual")
+    provides: ClassVar[Providers] = {PAGES: "pages:PAGES"}
     public_fields = (
         "id",
         "type",
@@ -158,17 +160,6 @@ class Causim(Benchmark[CausimItem]):
 
     def prompt(self, item: CausimItem) -> str:
         return item.task.prompt
-
-    def drawing(self, item: CausimItem, *, told: bool) -> str:
-        from calibrant.bench.causim.picture import question_picture
-        from calibrant.bench.pages.layered import layered_text
-
-        return layered_text(question_picture(item, told=told))
-
-    def page(self, item: CausimItem, *, told: bool) -> str:
-        from calibrant.bench.causim.picture import question_page
-
-        return question_page(item, told=told)
 
     def record(self, item: CausimItem) -> dict[str, Any]:
         """With the world and the labels, which are not in the prompt, under `sealed`."""

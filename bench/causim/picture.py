@@ -1,4 +1,4 @@
-"""A question drawn: the program's graph with noise and `do`, what is seen and, where it may be told, what changes."""
+"""A question drawn: the program's graph with noise and `do`, what is seen and, if revealed, what changes."""
 
 from __future__ import annotations
 
@@ -26,10 +26,13 @@ _BUDGET: Final = 20_000
 _LONGEST: Final = 16  # letters of a value in a box
 
 
-def question_picture(item: CausimItem, *, told: bool) -> LayeredPicture:
-    """told: whether the world is shown that the question was drawn from, or one that fits, and what changes in it"""
+def question_picture(item: CausimItem, *, reveal_sealed: bool) -> LayeredPicture:
+    """Return the graph of a question's program.
+
+    reveal_sealed: whether the world that it was drawn from, or one that fits, is shown, and what changes in it
+    """
     model, question = item.task.model, item.task.question
-    worlds = _worlds(item) if told else None
+    worlds = _worlds(item) if reveal_sealed else None
     reached = _reached(item)
     nodes = []
     for node in model.nodes:
@@ -48,7 +51,7 @@ def question_picture(item: CausimItem, *, told: bool) -> LayeredPicture:
                 marks |= {Mark.CHANGED} if before != after and node.name not in question.do else set()
             value = _short(before) if before == after else f"{_short(before)} \N{RIGHTWARDS ARROW} {_short(after)}"
         nodes.append(LayeredNode(node.name, node.parents, _noise(node, question), value, frozenset(marks), facts))
-    return LayeredPicture(in_one_line(item.id), _remark(item, told=told), tuple(nodes))
+    return LayeredPicture(in_one_line(item.id), _remark(item, reveal_sealed=reveal_sealed), tuple(nodes))
 
 
 def _worlds(item: CausimItem) -> tuple[Mapping[str, Symbol], Mapping[str, Symbol], Mapping[str, Symbol]] | None:
@@ -91,11 +94,11 @@ def _short(value: Symbol) -> str:
     return value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _remark(item: CausimItem, *, told: bool) -> str:
+def _remark(item: CausimItem, *, reveal_sealed: bool) -> str:
     model = item.task.model
     shape = (item.topology or "program").replace("_", " ")
     said = f"{item.setting}; {shape} of {len(model)} nodes; U ? n: unknown noise with n values"
-    if not told:
+    if not reveal_sealed:
         return said
     members = AnswerSet(model, item.task.question)
     size = members.size(Budget(_BUDGET))
@@ -103,9 +106,9 @@ def _remark(item: CausimItem, *, told: bool) -> str:
     return f"{said}; {members.worlds:,} worlds agree with the fixed noise, {members.fitting:,} fit; answers: {right}"
 
 
-def question_page(item: CausimItem, *, told: bool) -> str:
+def question_page(item: CausimItem, *, reveal_sealed: bool) -> str:
     """One HTML file that needs no network: the drawing, noise with its probabilities, what is asked, right answers."""
-    picture = question_picture(item, told=told)
+    picture = question_picture(item, reveal_sealed=reveal_sealed)
     headings = list(picture.nodes[0].facts or {}) if picture.nodes else []
     rows = [
         {
@@ -125,7 +128,7 @@ def question_page(item: CausimItem, *, told: bool) -> str:
         "headings": headings,
         "rows": rows,
         "prompt": item.task.prompt,
-        "answers": _answers(item) if told else None,
+        "answers": _answers(item) if reveal_sealed else None,
         "program": program_version(),
     }
     return html_page("program.html", content)

@@ -42,7 +42,7 @@ def separate(
         pair_text,
         smallest,
     )
-    from calibrant.bench.replayscm.pools.show import find_instance
+    from calibrant.bench.replayscm.pages import find_instance
     from calibrant.dsl.replayscm.pools.files import read_pool
 
     benchmark = benchmark_of(pool).name

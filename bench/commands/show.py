@@ -54,7 +54,7 @@ def show(
     program's graph with noise and `do`, and with --gold what changes; that of a laboratory what its records prove. A
     page needs no network.
     """
-    from calibrant.bench.core.registry import DEFAULT, benchmark_of
+    from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.scoring.input.answer_fields import FieldNames
 
     fields = FieldNames(id_field, text_field, model_field)
@@ -78,8 +78,6 @@ def show(
         shown = item if gold else items.shown(item)
         if html is not None:
             _write_page(of, shown, html, gold=gold)
-        elif of.name == DEFAULT:
-            _show_problem(of, shown, gold=gold, as_json=as_json)
         else:
             _show_item(of, shown, gold=gold, as_json=as_json)
 
@@ -94,32 +92,19 @@ def _refuse(given: Mapping[str, object], reason: str) -> None:
 def _show_item(of: Benchmark[Any], item: Any, *, gold: bool, as_json: bool) -> None:
     from calibrant.bench.pools.public_items import public_record
 
-    record = of.record(item) if gold else public_record(of, item)
     if as_json:
-        typer.echo(json.dumps(record, indent=1))
+        typer.echo(json.dumps(of.revealed_record(item) if gold else public_record(of, item), indent=1))
     else:
-        sealed = json.dumps({"sealed": record["sealed"]}, indent=1) if gold else ""
-        parts = [of.drawing(item, told=gold), of.prompt(item), sealed]
-        typer.echo("\n\n".join(part for part in parts if part))
+        typer.echo(of.text(item, reveal_sealed=gold))
 
 
 def _write_page(of: Benchmark[Any], item: Any, page: Path, *, gold: bool) -> None:
+    from calibrant.bench.core.capabilities import PAGES
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.errors import in_one_line
 
-    write_atomically(page, of.page(item, told=gold))
+    write_atomically(page, of.require(PAGES).page(item, reveal_sealed=gold))
     typer.echo(f"{in_one_line(item.id)}: {page}")
-
-
-def _show_problem(of: Benchmark[Any], problem: Any, *, gold: bool, as_json: bool) -> None:
-    from calibrant.bench.pools.public_items import public_record
-    from calibrant.bench.replayscm.pools.show import instance_text, sealed_record, sealed_text
-
-    if as_json:
-        sealed = {"sealed": sealed_record(problem)} if gold else {}
-        typer.echo(json.dumps(public_record(of, problem) | sealed, indent=1))
-    else:
-        typer.echo("\n\n".join([instance_text(problem), *([sealed_text(problem)] if gold else [])]))
 
 
 def _show_episodes(
@@ -131,7 +116,7 @@ def _show_episodes(
     page: Path | None,
     fields: FieldNames,
 ) -> None:
-    from calibrant.bench.pools.items import item_of
+    from calibrant.bench.core.items import item_of
     from calibrant.bench.report.transcripts import named_systems, transcripts
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.episode import TranscriptError, verify_transcript

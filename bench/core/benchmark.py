@@ -5,15 +5,21 @@ To add one, subclass `Benchmark` in a file of its own and list that in `registry
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, TypeVar
 
 import msgspec
 
+from calibrant.bench.core.capabilities import PAGES, Capability, Providers
+from calibrant.bench.core.items import ItemPool, item_of
 from calibrant.bench.core.metrics import MetricSet
+from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.statistics import Column
 from calibrant.bench.episodes import sole_action
 from calibrant.bench.pages.timeline import Timeline
@@ -35,17 +41,7 @@ if TYPE_CHECKING:
     from calibrant.audits.soundness import Soundness
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
-I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)
-
-
-class ItemPool(Protocol[I_co]):
-    """The items of one file."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def items(self) -> Sequence[I_co]: ...
-    def __len__(self) -> int: ...
+C = TypeVar("C")
 
 
 class Handout(Protocol):
@@ -95,6 +91,7 @@ class Benchmark(ABC, Generic[I]):
 
     name: as pool files and records have it; title: as people read it
     settings: the row groups of tables, in their order
+    provides: by the key of a capability, where in the benchmark's folder it is: `module:NAME`
     public_fields: all that `shown_record` may hold; what else the native record has is hidden from solvers and models
     transcripts: whether `calibrant score` replays the steps of its predictions
     reports_read_pools: whether a report depends on the pool's file where nothing is scored or attributed with it
@@ -103,6 +100,7 @@ class Benchmark(ABC, Generic[I]):
     name: ClassVar[str]
     title: ClassVar[str]
     settings: ClassVar[tuple[str, ...]]
+    provides: ClassVar[Providers] = {}
     public_fields: ClassVar[tuple[str, ...]]
     transcripts: ClassVar[bool] = False
     reports_read_pools: ClassVar[bool] = False
@@ -110,6 +108,23 @@ class Benchmark(ABC, Generic[I]):
     def __getstate__(self) -> dict[str, Any]:
         """Return what it keeps is made again where it is sent, which not all of it can be."""
         return {}
+
+    def capability(self, key: Capability[C]) -> C | None:
+        """Return what provides a capability, imported when it is first asked for; None if the benchmark lacks it."""
+        place = self.provides.get(key)
+        if place is None:
+            return None
+        module, _, name = place.partition(":")
+        provider: C = getattr(import_module(f"calibrant.bench.{self.name}.{module}"), name)
+        return provider
+
+    def require(self, key: Capability[C]) -> C:
+        """Return what provides a capability; `CalibrantError` names the benchmarks that have it."""
+        provider = self.capability(key)
+        if provider is None:
+            others = " and ".join(title for name, title in TITLES.items() if key in load_benchmark(name).provides)
+            raise CalibrantError(f"{key.subject} does not support {self.title}; it supports {others}")
+        return provider
 
     @property
     @abstractmethod
@@ -242,13 +257,20 @@ class Benchmark(ABC, Generic[I]):
         """One line on what came of the last step."""
         self._absent("episodes")
 
-    def drawing(self, item: I, *, told: bool) -> str:
-        """The item as a picture in text, above its prompt; empty if it has none. told: with what is sealed"""
-        return ""
+    def revealed_record(self, item: I) -> dict[str, Any]:
+        """Return the record as `show --gold --json` prints it, with the sealed part."""
+        return self.record(item)
 
-    def page(self, item: I, *, told: bool) -> str:
-        """The item as an HTML file; as `drawing`."""
-        self._absent("pages of items (give --run and --html for its episodes)")
+    def text(self, item: I, *, reveal_sealed: bool) -> str:
+        """Return the item as a person reads it: its picture if it has one, the prompt, and what is sealed if asked."""
+        pages = self.capability(PAGES)
+        drawing = "" if pages is None else pages.drawing(item, reveal_sealed=reveal_sealed)
+        sealed = json.dumps({"sealed": self.record(item)["sealed"]}, indent=1) if reveal_sealed else ""
+        return "\n\n".join(part for part in (drawing, self.prompt(item), sealed) if part)
+
+    def find(self, pool: ItemPool[I], instance: str | None) -> I:
+        """Return the item of that id, by default the first; `CalibrantError` names close ids."""
+        return item_of(pool, instance)
 
     def account(self, item: I, steps: Sequence[Step[Any]], system: str) -> str:
         """Return what became of an episode, as text."""
@@ -351,3 +373,10 @@ class Benchmark(ABC, Generic[I]):
 
         None where that is not known.
         """
+
+
+@cache
+def load_benchmark(name: str) -> Benchmark[Any]:
+    """Import the benchmark of one of the names."""
+    benchmark: Benchmark[Any] = import_module(f"calibrant.bench.{name}.benchmark").BENCHMARK
+    return benchmark

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.benchmark import Benchmark, load_benchmark
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.scoring.input.answer_fields import ID_FIELDS
 from calibrant.dsl.causalab.configs import is_config
@@ -23,14 +21,11 @@ LINE_FIELDS = {"instance", "item", *ID_FIELDS}  # of predictions, records and tr
 DEFAULT = "replayscm"  # of files without a name: the published YAML, and native files that are older than the field
 
 
-@cache
 def benchmark(name: str) -> Benchmark[Any]:
     """The benchmark of that name; `CalibrantError` says which there are."""
     if name not in NAMES:
         raise CalibrantError(f"unknown benchmark {short_repr(name)}; known: {', '.join(NAMES)}")
-    found = import_module(f"calibrant.bench.{name}.benchmark").BENCHMARK
-    assert isinstance(found, Benchmark)
-    return found
+    return load_benchmark(name)
 
 
 def benchmarks() -> list[Benchmark[Any]]:

@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.registry import DEFAULT
 from calibrant.bench.pools.ids import PublicIds
-from calibrant.bench.pools.items import item_of
-from calibrant.bench.replayscm.pools.show import find_instance
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Item
 
@@ -28,9 +25,7 @@ class PublicPool:
 
     def item(self, name: str | None) -> Any:
         """Return the item of that id, public or the pool's own, by default the first; `CalibrantError` if none."""
-        if name is not None and self.benchmark.name == DEFAULT:
-            return find_instance(self.items, self.own_id(name))
-        return item_of(self.items, None if name is None else self.own_id(name))
+        return self.benchmark.find(self.items, None if name is None else self.own_id(name))
 
     def own_id(self, name: str) -> str:
         """Return the pool's id for either id; an unknown name as it is."""

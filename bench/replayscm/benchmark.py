@@ -158,9 +158,24 @@ class ReplayScm(Benchmark[Problem]):
         return dict(msgspec.to_builtins(record))
 
     def shown_record(self, item: Problem) -> dict[str, Any]:
-        from calibrant.bench.replayscm.pools.show import instance_record
+        from calibrant.bench.replayscm.pages import instance_record
 
         return instance_record(item)
+
+    def revealed_record(self, item: Problem) -> dict[str, Any]:
+        from calibrant.bench.replayscm.pages import sealed_record
+
+        return self.shown_record(item) | {"sealed": sealed_record(item)}
+
+    def text(self, item: Problem, *, reveal_sealed: bool) -> str:
+        from calibrant.bench.replayscm.pages import instance_text, sealed_text
+
+        return "\n\n".join([instance_text(item), *([sealed_text(item)] if reveal_sealed else [])])
+
+    def find(self, pool: Any, instance: str | None) -> Problem:
+        from calibrant.bench.replayscm.pages import find_instance
+
+        return super().find(pool, None) if instance is None else find_instance(pool, instance)
 
     def item_of_record(self, record: Mapping[str, Any]) -> Problem:
         from calibrant.dsl.records import convert_object

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from calibrant.bench.core.benchmark import Benchmark, ItemPool
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.items import ItemPool
 from calibrant.bench.core.registry import DEFAULT, benchmark_of
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.runs.jobs import HERE, Execution, Jobs, Progress, error_line

@@ -18,7 +18,7 @@ from calibrant.audits.replayscm.findings import Findings
 from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling, generator_ceiling
 from calibrant.bench.replayscm.audit.records import AuditFile, AuditKey, AuditRecord
-from calibrant.bench.replayscm.pools.show import chosen_places
+from calibrant.bench.replayscm.pages import chosen_places
 from calibrant.bench.runs.executors.opening import completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress, error_line, one_line
 from calibrant.bench.runs.records import Timing, config_digest

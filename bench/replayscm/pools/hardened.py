@@ -13,13 +13,13 @@ from calibrant.audits.replayscm.hardening.harden import Hardening, counterexampl
 from calibrant.audits.replayscm.hardening.limits import HardeningGoal
 from calibrant.audits.replayscm.hardening.steps import AddedWorld
 from calibrant.audits.replayscm.patterns import latent_scm
+from calibrant.bench.replayscm.pages import chosen_places
 from calibrant.bench.replayscm.pools.known_alternatives import (
     CheckedAlternatives,
     SuppliedAnswer,
     by_instance,
     checked_alternatives,
 )
-from calibrant.bench.replayscm.pools.show import chosen_places
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
 from calibrant.bench.runs.jobs import HERE, Execution, Jobs, Progress
 from calibrant.bench.runs.records import config_digest

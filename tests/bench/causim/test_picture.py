@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.causim.benchmark import BENCHMARK
+from calibrant.bench.causim.pages import PAGES
 from calibrant.bench.causim.picture import question_picture
 from calibrant.bench.cli import main
 from calibrant.bench.pages.layered import Mark, layered_text
@@ -78,35 +79,39 @@ def item(name: str, question: Question, *, world: bool = True) -> CausimItem:
     return CausimItem(name, Task(PROGRAM, question, "deterministic"), Labels(1, False), Sealed(WORLD if world else {}))
 
 
-def marks(question: Question, *, told: bool) -> dict[str, set[Mark]]:
-    return {node.name: set(node.marks) for node in question_picture(item("x", question), told=told).nodes if node.marks}
+def marks(question: Question, *, reveal_sealed: bool) -> dict[str, set[Mark]]:
+    return {
+        node.name: set(node.marks)
+        for node in question_picture(item("x", question), reveal_sealed=reveal_sealed).nodes
+        if node.marks
+    }
 
 
 def test_what_is_set_reached_and_changed_is_marked() -> None:
-    assert marks(SET_B, told=False) == {"B": {Mark.SET}, "D": {Mark.REACHED}}
-    assert marks(SET_B, told=True) == {"B": {Mark.SET}, "D": {Mark.REACHED, Mark.CHANGED}}
-    assert marks(SET_A, told=True) == {"A": {Mark.SET}, "B": {Mark.REACHED, Mark.CHANGED}, "D": {Mark.REACHED}}
-    assert marks(SEEN_ONLY, told=True) == {}
+    assert marks(SET_B, reveal_sealed=False) == {"B": {Mark.SET}, "D": {Mark.REACHED}}
+    assert marks(SET_B, reveal_sealed=True) == {"B": {Mark.SET}, "D": {Mark.REACHED, Mark.CHANGED}}
+    assert marks(SET_A, reveal_sealed=True) == {"A": {Mark.SET}, "B": {Mark.REACHED, Mark.CHANGED}, "D": {Mark.REACHED}}
+    assert marks(SEEN_ONLY, reveal_sealed=True) == {}
 
 
 def test_the_text_has_graph_noise_do_and_change() -> None:
-    assert layered_text(question_picture(item("set-b", SET_B), told=True)) == TEXT
+    assert layered_text(question_picture(item("set-b", SET_B), reveal_sealed=True)) == TEXT
 
 
 def test_without_gold_no_value_is_shown_that_the_question_does_not_tell() -> None:
-    text = layered_text(question_picture(item("x", SET_A), told=False))
+    text = layered_text(question_picture(item("x", SET_A), reveal_sealed=False))
     assert text.splitlines()[3].split() == ["node", "from", "noise", "seen", "do"]
     assert "fit" not in text.splitlines()[1]
-    plain = question_picture(item("x", SET_A), told=False)
+    plain = question_picture(item("x", SET_A), reveal_sealed=False)
     assert [node.value for node in plain.nodes] == [':= "<b>"', "0", "1", "2"]
     assert {key for node in plain.nodes for key in node.facts or {}} == {"seen", "do"}
 
 
 def test_where_the_world_is_not_known_one_that_fits_is_shown() -> None:
-    alone = question_picture(item("x", SET_B, world=False), told=True)
+    alone = question_picture(item("x", SET_B, world=False), reveal_sealed=True)
     assert [(node.facts or {})["value"] for node in alone.nodes] == ['"hot"', "0", "1", "2"]
     never = Question("counterfactual", {}, NOISE, {"B": "2"}, {**SEEN, "D": "9"})
-    assert "value" not in (question_picture(item("x", never, world=False), told=True).nodes[0].facts or {})
+    assert "value" not in (question_picture(item("x", never, world=False), reveal_sealed=True).nodes[0].facts or {})
 
 
 @pytest.fixture
@@ -139,7 +144,7 @@ def test_a_page_is_made_of_a_question_and_refused_elsewhere(
     assert main([*drawn, "--out", str(tmp_path / "b.jsonl")]) == 0
     capsys.readouterr()
     said = refused(capsys, "show", tmp_path / "b.jsonl", "easy-3-1-0", "--html", tmp_path / "b.html")
-    assert "pages of items" in said
+    assert "`show --html` without --run does not support Extended blickets; it supports CausaLab and CauSim" in said
     assert not (tmp_path / "b.html").exists()
 
 
@@ -175,10 +180,10 @@ def measured(page: str, folder: Path) -> list[str]:
 
 @needs_chromium
 def test_the_page_draws_every_node_inside_itself_and_marks_what_changes(pool: Path, tmp_path: Path) -> None:
-    page = BENCHMARK.page(item("set-a", SET_A), told=True)
+    page = PAGES.page(item("set-a", SET_A), reveal_sealed=True)
     # nodes, noises, edges, cut ones; overlaps, outside, texts beyond boxes; changed; answers; wider than the window
     assert measured(page, tmp_path) == ["4", "4", "4", "0", "0", "0", "0", "B", "1", "false"]
-    cut = BENCHMARK.page(item("set-b", SET_B), told=True)
+    cut = PAGES.page(item("set-b", SET_B), reveal_sealed=True)
     assert measured(cut, tmp_path)[3:9] == ["1", "0", "0", "0", "D", "1"]
 
 
@@ -186,7 +191,7 @@ def test_the_page_draws_every_node_inside_itself_and_marks_what_changes(pool: Pa
 @pytest.mark.parametrize("topology", ["inverted_star", "poly_tree"])
 def test_generated_programs_of_ten_nodes_fit_the_page(topology: str, tmp_path: Path) -> None:
     drawn = [one for one in BENCHMARK.drawn([topology], 5, 20) if one.version == 10][-1]
-    said = measured(BENCHMARK.page(drawn, told=True), tmp_path)
+    said = measured(PAGES.page(drawn, reveal_sealed=True), tmp_path)
     assert said[:2] == ["10", "10"]
     assert said[2] == str(sum(len(node.parents) for node in drawn.task.model.nodes))
     assert (said[4:7], said[9]) == (["0", "0", "0"], "false")

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher, get_close_matches
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from calibrant.bench.core.benchmark import ItemPool
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.stored_items import items_by_id
 
+I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)
 
-def item_of(pool: ItemPool[Item[Any, Any]], instance: str | None) -> Item[Any, Any]:
+
+class ItemPool(Protocol[I_co]):
+    """The items of one file."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def items(self) -> Sequence[I_co]: ...
+    def __len__(self) -> int: ...
+
+
+def item_of(pool: ItemPool[I_co], instance: str | None) -> I_co:
     """The item of that id, or the first; `CalibrantError` names close ids, or says that the pool is empty."""
     if not len(pool):
         raise CalibrantError(f"{pool.name}: there is no instance in it")

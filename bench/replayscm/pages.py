@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from calibrant.bench.core.items import close_ids
 from calibrant.bench.pages.aligned import aligned
-from calibrant.bench.pools.items import close_ids
 from calibrant.bench.runs.runner import Selection
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.formulas.text import render

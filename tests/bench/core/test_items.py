@@ -10,9 +10,9 @@ import pytest
 
 import calibrant
 from calibrant.bench.cli import main
+from calibrant.bench.core.items import close_ids
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.pools.bundled import bundled_sample
-from calibrant.bench.pools.items import close_ids
 from calibrant.dsl.item import Pool
 from tests.support.commands import refused
 from tests.support.replayscm.pool_texts import native_file, native_record
