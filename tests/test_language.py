@@ -25,7 +25,7 @@ LIMITS_WITHOUT_A_UNIT = re.compile(r"_?(MOST|LARGEST|LONGEST)_|_?KEPT$")
 HOUSE_PHRASES = re.compile(r"no such thing|cannot be meant|\bnobody\b|\bsays\b")
 
 EXCEPTIONS: dict[str, dict[str, int]] = {
-    "dsl": {"names": 15, "docstrings": 1},
+    "dsl": {"names": 16, "docstrings": 1},
     "solvers": {"names": 302, "constants": 5, "docstrings": 10},
     "audits": {"names": 7},
     "baselines": {"docstrings": 9, "phrases": 1, "names": 20},

@@ -21,6 +21,7 @@ from calibrant.dsl.stored_items import item_ids
 
 _ASKED = {
     TaskKind.SCM: "a mechanism for every endogenous variable",
+    TaskKind.EPISODE: "a mechanism for every endogenous variable, after worlds that are asked for",
     TaskKind.ROOTS: "the roots, and a mechanism for every other variable",
     TaskKind.ALTERNATIVE: "an SCM that fits but means something else than the reference, an experiment, a witness",
 }

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from fractions import Fraction
 from typing import Any
 
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm.disclosure import Disclosure
+from calibrant.dsl.replayscm.extensions.extension import Extension
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, World
 
@@ -20,6 +22,7 @@ class TaskKind(Enum):
     SCM = "CIND_A_SCM"
     ROOTS = "CIND_A_SCM_ROOT_UNKNOWN"
     ALTERNATIVE = "CIND_A_SCM_ALT_EXP"
+    EPISODE = "CAL_A_SCM_EPISODE"
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class Task:
     shares_units: whether the same unit keeps its latent root thresholds in every world (PanelSemantics)
     num_heldout: how many held-out worlds there are; nothing else about them is disclosed
     reference: Alternative-SCM: the SCM to differ from
+    extension: class, noise, hidden variables and allowance of an extended item; None for all others
     """
 
     kind: TaskKind
@@ -42,6 +46,7 @@ class Task:
     shares_units: bool
     num_heldout: int
     reference: Scm | None = None
+    extension: Extension | None = None
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -65,6 +70,8 @@ class Sealed:
     budget_deltas: slack values of `accGoldPlus`
     environments: world id -> root -> environment level
     labels: stratum, seed, difficulty and pairing ids, for tables and matching
+    seed: of an extended item, which fixes flips and drawn contexts
+    rates: true noise rate of each observed endogenous variable, under noise
     """
 
     gold: Scm | None
@@ -75,6 +82,8 @@ class Sealed:
     budget_deltas: tuple[int, ...] = (0, 10, 25)
     environments: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    seed: int | None = None
+    rates: Mapping[str, Fraction] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Sealed: {len(self.heldout.worlds)} held-out worlds{'' if self.gold is None else ' and gold'}>"
@@ -119,9 +128,14 @@ class Problem:
 
     @property
     def setting(self) -> str:
-        """The label of its disclosure in tables; Alternative-SCM items are their own setting."""
+        """Its setting in tables, such as `Alt-Ordered` or `Episode Hidden-order+noise+hidden`."""
         label = self.task.disclosure.label
-        return f"Alt-{label}" if self.task.kind is TaskKind.ALTERNATIVE else label
+        if self.task.kind is TaskKind.ALTERNATIVE:
+            return f"Alt-{label}"
+        extension = self.task.extension
+        if extension is None:
+            return label
+        return f"{'Episode ' if extension.is_episode else ''}{label}{extension.label}"
 
     @property
     def stratum(self) -> str:

@@ -23,6 +23,7 @@ SYSTEM = (
 )
 _GOAL = {
     TaskKind.SCM: "Give a mechanism for every endogenous variable such that the model replays every world below.",
+    TaskKind.EPISODE: "Give a mechanism for every endogenous variable such that the model replays every world.",
     TaskKind.ROOTS: "Say which variables are the roots, and give a mechanism for every other variable, such that the "
     "model replays every world below.",
     TaskKind.ALTERNATIVE: "A model that replays every world below is given. Give another model that also replays them "

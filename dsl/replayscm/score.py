@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
 from calibrant.dsl.replayscm.alternative import AlternativeScore, score_alternative
 from calibrant.dsl.replayscm.extraction import EXTRACTORS, Extraction, Kind
@@ -29,6 +29,7 @@ from calibrant.dsl.text_cache import CacheBudget, TextCache
 SCORED = CacheBudget(1 << 10, longest=4_000)  # about 5 kB each: k samples of a model repeat each other
 _SHAPES: dict[TaskKind, Kind] = {
     TaskKind.SCM: "scm",
+    TaskKind.EPISODE: "scm",
     TaskKind.ROOTS: "roots",
     TaskKind.ALTERNATIVE: "alternative",
 }
@@ -156,6 +157,8 @@ class Evaluator:
     """
 
     def __init__(self, problem: Problem, *, extractor: str = "paper", compiles: bool = True) -> None:
+        if problem.task.extension is not None:
+            raise CalibrantError(f"'{problem.id}' is of the setting {problem.setting}; plain replay does not score it")
         self.problem = problem
         self._plain, self._extract = PLAIN[extractor], EXTRACTORS[extractor]
         self.shape = _SHAPES[problem.task.kind]
@@ -203,7 +206,7 @@ class Evaluator:
 
     def _score(self, answer: Mapping[str, Any], strict: bool | None) -> Score:
         match self.problem.task.kind:
-            case TaskKind.SCM:
+            case TaskKind.SCM | TaskKind.EPISODE:
                 return self._score_checked(answer, self._checker.mechanisms(answer), strict)
             case TaskKind.ALTERNATIVE:
                 return self._score_checked(answer, self._checker.alternative(answer), strict)

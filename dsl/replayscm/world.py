@@ -86,9 +86,10 @@ class World:
     def rows(self) -> Iterator[dict[str, int]]:
         return (self.row(index) for index in range(self.num_rows))
 
-    def row_texts(self) -> list[str]:
-        """One string of 0 and 1 per row, a character per variable in column order."""
-        return ["".join(str(column >> r & 1) for column in self.columns) for r in range(self.num_rows)]
+    def row_texts(self, variables: Sequence[str] | None = None) -> list[str]:
+        """One string of 0 and 1 per row, a character per variable in column order, or in that of `variables`."""
+        columns = self.columns if variables is None else [self.column(variable) for variable in variables]
+        return ["".join(str(column >> r & 1) for column in columns) for r in range(self.num_rows)]
 
 
 def columns_from_rows(rows: Sequence[str], num_vars: int) -> tuple[Column, ...]:

@@ -32,7 +32,7 @@ def alternative_answer(found: AlternativeAnswer) -> dict[str, Any]:
 def no_answer(kind: TaskKind) -> dict[str, Any]:
     """An object of the task's schema that answers nothing; it scores as not valid."""
     match kind:
-        case TaskKind.SCM:
+        case TaskKind.SCM | TaskKind.EPISODE:
             return {"mechanisms": {}}
         case TaskKind.ROOTS:
             return {"roots": [], "mechanisms": {}}

@@ -14,6 +14,8 @@ from calibrant.dsl.formulas.table import MAX_TABLE_VARS
 from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.names import is_name
 from calibrant.dsl.replayscm.disclosure import Disclosure, natural
+from calibrant.dsl.replayscm.extensions.build import read_extension, read_rates, require_gold, require_seed
+from calibrant.dsl.replayscm.extensions.extension import Extension
 from calibrant.dsl.replayscm.pools.disclosures import disclosure_from_record, distinct, permutation, subset
 from calibrant.dsl.replayscm.pools.records import ProblemRecord, WorldRecord
 from calibrant.dsl.replayscm.problem import ModelResult, Problem, Sealed, Task, TaskKind
@@ -31,25 +33,32 @@ def problem_from_record(record: ProblemRecord, results: Results | None = None) -
     if not record.id.strip():
         raise PoolError("an instance needs an id", field="id")
     variables = _variables(record.variables)
-    disclosure = disclosure_from_record(record.disclosure, variables)
+    every = (*variables, *record.hidden)
+    disclosure = disclosure_from_record(record.disclosure, every)
+    extension = read_extension(record, variables, getattr(record.disclosure, "roots", ()), disclosure)
     grammar = _grammar(record)
     worlds = _Worlds(variables, tuple(distinct(record.units, "units")))
     training = worlds.panel(record.training, "training")
-    if not training.worlds:
+    kind = _kind(record.kind, disclosure, has_reference=record.reference is not None)
+    _require_kind(kind, extension)
+    if bool(training.worlds) is (kind is TaskKind.EPISODE):
+        if training.worlds:
+            raise PoolError("an episode has no training worlds; they are asked for", field="training")
         raise PoolError("at least one training world is needed", field="training")
     heldout = worlds.panel(record.sealed.heldout, "sealed.heldout")
-    latent_order = _latent_order(record, variables, disclosure)
-    kind = _kind(record.kind, disclosure, has_reference=record.reference is not None)
+    latent_order = _latent_order(record, every, disclosure)
     if kind is TaskKind.ALTERNATIVE and len(variables) > MAX_ALTERNATIVE_VARIABLES:
         raise PoolError(
             f"{len(variables)} variables; compared are up to {MAX_ALTERNATIVE_VARIABLES}", field="reference"
         )
     reference = _scm(record.reference, variables, grammar, "reference")
-    gold = _scm(record.sealed.gold, variables, grammar, "sealed.gold")
+    gold = _scm(record.sealed.gold, every, grammar, "sealed.gold")
     for model, field in ((reference, "reference"), (gold, "sealed.gold")):
         if model and disclosure.roots is not None and model.roots != natural(disclosure.roots):
             raise PoolError(f"mechanisms leave the roots {', '.join(model.roots)}", field=field)
-    task = Task(kind, disclosure, grammar, training, record.shares_units, len(heldout.worlds), reference)
+    require_gold(gold, extension, disclosure)
+    require_seed(record.sealed.seed, extension)
+    task = Task(kind, disclosure, grammar, training, record.shares_units, len(heldout.worlds), reference, extension)
     sealed = Sealed(
         gold,
         record.sealed.gold_size if record.sealed.gold_size is not None else (gold.size if gold else None),
@@ -59,6 +68,8 @@ def problem_from_record(record: ProblemRecord, results: Results | None = None) -
         tuple(record.sealed.budget_deltas),
         {w.id: w.environment for w in (*record.training, *record.sealed.heldout) if w.environment},
         record.sealed.labels,
+        record.sealed.seed,
+        read_rates(record.sealed.noise, extension),
     )
     stored = tuple(
         ModelResult(r.model, r.raw_response, r.extracted_answer, r.evaluation, r.verdict) for r in record.results
@@ -96,6 +107,13 @@ def _kind(name: str, disclosure: Disclosure, *, has_reference: bool) -> TaskKind
     if (kind is TaskKind.ALTERNATIVE) != has_reference:
         raise PoolError("an Alternative-SCM instance, and only that, has a reference SCM", field="reference")
     return kind
+
+
+def _require_kind(kind: TaskKind, extension: Extension | None) -> None:
+    if (kind is TaskKind.EPISODE) != (extension is not None and extension.is_episode):
+        raise PoolError("an episode, and only that, has an allowance", field="allowance")
+    if kind is TaskKind.ALTERNATIVE and extension is not None:
+        raise PoolError("Alternative-SCM items have no extensions", field="kind")
 
 
 def _grammar(record: ProblemRecord) -> Grammar:

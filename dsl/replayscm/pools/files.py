@@ -18,6 +18,8 @@ from calibrant.dsl.formulas.text import render
 from calibrant.dsl.parse_limits import TooLargeError, load_json
 from calibrant.dsl.pool_text import Line, plain_pool, pool_lines
 from calibrant.dsl.records import decode_line, decoded_again
+from calibrant.dsl.replayscm.extensions.build import rates_field
+from calibrant.dsl.replayscm.extensions.records import extension_fields
 from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.disclosures import record_from_disclosure
 from calibrant.dsl.replayscm.pools.fields import error_location
@@ -120,28 +122,36 @@ def native_lines(pool: Pool) -> Iterator[bytes]:
 def record_from_problem(problem: Problem) -> ProblemRecord:
     """The native record of a problem; `problem_from_record` takes it back to an equal problem."""
     task, sealed = problem.task, problem.sealed
-    units = task.training.worlds[0].units
+    units = problem.worlds[0].units if problem.worlds else ()
     environments = sealed.environments
+    disclosure = record_from_disclosure(task.disclosure)
+    variables = task.variables
+    if task.extension is not None:  # its lists give row strings and contexts their order
+        variables = task.extension.variables
+        disclosure = msgspec.structs.replace(disclosure, roots=list(task.extension.roots))
     return ProblemRecord(
         id=problem.id,
         kind=task.kind.value,
-        variables=list(task.variables),
+        variables=list(variables),
         units=list(units),
-        disclosure=record_from_disclosure(task.disclosure),
-        training=[_world_record(world, units, environments) for world in task.training.worlds],
+        disclosure=disclosure,
+        training=[_world_record(world, variables, units, environments) for world in task.training.worlds],
         sealed=SealedRecord(
-            heldout=[_world_record(world, units, environments) for world in sealed.heldout.worlds],
+            heldout=[_world_record(world, variables, units, environments) for world in sealed.heldout.worlds],
             gold=_texts(sealed.gold),
             gold_size=sealed.gold_size,
             latent_order=list(sealed.latent_order),
             max_predecessors=sealed.max_predecessors,
             budget_deltas=list(sealed.budget_deltas),
             labels=dict(sealed.labels),
+            seed=sealed.seed,
+            noise=rates_field(sealed.rates, task.extension),
         ),
         operators=list(task.grammar.operators),
         allow_constants=task.grammar.allow_constants,
         shares_units=task.shares_units,
         reference=_texts(task.reference),
+        **extension_fields(task.extension),
         results=[
             ResultRecord(r.model, r.raw_response, r.extracted_answer, dict(r.evaluation), dict(r.verdict))
             for r in problem.results()
@@ -159,10 +169,15 @@ def _texts(model: Scm | None) -> dict[str, str] | None:
     return None if model is None else {v: render(mechanism) for v, mechanism in model.mechanisms.items()}
 
 
-def _world_record(world: World, units: tuple[str, ...], environments: Mapping[str, Mapping[str, float]]) -> WorldRecord:
+def _world_record(
+    world: World,
+    variables: tuple[str, ...],
+    units: tuple[str, ...],
+    environments: Mapping[str, Mapping[str, float]],
+) -> WorldRecord:
     return WorldRecord(
         world.id,
-        world.row_texts(),
+        world.row_texts(variables),
         dict(world.intervention.constants),
         list(world.intervention.assigned),
         None if world.units == units else list(world.units),

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.replayscm.extensions.records import ExtensionRecord
 from calibrant.dsl.replayscm.pools.disclosures import DisclosureRecord
 
 FORMAT = "calibrant-pool"
@@ -65,6 +66,7 @@ class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     heldout: the held-out worlds; gold: variable -> formula of the latent SCM; gold_size: its total size as stated
     latent_order: every variable, causes before effects; max_predecessors: the generator's window
     budget_deltas: slack values of accGoldPlus; labels: stratum, seed, difficulty and pairing ids
+    seed: of flips and drawn contexts; noise: the true rate, or variable -> rate, where the item does not disclose it
     """
 
     heldout: list[WorldRecord] = []
@@ -74,9 +76,11 @@ class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     max_predecessors: int | None = None
     budget_deltas: list[int] = msgspec.field(default_factory=lambda: [0, 10, 25])
     labels: dict[str, str] = {}
+    seed: int | None = None
+    noise: str | dict[str, str] | None = None
 
 
-class ProblemRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class ProblemRecord(ExtensionRecord, forbid_unknown_fields=True, omit_defaults=True):
     """One instance: what solvers see, and `sealed` apart from it.
 
     id: unique in the pool; kind: the benchmark's name of what is asked; units: names of the rows
@@ -84,6 +88,9 @@ class ProblemRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tr
     operators: those that formulas may use; allow_constants: whether 0 and 1 may
     shares_units: whether a unit keeps its latent thresholds in every world
     reference: variable -> formula of the SCM to differ from, in Alternative-SCM items; results: stored model outputs
+    max_parents: class of an extended item, hidden parents included; prior: uniform or by_parents
+    noise: "1/20", {"shared": [[rate, prior], ..]} or {"each": [..]}; question: map or forecast
+    hidden: name -> exact functional parents, or null for any; allowance: of an episode; asked: worlds to forecast
     """
 
     id: str
@@ -97,7 +104,7 @@ class ProblemRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tr
     allow_constants: bool = False
     shares_units: bool = False
     reference: dict[str, str] | None = None
-    results: list[ResultRecord] = []
+    results: list[ResultRecord] = msgspec.field(default_factory=list)
 
 
 def schema() -> dict[str, Any]:

@@ -118,7 +118,7 @@ def answer_of(problem: Problem, mechanisms: dict[str, Formula]) -> dict[str, obj
     texts = {variable: render(formula) for variable, formula in mechanisms.items()}
     roots = [v for v in problem.task.variables if v not in mechanisms]
     match problem.task.kind:
-        case TaskKind.SCM:
+        case TaskKind.SCM | TaskKind.EPISODE:
             return {"mechanisms": texts}
         case TaskKind.ROOTS:
             return {"roots": roots, "mechanisms": texts}

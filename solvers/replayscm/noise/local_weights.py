@@ -1,0 +1,118 @@
+"""Weights of parent sets under noise: all functions of exactly these parents, each by the probability of its rows.
+
+For a set T and free cells with n0 zeros and n1 ones under a T-pattern, the sum over all tables is a product over
+patterns, because a table chooses its bits independently:
+
+    g(T) = product of e**n1 (1 - e)**n0 + e**n0 (1 - e)**n1        (2 for a pattern that was not seen)
+
+Clean rows keep only the term that agrees. Functions that depend on all of S are found by Moebius inversion,
+w(S) = sum over T in S of (-1)**|S - T| g(T). With e = a / b both are scaled by b**cells to integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import TypeAlias
+
+from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.replayscm.noise.rows import VariableRows
+
+PatternCounts: TypeAlias = Mapping[int, tuple[int, int]]
+"""Values of a parent set, as the masked word -> cells with value 0, cells with value 1."""
+
+AGREE_WITH_ZERO, AGREE_WITH_ONE = 1, 2
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A rate a / b as integers: `flip` = a, `stay` = b - a."""
+
+    flip: int
+    stay: int
+
+    @property
+    def base(self) -> int:
+        """Return the denominator."""
+        return self.flip + self.stay
+
+
+def scaled_rate(rate: Fraction, denominator: int | None = None) -> Rate:
+    """Return a rate over a denominator, its own if None."""
+    base = denominator or rate.denominator
+    flip = rate.numerator * (base // rate.denominator)
+    return Rate(flip, base - flip)
+
+
+def parent_masks(candidates: Sequence[int], max_parents: int, required: Mask | None = None) -> list[Mask]:
+    """Return the sets of at most so many candidates, by size, then lexicographic; every subset of a set is listed.
+
+    required: the only set whose weight will be asked for; then its subsets alone are listed
+    """
+    if required is not None:
+        candidates = [v for v in candidates if required >> v & 1]
+        max_parents = len(candidates)
+    sizes = range(min(max_parents, len(candidates)) + 1)
+    return [sum(1 << v for v in chosen) for size in sizes for chosen in combinations(candidates, size)]
+
+
+def pattern_counts(rows: VariableRows, variable: int, parents: Mask) -> dict[int, tuple[int, int]]:
+    """Return the noisy cells by pattern."""
+    counts: dict[int, tuple[int, int]] = {}
+    for word, number in rows.noisy.items():
+        zeros, ones = counts.get(word & parents, (0, 0))
+        counts[word & parents] = (zeros, ones + number) if word >> variable & 1 else (zeros + number, ones)
+    return counts
+
+
+def clean_patterns(rows: VariableRows, variable: int, parents: Mask) -> dict[int, int] | None:
+    """Return the value that clean rows state for each pattern; None if two contradict each other."""
+    values: dict[int, int] = {}
+    for word in rows.clean:
+        if values.setdefault(word & parents, word >> variable & 1) != word >> variable & 1:
+            return None
+    return values
+
+
+def table_sum(rows: VariableRows, variable: int, parents: Mask, rate: Rate) -> int:
+    """Return g(T), scaled by base**cells: the sum over all functions of the parents."""
+    clean = clean_patterns(rows, variable, parents)
+    if clean is None:
+        return 0
+    product = 1
+    counts = pattern_counts(rows, variable, parents)
+    for pattern, (zeros, ones) in counts.items():
+        value = clean.get(pattern)
+        as_zero = 0 if value == 1 else rate.flip**ones * rate.stay**zeros
+        as_one = 0 if value == 0 else rate.flip**zeros * rate.stay**ones
+        product *= as_zero + as_one
+        if not product:
+            return 0
+    num_open = (1 << parents.bit_count()) - len(counts.keys() | clean.keys())
+    return product << num_open
+
+
+def invert(sums: dict[Mask, int]) -> dict[Mask, int]:
+    """Moebius inversion over subsets, in place; every subset of a listed set is listed."""
+    every = 0
+    for mask in sums:
+        every |= mask
+    for bit in _bits(every):
+        for mask in sums:
+            if mask & bit:
+                sums[mask] -= sums[mask ^ bit]
+    return sums
+
+
+def set_weights(rows: VariableRows, variable: int, masks: Iterable[Mask], rate: Rate) -> dict[Mask, int]:
+    """Return w(S) of each set, scaled by base**cells; masks as `parent_masks` lists them."""
+    return invert({mask: table_sum(rows, variable, mask, rate) for mask in masks})
+
+
+def _bits(mask: Mask) -> Iterator[Mask]:
+    while mask:
+        low = mask & -mask
+        yield low
+        mask ^= low
