@@ -1,0 +1,49 @@
+"""Prior networks as SIF: `source sign target [target...]`, separated by any blanks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from calibrant.dsl.errors import PoolError, short_repr
+from calibrant.dsl.logic.files.text_input import check_name, read_text, split_lines
+from calibrant.dsl.logic.prior import Edge
+
+_GATE = re.compile(r"and[0-9]+", re.IGNORECASE | re.ASCII)
+_SIGNS = {"1": 1, "-1": -1, "+1": 1}
+
+
+def read_sif(path: Path) -> tuple[Edge, ...]:
+    """Return the edges of a SIF file in its order, equal ones once; `PoolError` names the line of what is refused."""
+    return parse_sif(read_text(path), path.name)
+
+
+def parse_sif(text: str, file: str = "") -> tuple[Edge, ...]:
+    """Return the edges of a SIF text, see `read_sif`."""
+    edges: dict[Edge, None] = {}
+    for number, line in enumerate(split_lines(text), 1):
+        fields = line.split()
+        if not fields:
+            continue
+        where = f"line {number}"
+        if len(fields) < 3:
+            raise PoolError(f"{len(fields)} fields; expected: source sign target", file=file, instance=where)
+        source, sign, targets = fields[0], fields[1], fields[2:]
+        if sign not in _SIGNS:
+            raise PoolError(f"sign {short_repr(sign)}; allowed: 1 or -1", file=file, instance=where)
+        for target in targets:
+            for name in (source, target):
+                check_name(name, file=file, where=where)
+                if _GATE.fullmatch(name):
+                    problem = f"{short_repr(name)} is a gate of a model; a prior network has edges between nodes only"
+                    raise PoolError(problem, file=file, instance=where)
+            edges[Edge(source, _SIGNS[sign], target)] = None
+    if not edges:
+        raise PoolError("no edge; a line is: source sign target", file=file)
+    return tuple(edges)
+
+
+def sif_text(edges: Iterable[Edge]) -> str:
+    """Return the edges as SIF, one a line."""
+    return "".join(f"{edge.source}\t{edge.sign}\t{edge.target}\n" for edge in edges)

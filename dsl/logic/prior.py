@@ -1,0 +1,114 @@
+"""Prior networks: signed edges, and the edges of the class after dropping, merging and removing self-edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import NamedTuple, TypeVar
+
+N = TypeVar("N", str, int)
+
+
+class Edge(NamedTuple):
+    """A signed edge. sign: 1 activates, -1 inhibits"""
+
+    source: str
+    sign: int
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.sign} {self.target}"
+
+
+def class_edges(
+    prior: Iterable[Edge], stimuli: Iterable[str], kept_names: Iterable[str], *, compress: bool, reverse: bool = False
+) -> tuple[Edge, ...]:
+    """Return the edges of the class, sorted.
+
+    kept_names: names that compression never merges: stimuli, inhibitors, readouts
+    reverse: compress in reverse code point order; a different result shows that names decide
+    """
+    into_stimuli = set(stimuli)
+    edges = {edge for edge in prior if edge.target not in into_stimuli}
+    if compress:
+        edges = _compress(edges, set(kept_names), reverse=reverse)
+    return tuple(sorted(edge for edge in edges if edge.source != edge.target))
+
+
+def _compress(edges: set[Edge], kept_names: set[str], *, reverse: bool) -> set[Edge]:
+    """Merge each node with at most one source or target, once, in code point order."""
+    into: dict[str, set[Edge]] = {}
+    out: dict[str, set[Edge]] = {}
+    for edge in edges:
+        for name in (edge.source, edge.target):
+            into.setdefault(name, set())
+            out.setdefault(name, set())
+        into[edge.target].add(edge)
+        out[edge.source].add(edge)
+    for name in sorted(into.keys() - kept_names, reverse=reverse):
+        sources = {edge.source for edge in into[name]}
+        targets = {edge.target for edge in out[name]}
+        one_source = len(sources) == 1 and not sources & targets
+        one_target = len(targets) == 1 and not sources & targets
+        if sources and targets and not one_source and not one_target:
+            continue
+        merged = {Edge(a.source, a.sign * b.sign, b.target) for a in into[name] for b in out[name]}
+        for edge in into[name]:
+            out[edge.source].discard(edge)
+        for edge in out[name]:
+            into[edge.target].discard(edge)
+        into[name], out[name] = set(), set()
+        for edge in merged:
+            into[edge.target].add(edge)
+            out[edge.source].add(edge)
+    return {edge for group in into.values() for edge in group}
+
+
+def edges_by_target(edges: Iterable[Edge]) -> dict[str, list[Edge]]:
+    """Return the edges into each node, sorted."""
+    grouped: dict[str, list[Edge]] = {}
+    for edge in sorted(edges):
+        grouped.setdefault(edge.target, []).append(edge)
+    return grouped
+
+
+def reachable(starts: Iterable[N], neighbours: Mapping[N, Iterable[N]]) -> set[N]:
+    """Return the nodes that are reached from some of the starts, the starts included."""
+    reached = set(starts)
+    waiting = list(reached)
+    while waiting:
+        for name in neighbours.get(waiting.pop(), ()):
+            if name not in reached:
+                reached.add(name)
+                waiting.append(name)
+    return reached
+
+
+def successors(edges: Iterable[Edge]) -> dict[str, set[str]]:
+    """Return the targets of each source."""
+    targets: dict[str, set[str]] = {}
+    for edge in edges:
+        targets.setdefault(edge.source, set()).add(edge.target)
+    return targets
+
+
+def predecessors(edges: Iterable[Edge]) -> dict[str, set[str]]:
+    """Return the sources of each target."""
+    sources: dict[str, set[str]] = {}
+    for edge in edges:
+        sources.setdefault(edge.target, set()).add(edge.source)
+    return sources
+
+
+def is_cyclic(edges: Iterable[Edge]) -> bool:
+    """Return whether the edges contain a directed cycle."""
+    try:
+        TopologicalSorter(predecessors(edges)).prepare()
+    except CycleError:
+        return True
+    return False
+
+
+def node_names(edges: Sequence[Edge]) -> set[str]:
+    """Return the names at either end of an edge."""
+    return {name for edge in edges for name in (edge.source, edge.target)}

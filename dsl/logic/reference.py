@@ -1,0 +1,150 @@
+"""The meaning of logic models, slow and plain: formulas, models, predictions, misfit, and the family by listing.
+
+Everything else that counts or searches is compared with this. The class edges are in `calibrant.dsl.logic.prior`,
+discretisation and limits in `calibrant.dsl.logic.task`. Models follow Saez-Rodriguez et al., Mol. Syst. Biol. 5:331
+(2009); families of near-optimal ones Guziolowski et al., Bioinformatics 29:2320 (2013).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from itertools import combinations
+
+from calibrant.dsl.logic.clause import Clause, Model, clause, model_size
+from calibrant.dsl.logic.prior import Edge, edges_by_target
+from calibrant.dsl.logic.task import Experiment, Setup, Task, fit_limit
+
+UNKNOWN, REDUNDANT, CYCLE = "unknown clause", "redundant clause", "cycle"
+NO_STIMULUS, NO_READOUT = "source without stimulus", "leads to no readout"
+
+
+def clauses_into(edges: Sequence[Edge], max_clause: int) -> list[Clause]:
+    """Return the clauses over edges into one node: no source twice, at most `max_clause` literals (0: any number)."""
+    longest = max_clause or len(edges)
+    clauses = []
+    for size in range(1, min(longest, len(edges)) + 1):
+        for chosen in combinations(sorted(edges), size):
+            if len({edge.source for edge in chosen}) == size:
+                clauses.append(clause(chosen[0].target, [(edge.source, edge.sign) for edge in chosen]))
+    return clauses
+
+
+def contains(larger: Clause, smaller: Clause) -> bool:
+    """Return whether a clause has all literals of another one."""
+    return set(smaller.literals) <= set(larger.literals)
+
+
+def formulas_over(clauses: Sequence[Clause]) -> Iterator[frozenset[Clause]]:
+    """Yield every set of clauses of which none contains another, the empty one first."""
+    yield from _extensions(clauses, 0, ())
+
+
+def _extensions(clauses: Sequence[Clause], first: int, chosen: tuple[Clause, ...]) -> Iterator[frozenset[Clause]]:
+    yield frozenset(chosen)
+    for number in range(first, len(clauses)):
+        candidate = clauses[number]
+        if not any(contains(candidate, other) or contains(other, candidate) for other in chosen):
+            yield from _extensions(clauses, number + 1, (*chosen, candidate))
+
+
+def broken_rule(model: Iterable[Clause], task: Task) -> str:
+    """Return the first rule of the class that a set of clauses breaks, "" for a model of the class."""
+    clauses = set(model)
+    edges = set(task.edges)
+    longest = task.options.max_clause
+    for member in clauses:
+        if not edges.issuperset(member.edges) or (longest and len(member.literals) > longest):
+            return UNKNOWN
+    if any(a.target == b.target and a != b and contains(a, b) for a in clauses for b in clauses):
+        return REDUNDANT
+    occurring = {source for member in clauses for source in member.sources}
+    targets = {member.target for member in clauses}
+    if not is_acyclic(clauses):
+        return CYCLE
+    if not occurring <= targets | set(task.setup.stimuli):
+        return NO_STIMULUS
+    if not targets <= occurring | set(task.setup.readouts):
+        return NO_READOUT
+    return ""
+
+
+def is_acyclic(model: Iterable[Clause]) -> bool:
+    """Return whether "u occurs in the formula of v" has no cycle."""
+    sources: dict[str, set[str]] = {}
+    for member in model:
+        sources.setdefault(member.target, set()).update(member.sources)
+    try:
+        TopologicalSorter(sources).prepare()
+    except CycleError:
+        return False
+    return True
+
+
+def node_values(model: Iterable[Clause], setup: Setup, experiment: Experiment) -> Mapping[str, bool]:
+    """Return the value of every name that an acyclic model has, under the clamps of an experiment."""
+    formulas: dict[str, list[Clause]] = {}
+    for member in model:
+        formulas.setdefault(member.target, []).append(member)
+    sources = {
+        target: {source for member in members for source in member.sources} for target, members in formulas.items()
+    }
+    values = {name: name in experiment.on for name in setup.stimuli}
+    for name in TopologicalSorter(sources).static_order():
+        if name not in values:
+            values[name] = name not in experiment.inhibited and any(
+                all(values[source] == (sign == 1) for source, sign in member.literals)
+                for member in formulas.get(name, [])
+            )
+    return values
+
+
+def predict(model: Iterable[Clause], setup: Setup, experiment: Experiment) -> str:
+    """Return the answers of all readouts as a text of 0 and 1, in their order; 0 for a name outside the model."""
+    values = node_values(model, setup, experiment)
+    return "".join("1" if values.get(name, False) else "0" for name in setup.readouts)
+
+
+def misfit(model: Iterable[Clause], task: Task) -> int:
+    """Return the sum over measured values of (factor * prediction - discretised value) squared."""
+    clauses = list(model)
+    total = 0
+    for experiment, row in zip(task.experiments, task.discretised, strict=True):
+        answers = predict(clauses, task.setup, experiment)
+        total += sum(
+            (task.options.factor * int(answer) - value) ** 2
+            for answer, value in zip(answers, row, strict=True)
+            if value is not None
+        )
+    return total
+
+
+def all_models(task: Task) -> Iterator[Model]:
+    """Yield every model of the class, whatever the data."""
+    by_target = edges_by_target(task.edges)
+    formulas = [list(formulas_over(clauses_into(edges, task.options.max_clause))) for edges in by_target.values()]
+    for candidate in _combinations(formulas, 0, frozenset()):
+        if not broken_rule(candidate, task):
+            yield candidate
+
+
+def _combinations(formulas: Sequence[Sequence[Model]], number: int, chosen: Model) -> Iterator[Model]:
+    if number == len(formulas):
+        yield chosen
+        return
+    for formula in formulas[number]:
+        if is_acyclic(chosen | formula):
+            yield from _combinations(formulas, number + 1, chosen | formula)
+
+
+def family(task: Task) -> list[tuple[int, int, Model]]:
+    """Return misfit, size and clauses of every member of the family, by listing all models."""
+    models = [(misfit(model, task), model_size(model), model) for model in all_models(task)]
+    least_misfit, least_size = min((cost, size) for cost, size, _ in models)
+    limit = fit_limit(least_misfit, task.tolerance.fit)
+    extra = task.tolerance.size
+    return [
+        member
+        for member in models
+        if (limit is None or member[0] <= limit) and (extra is None or member[1] <= least_size + extra)
+    ]

@@ -1,0 +1,71 @@
+"""Lower bounds on the misfit of readouts that are not placed, given the responses of a state.
+
+What is not placed reads the live nodes, some stimuli, and whether it is inhibited. Columns that agree on all of these
+answer alike at a readout, so that the cheaper answer for each such set of columns is the least misfit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from calibrant.dsl.logic.prior import reachable
+from calibrant.solvers.logic.network import Columns, Network
+
+
+class StateBounds:
+    """The bounds after one placement, memoised by the responses of the live nodes that a readout can depend on."""
+
+    def __init__(self, network: Network, columns: Columns, live: Sequence[int], placed: frozenset[int]) -> None:
+        """live: nodes by their position in a state"""
+        self._columns = columns
+        self.parts = []
+        unplaced = [v for v in range(len(network)) if v not in placed]
+        parents = {v: [p for p in network.parents[v] if p not in placed] for v in unplaced}
+        position = {v: i for i, v in enumerate(live)}
+        for readout in sorted(network.readouts - placed):
+            ancestors = reachable([readout], parents)
+            sources = {source for v in ancestors for source, _ in network.literals[v]}
+            positions = tuple(sorted(position[s] for s in sources if s >= 0 and s in placed))
+            masks = [columns.full]
+            for source in sorted(s for s in sources if s < 0):
+                masks = _split(masks, columns.stimuli[~source])
+            for v in sorted(ancestors):
+                masks = _split(masks, columns.active[v])
+            self.parts.append(_Part(readout, positions, masks, columns))
+
+    def bound(self, state: Sequence[int]) -> int:
+        """Return a lower bound on the misfit of the readouts that are not placed."""
+        return sum([part.bound(state) for part in self.parts])
+
+
+def readout_bounds(network: Network, columns: Columns) -> dict[int, int]:
+    """Return the lower bound of each readout's misfit before anything is placed."""
+    bounds = StateBounds(network, columns, (), frozenset())
+    return {part.readout: part.bound(()) for part in bounds.parts}
+
+
+class _Part:
+    """The bound of one readout."""
+
+    def __init__(self, readout: int, positions: tuple[int, ...], masks: list[int], columns: Columns) -> None:
+        self.readout = readout
+        self.positions = positions
+        self.masks = masks
+        self.columns = columns
+        self._memo: dict[tuple[int, ...], int] = {}
+
+    def bound(self, state: Sequence[int]) -> int:
+        key = tuple([state[p] >> 2 for p in self.positions])
+        known = self._memo.get(key)
+        if known is None:
+            masks = self.masks
+            for response in key:
+                if response:
+                    masks = _split(masks, response)
+            known = self._memo[key] = self.columns.cheapest(self.readout, masks)
+        return known
+
+
+def _split(masks: list[int], response: int) -> list[int]:
+    """Return the sets of columns split by a response, empty ones left out."""
+    return [part for mask in masks for part in (mask & response, mask & ~response) if part]

@@ -1,0 +1,303 @@
+"""The family of near-optimal logic models, counted exactly: shares, draws, listing, predictions, next experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from calibrant.dsl.logic import reference
+from calibrant.dsl.logic.clause import Clause, Model, model_size, parse_clause
+from calibrant.dsl.logic.files.networks import ListedModel
+from calibrant.dsl.logic.prior import Edge
+from calibrant.dsl.logic.task import Experiment, LogicError, Task, fit_limit
+from calibrant.solvers.logic.comparison import Comparison, compare_models
+from calibrant.solvers.logic.lattice import SIZE_BASE, Lattice, LatticeLimitError
+from calibrant.solvers.logic.marginals import NO_RESTRICTION, Marginals, Restriction
+from calibrant.solvers.logic.next_experiment import NextExperiment, choose_next
+from calibrant.solvers.logic.predictions import Predictions, predict_outcomes
+from calibrant.solvers.logic.search import USUAL_LIMITS, Limits, lattice_within, search
+from calibrant.solvers.logic.sums import PathSums
+from calibrant.solvers.outcome import BestSoFar, Found, OutOfBudget
+from calibrant.solvers.space import space_repr
+
+
+def solve_family(task: Task, limits: Limits = USUAL_LIMITS) -> Found[LogicFamily] | OutOfBudget:
+    """Return the family of a task; `OutOfBudget` states what ran out, with both bounds once there are any."""
+    outcome = search(task, limits)
+    if not isinstance(outcome, Found):
+        return outcome
+    result = outcome.value
+    size, fit = task.tolerance.size, task.tolerance.fit
+    return Found(
+        LogicFamily(
+            task,
+            result.lattice,
+            (result.misfit, result.size),
+            result.witness,
+            fit_limit(result.misfit, fit),
+            None if size is None else result.size + size,
+            limits=limits,
+        )
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class LogicFamily:
+    """All models of a task within its tolerances, or those of them that meet conditions or give readings.
+
+    optimum: least misfit and then least size of the whole family; witness: a model that has both
+    misfit_limit, size_limit: of members, None for no limit
+    readings: experiments with answers that members give; restriction: clauses that members have or lack
+    """
+
+    task: Task
+    lattice: Lattice | None
+    optimum: tuple[int, int]
+    witness: Model
+    misfit_limit: int | None
+    size_limit: int | None
+    readings: tuple[tuple[Experiment, str], ...] = ()
+    restriction: Restriction = NO_RESTRICTION
+    limits: Limits = field(default=USUAL_LIMITS, repr=False)
+
+    def __repr__(self) -> str:
+        return space_repr(self)
+
+    @property
+    def in_words(self) -> str:
+        """The class, as a claim about the family names it."""
+        misfit = "any misfit" if self.misfit_limit is None else f"misfit at most {self.misfit_limit}"
+        size = "any size" if self.size_limit is None else f"size at most {self.size_limit}"
+        clause = self.task.options.max_clause
+        parts = [
+            f"acyclic logic models over {len(self.task.edges)} {'merged ' if self.task.options.compress else ''}edges",
+            f"clauses of at most {clause} literals" if clause else "clauses of any length",
+            misfit,
+            size,
+        ]
+        if self.readings:
+            parts.append(f"{len(self.readings)} readings")
+        return ", ".join(parts + self.restriction.words())
+
+    # --- numbers ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _multiplicities(self) -> list[int]:
+        assert self.lattice is not None
+        return self.restriction.multiplicities(self.lattice)
+
+    def _sums(self, *, with_misfit: bool, with_size: bool, only: int | None = None) -> PathSums:
+        assert self.lattice is not None
+        return PathSums(
+            self.lattice,
+            self._multiplicities,
+            self.size_limit,
+            with_misfit=with_misfit,
+            with_size=with_size,
+            only=only,
+        )
+
+    @cached_property
+    def _plain_sums(self) -> PathSums:
+        """Sums with the components of keys that have a limit."""
+        return self._sums(with_misfit=self.misfit_limit is not None, with_size=self.size_limit is not None)
+
+    @cached_property
+    def count(self) -> int:
+        """The number of members, exact."""
+        return 0 if self.lattice is None else self._plain_sums.count
+
+    @cached_property
+    def spectrum(self) -> Mapping[tuple[int, int], int]:
+        """(misfit, size) -> number of members, ascending."""
+        if self.lattice is None:
+            return {}
+        if self.misfit_limit is not None and self.size_limit is not None:
+            ends = self._plain_sums.ends
+        else:
+            ends = self._sums(with_misfit=True, with_size=True).ends
+        constant = self.lattice.columns.constant
+        return {
+            (key // SIZE_BASE + constant, key % SIZE_BASE): number for key, number in sorted(ends.items()) if number
+        }
+
+    @property
+    def num_states(self) -> int:
+        """States through which a model within the misfit limit leads."""
+        return 0 if self.lattice is None else self.lattice.num_states
+
+    # --- clauses and edges -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def _marginals(self) -> Marginals:
+        if self.lattice is None:
+            return Marginals({}, {})
+        return self.restriction.marginals(self.lattice, self._plain_sums)
+
+    def clauses(self) -> Mapping[Clause, int]:
+        """Clause -> number of members that have it; clauses of no member are left out."""
+        return self._marginals.clauses
+
+    def edges(self) -> Mapping[Edge, int]:
+        """Edge -> number of members with a clause of its target that has it; edges of no member are left out."""
+        return self._marginals.edges
+
+    def always(self) -> list[Clause]:
+        """Return the clauses that every member has."""
+        return [clause for clause, number in self.clauses().items() if number == self.count]
+
+    def open_clauses(self) -> list[Clause]:
+        """Return the clauses that some members have and some lack."""
+        return [clause for clause, number in self.clauses().items() if number < self.count]
+
+    def pairs(self) -> tuple[list[tuple[Clause, Clause]], list[tuple[Clause, Clause]]]:
+        """Return exclusive pairs (every member has exactly one of both) and inclusive ones (both or neither).
+
+        Pairs are of open clauses, each pair and each list sorted by text.
+        """
+        counts = self.clauses()
+        candidates = sorted(self.open_clauses(), key=str)
+        exclusive, inclusive = [], []
+        for i, first in enumerate(candidates):
+            others = candidates[i + 1 :]
+            opposed = [other for other in others if counts[first] + counts[other] == self.count]
+            alike = [other for other in others if counts[first] == counts[other]]
+            if not opposed and not alike:
+                continue
+            joint = self.given(first).clauses()
+            exclusive += [(first, other) for other in opposed if not joint.get(other)]
+            inclusive += [(first, other) for other in alike if joint.get(other) == counts[first]]
+        return exclusive, inclusive
+
+    def given(self, clause: Clause | str, *, present: bool = True) -> LogicFamily:
+        """Return the members that have a clause, or that lack it. `LogicError` for no clause of the class."""
+        chosen = parse_clause(clause) if isinstance(clause, str) else clause
+        rule = reference.broken_rule([chosen], self.task)
+        if rule == reference.UNKNOWN:
+            raise LogicError(f"{chosen} is no clause of the class")
+        return replace(self, restriction=self.restriction.adding(chosen, present=present))
+
+    # --- members ---------------------------------------------------------------------------------------------------
+
+    def fits(self, member: Model) -> bool:
+        """Return whether a set of clauses is a member, by the reference."""
+        if reference.broken_rule(member, self.task) or not self.restriction.admits(member):
+            return False
+        if self.misfit_limit is not None and reference.misfit(member, self.task) > self.misfit_limit:
+            return False
+        if self.size_limit is not None and model_size(member) > self.size_limit:
+            return False
+        return all(
+            reference.predict(member, self.task.setup, experiment) == answers for experiment, answers in self.readings
+        )
+
+    def draw(self, rng: np.random.Generator, n: int) -> list[Model]:
+        """Return n members, drawn uniformly with replacement; `ValueError` if there is none."""
+        if not self.count:
+            raise ValueError("the family has no member to draw")
+        assert self.lattice is not None
+        draws = []
+        for _ in range(n):
+            clauses: set[Clause] = set()
+            for group in self._plain_sums.draw_groups(lambda number: _below(rng, number)):
+                formulas = self.restriction.formulas(self.lattice, group)
+                clauses.update(self.lattice.formula(group, formulas[_below(rng, len(formulas))]))
+            draws.append(frozenset(clauses))
+        return draws
+
+    def sample(self, rng: np.random.Generator, n: int) -> Sequence[Model]:
+        """Return n members, drawn uniformly with replacement; see `draw`."""
+        return self.draw(rng, n)
+
+    def models(self) -> Iterator[Model]:
+        """Yield every member once, by ascending (misfit, size); the order within a pair is fixed."""
+        if self.lattice is None:
+            return
+        constant = self.lattice.columns.constant
+        for misfit, size in self.spectrum:
+            sums = self._sums(with_misfit=True, with_size=True, only=(misfit - constant) * SIZE_BASE + size)
+            for groups in sums.paths():
+                yield from self._members(groups)
+
+    def _members(self, groups: Sequence[int]) -> Iterator[Model]:
+        lattice = self.lattice
+        assert lattice is not None
+        choices = [
+            [tuple(lattice.formula(group, formula)) for formula in self.restriction.formulas(lattice, group)]
+            for group in groups
+        ]
+        if prod(map(len, choices)) == 1:
+            yield frozenset(clause for ((clauses),) in choices for clause in clauses)
+            return
+        for chosen in product(*choices):
+            yield frozenset(clause for clauses in chosen for clause in clauses)
+
+    # --- experiments -----------------------------------------------------------------------------------------------
+
+    def predict(self, experiments: Sequence[Experiment]) -> Predictions:
+        """Return how many members give each answer of all readouts, experiment by experiment.
+
+        `OutOfBudgetError` if one experiment alone has too many combinations of answers and states.
+        """
+        if self.lattice is None:
+            return Predictions(tuple(experiments), tuple({} for _ in experiments), 0, {})
+        return predict_outcomes(self.task, self.lattice, self._plain_sums, self.restriction, experiments)
+
+    def best_next(self, candidates: Sequence[Experiment]) -> NextExperiment | None:
+        """Return the candidate of the least expected share of members left, the first of equals; None without any."""
+        return choose_next(self.task, self.predict(candidates))
+
+    def outcomes(self, experiment: Experiment) -> Mapping[str, int]:
+        """Return how many members give each answer of all readouts."""
+        return self.predict([experiment]).outcomes[0]
+
+    def verdicts(self) -> Mapping[tuple[str, ...], int]:
+        """Return how many members give each table of answers to the task's questions."""
+        tables = self.predict(self.task.questions).tables
+        if tables is None:
+            raise LatticeLimitError("too many different tables of answers to the questions")
+        return tables
+
+    def after(self, experiment: Experiment, reading: str) -> LogicFamily:
+        """Return the members that give this reading, answers of all readouts; limits stay.
+
+        `LogicError` for a reading that is no text of 0 and 1, a digit a readout; `LatticeLimitError` out of budget.
+        """
+        if len(reading) != len(self.task.setup.readouts) or set(reading) - {"0", "1"}:
+            raise LogicError(f"a reading has {len(self.task.setup.readouts)} digits of 0 and 1, in order of readouts")
+        readings = (*self.readings, (experiment, reading))
+        lattice = None
+        if self.lattice is not None:
+            lattice = lattice_within(self.task, self.misfit_limit, readings, self.limits)
+        return replace(self, lattice=lattice, readings=readings)
+
+    # --- other tools -----------------------------------------------------------------------------------------------
+
+    def compare(self, models: Sequence[ListedModel | Model]) -> Comparison:
+        """Return what a list of models has in common with the family, and where it claims more."""
+        listed = [model if isinstance(model, ListedModel) else ListedModel(model) for model in models]
+        return compare_models(self, listed)
+
+
+def first_member(family: LogicFamily) -> Model | None:
+    """Return a member of the least misfit and size, None if there is none."""
+    return next(family.models(), None)
+
+
+def _below(rng: np.random.Generator, number: int) -> int:
+    """Return an integer from 0 to number - 1, uniformly, of any size."""
+    bits = (number - 1).bit_length()
+    if not bits:
+        return 0
+    while True:
+        value = int.from_bytes(rng.bytes((bits + 7) // 8), "big") >> (-bits % 8)
+        if value < number:
+            return value
+
+
+__all__ = ["BestSoFar", "LogicFamily", "first_member", "solve_family"]

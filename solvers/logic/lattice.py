@@ -1,0 +1,263 @@
+"""Elimination along the prior: the lattice of states through which every member within a misfit limit leads."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from calibrant.dsl.logic.clause import Clause, Model
+from calibrant.solvers.logic.bounds import readout_bounds
+from calibrant.solvers.logic.local import LocalSteps
+from calibrant.solvers.logic.network import Columns, Network
+from calibrant.solvers.logic.ordering import Unit, placement_order
+from calibrant.solvers.logic.stages import Layer, Stage, expand, make_placer, make_stages
+from calibrant.solvers.logic.tables import MAX_FORMULAS, FormulaLimitError
+
+MAX_STATES = 2_000_000
+MAX_NODES = 1_000  # of use; published priors have about 30
+TRANSITIONS_PER_STATE = 25  # 8 bytes a transition: 400 MB at the usual number of states
+EVALUATIONS_PER_STATE = 100  # formulas evaluated by local steps, about 0.1 microseconds each
+BEAM = 30  # bounds given a state make a wider beam no better on published data
+SIZE_BASE = 1 << 32  # a pair (misfit, size) is the integer misfit * SIZE_BASE + size
+
+
+class LatticeLimitError(Exception):
+    """The budget ran out; the message states what, where, and what to try."""
+
+
+@dataclass
+class Lattice:
+    """Layers of states; every path from the first to the last is a choice of a group of formulas for each node.
+
+    least: of each state of each layer the least pair (misfit, size) of the rest
+    limit: greatest misfit of the paths, the constant excluded; None without a limit
+    """
+
+    network: Network
+    columns: Columns
+    steps: LocalSteps
+    stages: Sequence[Stage]
+    layers: list[Layer]
+    least: list[list[int]]
+    limit: int | None
+
+    @property
+    def num_states(self) -> int:
+        return sum(len(layer.states) for layer in self.layers)
+
+    @property
+    def optimum(self) -> tuple[int, int] | None:
+        """Least misfit with the constant, then least size; None without a path."""
+        if not self.least[0]:
+            return None
+        misfit, size = divmod(self.least[0][0], SIZE_BASE)
+        return misfit + self.columns.constant, size
+
+    def formula(self, group: int, clauses: Iterable[int]) -> Iterable[Clause]:
+        """Yield a formula of a group as clauses with names."""
+        node = self.steps.nodes[group]
+        for number in clauses:
+            yield self.clause(node, number)
+
+    def clause(self, node: int, number: int) -> Clause:
+        """Return a clause of a node with names."""
+        network = self.network
+        mask = self.steps.clauses(node).literals[number]
+        literals = (literal for i, literal in enumerate(network.literals[node]) if mask >> i & 1)
+        names = ((network.stimuli[~s] if s < 0 else network.nodes[s], sign) for s, sign in literals)
+        return Clause(network.nodes[node], tuple(sorted(names)))
+
+    def best_model(self) -> Model:
+        """Return a model of the least misfit and size; the first transition of equals at each state."""
+        clauses: set[Clause] = set()
+        state = 0
+        costs, sizes = self.steps.costs, self.steps.sizes
+        for number in range(1, len(self.layers)):
+            layer, least = self.layers[number], self.least[number]
+            goal = self.least[number - 1][state]
+            for at in range(layer.starts[state], layer.starts[state + 1]):
+                target, group = layer.targets[at], layer.groups[at]
+                if costs[group] * SIZE_BASE + sizes[group] + least[target] == goal:
+                    clauses.update(self.formula(group, self.steps.formulas(group)[0]))
+                    state = target
+                    break
+        return frozenset(clauses)
+
+
+class LatticeBuilder:
+    """Passes 1 and 2 over one network and its columns, within one budget."""
+
+    def __init__(
+        self,
+        network: Network,
+        columns: Columns,
+        *,
+        max_states: int = MAX_STATES,
+        max_formulas: int = MAX_FORMULAS,
+        order: Sequence[Unit] | None = None,
+    ) -> None:
+        """`LatticeLimitError` if a node has too many formulas, or the network too many nodes."""
+        if len(network) > MAX_NODES:
+            raise LatticeLimitError(f"over {MAX_NODES} nodes between stimuli and readouts ({len(network)})")
+        self.network = network
+        self.columns = columns
+        self.max_states = max_states
+        self.steps = LocalSteps(network, columns, max_formulas)
+        self._check_formulas()
+        self.order = placement_order(network) if order is None else list(order)
+        self.stages = make_stages(network, columns, self.order)
+        self._bound = sum(readout_bounds(network, columns).values())
+        self.spent = 0
+
+    def _check_formulas(self) -> None:
+        for node in range(len(self.network)):
+            try:
+                self.steps.clauses(node)
+            except FormulaLimitError as error:
+                raise LatticeLimitError(self._formula_text(error)) from None
+
+    def _formula_text(self, error: FormulaLimitError) -> str:
+        network = self.network
+        sources = len({source for source, _ in network.literals[error.node]})
+        return (
+            f"over {error.limit:,} formulas of node {network.nodes[error.node]} with {sources} sources: "
+            "try a smaller --max-clause"
+        )
+
+    @property
+    def lower_bound(self) -> int:
+        """A lower bound on the misfit of every model."""
+        return self.columns.constant + self._bound
+
+    def within(self, lattice: Lattice) -> bool:
+        """Return whether a lattice has a path."""
+        return bool(lattice.least[0]) and lattice.least[0][0] < UNREACHABLE
+
+    def beam(self) -> Lattice:
+        """Return the lattice of the best states of each layer: an upper bound, and a model that has it."""
+        return self._build(None, BEAM)
+
+    def full(self, limit: int | None) -> Lattice:
+        """Return the lattice of all models whose misfit is at most the limit (the constant included)."""
+        return self._build(None if limit is None else limit - self.columns.constant, None)
+
+    def _build(self, limit: int | None, beam: int | None) -> Lattice:
+        stages = self.stages
+        layers = [Layer([()], [0])]
+        most = float("inf") if limit is None else limit
+        for number, stage in enumerate(stages):
+            layer = self._expand(number, layers[-1], most)
+            if beam is not None:
+                layer = _best_states(layer, stage, beam)
+            layers.append(layer)
+        lattice = Lattice(self.network, self.columns, self.steps, stages, layers, [], limit)
+        lattice.least = _least_to_go(lattice)
+        return lattice
+
+    def _expand(self, number: int, layer: Layer, most: float) -> Layer:
+        earlier = self.spent
+
+        def charge(states: int, transitions: int) -> None:
+            self.spent = earlier + states
+            if self.spent > self.max_states:
+                raise LatticeLimitError(f"over {self.max_states:,} states{self._where(number)}")
+            if transitions > self.max_states * TRANSITIONS_PER_STATE:
+                raise LatticeLimitError(f"over {self.max_states * TRANSITIONS_PER_STATE:,} steps{self._where(number)}")
+            if self.steps.evaluations > self.max_states * EVALUATIONS_PER_STATE:
+                most_formulas = self.max_states * EVALUATIONS_PER_STATE
+                raise LatticeLimitError(f"over {most_formulas:,} formulas evaluated{self._where(number)}")
+
+        try:
+            return expand(make_placer(self.stages[number], self.steps), layer, most, charge)
+        except FormulaLimitError as error:
+            raise LatticeLimitError(self._formula_text(error)) from None
+
+    def _where(self, number: int) -> str:
+        stage = self.stages[number]
+        names = [self.network.nodes[v] for v in stage.slots]
+        listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+        return f" at node {number + 1} of {len(self.stages)}, frontier {listed}: try --max-clause 2 or a smaller --fit"
+
+
+def _best_states(layer: Layer, stage: Stage, beam: int) -> Layer:
+    """Return the layer with its best states alone, the first of equals."""
+    if len(layer.states) <= beam:
+        return layer
+    rated = sorted(range(len(layer.states)), key=lambda s: (layer.best[s] + stage.bound(layer.states[s]), s))
+    return _restrict(layer, sorted(rated[:beam]), None)
+
+
+def _restrict(layer: Layer, remaining: Sequence[int], sources: Sequence[int] | None) -> Layer:
+    """Return the layer with some states; sources: the states of the layer before that remain, None for all."""
+    number = [-1] * len(layer.states)
+    for new, old in enumerate(remaining):
+        number[old] = new
+    smaller = Layer([layer.states[s] for s in remaining], [layer.best[s] for s in remaining])
+    for source in range(len(layer.starts) - 1) if sources is None else sources:
+        for at in range(layer.starts[source], layer.starts[source + 1]):
+            if number[layer.targets[at]] >= 0:
+                smaller.targets.append(number[layer.targets[at]])
+                smaller.groups.append(layer.groups[at])
+        smaller.starts.append(len(smaller.targets))
+    return smaller
+
+
+UNREACHABLE = 1 << 200
+
+
+def _least_to_go(lattice: Lattice) -> list[list[int]]:
+    """Return the least pair (misfit, size) from each state to the end, UNREACHABLE where no path leads on."""
+    deltas = [cost * SIZE_BASE + size for cost, size in zip(lattice.steps.costs, lattice.steps.sizes, strict=True)]
+    layers = lattice.layers
+    least: list[list[int]] = [[] for _ in layers[:-1]] + [[0] * len(layers[-1].states)]
+    for number in range(len(layers) - 1, 0, -1):
+        layer, following = layers[number], least[number]
+        starts, targets, groups = layer.starts, layer.targets, layer.groups
+        values = []
+        for source in range(len(starts) - 1):
+            value = UNREACHABLE
+            for at in range(starts[source], starts[source + 1]):
+                candidate = deltas[groups[at]] + following[targets[at]]
+                if candidate < value:
+                    value = candidate
+            values.append(value)
+        least[number - 1] = values
+    return least
+
+
+def prune(lattice: Lattice, limit: int | None) -> Lattice:
+    """Return the lattice without states and transitions that no path within the misfit limit uses.
+
+    limit: the constant included; None for no limit, which removes only what leads to no end
+    """
+    most = UNREACHABLE - 1 if limit is None else (limit - lattice.columns.constant + 1) * SIZE_BASE - 1
+    costs = lattice.steps.costs
+    layers = lattice.layers
+    remaining = [0] if lattice.least[0] and lattice.least[0][0] <= most else []
+    pruned = [Layer([layers[0].states[s] for s in remaining], [0 for _ in remaining])]
+    least = [[lattice.least[0][s] for s in remaining]]
+    for number in range(1, len(layers)):
+        layer, following = layers[number], lattice.least[number]
+        smaller = Layer([], [])
+        index: dict[int, int] = {}
+        targets, groups = array("I"), array("I")
+        for source in remaining:
+            base = layers[number - 1].best[source]
+            for at in range(layer.starts[source], layer.starts[source + 1]):
+                target = layer.targets[at]
+                if (base + costs[layer.groups[at]]) * SIZE_BASE + following[target] <= most:
+                    new = index.get(target)
+                    if new is None:
+                        new = index[target] = len(index)
+                    targets.append(new)
+                    groups.append(layer.groups[at])
+            smaller.starts.append(len(targets))
+        smaller.targets, smaller.groups = targets, groups
+        remaining = list(index)
+        smaller.states = [layer.states[s] for s in remaining]
+        smaller.best = [layer.best[s] for s in remaining]
+        least.append([following[s] for s in remaining])
+        pruned.append(smaller)
+    remaining_limit = None if limit is None else limit - lattice.columns.constant
+    return Lattice(lattice.network, lattice.columns, lattice.steps, lattice.stages, pruned, least, remaining_limit)

@@ -1,0 +1,162 @@
+"""The local step: all formulas of a node given its parents' responses, grouped and memoised.
+
+A node's value in a state is `response << 2 | has << 1 | used`, and 0 if its formula is empty; what a formula reads of
+a parent is that without `used`.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from calibrant.solvers.logic.network import Columns, Network
+from calibrant.solvers.logic.tables import MAX_FORMULAS, ClauseList, FormulaTable
+
+HAS, USED = 2, 1
+_SIZE_BITS, _CODE_BITS = 24, 48  # the mask of parents has 24 bits: no table has formulas of 24 parents
+
+Key: TypeAlias = tuple[int, ...]
+Step: TypeAlias = tuple[int, int, int]  # misfit, value of the node, group
+Block: TypeAlias = tuple[int, list[Step]]  # mask of parents that become used, steps by ascending misfit
+
+
+class LocalSteps:
+    """Groups of formulas by (response after clamps, size, parents used), numbered over all nodes and keys.
+
+    Of a leaf, whose response nothing reads, groups are by (misfit, size, parents used).
+    nodes, keys: node and key of each group; costs, sizes, multiplicities: misfit, literals and number of its formulas
+    evaluations: formulas evaluated so far
+    """
+
+    def __init__(self, network: Network, columns: Columns, limit: int = MAX_FORMULAS) -> None:
+        self.network = network
+        self.columns = columns
+        self.limit = limit
+        self.nodes: list[int] = []
+        self.keys: list[Key] = []
+        self.costs: list[int] = []
+        self.sizes: list[int] = []
+        self.multiplicities: list[int] = []
+        self.evaluations = 0
+        self.is_leaf = [not children for children in network.children]
+        self._codes: list[int] = []  # of each group, what its formulas have in common
+        self._memo: list[dict[Key, list[Block]]] = [{} for _ in network.nodes]
+        self._lists: list[ClauseList | None] = [None] * len(network)
+        self._tables: dict[tuple[int, int], FormulaTable] = {}
+        self._rows: dict[tuple[int, Key], dict[int, list[int]]] = {}
+        self._parent_of = [
+            tuple(network.parents[v].index(source) if source >= 0 else -1 for source, _ in literals)
+            for v, literals in enumerate(network.literals)
+        ]
+
+    def clauses(self, node: int) -> ClauseList:
+        """Return the clauses of a node; `FormulaLimitError` if its formulas are too many for the budget."""
+        known = self._lists[node]
+        if known is None:
+            known = self._lists[node] = ClauseList(self.network, node, self.limit)
+        return known
+
+    def table(self, node: int, key: Key) -> FormulaTable:
+        """Return the formulas over stimuli and the parents that have a formula."""
+        available = 0
+        for i, parent in enumerate(self._parent_of[node]):
+            if parent < 0 or key[parent]:
+                available |= 1 << i
+        known = self._tables.get((node, available))
+        if known is None:
+            known = self._tables[node, available] = FormulaTable(self.clauses(node), available, self.limit)
+        return known
+
+    def steps(self, node: int, key: Key) -> list[Block]:
+        """Return the steps of a node by the parents that they use. key: value >> 1 of each parent, 0 if unavailable"""
+        memo = self._memo[node]
+        blocks = memo.get(key)
+        if blocks is None:
+            blocks = memo[key] = self._make_steps(node, key)
+        return blocks
+
+    def _make_steps(self, node: int, key: Key) -> list[Block]:
+        grouped = self._group(node, key)
+        used = USED if node in self.network.readouts else 0
+        leaf = self.is_leaf[node]
+        blocks: dict[tuple[int, bool], list[Step]] = {}
+        for code, rows in grouped.items():
+            outcome, size, sources = code >> _CODE_BITS, code >> _SIZE_BITS & 0xFFFFFF, code & 0xFFFFFF
+            has = outcome & 1
+            cost = outcome >> 1 if leaf else self.columns.cost(node, outcome >> 1)
+            value = 0 if leaf or not has else outcome >> 1 << 2 | HAS | used
+            blocks.setdefault((sources, bool(has)), []).append((cost, value, len(self.nodes)))
+            self.nodes.append(node)
+            self.keys.append(key)
+            self._codes.append(code)
+            self.costs.append(cost)
+            self.sizes.append(size)
+            self.multiplicities.append(rows)
+        return [(sources, sorted(steps)) for (sources, _), steps in sorted(blocks.items())]
+
+    def _group(self, node: int, key: Key) -> dict[int, int]:
+        """Return the number of formulas by code."""
+        counts: dict[int, int] = {}
+        for code in self._row_codes(node, key):
+            if code >= 0:
+                counts[code] = counts.get(code, 0) + 1
+        return counts
+
+    def _row_codes(self, node: int, key: Key) -> list[int]:
+        """Return the code of each row, -1 for a formula that does not give a required answer.
+
+        A code is `((misfit of a leaf, or response) << 1 | has) << 48 | size << 24 | parents`.
+        """
+        table = self.table(node, key)
+        self.evaluations += len(table)
+        responses = self.responses(node, key, table, self.columns)
+        mask, value = self.columns.required.get(node, (0, 0))
+        cost, leaf = self.columns.cost, self.is_leaf[node]
+        codes = []
+        for row, (response, size, sources) in enumerate(zip(responses, table.sizes, table.sources, strict=True)):
+            if response & mask != value:
+                codes.append(-1)
+                continue
+            outcome = (cost(node, response) if leaf else response) << 1 | (row > 0)
+            codes.append(outcome << _CODE_BITS | size << _SIZE_BITS | sources)
+        return codes
+
+    def responses(self, node: int, key: Key, table: FormulaTable, columns: Columns) -> list[int]:
+        """Return the response of each row after clamps. key: `response << 1 | has` of each parent on these columns"""
+        literals = self.literal_responses(node, key, columns)
+        clauses = table.clauses
+        active = columns.active[node]
+        by_clause: dict[int, int] = {}
+        for c in table.usable:
+            prefix = clauses.prefix[c]
+            by_clause[c] = literals[clauses.last[c]] & (by_clause[prefix] if prefix >= 0 else active)
+        responses = [0]
+        append = responses.append
+        rows = zip(table.prefix, table.clause, strict=True)
+        next(rows)
+        for prefix, c in rows:
+            append(responses[prefix] | by_clause[c])
+        return responses
+
+    def literal_responses(self, node: int, key: Key, columns: Columns) -> list[int]:
+        """Return the columns in which each literal of a node is true."""
+        responses = []
+        for i, (source, sign) in enumerate(self.network.literals[node]):
+            response = columns.stimuli[~source] if source < 0 else key[self._parent_of[node][i]] >> 1
+            responses.append(response if sign == 1 else columns.full & ~response)
+        return responses
+
+    def rows(self, group: int) -> list[int]:
+        """Return the rows of a group's formulas in the table of its node and key."""
+        where = (self.nodes[group], self.keys[group])
+        by_code = self._rows.get(where)
+        if by_code is None:
+            by_code = {}
+            for row, code in enumerate(self._row_codes(*where)):
+                by_code.setdefault(code, []).append(row)
+            self._rows[where] = by_code
+        return by_code[self._codes[group]]
+
+    def formulas(self, group: int) -> list[tuple[int, ...]]:
+        """Return the formulas of a group, each as clause numbers of its node."""
+        table = self.table(self.nodes[group], self.keys[group])
+        return [table.clauses_of(row) for row in self.rows(group)]

@@ -1,0 +1,171 @@
+"""Tasks in numbers: nodes that a formula can matter for, columns of distinct clamps, costs of answers, bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from calibrant.dsl.logic.prior import edges_by_target, predecessors, reachable, successors
+from calibrant.dsl.logic.task import Experiment, Task
+
+BYTE = 8
+
+
+class Network:
+    """Nodes of the class that a stimulus reaches and that lead to a readout; the formulas of all others are empty.
+
+    nodes: names in code point order; everything else numbers them in this order
+    literals: edges into each node as (source, sign); a source below 0 is the stimulus ~source
+    """
+
+    def __init__(self, task: Task) -> None:
+        stimuli = set(task.setup.stimuli)
+        forward = reachable(stimuli, successors(task.edges))
+        backward = reachable(task.setup.readouts, predecessors(task.edges))
+        useful = (forward & backward) - stimuli
+        self.stimuli = task.setup.stimuli
+        self.nodes = tuple(sorted(useful))
+        self.number = {name: i for i, name in enumerate(self.nodes)}
+        position = {name: ~i for i, name in enumerate(self.stimuli)} | self.number
+        by_target = edges_by_target(task.edges)
+        self.literals = tuple(
+            tuple((position[e.source], e.sign) for e in by_target.get(name, []) if e.source in position)
+            for name in self.nodes
+        )
+        self.parents = tuple(
+            tuple(dict.fromkeys(source for source, _ in literals if source >= 0)) for literals in self.literals
+        )
+        self.children: tuple[list[int], ...] = tuple([] for _ in self.nodes)
+        for node, parents in enumerate(self.parents):
+            for parent in parents:
+                self.children[parent].append(node)
+        self.readouts = frozenset(self.number[name] for name in task.setup.readouts if name in self.number)
+        self.max_clause = task.options.max_clause
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+
+class Columns:
+    """Distinct clamps, a bit each, and the costs of answering 0 or 1 there.
+
+    stimuli: of each stimulus the columns in which it is on
+    active: of each node the columns in which it is not inhibited
+    required: of a readout (mask, value): members answer so in the columns of the mask
+    constant: misfit of readouts whose answers no formula changes
+    consistent: whether those readouts give the required answers
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        clamps: Iterable[Experiment],
+        *,
+        task: Task | None = None,
+        readings: Sequence[tuple[Experiment, str]] = (),
+        readouts: Sequence[str] = (),
+    ) -> None:
+        """Columns of the given clamps, with the costs of a task and required readings (answers of `readouts`)."""
+        self.network = network
+        column: dict[Experiment, int] = {}
+        for clamp in (*clamps, *(experiment for experiment, _ in readings)):
+            column.setdefault(_normalised(clamp, network), len(column))
+        self.clamps = tuple(column)
+        self._column = column
+        self.full = (1 << len(column)) - 1
+        self.stimuli = tuple(_bits(name in clamp.on for clamp in self.clamps) for name in network.stimuli)
+        self.active = tuple(_bits(name not in clamp.inhibited for clamp in self.clamps) for name in network.nodes)
+        self.costs: dict[int, list[tuple[int, int]]] = {v: [(0, 0)] * len(column) for v in network.readouts}
+        self.constant = 0
+        self.required: dict[int, tuple[int, int]] = {}
+        self.consistent = True
+        if task is not None:
+            self._add_costs(task, column)
+        for experiment, answers in readings:
+            self._require(column[_normalised(experiment, network)], experiment, answers, readouts)
+        self._tables = {v: _byte_tables(costs) for v, costs in self.costs.items()}
+        self._zeros = {v: _byte_tables([(0, zero) for zero, _ in costs]) for v, costs in self.costs.items()}
+        self._ones = {v: _byte_tables([(0, one) for _, one in costs]) for v, costs in self.costs.items()}
+        self._memo: dict[tuple[int, int], int] = {}
+
+    def _add_costs(self, task: Task, column: Mapping[Experiment, int]) -> None:
+        factor, number = task.options.factor, self.network.number
+        for experiment, row in zip(task.experiments, task.discretised, strict=True):
+            j = column[_normalised(experiment, self.network)]
+            for name, value in zip(task.setup.readouts, row, strict=True):
+                if value is None:
+                    continue
+                zero, one = value**2, (factor - value) ** 2
+                if name in number:
+                    costs = self.costs[number[name]]
+                    costs[j] = (costs[j][0] + zero, costs[j][1] + one)
+                else:
+                    self.constant += one if name in self.network.stimuli and name in experiment.on else zero
+
+    def _require(self, j: int, experiment: Experiment, answers: str, readouts: Sequence[str]) -> None:
+        for name, answer in zip(readouts, answers, strict=True):
+            if name in self.network.number:
+                v = self.network.number[name]
+                mask, value = self.required.get(v, (0, 0))
+                bit = 1 << j
+                if mask & bit and bool(value & bit) != (answer == "1"):
+                    self.consistent = False
+                self.required[v] = (mask | bit, value | (bit if answer == "1" else 0))
+            elif (name in self.network.stimuli and name in experiment.on) != (answer == "1"):
+                self.consistent = False
+
+    def index_of(self, clamp: Experiment) -> int:
+        """Return the column of an experiment."""
+        return self._column[_normalised(clamp, self.network)]
+
+    def cost(self, node: int, response: int) -> int:
+        """Return the misfit of a readout that answers so, a bit a column; 0 for other nodes."""
+        tables = self._tables.get(node)
+        if tables is None:
+            return 0
+        known = self._memo.get((node, response))
+        if known is None:
+            known, rest = 0, response
+            for table in tables:
+                known += table[rest & 255]
+                rest >>= BYTE
+            self._memo[node, response] = known
+        return known
+
+    def cheapest(self, node: int, masks: Iterable[int]) -> int:
+        """Return the least misfit of a readout that answers alike in the columns of each mask."""
+        active = self.active[node]
+        total = 0
+        for mask in masks:
+            zero, one = self._sum(self._zeros[node], mask), self._sum(self._ones[node], mask)
+            total += min(zero, one) if mask & active else zero
+        return total
+
+    @staticmethod
+    def _sum(tables: list[list[int]], mask: int) -> int:
+        total = 0
+        for table in tables:
+            if not mask:
+                break
+            total += table[mask & 255]
+            mask >>= BYTE
+        return total
+
+
+def _normalised(clamp: Experiment, network: Network) -> Experiment:
+    """Return the part of the clamps that changes an answer of the class."""
+    return Experiment(clamp.on.intersection(network.stimuli), clamp.inhibited.intersection(network.number))
+
+
+def _bits(flags: Iterable[bool]) -> int:
+    return sum(1 << j for j, flag in enumerate(flags) if flag)
+
+
+def _byte_tables(costs: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Return for each eight columns the misfit of every pattern of answers; the misfit of a response is a sum."""
+    tables = []
+    for start in range(0, len(costs), BYTE):
+        table = [0]
+        for zero, one in costs[start : start + BYTE]:
+            table = [cost + zero for cost in table] + [cost + one for cost in table]
+        tables.append(table)
+    return tables

@@ -1,0 +1,251 @@
+"""Stages of an elimination: a node is placed in each; states are the values of live nodes, merged when equal.
+
+A component of several nodes has as many stages. In these a state has a slot for each node of the component, too. A
+placed node has its value, an unplaced one -1, or -(2 + m) where m is the mask (over its parents) of `since`. A model is
+placed in its lexicographically smallest topological order, of which it has one: a node of smaller number than one
+placed before it must use a node placed since then.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from calibrant.solvers.logic.bounds import StateBounds, readout_bounds
+from calibrant.solvers.logic.local import HAS, USED, LocalSteps, Step
+from calibrant.solvers.logic.network import Columns, Network
+from calibrant.solvers.logic.ordering import Unit
+
+State: TypeAlias = tuple[int, ...]
+# Target states of a block: head, value, tail; without a tail the value is dropped, and must be used or empty.
+Placement: TypeAlias = tuple[State, State | None, int, list[Step]]
+
+UNPLACED = -1
+STUCK = -2  # an unplaced node that must use a node placed since, of which no parent is there yet
+
+
+@dataclass
+class Layer:
+    """States after a stage, and the transitions of the stage before it.
+
+    best: least misfit so far of each state
+    starts, targets, groups: transitions by source state (of the layer before): target state and group of formulas
+    """
+
+    states: list[State]
+    best: list[int]
+    starts: array[int] = field(default_factory=lambda: array("q", [0]))
+    targets: array[int] = field(default_factory=lambda: array("I"))
+    groups: array[int] = field(default_factory=lambda: array("I"))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One placement. slots: nodes by position, after `extend` more slots were added; project: positions that remain
+
+    unit: the component; rest: lower bound on the misfit of readouts after it; bounds: of readouts of the component
+    after: bounds of the states after the stage; None inside a component
+    stay: nodes with a child after the component
+    """
+
+    unit: Unit
+    slots: tuple[int, ...]
+    extend: int
+    project: tuple[int, ...] | None
+    rest: int
+    bounds: tuple[int, ...]
+    stay: frozenset[int]
+    after: StateBounds | None
+
+    def bound(self, state: State) -> int:
+        """Return a lower bound on the misfit of readouts that are not placed in a state after the stage."""
+        if self.after is not None:
+            return self.after.bound(state)
+        first = len(self.slots) - len(self.unit)
+        return self.rest + sum(bound for bound, value in zip(self.bounds, state[first:], strict=True) if value < 0)
+
+
+def make_stages(network: Network, columns: Columns, units: Sequence[Unit]) -> list[Stage]:
+    """Return the stages of an order of components."""
+    stages = []
+    placed: set[int] = set()
+    live: tuple[int, ...] = ()
+    bounds = readout_bounds(network, columns)
+    rest = sum(bounds.values())
+    for unit in units:
+        placed.update(unit)
+        slots = live + unit
+        rest -= sum(bounds.get(v, 0) for v in unit)
+        project = tuple(i for i, v in enumerate(slots) if not placed.issuperset(network.children[v]))
+        live = tuple(slots[i] for i in project)
+        own_bounds = tuple(bounds.get(v, 0) for v in unit)
+        after = StateBounds(network, columns, live, frozenset(placed))
+        for number in range(len(unit)):
+            extend, last = len(unit) if number == 0 else 0, number == len(unit) - 1
+            ends = (project, after) if last else (None, None)
+            stages.append(Stage(unit, slots, extend, ends[0], rest, own_bounds, frozenset(live), ends[1]))
+    return stages
+
+
+class SinglePlacer:
+    """Placements of the node of a component of one."""
+
+    def __init__(self, stage: Stage, steps: LocalSteps) -> None:
+        network = steps.network
+        self.stage = stage
+        (self.node,) = stage.unit
+        self.steps = steps
+        own = len(stage.slots) - 1
+        position = {v: i for i, v in enumerate(stage.slots)}
+        assert stage.project is not None
+        self.parents = tuple(position[p] for p in network.parents[self.node])
+        self.remaining = tuple(i for i in stage.project if i != own)
+        self.leaving = tuple(i for i in range(own) if i not in stage.project)
+        self.tail: State | None = () if own in stage.project else None
+        self.rest = stage.rest
+
+    def placements(self, state: State) -> Iterator[Placement]:
+        """Yield the target states of a state, block by block."""
+        parents, leaving, remaining = self.parents, self.leaving, self.remaining
+        for sources, block in self.steps.steps(self.node, tuple([state[p] >> 1 for p in parents])):
+            marked: Sequence[int] = _mark(state, parents, sources) if sources else state
+            if not any(marked[p] & (HAS | USED) == HAS for p in leaving):
+                yield tuple([marked[p] for p in remaining]), self.tail, self.rest, block
+
+
+class ComponentPlacer:
+    """Placements of every node that may come next in a component of several nodes."""
+
+    def __init__(self, stage: Stage, steps: LocalSteps) -> None:
+        network = steps.network
+        self.unit, self.steps, self.stage = stage.unit, steps, stage
+        self.first = len(stage.slots) - len(stage.unit)
+        position = {v: i for i, v in enumerate(stage.slots)}
+        number = {v: i for i, v in enumerate(stage.unit)}
+        self.parents = [tuple(position[p] for p in network.parents[v]) for v in stage.unit]
+        # bit of a node of the component among the parents of another one, by (child, node)
+        self.bits = [
+            [1 << network.parents[v].index(u) if u in network.parents[v] else 0 for u in stage.unit] for v in stage.unit
+        ]
+        self.inside = [sum(1 << number[p] for p in network.parents[v] if p in number) for v in stage.unit]
+        self.children = [sum(1 << number[c] for c in network.children[v] if c in number) for v in stage.slots]
+        self.later = [v in stage.stay for v in stage.slots]
+
+    def placements(self, state: State) -> Iterator[Placement]:
+        """Yield the target states of a state, node by node and block by block."""
+        extended = state + (UNPLACED,) * self.stage.extend
+        first, size = self.first, len(self.unit)
+        placed = sum(1 << i for i in range(size) if extended[first + i] >= 0)
+        for i in range(size):
+            since = extended[first + i]
+            if since >= 0 or since == STUCK:
+                continue
+            key = tuple([extended[p] >> 1 if extended[p] > 0 else 0 for p in self.parents[i]])
+            after = placed | 1 << i
+            rest = self.stage.rest + sum(b for j, b in enumerate(self.stage.bounds) if not after >> j & 1)
+            for sources, block in self.steps.steps(self.unit[i], key):
+                if since < STUCK and not sources & (STUCK - since):
+                    continue
+                yield from self._place(extended, i, after, sources, block, rest)
+
+    def _place(
+        self, extended: State, i: int, after: int, sources: int, block: list[Step], rest: int
+    ) -> Iterator[Placement]:
+        has = bool(block[0][1])
+        marked = _mark(extended, self.parents[i], sources)
+        first, own = self.first, self.first + i
+        for j in range(len(self.unit)):
+            if after >> j & 1:
+                continue
+            since, bit = marked[first + j], self.bits[j][i] if has else 0
+            if j < i:
+                since = STUCK - bit
+            elif since <= STUCK:
+                since = STUCK - ((STUCK - since) | bit)
+            if since == STUCK and not self.inside[j] & ~after:
+                return  # no parent is left that could come first
+            marked[first + j] = since
+        for p, value in enumerate(marked):
+            if p != own and value > 0 and not self.later[p] and not self.children[p] & ~after:
+                if value & (HAS | USED) == HAS:
+                    return
+                marked[p] = 0
+        alive = self.later[own] or bool(self.children[own] & ~after)
+        marked[own] = 0
+        project = self.stage.project
+        if project is None:
+            yield (
+                tuple(marked[:own]) if alive else tuple(marked),
+                tuple(marked[own + 1 :]) if alive else None,
+                rest,
+                block,
+            )
+        else:
+            head = tuple([marked[p] for p in project if p < own])
+            tail = tuple([marked[p] for p in project if p > own])
+            yield head if alive else head + tail, tail if alive else None, rest, block
+
+
+def _mark(state: State, parents: Sequence[int], sources: int) -> list[int]:
+    """Return the values of a state in which some parents are used."""
+    marked = list(state)
+    while sources:
+        low = sources & -sources
+        marked[parents[low.bit_length() - 1]] |= USED
+        sources ^= low
+    return marked
+
+
+Charge: TypeAlias = Callable[[int, int], None]  # numbers of states and transitions of the layer so far
+Placer: TypeAlias = SinglePlacer | ComponentPlacer
+
+
+def make_placer(stage: Stage, steps: LocalSteps) -> Placer:
+    """Return the placer of a stage."""
+    return SinglePlacer(stage, steps) if len(stage.unit) == 1 else ComponentPlacer(stage, steps)
+
+
+def expand(placer: Placer, layer: Layer, limit: float, charge: Charge) -> Layer:
+    """Return the states after a stage whose misfit so far and bound stay within the limit."""
+    following = Layer([], [])
+    index: dict[State, int] = {}
+    bounds: list[int] = []  # of each state on the misfit of what is not placed
+    rejected: dict[State, int] = {}
+    bound_of = placer.stage.bound
+    states, best = following.states, following.best
+    targets, groups, starts = following.targets, following.groups, following.starts
+    for state, base in zip(layer.states, layer.best, strict=True):
+        for head, tail, rest, block in placer.placements(state):
+            most = limit - base - rest
+            for cost, value, group in block:
+                if cost > most:
+                    break
+                if tail is None:
+                    if value & (HAS | USED) == HAS:
+                        continue
+                    target = head
+                else:
+                    target = (*head, value, *tail)
+                number = index.get(target)
+                if number is None:
+                    bound = rejected.get(target)
+                    if bound is None:
+                        bound = bound_of(target)
+                    if base + cost + bound > limit:
+                        rejected[target] = bound
+                        continue
+                    number = index[target] = len(states)
+                    states.append(target)
+                    bounds.append(bound)
+                    best.append(base + cost)
+                elif base + cost + bounds[number] > limit:
+                    continue
+                elif base + cost < best[number]:
+                    best[number] = base + cost
+                targets.append(number)
+                groups.append(group)
+        starts.append(len(targets))
+        charge(len(states), len(targets))
+    return following

@@ -1,0 +1,233 @@
+"""Files of logic models: what is read, and what is refused in one line that names file and place."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.logic.clause import Model, parse_clause
+from calibrant.dsl.logic.files.bnet import bnet_text, parse_bnet
+from calibrant.dsl.logic.files.midas import parse_clamps, parse_midas
+from calibrant.dsl.logic.files.networks import networks_pieces, parse_networks, read_networks
+from calibrant.dsl.logic.files.setup import candidate_experiments, parse_setup, read_candidates
+from calibrant.dsl.logic.files.sif import parse_sif, read_sif, sif_text
+from calibrant.dsl.logic.prior import Edge
+from calibrant.dsl.logic.task import Experiment, Setup
+from tests.support.effort import examples
+
+PRIOR = (Edge("a", 1, "b"), Edge("b", -1, "r"), Edge("abci", 1, "r"))
+MIDAS = """TR:Cell:CellLine, TR:a , TR:bi,ID:x,DA:r,DV:r
+1,0,0,z,0,0
+1,1,0,z,30,.7
+1,1,1,z,30,NA
+1,0,1,z,30,1.25
+"""
+
+
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_line_ends_and_byte_order_marks(tmp_path: Path, end: str, mark: bytes) -> None:
+    path = tmp_path / "p.sif"
+    path.write_bytes(mark + f"a\t1 b  c{end}{end}b -1 r{end}a 1 b{end}".encode())
+    assert read_sif(path) == (Edge("a", 1, "b"), Edge("a", 1, "c"), Edge("b", -1, "r"))
+    assert parse_sif(sif_text(read_sif(path))) == read_sif(path)
+    assert parse_midas(MIDAS.replace("\n", end), 30) == parse_midas(MIDAS, 30)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a 2 b", "line 1: sign '2'; allowed: 1 or -1"),
+        ("a 1 b\nand1 1 c", "line 2: 'and1' is a gate of a model"),
+        ("a 1", "line 1: 2 fields"),
+        ("", "no edge"),
+        ("a 1 b+c", "is no name of a node"),
+    ],
+)
+def test_a_sif_that_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(PoolError, match=problem):
+        parse_sif(text, "p.sif")
+
+
+def test_midas() -> None:
+    data = parse_midas(MIDAS, "30", PRIOR)
+    assert data.setup == Setup(("a",), ("b",), ("r",))
+    assert data.values == ((0.7,), (None,), (1.25,))
+    assert data.experiments[1] == Experiment(frozenset("a"), frozenset("b"))
+    assert data.notes == ()
+    renamed = MIDAS.replace("TR:bi", "TR:bi:Stimuli").replace("TR:a ", "TR:a:Inhibitors").replace("DA:r", "DA:ALL")
+    assert parse_midas(renamed, 30.0).setup == Setup(("bi",), ("a",), ("r",))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "time", "problem"),
+    [
+        ("", "", 10, "no time 10; there are: 0, 30"),
+        ("", "", None, "several times: 0, 30"),
+        ("1,1,0,z,30", "1,2,0,z,30", 30, "line 3: column 'TR:a': '2'; a TR cell is 0 or 1"),
+        ("TR:bi", "TR:ai", 30, "'a' is a stimulus and an inhibitor"),
+        ("ID:x", "DA:r", 30, "column 'DA:r': occurs twice"),
+        ("TR:bi", "TR:a:Stimuli", 30, "stimulus 'a' has two columns"),
+        (".7", "inf", 30, "line 3: column 'DV:r': 'inf'; a value is a finite number"),
+        (".7", "x", 30, "line 3: column 'DV:r': 'x'; a value is a finite number"),
+        ("DA:r", "ID:r", 30, "column 'DV:r': no time; add a column DA:r or DA:ALL"),
+        ("ID:x", "TR:y:CellLine", 30, "two cell lines"),
+        ("TR:bi", "TR:abci", 30, "write TR:abci:Stimuli"),
+        ("ID:x", "x", 30, "column 'x': columns begin with TR:, DA:, DV: or ID:"),
+        ("1,1,1,z,30,NA", "1,1,1,z,30", 30, "line 4: 5 fields; the header has 6"),
+        ("DV:r", "ID:r", 30, "no DV column"),
+        ("1,1,0,z,30", "1,1,0,z,x", 30, "line 3: column 'DA:r': 'x'; a DA cell is a finite number"),
+        ("TR:bi", "TR:b:Other", 30, "allowed after the name: Stimuli, Inhibitors, CellLine"),
+    ],
+)
+def test_a_midas_that_is_refused(old: str, new: str, time: float | None, problem: str) -> None:
+    with pytest.raises(PoolError) as refused:
+        parse_midas(MIDAS.replace(old, new, 1) if old else MIDAS, time, PRIOR, "d.csv")
+    assert str(refused.value).startswith("d.csv: ")
+    assert problem in str(refused.value)
+
+
+def test_no_value_and_mixed_times_are_refused() -> None:
+    with pytest.raises(PoolError, match="no value at time 30"):
+        parse_midas("TR:a,DA:r,DV:r\n1,30,\n0,30,NaN\n", 30)
+    with pytest.raises(PoolError, match="no row has time 30 in every DA column"):
+        parse_midas("TR:a,DA:r,DA:q,DV:r,DV:q\n1,30,0,1,1\n0,0,30,1,1\n", 30)
+
+
+def test_a_note_if_there_is_no_cell_line() -> None:
+    assert "CellLine" in parse_midas("TR:a,DA:ALL,DV:r\n1,30,1\n").notes[0]
+
+
+def test_candidates_in_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "setup.json"
+    path.write_text('{"stimuli": ["a", "b"], "inhibitors": ["i", "j"], "readouts": ["r"]}')
+    texts = [x.text(parse_setup(path.read_text())) for x in read_candidates(path)]
+    assert texts[:6] == ["no stimulus", "a", "b", "no stimulus, i inhibited", "no stimulus, j inhibited", "a + b"]
+    assert len(texts) == 4 * 3
+    assert len(candidate_experiments(Setup(("a", "b"), ("i", "j"), ()), max_stimuli=9, max_inhibitors=9)) == 16
+    assert parse_clamps("TR:a,TR:bi,DV:r\n1,1,2\n0,0,3\n") == [
+        Experiment(frozenset("a"), frozenset("b")),
+        Experiment(),
+    ]
+
+
+NETWORKS = "v<-a+!b,w<-a,networks,mse,size\n1,0,3,0.25,2\n1,1,1,,\n"
+
+
+def test_networks(tmp_path: Path) -> None:
+    path = tmp_path / "networks.csv"
+    path.write_text(NETWORKS)
+    first, second = read_networks(path)
+    assert (first.weight, first.mse, first.size, first.line) == (3, 0.25, 2, 2)
+    assert (second.weight, second.mse, second.size) == (1, None, None)
+    assert second.model == {parse_clause("v<-!b+a"), parse_clause("w<-a")}
+    columns = sorted(second.model)
+    again = parse_networks("".join(networks_pieces([first.model, second.model], columns)))
+    assert [entry.model for entry in again] == [first.model, second.model]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("1,0,3", "2,0,3", "line 2: column 'v<-!b+a': '2'; a clause has 0 or 1"),
+        ("w<-a", "v<-!b+a", "occurs twice"),
+        ("3,0.25", "x,0.25", "line 2: column 'networks': 'x'; a number of 0 or more"),
+        ("1,0,3", "1,3", "line 2: 4 fields; the header has 5"),
+        ("v<-a+!b", "v<-a+!a", "no source twice"),
+    ],
+)
+def test_networks_that_are_refused(old: str, new: str, problem: str) -> None:
+    with pytest.raises(PoolError) as refused:
+        parse_networks(NETWORKS.replace(old, new, 1), "n.csv")
+    assert problem.replace("v<-!b+a", "v<-a+!b") in str(refused.value) or problem in str(refused.value)
+
+
+def test_bnet() -> None:
+    model: Model = frozenset(map(parse_clause, ["v<-a+!b", "v<-c", "w<-!v"]))
+    text = bnet_text(model, ["v", "w", "x"], ["a", "b", "c"])
+    assert text.splitlines() == [
+        "targets, factors",
+        "a, a",
+        "b, b",
+        "c, c",
+        "v, (a & !b) | c",
+        "w, !v",
+        "x, 0",
+    ]
+    assert parse_bnet(text) == model
+
+
+@pytest.mark.parametrize("text", ["", "v", "v, ", "v, a & (b | c)", "v, 1", "v, a\nv, b", "v, a & a", "v, !(a)"])
+def test_a_bnet_that_is_refused(text: str) -> None:
+    with pytest.raises(PoolError):
+        parse_bnet(text, "m.bnet")
+
+
+READERS: list[tuple[Callable[[str], object], str]] = [
+    (parse_sif, "a 1 b c\r\nb -1 r\r"),
+    (lambda text: parse_midas(text, 30, PRIOR), MIDAS),
+    (parse_midas, MIDAS),
+    (parse_clamps, "TR:a,TR:bi\n1,1\n"),
+    (parse_setup, '{"stimuli": ["a"], "inhibitors": ["b"], "readouts": ["r"]}'),
+    (parse_networks, NETWORKS),
+    (parse_bnet, "targets, factors\na, a\nv, (a & !b) | c\n"),
+]
+PIECES = [
+    "\r",
+    "\n",
+    ",",
+    '"',
+    "TR:",
+    "DA:ALL",
+    "DV:",
+    "1",
+    "-1",
+    "nan",
+    "1e999",
+    "<-",
+    "+",
+    "!",
+    "(",
+    "\0",
+    "\u2028",
+    "é",
+]
+
+
+def problem_of(call: Callable[[], object]) -> str:
+    """Return the message of a refusal, "" for a result; any other error passes through."""
+    try:
+        call()
+    except PoolError as error:
+        return str(error)
+    return ""
+
+
+@settings(deadline=None, max_examples=examples(400))
+@given(st.sampled_from(READERS), st.randoms(use_true_random=False), st.text(max_size=40))
+def test_any_text_gives_a_result_or_one_line(
+    reader: tuple[Callable[[str], object], str], rng: random.Random, text: str
+) -> None:
+    parse, sample = reader
+    damaged = sample
+    for _ in range(rng.randint(0, 4)):
+        start = rng.randrange(len(damaged) + 1)
+        damaged = damaged[:start] + rng.choice([*PIECES, text, ""]) + damaged[start + rng.randint(0, 3) :]
+    problem = problem_of(lambda: parse(damaged))
+    assert problem == "" or problem.isprintable()
+
+
+@settings(deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.binary(max_size=60))
+def test_a_file_of_any_bytes_gives_a_result_or_one_line(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(data)
+    for read in (read_sif, read_networks, read_candidates):
+        problem = problem_of(lambda read=read: read(path))  # type: ignore[misc]
+        assert problem == "" or problem.isprintable()

@@ -1,0 +1,68 @@
+"""Small random problems of logic models, for comparison with listing every model."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from calibrant.dsl.logic.prior import Edge, edges_by_target, is_cyclic
+from calibrant.dsl.logic.reference import clauses_into, formulas_over
+from calibrant.dsl.logic.task import ROUNDINGS, Experiment, Options, Setup, Task, Tolerance
+
+MAX_COMBINATIONS = 4_000  # of formulas over all nodes: what listing takes at most
+
+
+def random_task(rng: random.Random, *, cyclic: bool) -> Task:
+    """Return a random task: hidden nodes, both signs, inhibited readouts, missing values, every rounding.
+
+    cyclic: edges are drawn in any direction, else from earlier to later nodes
+    """
+    while True:
+        task = _draw(rng, cyclic=cyclic)
+        combinations = 1
+        for edges in edges_by_target(task.edges).values():
+            combinations *= sum(1 for _ in formulas_over(clauses_into(edges, task.options.max_clause)))
+            if combinations > MAX_COMBINATIONS:
+                break
+        if combinations <= MAX_COMBINATIONS and (not cyclic or is_cyclic(task.edges) or rng.random() < 0.1):
+            return task
+
+
+def _draw(rng: random.Random, *, cyclic: bool) -> Task:
+    stimuli = [f"s{i}" for i in range(rng.randint(1, 3))]
+    nodes = [f"n{i}" for i in range(rng.randint(2, 6))]
+    rng.shuffle(nodes)
+    edges = set()
+    for _ in range(rng.randint(3, 13)):
+        target = rng.randrange(len(nodes))
+        sources = stimuli + (nodes if cyclic else nodes[:target])
+        edges.add(Edge(rng.choice(sources), rng.choice((1, 1, -1)), nodes[target]))
+    if rng.random() < 0.1:
+        edges.add(Edge(rng.choice(nodes), 1, rng.choice(stimuli)))
+    readouts = rng.sample(nodes, rng.randint(1, min(3, len(nodes))))
+    if rng.random() < 0.1:
+        readouts.append(rng.choice([*stimuli, "absent"]))
+    inhibitors = rng.sample(nodes, rng.randint(0, 2))
+    experiments = tuple(
+        Experiment(
+            frozenset(name for name in stimuli if rng.random() < 0.5),
+            frozenset(name for name in inhibitors if rng.random() < 0.4),
+        )
+        for _ in range(rng.randint(1, 6))
+    )
+    digits = rng.choice((1, 2, 3))
+    values = tuple(
+        tuple(None if rng.random() < 0.15 else round(rng.random() * 1.1, digits) for _ in readouts) for _ in experiments
+    )
+    options = Options(rng.choice((1, 10, 100)), rng.choice(ROUNDINGS), rng.random() < 0.6, rng.choice((0, 0, 1, 2)))
+    tolerance = Tolerance(rng.choice(("0", "0.1", "0.5", "1.5", "any")), rng.choice((0, 1, 3, None)))
+    edge_list = sorted(edges)
+    rng.shuffle(edge_list)
+    setup = Setup(tuple(stimuli), tuple(inhibitors), tuple(readouts))
+    return Task(tuple(edge_list), setup, experiments, values, options, tolerance)
+
+
+def random_tasks(seed: int, number: int) -> Iterator[Task]:
+    """Yield so many random tasks, every second drawn with cycles."""
+    for i in range(number):
+        yield random_task(random.Random(f"{seed} {i}"), cyclic=i % 2 == 1)

@@ -1,0 +1,44 @@
+"""The shared vectors of logic models as tasks, and small random problems."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from calibrant.dsl.logic.clause import Model, parse_clause
+from calibrant.dsl.logic.prior import Edge
+from calibrant.dsl.logic.task import Experiment, Options, Setup, Task, Tolerance
+from tests.support.shared import shared_file
+
+Vector = Mapping[str, Any]
+
+
+@cache
+def read_vectors() -> tuple[Vector, ...]:
+    with shared_file("vectors_logic_dev.jsonl", part="frontier").open(encoding="utf-8") as lines:
+        return tuple(json.loads(line) for line in lines)
+
+
+def vectors_of(kind: str) -> Iterator[Vector]:
+    yield from (vector for vector in read_vectors() if vector["kind"] == kind)
+
+
+def experiment_of(record: Mapping[str, Any]) -> Experiment:
+    return Experiment(frozenset(record["stimuli"]), frozenset(record["inhibited"]))
+
+
+def task_of(vector: Vector) -> Task:
+    return Task(
+        tuple(Edge(*edge) for edge in vector["pkn"]),
+        Setup(*(tuple(vector[role]) for role in ("stimuli", "inhibitors", "readouts"))),
+        tuple(map(experiment_of, vector["experiments"])),
+        tuple(map(tuple, vector["values"])),
+        Options(vector["factor"], vector["rounding"], vector["compress"], vector["max_clause"]),
+        Tolerance(vector["fit"], vector["size"]),
+    )
+
+
+def model_of(texts: list[str]) -> Model:
+    return frozenset(map(parse_clause, texts))
