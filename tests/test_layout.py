@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 OURS = {*MAY_IMPORT, "tests"}
 FOLDERS = ("dsl", "solvers", "audits", "baselines", "bench")  # importable below calibrant alone
-BENCHMARKS = {"replayscm", "causalab", "causim", "blickets"}
+BENCHMARKS = {"replayscm", "causalab", "causim", "blickets", "logic"}
 BENCHMARK_FOLDERS = tuple(f"bench/{name}/" for name in sorted(BENCHMARKS))
 NAMING = {  # files of bench outside a benchmark's folder that name one: the list may only get shorter
     "bench/claims": "certificate_files",
