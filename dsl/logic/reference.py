@@ -44,7 +44,7 @@ def _extensions(clauses: Sequence[Clause], first: int, chosen: tuple[Clause, ...
     yield frozenset(chosen)
     for number in range(first, len(clauses)):
         candidate = clauses[number]
-        if not any(contains(candidate, other) or contains(other, candidate) for other in chosen):
+        if not any(contains(candidate, earlier) or contains(earlier, candidate) for earlier in chosen):
             yield from _extensions(clauses, number + 1, (*chosen, candidate))
 
 

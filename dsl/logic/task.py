@@ -49,7 +49,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How values are discretised and what the class is.
+    """Discretisation of values and limits of the class.
 
     factor: values are multiplied by it before rounding; compress: merge nodes that are neither clamped nor measured
     max_clause: most literals of a clause; 0 sets no limit

@@ -56,14 +56,14 @@ class _Part:
 
     def bound(self, state: Sequence[int]) -> int:
         key = tuple([state[p] >> 2 for p in self.positions])
-        known = self._memo.get(key)
-        if known is None:
+        cached = self._memo.get(key)
+        if cached is None:
             masks = self.masks
             for response in key:
                 if response:
                     masks = _split(masks, response)
-            known = self._memo[key] = self.columns.cheapest(self.readout, masks)
-        return known
+            cached = self._memo[key] = self.columns.cheapest(self.readout, masks)
+        return cached
 
 
 def _split(masks: list[int], response: int) -> list[int]:

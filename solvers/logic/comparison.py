@@ -17,7 +17,7 @@ MSE_TOLERANCE = 1e-4  # lists print four decimals
 
 
 class Counted(Protocol):
-    """What a comparison asks a family."""
+    """A family as a comparison uses it."""
 
     @property
     def task(self) -> Task: ...
@@ -27,7 +27,7 @@ class Counted(Protocol):
     def edges(self) -> Mapping[Edge, int]: ...
     def fits(self, member: Model) -> bool: ...
     def models(self) -> Iterable[Model]: ...
-    def given(self, clause: Clause, *, present: bool = True) -> Counted: ...
+    def condition(self, clause: Clause, *, present: bool = True) -> Counted: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Misstatement:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a list and a family have in common; models are numbered from 0 in the order of the list.
+    """Common part of a list and a family; models are numbered from 0 in the order of the list.
 
     num_listed: entries; num_distinct: different models; num_members: different members in it
     share: num_members / count of the family
@@ -168,7 +168,7 @@ def _witness(family: Counted, clauses: Sequence[Clause], *, present: bool) -> Mo
     for clause in clauses:
         # a clause that the class lacks is in no member: nothing to exclude
         if present or reference.broken_rule([clause], family.task) != reference.UNKNOWN:
-            family = family.given(clause, present=present)
+            family = family.condition(clause, present=present)
     return next(iter(family.models()))
 
 

@@ -165,16 +165,16 @@ class LogicFamily:
         exclusive, inclusive = [], []
         for i, first in enumerate(candidates):
             others = candidates[i + 1 :]
-            opposed = [other for other in others if counts[first] + counts[other] == self.count]
-            alike = [other for other in others if counts[first] == counts[other]]
+            opposed = [second for second in others if counts[first] + counts[second] == self.count]
+            alike = [second for second in others if counts[first] == counts[second]]
             if not opposed and not alike:
                 continue
-            joint = self.given(first).clauses()
-            exclusive += [(first, other) for other in opposed if not joint.get(other)]
-            inclusive += [(first, other) for other in alike if joint.get(other) == counts[first]]
+            joint = self.condition(first).clauses()
+            exclusive += [(first, second) for second in opposed if not joint.get(second)]
+            inclusive += [(first, second) for second in alike if joint.get(second) == counts[first]]
         return exclusive, inclusive
 
-    def given(self, clause: Clause | str, *, present: bool = True) -> LogicFamily:
+    def condition(self, clause: Clause | str, *, present: bool = True) -> LogicFamily:
         """Return the members that have a clause, or that lack it. `LogicError` for no clause of the class."""
         chosen = parse_clause(clause) if isinstance(clause, str) else clause
         rule = reference.broken_rule([chosen], self.task)
@@ -276,12 +276,16 @@ class LogicFamily:
             lattice = lattice_within(self.task, self.misfit_limit, readings, self.limits)
         return replace(self, lattice=lattice, readings=readings)
 
-    # --- other tools -----------------------------------------------------------------------------------------------
+    # --- second tools -----------------------------------------------------------------------------------------------
 
     def compare(self, models: Sequence[ListedModel | Model]) -> Comparison:
         """Return what a list of models has in common with the family, and where it claims more."""
         listed = [model if isinstance(model, ListedModel) else ListedModel(model) for model in models]
         return compare_models(self, listed)
+
+
+# the name of the interface; `condition` is the one of the house's rules for names
+LogicFamily.given = LogicFamily.condition  # type: ignore[attr-defined]
 
 
 def first_member(family: LogicFamily) -> Model | None:

@@ -50,10 +50,10 @@ class LocalSteps:
 
     def clauses(self, node: int) -> ClauseList:
         """Return the clauses of a node; `FormulaLimitError` if its formulas are too many for the budget."""
-        known = self._lists[node]
-        if known is None:
-            known = self._lists[node] = ClauseList(self.network, node, self.limit)
-        return known
+        cached = self._lists[node]
+        if cached is None:
+            cached = self._lists[node] = ClauseList(self.network, node, self.limit)
+        return cached
 
     def table(self, node: int, key: Key) -> FormulaTable:
         """Return the formulas over stimuli and the parents that have a formula."""
@@ -61,10 +61,10 @@ class LocalSteps:
         for i, parent in enumerate(self._parent_of[node]):
             if parent < 0 or key[parent]:
                 available |= 1 << i
-        known = self._tables.get((node, available))
-        if known is None:
-            known = self._tables[node, available] = FormulaTable(self.clauses(node), available, self.limit)
-        return known
+        cached = self._tables.get((node, available))
+        if cached is None:
+            cached = self._tables[node, available] = FormulaTable(self.clauses(node), available, self.limit)
+        return cached
 
     def steps(self, node: int, key: Key) -> list[Block]:
         """Return the steps of a node by the parents that they use. key: value >> 1 of each parent, 0 if unavailable"""

@@ -84,7 +84,7 @@ class Columns:
             self._require(column[_normalised(experiment, network)], experiment, answers, readouts)
         self._tables = {v: _byte_tables(costs) for v, costs in self.costs.items()}
         self._zeros = {v: _byte_tables([(0, zero) for zero, _ in costs]) for v, costs in self.costs.items()}
-        self._ones = {v: _byte_tables([(0, one) for _, one in costs]) for v, costs in self.costs.items()}
+        self._ones = {v: _byte_tables([(0, unit) for _, unit in costs]) for v, costs in self.costs.items()}
         self._memo: dict[tuple[int, int], int] = {}
 
     def _add_costs(self, task: Task, column: Mapping[Experiment, int]) -> None:
@@ -94,12 +94,12 @@ class Columns:
             for name, value in zip(task.setup.readouts, row, strict=True):
                 if value is None:
                     continue
-                zero, one = value**2, (factor - value) ** 2
+                zero, unit = value**2, (factor - value) ** 2
                 if name in number:
                     costs = self.costs[number[name]]
-                    costs[j] = (costs[j][0] + zero, costs[j][1] + one)
+                    costs[j] = (costs[j][0] + zero, costs[j][1] + unit)
                 else:
-                    self.constant += one if name in self.network.stimuli and name in experiment.on else zero
+                    self.constant += unit if name in self.network.stimuli and name in experiment.on else zero
 
     def _require(self, j: int, experiment: Experiment, answers: str, readouts: Sequence[str]) -> None:
         for name, answer in zip(readouts, answers, strict=True):
@@ -122,22 +122,22 @@ class Columns:
         tables = self._tables.get(node)
         if tables is None:
             return 0
-        known = self._memo.get((node, response))
-        if known is None:
-            known, rest = 0, response
+        cached = self._memo.get((node, response))
+        if cached is None:
+            cached, rest = 0, response
             for table in tables:
-                known += table[rest & 255]
+                cached += table[rest & 255]
                 rest >>= BYTE
-            self._memo[node, response] = known
-        return known
+            self._memo[node, response] = cached
+        return cached
 
     def cheapest(self, node: int, masks: Iterable[int]) -> int:
         """Return the least misfit of a readout that answers alike in the columns of each mask."""
         active = self.active[node]
         total = 0
         for mask in masks:
-            zero, one = self._sum(self._zeros[node], mask), self._sum(self._ones[node], mask)
-            total += min(zero, one) if mask & active else zero
+            zero, unit = self._sum(self._zeros[node], mask), self._sum(self._ones[node], mask)
+            total += min(zero, unit) if mask & active else zero
         return total
 
     @staticmethod
@@ -165,7 +165,7 @@ def _byte_tables(costs: Sequence[tuple[int, int]]) -> list[list[int]]:
     tables = []
     for start in range(0, len(costs), BYTE):
         table = [0]
-        for zero, one in costs[start : start + BYTE]:
-            table = [cost + zero for cost in table] + [cost + one for cost in table]
+        for zero, unit in costs[start : start + BYTE]:
+            table = [cost + zero for cost in table] + [cost + unit for cost in table]
         tables.append(table)
     return tables

@@ -33,7 +33,7 @@ class Predictions:
 
     @property
     def behaviours(self) -> int | None:
-        """The number of different tables; None if it is not known."""
+        """The number of different tables; None if it is not cached."""
         return None if self.tables is None else len(self.tables)
 
     def shares(self, number: int) -> tuple[Fraction, ...]:
@@ -136,8 +136,8 @@ class _Refinement:
                         continue
                     for response, ways in self._refine(group, key):
                         after = self._after(stage.project, extended, slot_of[node], response, layer.states[target])
-                        told = self._answer(answer, node, response)
-                        sums = landing.setdefault((after, told), {})
+                        answered = self._answer(answer, node, response)
+                        sums = landing.setdefault((after, answered), {})
                         for k, n in onward:
                             sums[k] = sums.get(k, 0) + n * ways
                 size += len(landing) - before
@@ -168,9 +168,9 @@ class _Refinement:
 
     def _refine(self, group: int, key: tuple[int, ...]) -> list[tuple[int, int]]:
         """Return the responses of a group's formulas on the further columns, with their numbers."""
-        known = self._memo.get((group, key))
-        if known is not None:
-            return known
+        cached = self._memo.get((group, key))
+        if cached is not None:
+            return cached
         steps = self.lattice.steps
         node = steps.nodes[group]
         formulas = self._formulas.get(group)
@@ -193,8 +193,8 @@ class _Refinement:
                     by_clause[c] = value
                 response |= value
             counts[response] = counts.get(response, 0) + 1
-        known = self._memo[group, key] = list(counts.items())
-        return known
+        cached = self._memo[group, key] = list(counts.items())
+        return cached
 
 
 def _texts(

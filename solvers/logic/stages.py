@@ -97,13 +97,13 @@ class SinglePlacer:
         self.stage = stage
         (self.node,) = stage.unit
         self.steps = steps
-        own = len(stage.slots) - 1
+        slot = len(stage.slots) - 1
         position = {v: i for i, v in enumerate(stage.slots)}
         assert stage.project is not None
         self.parents = tuple(position[p] for p in network.parents[self.node])
-        self.remaining = tuple(i for i in stage.project if i != own)
-        self.leaving = tuple(i for i in range(own) if i not in stage.project)
-        self.tail: State | None = () if own in stage.project else None
+        self.remaining = tuple(i for i in stage.project if i != slot)
+        self.leaving = tuple(i for i in range(slot) if i not in stage.project)
+        self.tail: State | None = () if slot in stage.project else None
         self.rest = stage.rest
 
     def placements(self, state: State) -> Iterator[Placement]:
@@ -155,7 +155,7 @@ class ComponentPlacer:
     ) -> Iterator[Placement]:
         has = bool(block[0][1])
         marked = _mark(extended, self.parents[i], sources)
-        first, own = self.first, self.first + i
+        first, slot = self.first, self.first + i
         for j in range(len(self.unit)):
             if after >> j & 1:
                 continue
@@ -168,23 +168,23 @@ class ComponentPlacer:
                 return  # no parent is left that could come first
             marked[first + j] = since
         for p, value in enumerate(marked):
-            if p != own and value > 0 and not self.later[p] and not self.children[p] & ~after:
+            if p != slot and value > 0 and not self.later[p] and not self.children[p] & ~after:
                 if value & (HAS | USED) == HAS:
                     return
                 marked[p] = 0
-        alive = self.later[own] or bool(self.children[own] & ~after)
-        marked[own] = 0
+        alive = self.later[slot] or bool(self.children[slot] & ~after)
+        marked[slot] = 0
         project = self.stage.project
         if project is None:
             yield (
-                tuple(marked[:own]) if alive else tuple(marked),
-                tuple(marked[own + 1 :]) if alive else None,
+                tuple(marked[:slot]) if alive else tuple(marked),
+                tuple(marked[slot + 1 :]) if alive else None,
                 rest,
                 block,
             )
         else:
-            head = tuple([marked[p] for p in project if p < own])
-            tail = tuple([marked[p] for p in project if p > own])
+            head = tuple([marked[p] for p in project if p < slot])
+            tail = tuple([marked[p] for p in project if p > slot])
             yield head if alive else head + tail, tail if alive else None, rest, block
 
 

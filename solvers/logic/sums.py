@@ -40,7 +40,7 @@ class PathSums:
 
     @cached_property
     def _tops(self) -> list[list[int]]:
-        """Of each state the first key that no completion brings within the misfit limit."""
+        """First key of each state that no completion brings within the misfit limit."""
         limit = self.lattice.limit
         if not self._with_misfit or limit is None:
             return [[1 << 200] * len(layer.states) for layer in self.lattice.layers]
@@ -48,7 +48,7 @@ class PathSums:
 
     @cached_property
     def _least_sizes(self) -> list[list[int]]:
-        """Of each state the least number of literals to the end."""
+        """Least number of literals from each state to the end."""
         layers, sizes = self.lattice.layers, self.lattice.steps.sizes
         rows: list[list[int]] = [[0] * len(layers[-1].states)]
         for layer in reversed(layers[1:]):
@@ -61,7 +61,7 @@ class PathSums:
 
     @cached_property
     def forward(self) -> list[list[Keys]]:
-        """Of each state of each layer the number of paths to it by key."""
+        """Number of paths to each state of each layer, by key."""
         layers, multiplicities, deltas = self.lattice.layers, self.multiplicities, self.deltas
         rows: list[list[Keys]] = [[{0: 1} for _ in layers[0].states]]
         limit = self.size_limit if self._with_size else None
@@ -109,7 +109,7 @@ class PathSums:
 
     @cached_property
     def completions(self) -> list[list[Keys]]:
-        """Of each state and each key of `forward` the number of completions; keys without any are left out."""
+        """Number of completions of each state and key of `forward`; keys without any are left out."""
         layers, multiplicities, deltas = self.lattice.layers, self.multiplicities, self.deltas
         rows: list[list[Keys]] = [[dict.fromkeys(self.ends, 1)] if layers[-1].states else []]
         for number in range(len(layers) - 1, 0, -1):

@@ -134,7 +134,7 @@ class FormulaTable:
 
 def formula_bound(num_sources: int, longest: int) -> int:
     """Return a lower bound on the number of formulas over sources of one sign each, for orders of placement."""
-    known = (1, 2, 5, 19, 167, 7_580, 7_828_353)  # Dedekind numbers less one
-    if num_sources < len(known) and longest >= num_sources:
-        return known[num_sources]
+    dedekind = (1, 2, 5, 19, 167, 7_580, 7_828_353)  # Dedekind numbers less one
+    if num_sources < len(dedekind) and longest >= num_sources:
+        return dedekind[num_sources]
     return 1 << max(comb(num_sources, k) for k in range(1, max(2, longest + 1)))

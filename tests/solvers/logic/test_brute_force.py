@@ -48,10 +48,10 @@ def _compare_parts(task: Task, models: list[Model], rng: random.Random) -> None:
     clauses = sorted({clause for model in models for clause in model})
     if clauses:
         chosen, present = rng.choice(clauses), rng.random() < 0.5
-        given = [model for model in models if (chosen in model) == present]
-        part = family.given(chosen, present=present)
-        assert (part.count, part.clauses()) == (len(given), Counter(c for model in given for c in model))
-        assert set(part.models()) == set(given)
+        having = [model for model in models if (chosen in model) == present]
+        part = family.condition(chosen, present=present)
+        assert (part.count, part.clauses()) == (len(having), Counter(c for model in having for c in model))
+        assert set(part.models()) == set(having)
     experiment = rng.choice(candidate_experiments(task.setup))
     reading = reference.predict(rng.choice(models), task.setup, experiment)
     after = family.after(experiment, reading)
