@@ -85,7 +85,7 @@ def _each(
             task = rewards.lesson(name, text)
         except CalibrantError as error:
             raise CalibrantError(f"entry {number}: {error}") from None
-        conversation = task.said(completion)
+        conversation = task.score_completion(completion)
         values.append(None if conversation is None else worth(task, conversation))
         if conversation is not None:
             answered.append(conversation.answered)

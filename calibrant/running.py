@@ -49,7 +49,7 @@ def run(
     cluster: address of a dask.distributed scheduler, tcp://HOST:PORT, whose workers answer instead of `workers` here
     """
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.protocols.own import usable, with_code
+    from calibrant.bench.protocols.plugins import require_usable, with_code
     from calibrant.bench.protocols.registry import make_protocol
     from calibrant.bench.runs.jobs import Execution
     from calibrant.bench.runs.records import config_digest, folder_records
@@ -65,7 +65,7 @@ def run(
     if not isinstance(chosen, Protocol):
         raise CalibrantError(f"a protocol or its name is expected, not {type(chosen).__name__}")
     if methods.get(chosen.name) is not type(chosen):
-        usable(type(chosen), type(chosen).__name__, methods)
+        require_usable(type(chosen), type(chosen).__name__, methods)
         with_code(type(chosen))
     run_over(
         chosen,

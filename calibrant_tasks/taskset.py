@@ -12,7 +12,7 @@ import verifiers.v1 as vf
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.pools.ids import PublicIds
-from calibrant.bench.training.conversation import Said, said
+from calibrant.bench.training.conversation import ConversationResult, score_replies
 from calibrant.bench.training.curricula import Drawn, in_stages, in_turns
 from calibrant.bench.training.rewards import Lesson, Worth, attributed, lesson, shaped, verdict
 
@@ -39,9 +39,11 @@ class ItemTask(vf.Task[ItemData, vf.State, ItemTaskConfig]):
     def lesson(self) -> Lesson:
         return lesson(self.data.benchmark, self.data.record)
 
-    def _conversation(self, trace: vf.Trace) -> Said:
+    def _conversation(self, trace: vf.Trace) -> ConversationResult:
         task_lesson = self.lesson
-        return said(task_lesson.of, task_lesson.item, [message.content or "" for message in trace.assistant_messages])
+        return score_replies(
+            task_lesson.of, task_lesson.item, [message.content or "" for message in trace.assistant_messages]
+        )
 
     @vf.reward
     async def reward(self, trace: vf.Trace) -> dict[str, float]:
@@ -60,7 +62,7 @@ class ItemTask(vf.Task[ItemData, vf.State, ItemTaskConfig]):
         return (
             None
             if gold is None
-            else verdict(task_lesson, said(task_lesson.of, task_lesson.item, [json.dumps(gold)])) == 1
+            else verdict(task_lesson, score_replies(task_lesson.of, task_lesson.item, [json.dumps(gold)])) == 1
         )
 
 

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from calibrant.audits.causalab.attribution import attribute_run
 from calibrant.bench.causalab.verdict import GRAPH, attributions_record
-from calibrant.bench.pages.graph import GraphPicture, Standing, graph_text, graphs_svg
+from calibrant.bench.pages.graph import EdgeStatus, GraphPicture, graph_text, graphs_svg
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.version import program_version
 from calibrant.dsl.causalab.episode import LabEpisode, LabStep
@@ -67,9 +67,9 @@ def lab_picture(title: str, said: Mapping[str, Any], nodes: Iterable[str] = ()) 
     said: the attribution as records keep it; nodes: all there are, where they are known, else those of the edges
     """
     graph = said[GRAPH]
-    if any(str(kind) not in graph for kind in Standing):
+    if any(str(kind) not in graph for kind in EdgeStatus):
         return None
-    edges = {kind: tuple((str(parent), str(child)) for parent, child in graph[str(kind)]) for kind in Standing}
+    edges = {kind: tuple((str(parent), str(child)) for parent, child in graph[str(kind)]) for kind in EdgeStatus}
     settings = tuple((str(name), float(value)) for name, value in said["set"])
     named = {
         *nodes,

@@ -121,7 +121,7 @@ def _claims(
     """The findings of a pool of another benchmark."""
     from calibrant.bench.claims.findings import fails, finding_record, findings_lines, pool_findings, write_certificates
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.pages.long_json import list_pieces
+    from calibrant.bench.pages.json_stream import list_pieces
 
     of = benchmark_of(pool)
     found = pool_findings(of, pool, selection, by)
@@ -190,7 +190,7 @@ def _print_details(audited: AuditedPool) -> None:
 
 
 def _print(audited: AuditedPool, calibrated: Calibration, file: Path, *, details: bool, as_json: bool) -> None:
-    from calibrant.bench.pages.long_json import object_pieces
+    from calibrant.bench.pages.json_stream import object_pieces
     from calibrant.bench.replayscm.audit.text import audits_table, calibration_text, summary_lines
     from calibrant.bench.report.rate_rows import SHORT_DIGEST
     from calibrant.bench.terminal import stated_width

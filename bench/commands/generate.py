@@ -80,7 +80,7 @@ def _generated(out: Path, options: GenerateArguments, strata: str, seed: int, pe
 def _drawn(out: Path, name: str, suites: str, seed: int, count: int, by: Execution) -> None:
     """A pool of another benchmark: so many items of each of the suites."""
     from calibrant.bench.core.registry import benchmark
-    from calibrant.bench.pools.drawn import write_drawn
+    from calibrant.bench.pools.generated import write_drawn
 
     of = benchmark(name)
     chosen = list(of.suites) if suites == "all" else [part.strip() for part in suites.split(",")]

@@ -111,12 +111,12 @@ def _decide(
 ) -> int:
     """The hardening of a pool of another benchmark."""
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.pools.decided import decided_pool, write_proofs
+    from calibrant.bench.pools.hardened_items import harden_items, write_proofs
     from calibrant.dsl.atomic_write import write_pieces
 
     of = benchmark_of(pool)
     with progress_bar() as progress:
-        made = decided_pool(of, pool, selection, execution=by, progress=progress)
+        made = harden_items(of, pool, selection, execution=by, progress=progress)
     if report:
         write_pieces(report, (f"{json.dumps(line)}\n" for line in made.reports))
     if certificates:

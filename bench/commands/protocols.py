@@ -64,13 +64,13 @@ def _chosen(
 
     of_name: names of the benchmarks by their titles
     """
-    from calibrant.bench.protocols.own import from_file, is_file
-    from calibrant.bench.protocols.registry import described, protocol_class
+    from calibrant.bench.protocols.plugins import is_file, load_file
+    from calibrant.bench.protocols.registry import describe_protocol, protocol_class
 
     known = {name: one for rows in by_title.values() for name, one in rows.items()}
     wanted = {*known} if names == ["all"] else {*names}
     listed = [
-        described(one) | {"benchmark": title}
+        describe_protocol(one) | {"benchmark": title}
         for title, rows in by_title.items()
         for name, one in rows.items()
         if name in wanted
@@ -80,9 +80,9 @@ def _chosen(
             continue
         if not is_file(name):
             protocol_class(known, name)  # refuses an unknown name, naming those there are
-        protocol = from_file(name, ())
+        protocol = load_file(name, ())
         answered = [rows for title, rows in by_title.items() if protocol.benchmark in ("", of_name[title])]
         if answered and all(protocol.name in rows for rows in answered):
-            from_file(name, answered[0])  # refuses a name that is taken wherever it could run
-        listed.append(described(protocol))
+            load_file(name, answered[0])  # refuses a name that is taken wherever it could run
+        listed.append(describe_protocol(protocol))
     return listed

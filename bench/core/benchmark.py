@@ -274,7 +274,7 @@ class Benchmark(ABC, Generic[I]):
 
     def account(self, item: I, steps: Sequence[Step[Any]], system: str) -> str:
         """Return what became of an episode, as text."""
-        from calibrant.bench.pages.words import timeline_text
+        from calibrant.bench.pages.text_timeline import timeline_text
 
         return timeline_text(self.timeline(item, steps, system))
 

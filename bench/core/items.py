@@ -29,21 +29,21 @@ def item_of(pool: ItemPool[I_co], instance: str | None) -> I_co:
         raise CalibrantError(f"{pool.name}: there is no instance in it")
     if instance is None:
         return pool.items[0]
-    found = items_by_id(pool.items)
-    if instance not in found:
-        close = ", ".join(map(short_repr, close_ids(instance, list(found))))
+    by_id = items_by_id(pool.items)
+    if instance not in by_id:
+        close = ", ".join(map(short_repr, close_ids(instance, list(by_id))))
         raise CalibrantError(f"{pool.name}: no instance {short_repr(instance)}; there are {close}")
-    return found[instance]
+    return by_id[instance]
 
 
 def close_ids(instance: str, ids: Sequence[str], number: int = 3) -> list[str]:
     """The most similar ids, equally similar ones in the order of the pool; the first ones where none is similar."""
-    places = {one: place for place, one in enumerate(ids)}
+    places = {candidate: place for place, candidate in enumerate(ids)}
     alike = get_close_matches(instance, ids, len(ids) or 1)
     matcher = SequenceMatcher(b=instance)
 
-    def distance(one: str) -> float:
-        matcher.set_seq1(one)
+    def distance(candidate: str) -> float:
+        matcher.set_seq1(candidate)
         return -matcher.ratio()
 
-    return sorted(alike, key=lambda one: (distance(one), places[one]))[:number] or list(ids[:number])
+    return sorted(alike, key=lambda candidate: (distance(candidate), places[candidate]))[:number] or list(ids[:number])

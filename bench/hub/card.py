@@ -27,7 +27,7 @@ def _settings(part: Described) -> dict[str, object]:
         "language": ["en"],
         **license_,
         "tags": ["causal-inference", "synthetic", "benchmark", "calibrant"],
-        "size_categories": [next((name for most, name in SIZES if number < most), "n>1M")],
+        "size_categories": [next((name for limit, name in SIZES if number < limit), "n>1M")],
         "configs": [{"config_name": "default", "data_files": [{"split": SPLIT, "path": part.file}]}],
     }
 
@@ -60,7 +60,7 @@ def _page(part: Described) -> Iterator[str]:
     yield "Answers are scored by `calibrant score`; `calibrant.rewards` takes these columns as they are."
     yield ""
     yield "## About the data"
-    yield from (f"- **{_spaced(name)}**: {said}" for name, said in RESPONSIBLE_AI.items())
+    yield from (f"- **{_separate_words(name)}**: {text}" for name, text in RESPONSIBLE_AI.items())
     yield ""
     yield "## Canary"
     yield next((row["canary"] for row in part.rows), "")
@@ -72,5 +72,5 @@ def _plain(text: str) -> str:
     return " ".join("".join(c if c.isalnum() or c in " ._-+()" else " " for c in text).split())[:120]
 
 
-def _spaced(name: str) -> str:
+def _separate_words(name: str) -> str:
     return "".join(f" {c.lower()}" if c.isupper() else c for c in name).capitalize()

@@ -53,10 +53,10 @@ def columns_of(rows: Iterable[Mapping[str, Any]], *, with_gold: bool) -> list[Co
     if not with_gold:
         return [column for column in COLUMNS if not column.sealed]
     labels = sorted({name for row in rows for name in row if name.startswith(DIFFICULTY)})
-    made = [
+    columns = [
         Column(n, f"how many {n.removeprefix(DIFFICULTY)}; null where there is none", True, "number") for n in labels
     ]
-    return [*COLUMNS, *made]
+    return [*COLUMNS, *columns]
 
 
 def canary_of(digests: Iterable[str]) -> str:

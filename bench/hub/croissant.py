@@ -68,7 +68,7 @@ def croissant(part: Described) -> dict[str, Any]:
         "description": part.summary,
         "conformsTo": CONFORMS_TO,
         **({"license": part.license} if part.license else {}),
-        **{f"rai:{name}": said for name, said in RESPONSIBLE_AI.items()},
+        **{f"rai:{name}": text for name, text in RESPONSIBLE_AI.items()},
         "distribution": [
             {
                 "@type": "cr:FileObject",

@@ -29,23 +29,23 @@ def export(pools: Sequence[Path], out: Path, *, name: str = "", license_: str = 
     All of it appears, or nothing. Items are read back before that, and are the same.
     """
     _require_free(out)
-    there = next(folder for folder in out.absolute().parents if folder.exists())
-    made = Path(tempfile.mkdtemp(dir=there, prefix=f".{out.name}."))
+    existing = next(folder for folder in out.absolute().parents if folder.exists())
+    scratch = Path(tempfile.mkdtemp(dir=existing, prefix=f".{out.name}."))
     try:
-        kept = made / "rows.jsonl"
-        rows = ExportRows(pools, kept)
+        rows_file = scratch / "rows.jsonl"
+        rows = ExportRows(pools, rows_file)
         if not rows:
             raise CalibrantError("the pools have no items")
         for part, column in ((QUESTIONS, "benchmark"), (GOLD, "pool")):  # a pool's name may say what is in it
             title = name or " and ".join(dict.fromkeys(row[column] for row in rows))
-            _write(made / part, part, rows, title, license_)
-        _require_same(made / GOLD / f"{GOLD}.parquet", rows)
-        kept.unlink()
-        made.chmod(0o755)
+            _write(scratch / part, part, rows, title, license_)
+        _require_same(scratch / GOLD / f"{GOLD}.parquet", rows)
+        rows_file.unlink()
+        scratch.chmod(0o755)
         out.parent.mkdir(parents=True, exist_ok=True)
-        os.rename(made, out)  # onto an empty folder too
+        os.rename(scratch, out)  # onto an empty folder too
     except BaseException:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
         raise
     return len(rows)
 
@@ -62,9 +62,9 @@ def _write(folder: Path, part: str, rows: ExportRows, title: str, license_: str)
     write_table(file, rows if part == GOLD else rows.by_id(), columns)
     with file.open("rb") as content:
         digest = file_digest(content, "sha256").hexdigest()
-    said = Described(f"{title} ({part})", file.name, digest, file.stat().st_size, rows, columns, license_)
-    (folder / "README.md").write_text(printable(card(said)), encoding="utf-8")
-    (folder / "croissant.json").write_text(json.dumps(croissant(said), indent=1) + "\n", encoding="utf-8")
+    described = Described(f"{title} ({part})", file.name, digest, file.stat().st_size, rows, columns, license_)
+    (folder / "README.md").write_text(printable(card(described)), encoding="utf-8")
+    (folder / "croissant.json").write_text(json.dumps(croissant(described), indent=1) + "\n", encoding="utf-8")
 
 
 def _require_same(file: Path, rows: ExportRows) -> None:

@@ -59,7 +59,7 @@ def _rows(of: Benchmark[Any], path: Path) -> Iterator[Row]:
     public = PublicIds.of_pool(path, pool.items)
     for item in pool.items:
         *system, user = of.messages(item)
-        told = "\n\n".join(message["content"] for message in system)
+        system_text = "\n\n".join(message["content"] for message in system)
         record = record_text(of.record(item))
         gold = of.training.gold(item)
         labels = of.training.difficulty(item)
@@ -71,9 +71,9 @@ def _rows(of: Benchmark[Any], path: Path) -> Iterator[Row]:
             "pool": pool.name,
             "setting": item.setting,
             "stratum": item.stratum,
-            "system": told,
+            "system": system_text,
             "prompt": user["content"],
-            "digest": prompt_digest(told, user["content"]),
+            "digest": prompt_digest(system_text, user["content"]),
             "record": record,
             "answer": "" if gold is None else json.dumps(gold, sort_keys=True),
             "record_digest": text_digest(record),

@@ -22,9 +22,9 @@ def write_table(path: Path, rows: Iterable[Row], columns: Sequence[Column]) -> N
     arrow, parquet = _pyarrow("pyarrow"), _pyarrow("pyarrow.parquet")
     kinds = {"text": arrow.string(), "number": arrow.int64()}
     schema = arrow.schema([arrow.field(column.name, kinds[column.kind]) for column in columns])
-    left = iter(rows)
+    remaining = iter(rows)
     with parquet.ParquetWriter(path, schema, compression="zstd") as file:
-        while group := list(islice(left, GROUP)):
+        while group := list(islice(remaining, GROUP)):
             values = [arrow.array([row.get(field.name) for row in group], field.type) for field in schema]
             file.write_table(arrow.table(values, schema=schema))
 
@@ -55,14 +55,14 @@ def _item(row: Row) -> Item[Any, Any]:
     if not isinstance(record, str) or not isinstance(row.get("benchmark"), str):
         raise PoolError("none; only the part with gold has it", field="record")
     try:
-        found = load_json(record)
+        value = load_json(record)
     except TooLargeError as error:
         raise PoolError(str(error), field="record") from None
     except (ValueError, RecursionError):
         raise PoolError(f"{short_repr(record)} is not JSON", field="record") from None
-    if not isinstance(found, dict):
-        raise PoolError(f"{short_repr(found)} is not an object", field="record")
-    item: Item[Any, Any] = benchmark(row["benchmark"]).item_of_record(found)
+    if not isinstance(value, dict):
+        raise PoolError(f"{short_repr(value)} is not an object", field="record")
+    item: Item[Any, Any] = benchmark(row["benchmark"]).item_of_record(value)
     return item
 
 

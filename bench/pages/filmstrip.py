@@ -1,4 +1,4 @@
-"""Timelines drawn: a strip of all moments, a scene and the answers that are left, stepped through by a reader."""
+"""Timelines as HTML: a strip of all moments, a scene and the remaining answers, which a reader steps through."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from calibrant.bench.version import program_version
 
 
 def timeline_page(title: str, timelines: Sequence[Timeline]) -> str:
-    """One file that needs no network, with every timeline. All texts are escaped."""
-    shown = [timeline_content(one, f"episode-{number}") for number, one in enumerate(timelines)]
-    return html_page("timeline.html", {"title": title, "timelines": shown, "program": program_version()})
+    """Return one HTML file with every timeline; it needs no network, and all texts are escaped."""
+    contents = [timeline_content(timeline, f"episode-{number}") for number, timeline in enumerate(timelines)]
+    return html_page("timeline.html", {"title": title, "timelines": contents, "program": program_version()})
 
 
 def timeline_content(timeline: Timeline, anchor: str) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def timeline_content(timeline: Timeline, anchor: str) -> dict[str, Any]:
         "groups": numbered,
         "small": len(names) > MANY_ANSWERS,
         "decision": timeline.decision,
-        "rows": [_row(one, number, timeline, names) for number, one in enumerate(timeline.moments)],
+        "rows": [_row(moment, number, timeline, names) for number, moment in enumerate(timeline.moments)],
         "scene": _scene(timeline),
         "strip": _strip(timeline),
     }
@@ -45,16 +45,16 @@ FEW = 8  # so many answers are named in words
 
 
 def _row(moment: Moment, number: int, timeline: Timeline, names: Sequence[str]) -> dict[str, Any]:
-    left = list(moment.answers)
+    answers = list(moment.answers)
     return {
         "moment": moment,
-        "things": " ".join(map(str, moment.things)),
+        "things": " ".join(map(str, moment.objects)),
         "touched": " ".join(map(str, moment.touched)),
         "marked": " ".join(map(str, moment.marked)),
         "shares": " ".join(f"{place}:{share:.3g}" for place, share in moment.answers.items()),
-        "placed": " ".join(timeline.things[place] for place in moment.things),
+        "placed": " ".join(timeline.objects[place] for place in moment.objects),
         "members": f"{moment.members:,}",
-        "left": "; ".join(names[place] for place in left) if 0 < len(left) <= FEW else f"{len(left)} answers",
+        "left": "; ".join(names[place] for place in answers) if 0 < len(answers) <= FEW else f"{len(answers)} answers",
         "ends": number == len(timeline.moments) - 1,
     }
 
@@ -65,13 +65,13 @@ TOKEN = 54  # from one thing to the next
 
 
 def _scene(timeline: Timeline) -> dict[str, Any]:
-    """Return where each thing stands while it is out of place; in place they stand side by side in their order."""
-    number = len(timeline.things)
+    """Return the position of each object that is not in place; those in place stand side by side in their order."""
+    number = len(timeline.objects)
     width = max(360, TOKEN * number + 40)
-    left = (width - TOKEN * number) / 2 + TOKEN / 2
+    first_x = (width - TOKEN * number) / 2 + TOKEN / 2
     homes = [
-        {"name": name, "label": label, "x": left + TOKEN * k}
-        for k, (name, label) in enumerate(zip(timeline.things, timeline.labels, strict=True))
+        {"name": name, "label": label, "x": first_x + TOKEN * k}
+        for k, (name, label) in enumerate(zip(timeline.objects, timeline.labels, strict=True))
     ]
     return {"width": width, "token": TOKEN, "things": homes}
 
@@ -79,19 +79,19 @@ def _scene(timeline: Timeline) -> dict[str, Any]:
 # --- the strip: all moments at once -----------------------------------------------------------------------------------
 
 LABELS, ROW, LAMP, CHART, TOP = 98, 15, 22, 70, 18
-LONGEST = 9  # letters of a name beside its row
-WIDEST, COLUMN, MARGIN = 1100, 44, 12
+MAX_NAME_CHARS = 9  # letters of a name beside its row
+MAX_WIDTH, COLUMN, MARGIN = 1100, 44, 12
 NOTE = 96  # the width of what is written at a line
 
 
 def _strip(timeline: Timeline) -> dict[str, Any]:
-    """Things by moments, what was read, and the hypotheses left on a logarithmic scale."""
+    """Return objects by moments, the readings, and the remaining hypotheses on a logarithmic scale."""
     moments = timeline.moments
-    column = min(COLUMN, (WIDEST - LABELS) / len(moments))
+    column = min(COLUMN, (MAX_WIDTH - LABELS) / len(moments))
     width = LABELS + column * len(moments) + MARGIN
-    lamps = TOP + ROW * len(timeline.things)
+    lamps = TOP + ROW * len(timeline.objects)
     floor = lamps + LAMP + CHART
-    most = max(moment.members for moment in moments)
+    max_members = max(moment.members for moment in moments)
     return {
         "width": round(width, 1),
         "height": floor + 20,
@@ -103,14 +103,14 @@ def _strip(timeline: Timeline) -> dict[str, Any]:
         "lamps": lamps + LAMP / 2,
         "names": [
             {"name": _beside(name, label), "y": TOP + ROW * k + ROW / 2 + 4}
-            for k, (name, label) in enumerate(zip(timeline.things, timeline.labels, strict=True))
+            for k, (name, label) in enumerate(zip(timeline.objects, timeline.labels, strict=True))
         ],
         "cells": list(_cells(timeline, column)),
         "lights": [
             {"light": moment.light, "x": round(LABELS + column * (k + 0.5), 1)} for k, moment in enumerate(moments)
         ],
-        "bars": [_bar(moment, most, LABELS + column * k, column) for k, moment in enumerate(moments)],
-        "most": f"{most:,}",
+        "bars": [_bar(moment, max_members, LABELS + column * k, column) for k, moment in enumerate(moments)],
+        "most": f"{max_members:,}",
         "decided": None if timeline.decided is None else _line(column, timeline.decided, width),
         "changed": [_line(column, k + 1, width) for k in timeline.changed],
         "ticks": [
@@ -120,31 +120,31 @@ def _strip(timeline: Timeline) -> dict[str, Any]:
 
 
 def _beside(name: str, label: str) -> str:
-    """Return what stands beside a thing's row: the end of a long name, and its label where that is not in it."""
-    short = name if len(name) <= LONGEST else "\N{HORIZONTAL ELLIPSIS}" + name[-LONGEST:]
+    """Return the label of an object's row: the end of a long name, and its short label where that is not in it."""
+    short = name if len(name) <= MAX_NAME_CHARS else "\N{HORIZONTAL ELLIPSIS}" + name[-MAX_NAME_CHARS:]
     return short if short.endswith(label) else f"{short} ({label})"
 
 
 def _cells(timeline: Timeline, column: float) -> list[dict[str, Any]]:
-    """A bar for every stretch of moments in which a thing is in place."""
-    found = []
-    for thing in range(len(timeline.things)):
-        inside = [thing in moment.things for moment in timeline.moments]
-        edges = [k for k, (one, other) in enumerate(pairwise([False, *inside, False])) if one != other]
+    """Return a bar for every stretch of moments in which an object is in place."""
+    cells = []
+    for number in range(len(timeline.objects)):
+        inside = [number in moment.objects for moment in timeline.moments]
+        edges = [k for k, (before, after) in enumerate(pairwise([False, *inside, False])) if before != after]
         for start, end in zip(edges[::2], edges[1::2], strict=True):
-            found.append(
+            cells.append(
                 {
                     "x": round(LABELS + column * start + 1, 1),
-                    "y": TOP + ROW * thing + 2,
+                    "y": TOP + ROW * number + 2,
                     "width": round(column * (end - start) - 2, 1),
                     "height": ROW - 4,
                 }
             )
-    return found
+    return cells
 
 
-def _bar(moment: Moment, most: int, x: float, column: float) -> dict[str, Any]:
-    height = CHART - 8 if most < 2 else (CHART - 8) * log(moment.members or 1) / log(most)
+def _bar(moment: Moment, max_members: int, x: float, column: float) -> dict[str, Any]:
+    height = CHART - 8 if max_members < 2 else (CHART - 8) * log(moment.members or 1) / log(max_members)
     kind = "none" if not moment.members else "one" if len(moment.answers) == 1 else "many"
     return {
         "x": round(x + 1, 1),

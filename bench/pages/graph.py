@@ -17,8 +17,8 @@ from calibrant.bench.pages.aligned import aligned
 from calibrant.dsl.errors import in_one_line
 
 
-class Standing(StrEnum):
-    """What the evidence makes of an edge: its class in the drawing."""
+class EdgeStatus(StrEnum):
+    """Status of a stated edge under the evidence: its class in the drawing."""
 
     PROVEN = "proven"
     UNPROVEN = "unproven"
@@ -26,17 +26,17 @@ class Standing(StrEnum):
     MISSED = "missed"
 
 
-MEANINGS: Mapping[Standing, str] = {
-    Standing.PROVEN: "proven: stated, and every mechanism left has it",
-    Standing.UNPROVEN: "unproven: stated, and some of those left have it",
-    Standing.CONTRADICTED: "contradicted: stated, and none of those left has it",
-    Standing.MISSED: "not stated, though every mechanism left has it",
+MEANINGS: Mapping[EdgeStatus, str] = {
+    EdgeStatus.PROVEN: "proven: stated, and every mechanism left has it",
+    EdgeStatus.UNPROVEN: "unproven: stated, and some of those left have it",
+    EdgeStatus.CONTRADICTED: "contradicted: stated, and none of those left has it",
+    EdgeStatus.MISSED: "not stated, though every mechanism left has it",
 }
-SIGNS: Mapping[Standing, str] = {
-    Standing.PROVEN: "#",
-    Standing.UNPROVEN: "?",
-    Standing.CONTRADICTED: "x",
-    Standing.MISSED: "o",
+SIGNS: Mapping[EdgeStatus, str] = {
+    EdgeStatus.PROVEN: "#",
+    EdgeStatus.UNPROVEN: "?",
+    EdgeStatus.CONTRADICTED: "x",
+    EdgeStatus.MISSED: "o",
 }
 
 
@@ -52,23 +52,23 @@ class GraphPicture:
     title: str
     remark: str
     nodes: tuple[str, ...]
-    edges: Mapping[Standing, Sequence[tuple[str, str]]]
+    edges: Mapping[EdgeStatus, Sequence[tuple[str, str]]]
     settings: tuple[tuple[str, float], ...] = field(default=())
 
     @property
     def values(self) -> dict[str, str]:
         """By name: the values that it was set to, in their order."""
-        found: dict[str, list[str]] = {}
+        texts: dict[str, list[str]] = {}
         for name, value in self.settings:
-            found.setdefault(name, []).append(f"{value:g}")
-        return {name: ", ".join(values) for name, values in found.items()}
+            texts.setdefault(name, []).append(f"{value:g}")
+        return {name: ", ".join(values) for name, values in texts.items()}
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
 def graph_text(picture: GraphPicture) -> str:
-    """A table of causes by effects with a sign for every edge, and what the signs mean."""
+    """Return a table of causes by effects with a sign for every edge, and a legend."""
     sign = {edge: SIGNS[kind] for kind, edges in picture.edges.items() for edge in edges}
     rows = [[cause, *(sign.get((cause, effect), "-") for effect in picture.nodes)] for cause in picture.nodes]
     headings = ["cause \\ effect", *map(in_one_line, picture.nodes)]
@@ -76,7 +76,7 @@ def graph_text(picture: GraphPicture) -> str:
         headings.append("set to")
         rows = [[*row, picture.values.get(row[0], "")] for row in rows]
     table = aligned(headings, rows)
-    kinds = [kind for kind in Standing if picture.edges.get(kind)]
+    kinds = [kind for kind in EdgeStatus if picture.edges.get(kind)]
     legend = [f"{SIGNS[kind]}  {MEANINGS[kind]}" for kind in kinds] or ["no edge is stated, and none is certain"]
     return "\n".join([in_one_line(picture.title), in_one_line(picture.remark), table, *legend])
 
@@ -90,9 +90,9 @@ LETTER, BOX, MARGIN, HEAD, LINE = (
     46,
     20,
 )  # a letter's width, a node's height, room around, above and a line
-NARROWEST = 70  # a node; as much as what a property was set to needs
+MIN_NODE_WIDTH = 70  # a node; as much as what a property was set to needs
 BEND = 0.12  # of an edge's length, so that two edges between the same nodes do not lie on each other
-WIDEST = 1100  # of all panels of a row
+MAX_ROW_WIDTH = 1100  # of all panels of a row
 STYLE = """
 .graph text { font: 12px system-ui, sans-serif; fill: #1c2430; }
 .graph .name { text-anchor: middle; }
@@ -115,19 +115,19 @@ STYLE = """
 
 
 def graphs_svg(pictures: Sequence[GraphPicture]) -> str:
-    """The pictures side by side, with what the lines mean below them; one SVG that needs nothing else."""
+    """Return the pictures side by side with a legend below them, as one self-contained SVG."""
     panels = [_panel(picture) for picture in pictures]
-    columns = max(1, min(len(panels), int(WIDEST // max((one.width for one in panels), default=1))))
-    wide = max((one.width for one in panels), default=0.0)
-    tall = max((one.height for one in panels), default=0.0)
+    columns = max(1, min(len(panels), int(MAX_ROW_WIDTH // max((panel.width for panel in panels), default=1))))
+    panel_width = max((panel.width for panel in panels), default=0.0)
+    panel_height = max((panel.height for panel in panels), default=0.0)
     body = [
-        f'<g transform="translate({k % columns * wide:.1f} {k // columns * tall:.1f})">{one.body}</g>'
-        for k, one in enumerate(panels)
+        f'<g transform="translate({k % columns * panel_width:.1f} {k // columns * panel_height:.1f})">{panel.body}</g>'
+        for k, panel in enumerate(panels)
     ]
-    top = -(-len(panels) // columns) * tall
-    kinds = [kind for kind in Standing if any(picture.edges.get(kind) for picture in pictures)]
+    top = -(-len(panels) // columns) * panel_height
+    kinds = [kind for kind in EdgeStatus if any(picture.edges.get(kind) for picture in pictures)]
     body += [_legend_line(kind, top + LINE * (k + 0.5)) for k, kind in enumerate(kinds)]
-    width, height = max(columns * wide, 420.0), top + LINE * len(kinds) + 8
+    width, height = max(columns * panel_width, 420.0), top + LINE * len(kinds) + 8
     heads = "".join(_head(kind) for kind in kinds)
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     return (
@@ -143,7 +143,7 @@ class _Panel(NamedTuple):
 
 
 def _panel(picture: GraphPicture) -> _Panel:
-    widths = {node: max(NARROWEST, LETTER * len(node) + 18) for node in picture.nodes}
+    widths = {node: max(MIN_NODE_WIDTH, LETTER * len(node) + 18) for node in picture.nodes}
     radius = max(88.0, 22.0 * len(picture.nodes))
     side = max(widths.values(), default=0.0) / 2 + MARGIN
     width = 2 * (radius + side)
@@ -152,7 +152,7 @@ def _panel(picture: GraphPicture) -> _Panel:
     body = [
         f'<text class="title" x="12" y="16">{escape(_short(picture.title, int(width / 8)))}</text>',
         f'<text class="soft" x="12" y="32">{escape(_short(picture.remark, int(width / 5.6)))}</text>',
-        *(_edge(edge, kind, places, widths) for kind in Standing for edge in picture.edges.get(kind, ())),
+        *(_edge(edge, kind, places, widths) for kind in EdgeStatus for edge in picture.edges.get(kind, ())),
         *(_node(node, places[node], widths[node], values.get(node)) for node in picture.nodes),
     ]
     return _Panel(width, HEAD + 2 * (radius + MARGIN) + 8, "".join(body))
@@ -165,7 +165,7 @@ def _places(nodes: Sequence[str], x: float, y: float, radius: float) -> dict[str
 
 
 def _edge(
-    edge: tuple[str, str], kind: Standing, places: Mapping[str, tuple[float, float]], widths: Mapping[str, float]
+    edge: tuple[str, str], kind: EdgeStatus, places: Mapping[str, tuple[float, float]], widths: Mapping[str, float]
 ) -> str:
     parent, child = edge
     (x1, y1), (x2, y2) = places[parent], places[child]
@@ -191,27 +191,27 @@ def _border(at: tuple[float, float], towards: tuple[float, float], width: float,
 
 def _node(name: str, place: tuple[float, float], width: float, values: str | None) -> str:
     x, y = place
-    told = f"set to {values}" if values else ""
-    note = f'<text class="value" x="{x:.1f}" y="{y + 11:.1f}">{escape(_short(told, int(width / 6)))}</text>'
+    setting = f"set to {values}" if values else ""
+    note = f'<text class="value" x="{x:.1f}" y="{y + 11:.1f}">{escape(_short(setting, int(width / 6)))}</text>'
     return (
-        f'<g class="node{" set" if values else ""}"><title>{escape(f"{name} {told}".strip())}</title>'
+        f'<g class="node{" set" if values else ""}"><title>{escape(f"{name} {setting}".strip())}</title>'
         f'<rect x="{x - width / 2:.1f}" y="{y - BOX / 2:.1f}" width="{width:.1f}" height="{BOX}" rx="6"/>'
         f'<text class="name" x="{x:.1f}" y="{y - 2 if values else y + 4:.1f}">{escape(name)}</text>'
         f"{note if values else ''}</g>"
     )
 
 
-def _head(kind: Standing) -> str:
+def _head(kind: EdgeStatus) -> str:
     return (
         f'<marker id="head-{kind}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="6" markerHeight="6"'
         f' orient="auto"><path class="head {kind}" d="M0 0L10 5L0 10z"/></marker>'
     )
 
 
-def _legend_line(kind: Standing, y: float) -> str:
+def _legend_line(kind: EdgeStatus, y: float) -> str:
     line = f'<path class="edge {kind}" d="M12 {y:.1f}H56" marker-end="url(#head-{kind})"/>'
     return f'{line}<text class="soft" x="66" y="{y + 4:.1f}">{escape(MEANINGS[kind])}</text>'
 
 
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
+def _short(text: str, max_chars: int) -> str:
+    return text if len(text) <= max_chars else text[: max_chars - 1] + "\N{HORIZONTAL ELLIPSIS}"

@@ -1,6 +1,6 @@
-"""An episode as it is shown step by step: what was done and read, and what could still be true.
+"""Timeline of an episode: actions, readings and remaining hypotheses step by step.
 
-A benchmark says what happened in each moment; bench.pages.filmstrip draws it, the same way for all of them.
+A benchmark describes each moment; bench.pages.filmstrip draws them, in the same way for every benchmark.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Moment:
     caption: str
     reading: str
     light: Light
-    things: tuple[int, ...]
+    objects: tuple[int, ...]
     touched: tuple[int, ...]
     members: int
     answers: Mapping[int, float]
@@ -70,12 +70,12 @@ class Decision:
     correct: the benchmark's verdict; kind: earned, missed, lucky or short; why: what that means here
     """
 
-    said: str
+    answer: str
     truth: str
     correct: bool
     kind: str
     why: str
-    given: int | None = None
+    answer_number: int | None = None
     right: int | None = None
 
 
@@ -92,7 +92,7 @@ class Timeline:
     item: str
     system: str
     place: str
-    things: tuple[str, ...]
+    objects: tuple[str, ...]
     labels: tuple[str, ...]
     groups: tuple[AnswerGroup, ...]
     moments: tuple[Moment, ...]

@@ -52,15 +52,15 @@ class CheckReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        made = dataclasses.asdict(self) | {"passed": self.passed, "applied": dict(self.applied)}
-        notes = made.pop("notes")
-        made |= {"failures": [{"check": c, "instance": i, "reason": r} for c, i, r in self.failures]}
-        return made if notes is None else made | {"notes": [note._asdict() for note in self.notes or ()]}
+        record = dataclasses.asdict(self) | {"passed": self.passed, "applied": dict(self.applied)}
+        notes = record.pop("notes")
+        record |= {"failures": [{"check": c, "instance": i, "reason": r} for c, i, r in self.failures]}
+        return record if notes is None else record | {"notes": [note._asdict() for note in self.notes or ()]}
 
 
 def check_items(benchmark: Benchmark[Any], paths: Sequence[Path]) -> Iterator[CheckReport]:
     """Read pools and check every item; a duplicate may stand in an earlier file. `PoolError` for what is no pool."""
-    seen: dict[bytes, str] = {}
+    first_ids: dict[bytes, str] = {}
     soundness = benchmark.soundness
     for path in paths:
         pool = benchmark.read_pool(path)
@@ -68,7 +68,7 @@ def check_items(benchmark: Benchmark[Any], paths: Sequence[Path]) -> Iterator[Ch
         report = CheckReport(pool.name, pool_digest(path), len(pool), official="", notes=notes)
         for item in pool.items:
             _check(report, item, soundness)
-            notes += _notes(benchmark, item, soundness, seen)
+            notes += _notes(benchmark, item, soundness, first_ids)
         yield report
 
 
@@ -82,15 +82,15 @@ def _check(report: CheckReport, item: Item[Any, Any], soundness: Soundness[Any])
 
 
 def _notes(
-    benchmark: Benchmark[Any], item: Item[Any, Any], soundness: Soundness[Any], seen: dict[bytes, str]
+    benchmark: Benchmark[Any], item: Item[Any, Any], soundness: Soundness[Any], first_ids: dict[bytes, str]
 ) -> Iterator[Note]:
     key = soundness.duplicate_key(item)
     if key is not None:
-        first = seen.setdefault(key, item.id)
+        first = first_ids.setdefault(key, item.id)
         if first is not item.id:
             yield Note(DUPLICATE, item.id, f"the same as {first}")
     if reason := soundness.explain_undecided(item):
         yield Note(UNDECIDED, item.id, reason)
-    for found in benchmark.findings(item):
-        if found.verdict is ClaimStatus.PROVED:
-            yield Note(found.kind, item.id, found.claim)
+    for finding in benchmark.findings(item):
+        if finding.verdict is ClaimStatus.PROVED:
+            yield Note(finding.kind, item.id, finding.claim)

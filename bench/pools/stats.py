@@ -38,10 +38,12 @@ def pool_stats(name: str, items: Iterable[Item[Any, Any]], benchmark: Benchmark[
     for item in items:
         key = item.setting, benchmark.suite_of(item)
         values = groups.get(key) or groups.setdefault(key, {column: [] for column in columns})
-        for column, one in columns.items():
-            values[column].extend(one.values(item))
+        for column, statistic in columns.items():
+            values[column].extend(statistic.values(item))
     return [
-        PoolStats(name, setting, suite, {column: one.summary(values[column]) for column, one in columns.items()})
+        PoolStats(
+            name, setting, suite, {column: statistic.summary(values[column]) for column, statistic in columns.items()}
+        )
         for (setting, suite), values in groups.items()
     ]
 

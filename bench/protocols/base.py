@@ -2,7 +2,7 @@
 
 A protocol is handed a task or an open episode, never what is sealed. To add one, subclass `Protocol`, give it a name,
 options as fields and an `answer`, and list it in `bench/<benchmark>/protocols.py`, or leave it where it is
-(bench.protocols.own); runner, records, resuming and tables need nothing else.
+(bench.protocols.plugins); runner, records, resuming and tables need nothing else.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def nothing_found(outcome: Impossible | OutOfBudget) -> ProtocolResult:
     from calibrant.solvers.outcome import BestSoFar, Impossible
 
     kind: Outcome = "impossible" if isinstance(outcome, Impossible) else "out_of_budget"
-    told = {field.name: getattr(outcome, field.name) for field in dataclasses.fields(outcome)}
+    fields = {field.name: getattr(outcome, field.name) for field in dataclasses.fields(outcome)}
     if isinstance(outcome, BestSoFar):
-        del told["value"]  # an answer that is not proven is no answer of a row that promises the best
-    return ProtocolResult(kind, provenance=told)
+        del fields["value"]  # an answer that is not proven is no answer of a row that promises the best
+    return ProtocolResult(kind, provenance=fields)

@@ -1,4 +1,4 @@
-"""From the names on a command line to protocols: those of one benchmark, which its adapter lists."""
+"""Protocols of one benchmark by the names that a command line gives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from calibrant.bench.protocols import own
+from calibrant.bench.protocols import plugins
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.runs.jobs import error_line
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, short_repr
@@ -18,99 +18,104 @@ Protocols: TypeAlias = Mapping[str, type[Protocol]]
 """The protocols of a benchmark by name, in the order in which `all` runs them."""
 
 
-def with_installed(ours: Protocols, benchmark: str) -> Protocols:
-    """A benchmark's protocols, then those of installed packages that answer its items."""
-    theirs = own.installed(ours).protocols
-    return {**ours, **{name: one for name, one in theirs.items() if one.benchmark in ("", benchmark)}}
+def with_installed(builtin: Protocols, benchmark: str) -> Protocols:
+    """Return a benchmark's protocols, then those of installed packages that answer its items."""
+    loaded = plugins.load_plugins(builtin).protocols
+    return {
+        **builtin,
+        **{name: cls for name, cls in loaded.items() if cls.benchmark in ("", benchmark)},
+    }
 
 
-def chosen_protocols(known: Protocols, text: str, options: Mapping[str, Any]) -> list[Protocol]:
-    """The protocols that a command's argument names: one, several with commas between them, or `all`.
+def chosen_protocols(protocols: Protocols, text: str, options: Mapping[str, Any]) -> list[Protocol]:
+    """Return the protocols that a command's argument names: one, several with commas between them, or `all`.
 
     Options are for a single protocol. Of `all`, those that cannot start (an optional library is missing) are left out.
     """
     names = [name.strip() for name in text.split(",")]
     if names != ["all"] and len(names) == 1:
-        return [make_protocol(known, names[0], options)]
+        return [make_protocol(protocols, names[0], options)]
     if options:
         raise CalibrantError(f"options are for one protocol at a time, not for '{text}'")
     if names == ["all"]:
-        names = [name for name, protocol in known.items() if not described(protocol)["missing"]]
-    return [make_protocol(known, name, {}) for name in names]
+        names = [name for name, protocol in protocols.items() if not describe_protocol(protocol)["missing"]]
+    return [make_protocol(protocols, name, {}) for name in names]
 
 
-def left_out(known: Protocols) -> dict[str, str]:
-    """The protocols that `all` leaves out, and what they need that is not installed or why they are none."""
-    missing = {name: why for name, made in known.items() if (why := described(made)["missing"])}
-    return missing | dict(_broken(known))
+def left_out(protocols: Protocols) -> dict[str, str]:
+    """Return the protocols that `all` leaves out, each with the missing library or the fault of the plug-in."""
+    missing = {name: why for name, protocol in protocols.items() if (why := describe_protocol(protocol)["missing"])}
+    return missing | dict(_broken(protocols))
 
 
-def _broken(known: Protocols) -> Mapping[str, str]:
-    return own.installed([name for name, protocol in known.items() if not protocol.code]).broken
+def _broken(protocols: Protocols) -> Mapping[str, str]:
+    return plugins.load_plugins([name for name, protocol in protocols.items() if not protocol.code]).broken
 
 
-def described(protocol: type[Protocol]) -> dict[str, Any]:
-    """Name, first paragraph of its documentation, options with defaults and meanings, and what it needs and has not."""
-    says = " ".join((protocol.__doc__ or "").split("\n\n")[0].split())
-    told: dict[str, Any] = {"name": protocol.name, "says": says, "options": {}, "meanings": {}, "missing": ""}
-    told["meanings"] = meanings(protocol)
+def describe_protocol(protocol: type[Protocol]) -> dict[str, Any]:
+    """Return name, first paragraph of the docstring, options with defaults and meanings, and missing libraries."""
+    summary = " ".join((protocol.__doc__ or "").split("\n\n")[0].split())
+    description: dict[str, Any] = {"name": protocol.name, "says": summary, "options": {}, "meanings": {}, "missing": ""}
+    description["meanings"] = meanings(protocol)
     if protocol.code:
-        told["code"] = protocol.code
+        description["code"] = protocol.code
     try:
-        one = protocol()
-        told["options"] = {name: value for name, value in one.config.items() if name in protocol.__struct_fields__}
-        one.require()
-    except Exception as error:  # a missing library, an option without default, or whatever else theirs meets
-        told["missing"] = str(error) if isinstance(error, MissingExtraError) else error_line(error)
-    return told
+        instance = protocol()
+        description["options"] = {
+            name: value for name, value in instance.config.items() if name in protocol.__struct_fields__
+        }
+        instance.require()
+    except Exception as error:  # a missing library, an option without default, any fault of a plug-in
+        description["missing"] = str(error) if isinstance(error, MissingExtraError) else error_line(error)
+    return description
 
 
 _ENTRY = re.compile(r"(?:^|(?<=; ))((?:\w+, )*\w+): ")
 
 
 def meanings(protocol: type[Protocol]) -> dict[str, str]:
-    """Return what its documentation says of each option.
+    """Return the description of each option from the docstrings.
 
     Lines `name: text`, or `one, other: text; third: text`, which further lines continue indented.
     """
     fields = protocol.__struct_fields__
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for cls in reversed(protocol.__mro__):
         if issubclass(cls, Protocol) and cls is not Protocol:
             text = inspect.cleandoc(vars(cls).get("__doc__") or "")
             for line in re.sub(r"\n[ \t]+", " ", text).splitlines():
-                found |= _entries(line, fields)
-    return found
+                texts |= _entries(line, fields)
+    return texts
 
 
 def _entries(line: str, fields: Sequence[str]) -> dict[str, str]:
-    starts = [one for one in _ENTRY.finditer(line) if set(one[1].split(", ")) <= set(fields)]
+    starts = [match for match in _ENTRY.finditer(line) if set(match[1].split(", ")) <= set(fields)]
     if not starts or starts[0].start():
         return {}
-    ends = [*(one.start() - len("; ") for one in starts[1:]), len(line)]
-    texts = [line[one.end() : end].strip() for one, end in zip(starts, ends, strict=True)]
-    return {name: text for one, text in zip(starts, texts, strict=True) for name in one[1].split(", ")}
+    ends = [*(match.start() - len("; ") for match in starts[1:]), len(line)]
+    texts = [line[match.end() : end].strip() for match, end in zip(starts, ends, strict=True)]
+    return {name: text for match, text in zip(starts, texts, strict=True) for name in match[1].split(", ")}
 
 
-def protocol_class(known: Protocols, name: str) -> type[Protocol]:
-    """The protocol of that name, or in that FILE.py:CLASS; `CalibrantError` says what is known."""
-    if name in known:
-        return known[name]
-    if own.is_file(name):
-        return own.from_file(name, known)
-    broken = _broken(known)
+def protocol_class(protocols: Protocols, name: str) -> type[Protocol]:
+    """Return the protocol of that name, or of FILE.py:CLASS; `CalibrantError` lists the known names."""
+    if name in protocols:
+        return protocols[name]
+    if plugins.is_file(name):
+        return plugins.load_file(name, protocols)
+    broken = _broken(protocols)
     if name in broken:
         raise CalibrantError(f"protocol '{name}': {broken[name]}")
     raise CalibrantError(
-        f"unknown protocol {short_repr(name)}; known: {', '.join(known)}; FILE.py:CLASS is one of your own"
+        f"unknown protocol {short_repr(name)}; known: {', '.join(protocols)}; FILE.py:CLASS is one of your own"
     )
 
 
-def make_protocol(known: Protocols, name: str, options: Mapping[str, Any]) -> Protocol:
-    """The protocol of that name with these options, which may be texts; `CalibrantError` says what is known."""
-    protocol = protocol_class(known, name)
+def make_protocol(protocols: Protocols, name: str, options: Mapping[str, Any]) -> Protocol:
+    """Create the protocol of that name; options may be texts. `CalibrantError` lists the known ones."""
+    protocol = protocol_class(protocols, name)
     try:
         return msgspec.convert(dict(options), protocol, strict=False)
     except msgspec.ValidationError as error:
-        taken = ", ".join(protocol.__struct_fields__) or "none"
-        raise CalibrantError(f"protocol '{name}': {error}; its options: {taken}") from None
+        option_names = ", ".join(protocol.__struct_fields__) or "none"
+        raise CalibrantError(f"protocol '{name}': {error}; its options: {option_names}") from None

@@ -1,4 +1,4 @@
-"""Items as conversations: what is said to a model, and the verdict on what it said."""
+"""Items as conversations with a model, and verdicts on its replies."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ TURNS_PER_ACTION = 2  # of the allowance: a reply without an action costs nothin
 TURNS_BESIDE = 8  # to try the reactor, to submit, and to be refused
 
 
-class Said(NamedTuple):
+class ConversationResult(NamedTuple):
     """verdict: that of the benchmark's verbs
-    steps: of an interactive item, all that came of the replies; answered: whether an answer was read and accepted
+    steps: of an interactive item, all that the replies caused; answered: whether an answer was read and accepted
     """
 
     verdict: Any
@@ -25,7 +25,7 @@ class Said(NamedTuple):
 
 
 def conversation(of: Benchmark[Any], item: Any, instructions: str = "") -> JsonChat:
-    """A fresh conversation about an interactive item, in which a reply holds one action."""
+    """Open a conversation about an interactive item, with one action a reply."""
     episode = of.episode(item)
     turns = TURNS_PER_ACTION * episode.left + TURNS_BESIDE
     return JsonChat(
@@ -37,15 +37,15 @@ def conversation(of: Benchmark[Any], item: Any, instructions: str = "") -> JsonC
     )
 
 
-def said(of: Benchmark[Any], item: Any, replies: Sequence[str]) -> Said:
-    """The verdict on the replies to an item, in their order; they are all that it depends on.
+def score_replies(of: Benchmark[Any], item: Any, replies: Sequence[str]) -> ConversationResult:
+    """Score the replies to an item, in their order; the result depends on nothing else.
 
     An item that is answered at once has its answer in the last reply. The replies to an interactive one are its
     conversation again; if that is still open at the end, an answer that the last reply states is handed in.
     """
     if not of.transcripts:
         verdict = of.verbs.score(item, replies[-1] if replies else None)
-        return Said(verdict, (), verdict.valid)
+        return ConversationResult(verdict, (), verdict.valid)
     chat = conversation(of, item)
     for reply in replies[:-1]:
         if not chat.closed:
@@ -54,11 +54,11 @@ def said(of: Benchmark[Any], item: Any, replies: Sequence[str]) -> Said:
         _close(of, item, chat, replies[-1])
     steps = tuple(chat.episode.steps)
     verdict = of.verbs.score(item, None, steps=steps)
-    return Said(verdict, steps, of.handed_in(steps) is not None)
+    return ConversationResult(verdict, steps, of.handed_in(steps) is not None)
 
 
 def _close(of: Benchmark[Any], item: Any, chat: JsonChat, reply: str) -> None:
-    """The last reply: the answer that it states is handed in, whether or not it says so; else it is an action."""
+    """Submit the answer that the last reply states, with or without a submission; else treat it as an action."""
     try:
         answer = of.extract(item, reply)
     except ActionError:

@@ -30,35 +30,35 @@ class Drawn:
 
 
 def endless(of: Benchmark[Any], suite: str, seed: int) -> Iterator[Any]:
-    """The items of a suite: item i is the same however many are drawn."""
-    taken = 0
+    """Yield the items of a suite without end; item i does not depend on how many are drawn."""
+    num_items = 0
     for doubling in count():
-        items = of.drawn_part(of.suite(suite), seed, range(taken, FIRST_DRAWN << doubling))
+        items = of.drawn_part(of.suite(suite), seed, range(num_items, FIRST_DRAWN << doubling))
         yield from items
-        taken += len(items)
+        num_items += len(items)
 
 
 def in_turns(of: Benchmark[Any], suites: Sequence[str], seed: int) -> Iterator[Drawn]:
-    """One item of each suite, then the next of each, without end."""
-    streams = [_drawn(of, suite, stage, seed) for stage, suite in enumerate(_known(of, suites))]
+    """Yield one item of each suite, then the next of each, without end."""
+    streams = [_place_items(of, suite, stage, seed) for stage, suite in enumerate(_suites(of, suites))]
     for stream in cycle(streams):
         yield next(stream)
 
 
 def in_stages(of: Benchmark[Any], suites: Sequence[str], seed: int, per_stage: int) -> Iterator[Drawn]:
-    """So many items of the first suite, then as many of the next; the last one goes on without end."""
+    """Yield so many items of the first suite, then as many of the next; the last suite goes on without end."""
     if per_stage < 1:
         raise CalibrantError(f"{per_stage} items a stage; at least 1 is meant")
-    *earlier, last = enumerate(_known(of, suites))
+    *earlier, last = enumerate(_suites(of, suites))
     for stage, suite in earlier:
-        yield from islice(_drawn(of, suite, stage, seed), per_stage)
-    yield from _drawn(of, last[1], last[0], seed)
+        yield from islice(_place_items(of, suite, stage, seed), per_stage)
+    yield from _place_items(of, last[1], last[0], seed)
 
 
-def _drawn(of: Benchmark[Any], suite: str, stage: int, seed: int) -> Iterator[Drawn]:
+def _place_items(of: Benchmark[Any], suite: str, stage: int, seed: int) -> Iterator[Drawn]:
     return (Drawn(item, suite, stage, place) for place, item in enumerate(endless(of, suite, seed)))
 
 
-def _known(of: Benchmark[Any], suites: Sequence[str]) -> list[str]:
-    """The suites of a curriculum, by default those that the benchmark orders by difficulty."""
+def _suites(of: Benchmark[Any], suites: Sequence[str]) -> list[str]:
+    """Return the suites of a curriculum, by default those that the benchmark orders by difficulty."""
     return [of.suite(suite) for suite in suites or of.training.stages]

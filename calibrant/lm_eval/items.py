@@ -61,7 +61,7 @@ def results(doc: Mapping[str, Any], responses: Sequence[str]) -> dict[str, float
     shaped: the share that is right; answered: whether an answer was found
     """
     task = lesson(doc["benchmark"], doc["record"])
-    conversation = task.said(responses[0])
+    conversation = task.score_completion(responses[0])
     assert conversation is not None
     extracted = verdict(task, conversation)
     return {

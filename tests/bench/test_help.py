@@ -19,7 +19,7 @@ from calibrant.bench.core.registry import benchmarks
 from calibrant.bench.examples import EXAMPLES
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.protocols.registry import described, meanings
+from calibrant.bench.protocols.registry import describe_protocol, meanings
 from tests.support.commands import program, refused
 
 
@@ -89,7 +89,7 @@ REAL = [protocol for one in benchmarks() for protocol in one.protocols.values()]
 
 @pytest.mark.parametrize("protocol", REAL, ids=lambda protocol: protocol.name)
 def test_every_option_of_every_protocol_has_a_meaning(protocol: type[Protocol]) -> None:
-    told = described(protocol)
+    told = describe_protocol(protocol)
     assert told["meanings"].keys() == told["options"].keys()
     assert all(told["meanings"].values())
 

@@ -145,7 +145,7 @@ def _reward(rng: random.Random) -> str:
     except (ValueError, RecursionError):
         return "completion not written"
     asked = lesson("causim", target.record)
-    response = asked.said(completion)
+    response = asked.score_completion(completion)
     require(response is not None, "a text is no completion")
     assert response is not None
     reward, share, worth = (reward(asked, response) for reward in (verdict, shaped, attributed))

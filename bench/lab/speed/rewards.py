@@ -47,6 +47,6 @@ def _reward(worth: Worth, name: str, answers: Sequence[tuple[str, str]], repeats
     for _ in range(repeats):
         for record, text in answers:
             asked = lesson(name, record)
-            said = asked.said(text)
+            said = asked.score_completion(text)
             assert said is not None
             worth(asked, said)

@@ -58,7 +58,7 @@ def test_every_step_says_what_it_ruled_out() -> None:
     assert [moment.light for moment in found.moments] == [
         *(Light.NONE, Light.OFF, Light.REFUSED, Light.ON, Light.OFF, Light.SUBMITTED),
     ]
-    assert [moment.things for moment in found.moments] == [(), (0,), (0,), (0, 1), (0,), (0,)]
+    assert [moment.objects for moment in found.moments] == [(), (0,), (0,), (0, 1), (0,), (0,)]
     assert found.moments[1].remark == "Rules out 4 of 11 hypotheses. 7 hypotheses, 7 answers left."
     assert found.moments[2].remark == "A is already on the detector."
     assert found.moments[3].caption == "Move 3 of 75: place B"

@@ -13,7 +13,7 @@ import pytest
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.causalab.picture import lab_picture
 from calibrant.bench.cli import main
-from calibrant.bench.pages.graph import GraphPicture, Standing, graph_text, graphs_svg
+from calibrant.bench.pages.graph import EdgeStatus, GraphPicture, graph_text, graphs_svg
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.hypothesis import state_mechanism
@@ -30,10 +30,10 @@ PICTURE = GraphPicture(
     "graph short",
     NODES,
     {
-        Standing.PROVEN: (("a", "F"),),
-        Standing.UNPROVEN: (("a", "b"), ("b", "c")),
-        Standing.CONTRADICTED: (("F", "a"), ("c", "c")),
-        Standing.MISSED: (("c", "F"),),
+        EdgeStatus.PROVEN: (("a", "F"),),
+        EdgeStatus.UNPROVEN: (("a", "b"), ("b", "c")),
+        EdgeStatus.CONTRADICTED: (("F", "a"), ("c", "c")),
+        EdgeStatus.MISSED: (("c", "F"),),
     },
     (("a", 100.0), ("b", 2.5), ("a", 0.0)),
 )
@@ -85,7 +85,7 @@ def test_the_drawing_has_every_edge_in_its_class_and_every_node() -> None:
 
 def test_names_are_text_and_nothing_else() -> None:
     hostile = "<script>alert('1')</script>\"&\x1b"
-    picture = GraphPicture(hostile, hostile, (hostile, "F"), {Standing.PROVEN: ((hostile, "F"),)}, ((hostile, 1.0),))
+    picture = GraphPicture(hostile, hostile, (hostile, "F"), {EdgeStatus.PROVEN: ((hostile, "F"),)}, ((hostile, 1.0),))
     svg = graphs_svg([picture])
     assert "<script" not in svg
     assert len(graph_text(picture).splitlines()) == 6
@@ -103,9 +103,9 @@ def test_a_picture_says_what_the_evidence_of_a_run_proves() -> None:
     assert said is not None
     picture = lab_picture("t", said, item.task.nodes)
     assert picture is not None
-    assert set(picture.edges[Standing.PROVEN]) == item.sealed.mechanism.edges
-    assert picture.edges[Standing.CONTRADICTED] == ((FREQUENCY, first),)
-    assert picture.edges[Standing.UNPROVEN] == picture.edges[Standing.MISSED] == ()
+    assert set(picture.edges[EdgeStatus.PROVEN]) == item.sealed.mechanism.edges
+    assert picture.edges[EdgeStatus.CONTRADICTED] == ((FREQUENCY, first),)
+    assert picture.edges[EdgeStatus.UNPROVEN] == picture.edges[EdgeStatus.MISSED] == ()
     assert picture.nodes == item.task.nodes
     assert picture.values == dict.fromkeys(item.task.settable, "30")
     assert picture.remark == "frequency missed, graph missed; 1 mechanism left; 1 stated edges name something else"

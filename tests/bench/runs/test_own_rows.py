@@ -13,8 +13,8 @@ import pytest
 
 import calibrant
 from calibrant.bench.cli import main
-from calibrant.bench.protocols import own
-from calibrant.bench.protocols.registry import described, left_out, make_protocol, with_installed
+from calibrant.bench.protocols import plugins
+from calibrant.bench.protocols.registry import describe_protocol, left_out, make_protocol, with_installed
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.files import write_pool
@@ -225,7 +225,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str,
         info = folder / "my_rows-1.2.dist-info"
         info.mkdir(parents=True)
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-rows\nVersion: 1.2\n", encoding="utf-8")
-        (info / "entry_points.txt").write_text(f"[{own.GROUP}]\n{points}", encoding="utf-8")
+        (info / "entry_points.txt").write_text(f"[{plugins.GROUP}]\n{points}", encoding="utf-8")
         (folder / "my_rows_module.py").write_text(text, encoding="utf-8")
         monkeypatch.syspath_prepend(str(folder))
         monkeypatch.delitem(__import__("sys").modules, "my_rows_module", raising=False)
@@ -239,7 +239,7 @@ def test_what_a_package_brings_is_known_by_name_with_its_version(
     installed(EXAMPLE, "any-name = my_rows_module:TwoRoots\n")
     known = calibrant.protocols()
     assert list(known)[-1] == "two-roots"
-    assert described(known["two-roots"])["code"] == "my-rows 1.2"
+    assert describe_protocol(known["two-roots"])["code"] == "my-rows 1.2"
     (record, *_) = calibrant.run("two-roots", pool, pool.parent / "out")
     assert record.config["code"] == "my-rows 1.2"
     assert record.score["trainExact"] is True

@@ -10,7 +10,7 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.protocols.registry import chosen_protocols, described
+from calibrant.bench.protocols.registry import chosen_protocols, describe_protocol
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
@@ -86,6 +86,6 @@ def test_protocols_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("name", REAL)
 def test_every_real_protocol_says_what_it_does_in_one_line(name: str) -> None:
-    says = described(REAL[name])["says"]
+    says = describe_protocol(REAL[name])["says"]
     assert says.endswith(".")
     assert len(says) < 250

@@ -11,7 +11,7 @@ import pytest
 import calibrant
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.cli import main
-from calibrant.bench.training.conversation import conversation, said
+from calibrant.bench.training.conversation import conversation, score_replies
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK as NAME
 from calibrant.dsl.causalab.pool import write_pool
@@ -173,6 +173,6 @@ def test_a_name_that_could_mean_two_properties_means_none() -> None:
 
 
 def test_the_last_reply_of_a_conversation_is_handed_in_without_its_frequency() -> None:
-    verdict = said(BENCHMARK, ITEM, [json.dumps({"frequency": "7", "hypothesis": TRUTH})])
+    verdict = score_replies(BENCHMARK, ITEM, [json.dumps({"frequency": "7", "hypothesis": TRUTH})])
     assert verdict.answered
     assert verdict.verdict.details.hypothesis.distance.shd == 0

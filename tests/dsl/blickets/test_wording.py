@@ -16,7 +16,7 @@ import calibrant
 from calibrant.bench.blickets.text_episode import text_episode
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.training.conversation import conversation, said
+from calibrant.bench.training.conversation import conversation, score_replies
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.blickets.response import answer_of
@@ -68,7 +68,7 @@ def _by_conversation(form: str) -> bool:
 
 
 def _by_reward(form: str) -> bool:
-    return bool(said(OF, ITEM, [form]).verdict.correct)
+    return bool(score_replies(OF, ITEM, [form]).verdict.correct)
 
 
 @pytest.mark.parametrize("way", [_by_score, _by_text_episode, _by_conversation, _by_reward])

@@ -25,24 +25,24 @@ def write_drawn(
     *,
     progress: Progress = lambda name, done, total: None,
 ) -> int:
-    """Write a pool of so many items of each suite, each part of a suite a job; how many items in all.
+    """Write a pool of so many items of each suite, each part of a suite a job; return the number of items.
 
-    The same arguments give the same bytes, whoever draws: what is drawn of a part depends on no other one.
+    The same arguments give the same bytes for any executor: parts are drawn independently of each other.
     """
     parts = [(suite, places) for suite in suites for places in of.parts(count)]
     done, total = 0, count * len(suites)
     progress(path.name, done, total)
-    with PutAside[Any]() as made:
-        for number, items in completed(partial(_drawn, of.name, seed), dict(enumerate(parts)), execution):
+    with PutAside[Any]() as stored:
+        for number, items in completed(partial(_draw_part, of.name, seed), dict(enumerate(parts)), execution):
             suite, places = parts[number]
             if isinstance(items, Failure):
                 raise CalibrantError(f"suite {suite}: {items.error}")
             for place, item in enumerate(items):
-                made.put((number, place), item)
+                stored.put((number, place), item)
             done += len(places)
             progress(path.name, done, total)
-        return of.write_items(path, made.values(), suites, seed, count)
+        return of.write_items(path, stored.values(), suites, seed, count)
 
 
-def _drawn(name: str, seed: int, part: tuple[str, range]) -> Sequence[Any]:
+def _draw_part(name: str, seed: int, part: tuple[str, range]) -> Sequence[Any]:
     return benchmark(name).drawn_part(part[0], seed, part[1])

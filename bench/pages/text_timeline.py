@@ -17,13 +17,13 @@ def timeline_text(timeline: Timeline) -> str:
         [
             f"{timeline.system} on {timeline.item}",
             aligned(HEADINGS, rows),
-            f"{decision.kind}: answered {decision.said}; {verdict}. {decision.why}",
+            f"{decision.kind}: answered {decision.answer}; {verdict}. {decision.why}",
             f"Hypotheses: {timeline.in_words}.",
         ]
     )
 
 
 def _row(moment: Moment, timeline: Timeline) -> list[str]:
-    placed = " ".join(timeline.things[place] for place in moment.things)
+    placed = " ".join(timeline.objects[place] for place in moment.objects)
     news = f"{moment.news}: {moment.remark}" if moment.news else moment.remark
     return [moment.caption, placed, moment.reading, str(moment.members), str(len(moment.answers)), news]

@@ -1,7 +1,7 @@
-"""Rows that are not ours: a class in a file of the user's, and what installed packages bring.
+"""Plug-ins: protocols from a file of the user's and from installed packages.
 
-A package names its protocols in the entry-point group `calibrant.protocols`. Their code is the user's to trust;
-whatever is wrong with it is one line, or a crash of its own row.
+A package names its protocols in the entry-point group `calibrant.protocols`. The user decides to trust their code; a
+fault in it is one line, or a crash of that protocol alone.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,59}")
 _FORMER_NAMES = ("dsl", "solvers", "audits", "baselines", "bench")  # importable before calibrant was the one name
 
 
-class Installed(NamedTuple):
-    """What installed packages bring: protocols by name, and why the others are none, by their entry point's name."""
+class Plugins(NamedTuple):
+    """Protocols of installed packages by name, and faults by the name of the entry point."""
 
     protocols: Mapping[str, type[Protocol]]
     broken: Mapping[str, str]
 
 
-def installed(ours: Collection[str]) -> Installed:
-    """The protocols of installed packages, by name; a name of ours or of an earlier package is taken."""
+def load_plugins(reserved: Collection[str]) -> Plugins:
+    """Load the protocols of installed packages; reserved names and those of earlier packages are refused."""
     protocols: dict[str, type[Protocol]] = {}
     broken: dict[str, str] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
         try:
-            protocol = _loaded(point)
-            usable(protocol, point.value, {*ours, *protocols})
+            protocol = _load(point)
+            require_usable(protocol, point.value, {*reserved, *protocols})
         except CalibrantError as error:
             broken[point.name] = str(error)
         else:
             protocols[protocol.name] = protocol
-    return Installed(protocols, broken)
+    return Plugins(protocols, broken)
 
 
-def _loaded(point: EntryPoint) -> type[Protocol]:
+def _load(point: EntryPoint) -> type[Protocol]:
     package = f"{point.dist.name} {point.dist.version}" if point.dist else "a package"
     try:
         protocol: type[Protocol] = point.load()
     except (Exception, SystemExit) as error:
-        raise CalibrantError(f"{point.value} of {package} cannot be imported: {_says(error)}") from None
+        raise CalibrantError(f"{point.value} of {package} cannot be imported: {_error_text(error)}") from None
     if _is_protocol(protocol):
         protocol.code = package
     return protocol
@@ -64,39 +64,39 @@ def is_file(name: str) -> bool:
     return name.partition(".py")[1] != "" and name.rpartition(".py")[2][:1] in ("", ":")
 
 
-def from_file(name: str, ours: Collection[str]) -> type[Protocol]:
-    """The class that FILE.py:CLASS names; without CLASS the only protocol that the file defines."""
-    file, _, wanted = name.rpartition(".py")
+def load_file(name: str, reserved: Collection[str]) -> type[Protocol]:
+    """Return the class that FILE.py:CLASS names; without CLASS the only protocol that the file defines."""
+    file, _, class_name = name.rpartition(".py")
     path = Path(f"{file}.py")
     source = _source(path)
     module = _module(path.resolve(), source)
-    wanted = wanted.removeprefix(":")
+    class_name = class_name.removeprefix(":")
     defined = [cls for cls in vars(module).values() if _is_protocol(cls) and cls.__module__ == module.__name__]
-    if not wanted:
+    if not class_name:
         if len(defined) != 1:
-            found = ", ".join(cls.__name__ for cls in defined) or "no class that subclasses calibrant.Protocol"
-            raise CalibrantError(f"{path}: which protocol? give {path}:CLASS; there is {found}")
-        wanted = defined[0].__name__
-    protocol: type[Protocol] | None = vars(module).get(wanted)
+            class_names = ", ".join(cls.__name__ for cls in defined) or "no class that subclasses calibrant.Protocol"
+            raise CalibrantError(f"{path}: which protocol? give {path}:CLASS; there is {class_names}")
+        class_name = defined[0].__name__
+    protocol: type[Protocol] | None = vars(module).get(class_name)
     if protocol is None:
-        found = ", ".join(cls.__name__ for cls in defined) or "none"
-        raise CalibrantError(f"{path}: no {short_repr(wanted)} there; its protocols: {found}")
-    usable(protocol, f"{path}:{wanted}", ours)
-    copyreg.pickle(protocol, _Remade(path.resolve(), source, wanted).reduced)
+        class_names = ", ".join(cls.__name__ for cls in defined) or "none"
+        raise CalibrantError(f"{path}: no {short_repr(class_name)} there; its protocols: {class_names}")
+    require_usable(protocol, f"{path}:{class_name}", reserved)
+    copyreg.pickle(protocol, _FilePickle(path.resolve(), source, class_name).reduce)
     protocol.code = _digest(source)
     return protocol
 
 
 def with_code(protocol: type[Protocol]) -> type[Protocol]:
-    """A class that is not ours, marked with a digest of its file: edited code is another row, not a finished one."""
+    """Mark a class of the user's with a digest of its file, so that edited code never resumes finished records."""
     file = getattr(sys.modules.get(protocol.__module__), "__file__", None)
     if not protocol.code and file and protocol.__module__.partition(".")[0] != "calibrant":
         protocol.code = _digest(Path(file).read_bytes())
     return protocol
 
 
-def usable(protocol: object, where: str, taken: Collection[str]) -> None:
-    """`CalibrantError` that says in one line why this is no protocol that can have a row."""
+def require_usable(protocol: object, where: str, reserved: Collection[str]) -> None:
+    """Raise `CalibrantError`, in one line, if this is no protocol that can run."""
     if not (isinstance(protocol, type) and issubclass(protocol, Protocol)):
         raise CalibrantError(f"{where} is no subclass of calibrant.Protocol")
     name: object = protocol.name
@@ -104,11 +104,11 @@ def usable(protocol: object, where: str, taken: Collection[str]) -> None:
         raise CalibrantError(
             f"{where} has the name {short_repr(name)}; a row needs a short one, such as name = 'my_search'"
         )
-    if name in taken:
+    if name in reserved:
         raise CalibrantError(f"{where} has the name '{name}', which another protocol has")
-    reserved = [field for field in protocol.__struct_fields__ if field in RESERVED]
-    if reserved:
-        raise CalibrantError(f"{where} has an option '{reserved[0]}'; records use that name themselves")
+    reserved_fields = [field for field in protocol.__struct_fields__ if field in RESERVED]
+    if reserved_fields:
+        raise CalibrantError(f"{where} has an option '{reserved_fields[0]}'; records use that name themselves")
     if protocol.answer is Protocol.answer:
         raise CalibrantError(f"{where} has no method answer(self, task)")
 
@@ -126,7 +126,7 @@ def _source(path: Path) -> bytes:
 
 @cache
 def _module(path: Path, source: bytes) -> ModuleType:
-    """The file as a module of a name that no other has; its folder can be imported from, after all others."""
+    """Import the file as a module of a unique name; append its folder to the import path."""
     name = f"own_{re.sub(r'[^0-9A-Za-z]', '_', path.stem)}_{_digest(source)}"
     module = ModuleType(name)
     module.__file__ = str(path)
@@ -137,7 +137,7 @@ def _module(path: Path, source: bytes) -> ModuleType:
         exec(compile(source, str(path), "exec"), vars(module))
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise CalibrantError(f"{path.name}: {_says(error)}") from None
+        raise CalibrantError(f"{path.name}: {_error_text(error)}") from None
     return module
 
 
@@ -145,15 +145,15 @@ def _digest(source: bytes) -> str:
     return hashlib.sha256(source).hexdigest()[:8]
 
 
-def _says(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     name = getattr(error, "name", None) or ""
     if isinstance(error, ModuleNotFoundError) and name.partition(".")[0] in _FORMER_NAMES:
         return f"import calibrant.{name}, not {name}"
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 
-class _Remade(NamedTuple):
-    """How a protocol of a file reaches a worker: with the code that was read, in case the file is edited meanwhile."""
+class _FilePickle(NamedTuple):
+    """Pickle of a file's protocol: it carries the code that was read, in case the file is edited meanwhile."""
 
     path: Path
     source: bytes
@@ -163,5 +163,5 @@ class _Remade(NamedTuple):
         protocol: Protocol = vars(_module(self.path, self.source))[self.name](**options)
         return protocol
 
-    def reduced(self, protocol: Protocol) -> tuple[Any, ...]:
+    def reduce(self, protocol: Protocol) -> tuple[Any, ...]:
         return self, ({field: getattr(protocol, field) for field in protocol.__struct_fields__},)

@@ -1,4 +1,4 @@
-"""Pools of any benchmark that can be hardened item by item: the least more evidence that leaves one answer."""
+"""Hardening of pools item by item: the least more evidence that leaves one answer, for any benchmark that has it."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ from calibrant.solvers.outcome import Found, Impossible, Outcome
 
 REACHED = "reached"
 
-_Named: TypeAlias = tuple[str, Certificate]
+_ItemCertificate: TypeAlias = tuple[str, Certificate]
 
 
 @dataclass(frozen=True)
-class DecidedPool:
+class HardenedItems:
     """reports: a line for each item; certificates: by the item as it was, of those that a checker confirms"""
 
     pool: Pool[Any]
     reports: Sequence[dict[str, Any]]
-    certificates: Sequence[_Named]
+    certificates: Sequence[_ItemCertificate]
 
     @property
     def num_short(self) -> int:
         return sum(report["outcome"] != REACHED for report in self.reports)
 
 
-def decided_pool(
+def harden_items(
     benchmark: Benchmark[Any],
     path: Path,
     selection: Selection = EVERYTHING,
     *,
     execution: Execution = HERE,
     progress: Progress = lambda name, done, total: None,
-) -> DecidedPool:
-    """The chosen items, in their order, those unchanged that cannot be decided.
+) -> HardenedItems:
+    """Harden the chosen items, in their order; keep unchanged those that cannot be decided.
 
     `CalibrantError` for an unknown id, and where the benchmark does not harden.
     """
@@ -62,49 +62,59 @@ def decided_pool(
     missing = sorted(set(selection.only) - set(item_ids(pool.items)))
     if missing:
         raise CalibrantError(f"{path.name}: no instance {short_repr(missing[0])}")
-    with PutAside[Any]() as made, PutAside[dict[str, Any]]() as reports, PutAside[_Named]() as certificates:
+    with (
+        PutAside[Any]() as hardened,
+        PutAside[dict[str, Any]]() as reports,
+        PutAside[_ItemCertificate]() as certificates,
+    ):
         jobs = Jobs(chosen, lambda place: pool.items[place])
         progress(pool.name, 0, len(chosen))
-        for done, (place, found) in enumerate(completed(partial(_made, benchmark.name), jobs, execution), 1):
-            if isinstance(found, Failure):
-                found = pool.items[place], _report(chosen[place], "failed", why=found.error), None
-            item, report, certificate = found
-            made.put((place,), item)
+        for done, (place, result) in enumerate(completed(partial(_harden_item, benchmark.name), jobs, execution), 1):
+            if isinstance(result, Failure):
+                result = pool.items[place], _report(chosen[place], "failed", why=result.error), None
+            item, report, certificate = result
+            hardened.put((place,), item)
             reports.put((place,), report)
             if certificate is not None:
                 certificates.put((place,), (chosen[place], certificate))
             progress(pool.name, done, len(chosen))
         metadata = {**getattr(pool, "metadata", {}), "hardened_from": pool_digest(path)}
-        new = Pool(pool.name, benchmark.name, made.values(), metadata)
-        return DecidedPool(new, reports.values(), certificates.values())
+        new = Pool(pool.name, benchmark.name, hardened.values(), metadata)
+        return HardenedItems(new, reports.values(), certificates.values())
 
 
-def _made(name: str, item: Item[Any, Any]) -> tuple[Item[Any, Any], dict[str, Any], Certificate | None]:
-    """name: of the benchmark, which itself may keep what cannot be sent to another process"""
+def _harden_item(name: str, item: Item[Any, Any]) -> tuple[Item[Any, Any], dict[str, Any], Certificate | None]:
+    """Harden an item in a worker. name: of the benchmark, which may hold what cannot be pickled"""
     of = benchmark_named(name)
     outcome: Outcome[HardenedItem] = of.hardened(item)
     if not isinstance(outcome, Found):
         if isinstance(outcome, Impossible):
             return item, _report(item.id, "impossible", why=f"searched completely: {outcome.exhausted}"), None
         return item, _report(item.id, "out_of_budget", why=outcome.reached), None
-    found = outcome.value
-    holds = verify(found.certificate, of.evidence(item), of.verifiers).holds
-    new = found.item if found.told else item
-    report = _report(item.id, REACHED, made=new.id, told=found.told, certified=holds)
-    return new, report, found.certificate if holds else None
+    hardened = outcome.value
+    holds = verify(hardened.certificate, of.evidence(item), of.verifiers).holds
+    new = hardened.item if hardened.told else item
+    report = _report(item.id, REACHED, hardened_id=new.id, revealed=hardened.told, certified=holds)
+    return new, report, hardened.certificate if holds else None
 
 
 def _report(
-    instance: str, outcome: str, *, made: str = "", told: Sequence[str] = (), certified: bool = False, why: str = ""
+    instance: str,
+    outcome: str,
+    *,
+    hardened_id: str = "",
+    revealed: Sequence[str] = (),
+    certified: bool = False,
+    why: str = "",
 ) -> dict[str, Any]:
-    """made: id of the item that stands in its place; told: names that it tells in addition"""
-    line = {"instance": instance, "outcome": outcome, "made": made or instance, "told": list(told)}
+    """Return a line of the report. hardened_id: of the new item; revealed: names that it shows in addition"""
+    line = {"instance": instance, "outcome": outcome, "made": hardened_id or instance, "told": list(revealed)}
     return line | {"certified": certified, "why": why}
 
 
-def write_proofs(made: DecidedPool, folder: Path) -> int:
-    """A file for each certificate, as `calibrant verify` reads it together with the pool that was hardened."""
-    for number, (instance, certificate) in enumerate(made.certificates):
+def write_proofs(pool: HardenedItems, folder: Path) -> int:
+    """Write a file for each certificate, for `calibrant verify` with the original pool; return their number."""
+    for number, (instance, certificate) in enumerate(pool.certificates):
         content = {"instance": instance, "certificate": msgspec.to_builtins(certificate)}
         write_atomically(folder / f"{number:04}.claim.json", json.dumps(content, indent=1) + "\n")
-    return len(made.certificates)
+    return len(pool.certificates)
