@@ -1,0 +1,71 @@
+"""Colour tokens, each for light and dark: the only file in which a colour is written as a number.
+
+Text colours reach a contrast of 4.5 on paper, panel, sunk and mark in both themes; `edge` and `focus` reach 3.0.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Token(NamedTuple):
+    """A colour in the light and in the dark theme, as #rrggbb; use: what it stands for."""
+
+    light: str
+    dark: str
+    use: str
+
+
+TOKENS: dict[str, Token] = {
+    "paper": Token("#ffffff", "#11151b", "ground of the page"),
+    "panel": Token("#f4f6f9", "#1a2028", "ground of boxes and code"),
+    "sunk": Token("#e9edf2", "#242c37", "ground of empty bars"),
+    "line": Token("#d3dae3", "#343e4b", "rules between rows"),
+    "edge": Token("#7d8898", "#76849a", "outlines of controls and marks"),
+    "ink": Token("#17202b", "#e8edf3", "text"),
+    "soft": Token("#4d5968", "#aab6c5", "second text"),
+    "link": Token("#174f9e", "#8fbcff", "links"),
+    "good": Token("#1a5fa5", "#74b3f7", "right, proven, decided"),
+    "bad": Token("#b23c0b", "#ff9a6b", "wrong, contradicted"),
+    "warn": Token("#7d5600", "#eec256", "open, undecided"),
+    "good-ground": Token("#e4eefa", "#15304d", "ground of what is decided"),
+    "bad-ground": Token("#fdebe2", "#44230f", "ground of what is contradicted"),
+    "warn-ground": Token("#fdf2d3", "#3d3110", "ground of what is open"),
+    "gold": Token("#9c2b86", "#ee9bdc", "sealed, revealed"),
+    "focus": Token("#b000a0", "#ff9df2", "focus ring"),
+    "mark": Token("#fff0c2", "#4a3d12", "look here"),
+    "scale-1": Token("#a9cdeb", "#2d5a88", "ordered, first step"),
+    "scale-2": Token("#5e9fd6", "#4c8bc8", "ordered, second step"),
+    "scale-3": Token("#2a6fb3", "#86bdf0", "ordered, third step"),
+    "scale-4": Token("#123f77", "#d2e8ff", "ordered, last step"),
+}
+TEXT = ("ink", "soft", "link", "good", "bad", "warn", "gold")  # colours of text
+GROUNDS = ("paper", "panel", "sunk", "mark")  # that text stands on
+
+
+def token_rules() -> str:
+    """Return the tokens as CSS custom properties: light, dark where the system asks for it, and by `data-theme`."""
+    light = _declarations("light")
+    dark = _declarations("dark")
+    return (
+        f":root{{color-scheme:light;{light}}}\n"
+        f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n"
+        f":root[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
+        f"@media print{{:root,:root[data-theme=dark]{{color-scheme:light;{light}}}}}\n"
+    )
+
+
+def _declarations(theme: str) -> str:
+    return "".join(f"--{name}:{getattr(token, theme)};" for name, token in TOKENS.items())
+
+
+def contrast(first: str, second: str) -> float:
+    """Return the contrast ratio of two colours (WCAG 2.2, relative luminance), 1 to 21."""
+    light, dark = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    channels = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
