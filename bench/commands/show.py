@@ -35,9 +35,15 @@ def show(
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Write a page: the episodes of --run, or the item's graph."),
+        typer.Option("--html", metavar="FILE", help="Write a page: why the item is open, or the episodes of --run."),
         WRITES,
     ] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option("--svg", metavar="FILE", help="Write one picture of why the item is open."),
+        WRITES,
+    ] = None,
+    why: Annotated[bool, typer.Option("--why", help="Print why the item is open; with --json all of it.")] = False,
     system: Annotated[
         str | None, typer.Option("--system", metavar="NAME", help="Only the episodes of this protocol or model.")
     ] = None,
@@ -50,9 +56,10 @@ def show(
 
     With --run the page shows every system's episode, without --html text does: on blickets step by step, with what was
     read, which hypotheses it left, and the decision; on CausaLab the graph that it stated, with what was set and which
-    edges its readings proved, left open or contradicted. Without --run, the page of a CauSim question draws its
-    program's graph with noise and `do`, and with --gold what changes; that of a laboratory what its records prove. A
-    page needs no network.
+    edges its readings proved, left open or contradicted. Without --run, the page shows why the item is open: two
+    hypotheses that fit, where they differ, and what would settle it. A CauSim question's page draws its program's graph
+    with noise and `do`, and with --gold what changes; that of a laboratory what its records prove. A page needs no
+    network.
     """
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.scoring.input.answer_fields import FieldNames
@@ -64,22 +71,66 @@ def show(
             episodes | {"--text-field": text_field, "--model-field": model_field}, "it is about episodes: give --run"
         )
     else:
-        _refuse({"--gold": gold, "--json": as_json}, "with --run episodes are shown, as text or as a page")
-    if html is not None:
-        _refuse({"--json": as_json}, "--html writes a page: give one of the two")
+        refused = {"--gold": gold, "--json": as_json, "--why": why, "--svg": svg}
+        _refuse(refused, "with --run episodes are shown, as text or as a page")
+    if html is not None or svg is not None:
+        _refuse({"--json": as_json}, f"{'--svg' if html is None else '--html'} writes a page: give one of the two")
     of = benchmark_of(pool)
     if runs:
         _show_episodes(of, pool, instance, runs, system, html, fields)
     else:
-        from calibrant.bench.pools.public_items import PublicPool
+        _show(of, pool, instance, html, svg, gold=gold, why=why, as_json=as_json)
 
-        items = PublicPool(of, pool)
-        item = items.item(instance)
-        shown = item if gold else items.shown(item)
-        if html is not None:
-            _write_page(of, shown, html, gold=gold)
-        else:
-            _show_item(of, shown, gold=gold, as_json=as_json)
+
+def _show(
+    of: Benchmark[Any],
+    pool: Path,
+    instance: str,
+    html: Path | None,
+    svg: Path | None,
+    *,
+    gold: bool,
+    why: bool,
+    as_json: bool,
+) -> None:
+    """Show an item, or why it is open."""
+    from calibrant.bench.core.capabilities import EXPLANATIONS
+    from calibrant.bench.pools.public_items import PublicPool
+
+    items = PublicPool(of, pool)
+    item = items.item(instance)
+    visible = item if gold else items.shown(item)
+    if why or svg is not None or (html is not None and EXPLANATIONS in of.provides):
+        _explain(of, pool, item, html, svg, as_json=as_json, gold=gold)
+    elif html is not None:
+        _write_page(of, visible, html, gold=gold)
+    else:
+        _show_item(of, visible, gold=gold, as_json=as_json)
+
+
+def _explain(
+    of: Benchmark[Any], pool: Path, item: Any, html: Path | None, svg: Path | None, *, as_json: bool, gold: bool
+) -> None:
+    """Write or print why an item is open."""
+    from calibrant.bench.core.capabilities import EXPLANATIONS
+    from calibrant.bench.pages.why.page import why_page
+    from calibrant.dsl.atomic_write import write_atomically
+    from calibrant.dsl.errors import in_one_line
+
+    explanations = of.require(EXPLANATIONS)
+    _refuse({"--gold": gold}, "the reason follows from the evidence alone")
+    why = explanations.explain(item, ())
+    if html is not None:
+        write_atomically(html, why_page(why, explanations.body(why, "why"), pool.name))
+    if svg is not None:
+        write_atomically(svg, explanations.drawing(why))
+    if as_json:
+        typer.echo(json.dumps(why.to_dict(), indent=1))
+    elif html is None and svg is None:
+        typer.echo("\n".join(explanations.lines(why)))
+    for file in (html, svg):
+        if file is not None:
+            typer.echo(f"{in_one_line(item.id)}: {file}")
 
 
 def _refuse(given: Mapping[str, object], reason: str) -> None:

@@ -6,9 +6,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from calibrant.audits.why import Why
+    from calibrant.dsl.episode import Step
 
 C = TypeVar("C")
 
@@ -36,3 +42,26 @@ class Pageable(Protocol):
 
 
 PAGES: Capability[Pageable] = Capability("`show --html` without --run")
+
+
+class Explainable(Protocol):
+    """Items of which can be said why they are open; `why` is always what `explain` of the same object returned."""
+
+    def explain(self, item: Any, steps: Sequence[Step[Any]]) -> Why:
+        """Return the reason for an item after these steps of an episode; nothing sealed is read."""
+        ...
+
+    def body(self, why: Any, prefix: str) -> Markup:
+        """Return the contents of its page; prefix: of ids, unique in a page that shows several items."""
+        ...
+
+    def drawing(self, why: Any) -> str:
+        """Return one picture as an SVG file; `CalibrantError` where there is none."""
+        ...
+
+    def lines(self, why: Any) -> Iterator[str]:
+        """Yield the lines of the terminal."""
+        ...
+
+
+EXPLANATIONS: Capability[Explainable] = Capability("`show --why`")

@@ -107,7 +107,7 @@ STYLE = """
 .layered .tip { fill: #5b6675; }
 .layered .tip.cut { fill: #c3cad3; }
 """
-_Slot: TypeAlias = tuple[str, str, int]  # ("", name, depth) of a node; (parent, child, depth) where an edge passes
+Slot: TypeAlias = tuple[str, str, int]  # ("", name, depth) of a node; (parent, child, depth) where an edge passes
 
 
 def layered_svg(picture: LayeredPicture) -> str:
@@ -136,10 +136,10 @@ class _Place(NamedTuple):
     width: float
 
 
-def _places(picture: LayeredPicture) -> tuple[dict[_Slot, _Place], float, float]:
+def _places(picture: LayeredPicture) -> tuple[dict[Slot, _Place], float, float]:
     """Return where every slot is, and the size of the drawing."""
-    layers, depths = _layers(picture), picture.depths
-    widths: dict[_Slot, float] = {slot: 0.0 for layer in layers for slot in layer}
+    layers, depths = layered_slots(picture), picture.depths
+    widths: dict[Slot, float] = {slot: 0.0 for layer in layers for slot in layer}
     for node in picture.nodes:
         text = max(LETTER * len(node.name), SMALL * 1.1 * len(node.value)) + 24
         noise, arrows = (SMALL * len(node.noise) + 10) / (1 - ENTRY) + 8, ARROW * len(node.parents) / ENTRY
@@ -155,16 +155,16 @@ def _places(picture: LayeredPicture) -> tuple[dict[_Slot, _Place], float, float]
     return places, widest + 2 * MARGIN, 2 * MARGIN + CHIP + len(layers) * (BOX + FALL) - FALL
 
 
-def _layers(picture: LayeredPicture) -> list[list[_Slot]]:
+def layered_slots(picture: LayeredPicture) -> list[list[Slot]]:
     """Nodes by depth with the slots of edges that pass, each layer in an order that crosses few edges."""
     depths = picture.depths
-    layers: list[list[_Slot]] = [[] for _ in range(max(depths.values(), default=-1) + 1)]
-    near: dict[_Slot, list[_Slot]] = {}
+    layers: list[list[Slot]] = [[] for _ in range(max(depths.values(), default=-1) + 1)]
+    near: dict[Slot, list[Slot]] = {}
     for node in picture.nodes:
         layers[depths[node.name]].append(("", node.name, depths[node.name]))
     for node in picture.nodes:
         for parent in node.parents:
-            chain = _chain(parent, node.name, depths)
+            chain = edge_slots(parent, node.name, depths)
             for slot in chain[1:-1]:
                 layers[slot[2]].append(slot)
             for one, other in pairwise(chain):
@@ -176,25 +176,25 @@ def _layers(picture: LayeredPicture) -> list[list[_Slot]]:
     return layers
 
 
-def _reorder(layers: list[list[_Slot]], depth: int, near: Mapping[_Slot, Sequence[_Slot]]) -> None:
+def _reorder(layers: list[list[Slot]], depth: int, near: Mapping[Slot, Sequence[Slot]]) -> None:
     """A layer by the mean place of each slot's neighbours, as a share of their layers."""
     share = {slot: (k + 0.5) / len(layer) for layer in layers for k, slot in enumerate(layer)}
 
-    def key(slot: _Slot) -> float:
+    def key(slot: Slot) -> float:
         others = near.get(slot, ())
         return sum(share[one] for one in others) / len(others) if others else share[slot]
 
     layers[depth].sort(key=key)
 
 
-def _chain(parent: str, child: str, depths: Mapping[str, int]) -> list[_Slot]:
-    inner: list[_Slot] = [(parent, child, depth) for depth in range(depths[parent] + 1, depths[child])]
+def edge_slots(parent: str, child: str, depths: Mapping[str, int]) -> list[Slot]:
+    inner: list[Slot] = [(parent, child, depth) for depth in range(depths[parent] + 1, depths[child])]
     return [("", parent, depths[parent]), *inner, ("", child, depths[child])]
 
 
-def _edge(parent: LayeredNode, child: LayeredNode, places: Mapping[_Slot, _Place]) -> str:
+def _edge(parent: LayeredNode, child: LayeredNode, places: Mapping[Slot, _Place]) -> str:
     depths = {slot[1]: slot[2] for slot in places if not slot[0]}
-    start, *passed, end = (places[slot] for slot in _chain(parent.name, child.name, depths))
+    start, *passed, end = (places[slot] for slot in edge_slots(parent.name, child.name, depths))
     entries, number = len(child.parents), child.parents.index(parent.name)
     points = [(start.x, start.y + BOX)]
     for place in passed:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark, TaskHandout
+from calibrant.bench.core.capabilities import EXPLANATIONS, Providers
 from calibrant.bench.core.item_values import ItemValues
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
@@ -31,6 +32,7 @@ class ReplayScm(Benchmark[Problem]):
     name = "replayscm"
     title = "ReplaySCM"
     settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
+    provides: ClassVar[Providers] = {EXPLANATIONS: "why.explainer:EXPLANATIONS"}
     reports_read_pools = True  # which items share a latent SCM
     public_fields = (
         "id",

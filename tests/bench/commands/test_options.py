@@ -58,6 +58,7 @@ VALUES: dict[str, list[str]] = {
     "--audits": ["OUT/given.jsonl"],
     "--benchmark": ["OTHER"],
     "--html": ["OUT/page.html"],
+    "--svg": ["OUT/why.svg"],
     "--certificates": ["OUT/certificates"],
     "--report": ["OUT/report.jsonl"],
     "--max-size": ["3", "--certificates", "OUT/certificates"],

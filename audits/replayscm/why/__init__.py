@@ -1,0 +1,1 @@
+"""Why the training worlds of a ReplaySCM item leave it open: a pair, a row never shown, what would settle it."""

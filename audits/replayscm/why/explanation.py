@@ -1,0 +1,224 @@
+"""Why a ReplaySCM task is open: count, what is open, the least pair, a witness, and what would settle it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from calibrant.audits.replayscm.ambiguity import restrict_to_grammar
+from calibrant.audits.replayscm.why.choices import Choices
+from calibrant.audits.replayscm.why.contradiction import smallest_contradiction
+from calibrant.audits.replayscm.why.parts import (
+    Decider,
+    Evidence,
+    EvidenceWorld,
+    FittingScm,
+    OpenVariable,
+    Pair,
+    ReplayWhy,
+    TableRow,
+    WithoutWorld,
+    Witness,
+)
+from calibrant.audits.replayscm.why.sentences import facts, reason, title
+from calibrant.audits.replayscm.why.settling import Settling, readings_of_pair
+from calibrant.audits.replayscm.why.smallest_pair import FittingPair, PairSearch
+from calibrant.audits.replayscm.why.table_rows import (
+    Context,
+    differing_contexts,
+    table_rows,
+    target_menu,
+    values_at,
+    witness,
+)
+from calibrant.audits.why import Count, State
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Panel
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
+
+DEFAULT_PARENTS = 4  # most published items draw at most four parents
+MAX_COMPARED = 6  # open variables that a pair is made for
+MAX_WORLDS_LEFT_OUT = 24  # worlds that are left out one at a time, where one SCM fits
+
+
+@dataclass
+class Parts:
+    """Parts of a reason in one class, step by step."""
+
+    space: VersionSpace
+    choices: Choices
+    count: Count
+    state: State
+    pair: FittingPair | None = None
+    rows: tuple[TableRow, ...] = ()
+    witness: Witness | None = None
+    context: Context | None = None
+    deciders: tuple[Decider, ...] = ()
+    never: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+def explain(task: Task, item: str, *, max_parents: int = DEFAULT_PARENTS) -> ReplayWhy:
+    """Return the reason for a task; nothing that is sealed is read.
+
+    Where nothing fits, the next wider class that has an SCM is explained, up to six parents. `BudgetSpent` for more
+    root sets than are gone through.
+    """
+    parts = _counted(task, max_parents)
+    while parts.state == "empty" and parts.space.model_class.max_parents < MAX_PARENTS:
+        wider = _counted(task, parts.space.model_class.max_parents + 1)
+        if wider.state == "empty" and wider.space.model_class.max_parents == MAX_PARENTS:
+            break
+        parts = wider
+    if parts.state in ("open", "uncounted"):
+        _compare(parts)
+    return _assembled(parts, item, max_parents)
+
+
+def _counted(task: Task, max_parents: int) -> Parts:
+    space = VersionSpace(task, restrict_to_grammar(ModelClass(max_parents), task.grammar))
+    choices = Choices(space)
+    if not choices.root_sets:
+        return Parts(space, choices, Count(lower="0", upper="0"), "empty")
+    try:
+        count = Count(lower=str(space.count), upper=str(space.count))
+    except BudgetSpent:
+        certified = space.bounds
+        count = Count(lower=str(certified.lower), upper=str(certified.upper))
+    state: State = "uncounted" if not count.is_exact else "decided" if count.lower == "1" else "open"
+    return Parts(space, choices, count, state)
+
+
+def _compare(parts: Parts) -> None:
+    """Find the pair, its witness and what would settle it; of several open variables the one that a row splits best."""
+    search = PairSearch(parts.space, parts.choices)
+    open_variables = [(entry.functions, name) for name, entry in parts.choices.by_variable.items() if entry.is_open]
+    settling = _settling(parts)
+    best: tuple[tuple[object, ...], FittingPair, tuple[Decider, ...], Context | None] | None = None
+    for number, name in sorted(open_variables, key=lambda entry: entry[0])[:MAX_COMPARED]:
+        pair = search.differing_in(name)
+        if pair is None:
+            continue
+        rows = table_rows(parts.space.task, name, pair.first, pair.second)
+        parts.never[name] = sum(row.observed is None for row in rows), len(rows)
+        splits = settling.splits(name, pair.first, pair.second) if settling else []
+        deciders = tuple(settling.deciders(splits)) if settling else ()
+        context = splits[0].context if splits else _first_context(name, pair.first, pair.second)
+        key = (not splits, *(splits[0].rank if splits else (0, 0, 0)), pair.size, number)
+        if best is None or key < best[0]:
+            best = key, pair, deciders, context
+    if best is None:
+        parts.pair = search.differing_in_roots()
+        return
+    _, parts.pair, parts.deciders, parts.context = best
+    parts.rows = table_rows(parts.space.task, parts.pair.differing[0], parts.pair.first, parts.pair.second)
+    if parts.context is not None:
+        parts.witness = witness(parts.pair.differing[0], parts.context, parts.pair.first, parts.pair.second)
+        if not parts.deciders and parts.state == "open":
+            parts.deciders = (readings_of_pair(parts.space, parts.context, parts.pair.first, parts.pair.second),)
+
+
+def _settling(parts: Parts) -> Settling | None:
+    """None where roots are open, or the count is out of budget."""
+    if parts.state != "open" or len(parts.choices.root_sets) != 1:
+        return None
+    return Settling(parts.space, parts.choices, int(parts.count.lower))
+
+
+def _first_context(variable: str, first: Scm, second: Scm) -> Context | None:
+    for targets in target_menu(variable, first, second):
+        try:
+            contexts = differing_contexts(variable, first, second, targets)
+        except ValueError:
+            continue
+        if contexts:
+            return contexts[0]
+    return None
+
+
+def _assembled(parts: Parts, item: str, asked_parents: int) -> ReplayWhy:
+    task, choices = parts.space.task, parts.choices
+    open_names = tuple(v for v in task.variables if parts.state != "empty" and choices.by_variable[v].is_open)
+    endogenous = [v for v in task.variables if task.disclosure.roots is None or v not in task.disclosure.roots]
+    decided = tuple(v for v in endogenous if parts.state != "empty" and v not in open_names)
+    why = ReplayWhy(
+        benchmark="replayscm",
+        item=item,
+        title=title(item, parts.state),
+        state=parts.state,
+        reason=(),
+        facts=(),
+        open=open_names,
+        decided=decided,
+        count=parts.count,
+        class_in_words=parts.space.model_class.describe(task),
+        max_parents=parts.space.model_class.max_parents,
+        evidence=_evidence(task),
+        pair=_pair(parts),
+        witness=parts.witness,
+        deciders=parts.deciders,
+        variables=tuple(_open_variable(parts, name) for name in open_names),
+        without=tuple(_without_each_world(parts)) if parts.state == "decided" else (),
+        contradiction=smallest_contradiction(task) if parts.state == "empty" else None,
+        certificate=None,
+    )
+    import msgspec
+
+    return msgspec.structs.replace(why, reason=reason(why, asked_parents), facts=facts(why))
+
+
+def _evidence(task: Task) -> Evidence:
+    worlds = tuple(
+        EvidenceWorld(
+            world.id,
+            str(world.intervention),
+            tuple(v for v in task.variables if v in world.intervention.targets),
+            world.units,
+            tuple(world.row_texts()),
+        )
+        for world in task.training.worlds
+    )
+    return Evidence(task.variables, task.disclosure.roots, worlds)
+
+
+def _pair(parts: Parts) -> Pair | None:
+    if parts.pair is None:
+        return None
+    first, second = (_fitting(model, parts.context) for model in (parts.pair.first, parts.pair.second))
+    return Pair(parts.pair.differing, first, second, parts.rows, parts.pair.least)
+
+
+def _fitting(model: Scm, context: Context | None) -> FittingScm:
+    return FittingScm(
+        model.roots,
+        {v: render(model.mechanisms[v]) for v in model.order},
+        {v: local.parents for v, local in model.local_functions.items()},
+        model.size,
+        values_at(model, context) if context is not None else {},
+    )
+
+
+def _open_variable(parts: Parts, name: str) -> OpenVariable:
+    options = parts.choices.by_variable[name]
+    never, total = parts.never.get(name, (None, None))
+    return OpenVariable(name, str(options.functions), len(options.parent_sets), options.may_be_root, never, total)
+
+
+def _without_each_world(parts: Parts) -> Iterator[WithoutWorld]:
+    """Yield how many SCMs fit without each training world; nothing for more worlds than that."""
+    from dataclasses import replace
+
+    task = parts.space.task
+    worlds = task.training.worlds
+    if not 1 < len(worlds) <= MAX_WORLDS_LEFT_OUT:
+        return
+    for number, world in enumerate(worlds):
+        rest = Panel(task.training.variables, worlds[:number] + worlds[number + 1 :])
+        space = VersionSpace(replace(task, training=rest), parts.space.model_class)
+        try:
+            remaining = str(space.count)
+        except BudgetSpent:
+            remaining = f"at least {space.bounds.lower}"
+        yield WithoutWorld(world.id, remaining)

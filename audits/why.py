@@ -1,0 +1,104 @@
+"""The reason why evidence leaves an item open, or decides it: one object for pages, JSON and the terminal.
+
+A `Why` is computed exactly from what a solver may see. Each benchmark extends it by its evidence, the pair of
+hypotheses that fit, what tells them apart and what would settle the item.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+State: TypeAlias = Literal["decided", "open", "empty", "uncounted"]
+Tone: TypeAlias = Literal["", "good", "warn", "bad", "gold"]
+
+
+class Span(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A piece of a sentence; marked: what to look at."""
+
+    text: str
+    marked: bool = False
+
+
+class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A short statement with its tone: decided, open, contradicted or sealed."""
+
+    text: str
+    tone: Tone = ""
+
+
+class Count(msgspec.Struct, frozen=True, kw_only=True):
+    """Number of hypotheses that fit, as decimal texts: larger than the integers of many readers.
+
+    lower, upper: certified bounds, equal where the count is exact; total: of the whole class, where it is finite
+    """
+
+    lower: str
+    upper: str
+    total: str | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        return self.lower == self.upper
+
+    def in_words(self) -> str:
+        """Return the count as people read it: 1,152; 3.6 × 10²⁹; at least 8.5 × 10⁸."""
+        if self.is_exact:
+            return number_text(int(self.lower))
+        return f"at least {number_text(int(self.lower))}"
+
+
+class Why(msgspec.Struct, frozen=True, kw_only=True):
+    """Why the evidence leaves an item open, or that it does not.
+
+    benchmark, item: whose; title: a question; state: what the count says; reason: one or two sentences
+    facts: at most six; open, decided: what is asked, by name
+    count: hypotheses that fit; class_in_words: of which class
+    """
+
+    benchmark: str
+    item: str
+    title: str
+    state: State
+    reason: tuple[Span, ...]
+    facts: tuple[Fact, ...]
+    open: tuple[str, ...]
+    decided: tuple[str, ...]
+    count: Count
+    class_in_words: str
+
+    @property
+    def reason_text(self) -> str:
+        """The reason as one line of plain text."""
+        return "".join(span.text for span in self.reason)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        content: dict[str, Any] = msgspec.to_builtins(self)
+        return content
+
+
+def spans(*parts: str | tuple[str]) -> tuple[Span, ...]:
+    """Return a sentence from its parts; a part in a tuple of one is marked."""
+    return tuple(Span(part[0], True) if isinstance(part, tuple) else Span(part) for part in parts if part)
+
+
+_RAISED = str.maketrans("0123456789", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
+
+
+def number_text(number: int) -> str:
+    """Return a number as people read it: with separators below ten million, then two digits and a power of ten."""
+    if number < 10_000_000:
+        return f"{number:,}"
+    digits = str(number)
+    power, leading = len(digits) - 1, int(digits[:2]) + (digits[2] >= "5")
+    if leading == 100:
+        power, leading = power + 1, 10
+    return f"{leading // 10}.{leading % 10} \u00d7 10{str(power).translate(_RAISED)}"
+
+
+def listed(names: tuple[str, ...] | list[str], limit: int = 6) -> str:
+    """Return names as part of a sentence; beyond the limit, how many more there are."""
+    visible = list(names[:limit]) + ([f"{len(names) - limit} more"] if len(names) > limit else [])
+    return visible[0] if len(visible) == 1 else f"{', '.join(visible[:-1])} and {visible[-1]}" if visible else "none"

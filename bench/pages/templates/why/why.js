@@ -1,0 +1,1 @@
+if (matchMedia("(max-width: 640px)").matches) document.querySelectorAll("details.evidence").forEach((part) => { part.open = false; });

@@ -1,0 +1,1 @@
+"""Pages that show why an item is open; what all benchmarks share."""

@@ -1,0 +1,1 @@
+"""The reason why a ReplaySCM item is open, as page, drawing and text."""

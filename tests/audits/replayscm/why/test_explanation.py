@@ -1,0 +1,242 @@
+"""The reason, the pair, the witness and what would settle an item, against brute force and the reference alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+
+import pytest
+
+from calibrant.audits.replayscm.why.explanation import explain
+from calibrant.audits.replayscm.why.parts import FittingScm, ReplayWhy
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.disclosure import HiddenOrder
+from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.reference import replay_row, replays_exactly
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
+from tests.support.replayscm.brute_force import Member, families, member_size, members, root_hypotheses, world_rows
+from tests.support.replayscm.lamp import lamp
+from tests.support.replayscm.small_problems import Limits, small_problems
+
+NUMBER = 60  # problems, fifteen of each disclosure
+MAX_MEMBERS = 3_000  # SCMs that are listed one by one
+
+PROBLEMS = list(small_problems(26, NUMBER, Limits(variables=4, endogenous=2, rows=10)))
+
+
+@cache
+def fitting(number: int) -> list[Member]:
+    """Every SCM that fits a problem, by brute force."""
+    task = PROBLEMS[number].task
+    return [member for family in families(task, 4, root_hypotheses(task)) for member in members(family)]
+
+
+@cache
+def why(number: int) -> ReplayWhy:
+    return explain(PROBLEMS[number].task, PROBLEMS[number].id)
+
+
+def numbers(*states: str) -> Iterator[int]:
+    return (n for n in range(NUMBER) if why(n).state in states)
+
+
+def role(member: Member, variable: str) -> object:
+    return next(((parents, bits) for name, parents, bits in member[1] if name == variable), "root")
+
+
+def model_of(task: Task, fitted: FittingScm) -> Scm:
+    return scm(fitted.roots, {name: parse(text, task.grammar) for name, text in fitted.mechanisms.items()})
+
+
+def observed_row(member: Member, given: Mapping[str, int], targets: Mapping[str, int], names: tuple[str, ...]) -> str:
+    """What a member shows in a context, by its tables; given: values of roots."""
+    functions = {name: (parents, bits) for name, parents, bits in member[1]}
+    values = {**given, **targets}
+
+    def value(name: str) -> int:
+        if name not in values:
+            parents, bits = functions[name]
+            values[name] = bits >> sum(value(p) << i for i, p in enumerate(parents)) & 1
+        return values[name]
+
+    return "".join(str(value(name)) for name in names)
+
+
+def test_the_problems_have_all_states() -> None:
+    assert {why(n).state for n in range(NUMBER)} >= {"open", "decided", "empty"}
+    assert sum(why(n).state == "open" and len(fitting(n)) <= MAX_MEMBERS for n in range(NUMBER)) >= 15
+
+
+def test_the_count_and_what_is_open_are_those_of_brute_force() -> None:
+    for n in range(NUMBER):
+        if why(n).state == "empty":
+            assert fitting(n) == []
+            continue
+        if why(n).max_parents > 4:
+            continue
+        assert why(n).count.lower == str(len(fitting(n)))
+        roles = {v: {str(role(m, v)) for m in fitting(n)} for v in PROBLEMS[n].task.variables}
+        assert set(why(n).open) == {v for v, different in roles.items() if len(different) > 1}
+        functions = {one.name: int(one.functions) + one.may_be_root for one in why(n).variables}
+        assert functions == {v: len(roles[v]) for v in why(n).open}
+
+
+def test_both_scms_of_a_pair_replay_every_world_and_differ_where_they_say() -> None:
+    for n in numbers("open"):
+        pair, task = why(n).pair, PROBLEMS[n].task
+        assert pair is not None
+        models = [model_of(task, one) for one in (pair.first, pair.second)]
+        assert all(replays_exactly(model, task.training.worlds) for model in models)
+        functions = [{**dict.fromkeys(m.roots, "root"), **m.local_functions} for m in models]
+        assert set(pair.differing) == {v for v in task.variables if functions[0][v] != functions[1][v]}
+
+
+def test_no_two_scms_that_fit_differ_in_fewer_variables_or_have_less_size() -> None:
+    for n in numbers("open"):
+        pair, listed = why(n).pair, fitting(n)
+        assert pair is not None
+        if len(listed) > 200:
+            continue
+        task = PROBLEMS[n].task
+        pairs = list(combinations(listed, 2))
+        differing = [{v for v in task.variables if role(a, v) != role(b, v)} for a, b in pairs]
+        assert len(pair.differing) == min(map(len, differing))
+        sizes = {member: member_size(member, task.grammar) for member in listed}
+        same = [
+            sizes[a] + sizes[b] for (a, b), where in zip(pairs, differing, strict=True) if where == {*pair.differing}
+        ]
+        assert pair.least
+        assert pair.first.size + pair.second.size == min(same)
+
+
+def test_the_marked_row_is_absent_from_the_evidence() -> None:
+    for n in numbers("open"):
+        pair, task = why(n).pair, PROBLEMS[n].task
+        assert pair is not None
+        for row in pair.rows:
+            variable = pair.differing[0]
+            free = [
+                (world, shown)
+                for world in task.training.worlds
+                for shown in world_rows(world)
+                if variable not in world.intervention.targets and all(shown[u] == bit for u, bit in row.values.items())
+            ]
+            assert {shown[variable] for _, shown in free} == ({row.observed} if row.observed is not None else set())
+            assert len(row.where) == len(free)
+            if row.differs:
+                assert free == []
+
+
+def test_the_pair_differs_at_the_witness() -> None:
+    for n in numbers("open"):
+        pair, witness, task = why(n).pair, why(n).witness, PROBLEMS[n].task
+        assert pair is not None
+        if witness is None:
+            continue
+        given = witness.roots | witness.intervention
+        world = World(
+            "w",
+            Intervention(witness.intervention),
+            task.variables,
+            ("u",),
+            tuple(given.get(v, 0) for v in task.variables),
+        )
+        values = [replay_row(model_of(task, one), world, world.row(0)) for one in (pair.first, pair.second)]
+        assert [pair.first.values, pair.second.values] == values
+        assert set(witness.differs) == {v for v in task.variables if values[0][v] != values[1][v]}
+        assert pair.differing[0] in witness.differs
+
+
+def test_each_reading_of_an_offered_world_leaves_what_is_promised_and_no_other_reading_is_possible() -> None:
+    checked = 0
+    for n in numbers("open"):
+        listed, names = fitting(n), PROBLEMS[n].task.variables
+        for decider in why(n).deciders if len(listed) <= MAX_MEMBERS else ():
+            targets = decider.world.get("constants", {})
+            (pattern,) = decider.world["rows"]
+            given = {v: int(bit) for v, bit in zip(names, pattern, strict=True) if bit != "?" and v not in targets}
+            promised = {reading.row: int(reading.remaining) for reading in decider.readings}
+            if decider.complete:
+                rows = [observed_row(member, given, targets, names) for member in listed]
+                assert promised == {row: rows.count(row) for row in rows}
+                assert decider.expected == pytest.approx(sum(k * k for k in promised.values()) / len(listed))
+            else:
+                for row, number in promised.items():
+                    values = dict(zip(names, map(int, row), strict=True))
+                    roots = [{r: values[r] for r in member[0]} for member in listed]
+                    shown = [observed_row(m, r, targets, names) for m, r in zip(listed, roots, strict=True)]
+                    assert shown.count(row) == number
+            checked += 1
+    assert checked >= 40
+
+
+@pytest.mark.parametrize("row", ["1010", "1001"])
+def test_without_a_world_as_many_fit_as_brute_force_lists(row: str) -> None:
+    problem = lamp({"id": "w3", "rows": [row], "units": ["u4"]})
+    without = {one.world: int(one.remaining) for one in explain(problem.task, "lamp").without}
+    worlds = problem.task.training.worlds
+    assert without == {world.id: _num_fitting(problem, [w for w in worlds if w is not world]) for world in worlds}
+
+
+def _num_fitting(problem: Problem, worlds: list[World]) -> int:
+    task = replace(problem.task, training=Panel(problem.task.variables, tuple(worlds)))
+    return sum(family.num_members for family in families(task, 4, root_hypotheses(task)))
+
+
+def test_the_contradiction_is_one() -> None:
+    for n in numbers("empty"):
+        clash, task = why(n).contradiction, PROBLEMS[n].task
+        if clash is None:
+            continue
+        places = dict(_places(task))
+        first, second = places[clash.first], places[clash.second]
+        parents = task.disclosure.admissible_parents(clash.variable)
+        assert all(first[u] == second[u] for u in parents)
+        assert first[clash.variable] != second[clash.variable]
+
+
+def _places(task: Task) -> Iterator[tuple[str, dict[str, int]]]:
+    for world in task.training.worlds:
+        for unit, row in zip(world.units, world_rows(world), strict=True):
+            yield f"{world.id} {unit}", row
+
+
+def test_the_reason_of_the_lamp_names_the_row_that_is_never_shown() -> None:
+    reason = explain(lamp().task, "lamp")
+    assert reason.reason_text == (
+        "No row shows X3 with X1 = 1, X2 = 0 while X3 is free. Two SCMs fit everything else and disagree there."
+    )
+    assert [span.text for span in reason.reason if span.marked] == ["X3", "X1 = 1, X2 = 0"]
+    assert (reason.open, reason.decided) == (("X3",), ("X4",))
+    assert reason.deciders[0].decides
+
+
+@pytest.mark.parametrize("row", ["1010", "1001"])
+def test_adding_the_offered_world_with_either_value_decides_the_lamp(row: str) -> None:
+    (offered, *_) = explain(lamp().task, "lamp").deciders
+    after = explain(lamp(offered.world | {"rows": [row]}).task, "lamp")
+    assert (after.state, after.count.lower) == ("decided", "1")
+
+
+def test_names_of_variables_do_not_choose_the_pair() -> None:
+    """The evidence of the lamp under other names gives the same sentences under these names."""
+    names = {"X1": "b", "X2": "d", "X3": "a", "X4": "c"}
+    task = lamp().task
+    worlds = tuple(
+        replace(
+            world,
+            variables=("a", "b", "c", "d"),
+            columns=tuple(world.column(v) for v in ("X3", "X1", "X4", "X2")),
+            intervention=Intervention({names[v]: bit for v, bit in world.intervention.constants.items()}),
+        )
+        for world in task.training.worlds
+    )
+    renamed = replace(
+        task, training=Panel(("a", "b", "c", "d"), worlds), disclosure=HiddenOrder(("a", "b", "c", "d"), ("b", "d"))
+    )
+    assert explain(renamed, "lamp").reason_text == (
+        "No row shows a with b = 1, d = 0 while a is free. Two SCMs fit everything else and disagree there."
+    )
