@@ -1,0 +1,68 @@
+"""Grouped masses against plain sums over columns, on random items and on the shared vectors."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+
+import pytest
+
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.replayscm.hidden import grouped
+from calibrant.solvers.replayscm.hidden.columns import num_agreeing
+from calibrant.solvers.replayscm.hidden.grouped import grouped_mass
+from calibrant.solvers.replayscm.hidden.patterns import joint_columns
+from calibrant.solvers.replayscm.noise.posterior import Posterior
+from tests.support.replayscm.extensions.posteriors import vector_posterior
+from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
+from tests.support.replayscm.extensions.vectors import frontier_vectors
+
+SHAPES = [(4, 1, 2, 2), (5, 1, 2, 3), (4, 2, 2, 2), (5, 2, 2, 1), (4, 1, 2, None), (5, 1, 3, 2), (5, 1, 3, 4)]
+PER_SHAPE = 30  # 210 items in all: hidden-order and ordered, both priors
+
+
+@pytest.mark.parametrize(("observed", "hidden", "max_parents", "stated"), SHAPES)
+def test_grouped_is_ungrouped(observed: int, hidden: int, max_parents: int, stated: int | None) -> None:
+    rng = Random(f"{observed} {hidden} {max_parents} {stated}")
+    grouped_items = 0
+    for _ in range(PER_SHAPE):
+        scm_class = random_class(rng, observed, num_hidden=hidden, max_parents=max_parents, stated=stated)
+        worlds = random_worlds(rng, scm_class, random_member(rng, scm_class), rng.randint(0, 4), rng.randint(1, 4))
+        posterior = Posterior(scm_class).condition(*worlds)
+        result = grouped_mass(posterior)
+        assert result.mass == posterior.mass > 0
+        grouped_items += result.num_sums < result.num_columns
+    assert grouped_items or stated == 1  # one parent has a single column
+
+
+def test_masses_of_noise_free_vectors() -> None:
+    lines = [line for line in frontier_vectors("hidden") if line["noise"] == "0"]
+    assert [grouped_mass(vector_posterior(line)).mass for line in lines] == [
+        Fraction(line["expect"]["mass"]) for line in lines
+    ]
+
+
+def test_functions_of_columns_add_up_to_all_functions() -> None:
+    """Whatever patterns were seen, the columns of three parents share out all 218 functions."""
+    rng = Random(3)
+    for _ in range(20):
+        words = [rng.getrandbits(4) for _ in range(rng.randint(0, 9))]
+        columns = joint_columns([0b1011], words)
+        assert columns.numbers.sum() == 218
+        for column in range(0, len(columns), 7):
+            bits = {p & 0b1011: int(columns.words[0, column]) >> j & 1 for j, p in enumerate(columns.patterns)}
+            signs = 2 if bits else 1
+            assert signs * num_agreeing(bits, 0b1011) == columns.numbers[column]
+
+
+def test_a_budget_states_columns_and_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = Random(1)
+    scm_class = random_class(rng, 5, num_hidden=1, stated=3)
+    worlds = random_worlds(rng, scm_class, random_member(rng, scm_class), 3, 4)
+    monkeypatch.setattr(grouped, "MAX_CELLS", 10)
+    with pytest.raises(BudgetSpent, match=r"columns x .* parent sets; budget 10"):
+        grouped_mass(Posterior(scm_class).condition(*worlds))
+    monkeypatch.setattr(grouped, "MAX_CELLS", 1 << 30)
+    monkeypatch.setattr(grouped, "MAX_TERMS", 10)
+    with pytest.raises(BudgetSpent, match=r"sums of 3\*\*3 terms; budget 10"):
+        grouped_mass(Posterior(scm_class).condition(*worlds))
