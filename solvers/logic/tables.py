@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import comb
-
-from calibrant.solvers.logic.network import Network
+from typing import Protocol
 
 MAX_FORMULAS = 1_000_000
+
+
+class Literals(Protocol):
+    """Literals (source, sign) into each node, its parents, and most literals of a clause (0: any number)."""
+
+    @property
+    def literals(self) -> Sequence[Sequence[tuple[int, int]]]: ...
+    @property
+    def parents(self) -> Sequence[Sequence[int]]: ...
+    @property
+    def max_clause(self) -> int: ...
 
 
 class FormulaLimitError(Exception):
@@ -26,7 +36,7 @@ class ClauseList:
     literals: mask over the node's literals; sizes: number of literals; sources: mask over the node's parents
     """
 
-    def __init__(self, network: Network, node: int, limit: int = MAX_FORMULAS) -> None:
+    def __init__(self, network: Literals, node: int, limit: int = MAX_FORMULAS) -> None:
         self.node = node
         literals = network.literals[node]
         longest = network.max_clause or len(literals)
