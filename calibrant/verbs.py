@@ -158,7 +158,8 @@ def _in_pairs(items: Iterable[Any], answers: Iterable[object]) -> Iterator[tuple
 
 def _of_lines(pool: Pool[Any], lines: Iterable[str | bytes]) -> Iterator[tuple[Any, object]]:
     from calibrant.bench.pools.ids import PublicIds
-    from calibrant.bench.scoring.predictions import PoolItems, PredictionLines
+    from calibrant.bench.scoring.pool_items import PoolItems
+    from calibrant.bench.scoring.predictions import PredictionLines
 
     items = {item.id: item for item in pool}
     public = None if pool.file is None else PublicIds.of_pool(pool.file, pool.items)

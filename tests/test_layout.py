@@ -33,14 +33,12 @@ BENCHMARKS = {"replayscm", "causalab", "causim", "blickets", "logic"}
 BENCHMARK_FOLDERS = tuple(f"bench/{name}/" for name in sorted(BENCHMARKS))
 NAMING = {  # files of bench outside a benchmark's folder that name one: the list may only get shorter
     "bench/claims": "certificate_files",
-    "bench/commands": "alternatives audit demo generate harden pool schema score separate table verify",
+    "bench/commands": "alternatives audit demo generate harden pool schema separate table verify",
     "bench/core": "registry",
     "bench/pools": "bundled",
-    "bench/report": "rate_rows samples scored_answers sources",
+    "bench/report": "rate_rows samples sources",
     "bench/report/figures": "drawing",
-    "bench/runs": "runner",
     "bench/schemas": "certificates files",
-    "bench/scoring": "scorer",
 }
 SEES_ALL = ("calibrant/item_types.py", "calibrant/result_types.py", "tests/")  # types of overloads, and tests
 MAX_FOLDER_FILES = 20

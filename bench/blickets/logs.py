@@ -12,7 +12,8 @@ from pathlib import Path
 from calibrant.audits.blickets.public_runs import attribute_run
 from calibrant.bench.core.attribution import KEY, attribution_record
 from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines, shown_name
-from calibrant.bench.scoring.scorer import ScoredPrediction, origin_of_line
+from calibrant.bench.scoring.lines import context_of_line
+from calibrant.bench.scoring.scorer import ScoredPrediction
 from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.text_game import TextRun, text_run
 from calibrant.dsl.episode import Step
@@ -62,7 +63,7 @@ def _scored(run: TextRun, number: int, file: str, digest: str) -> ScoredPredicti
         "stratum": item.stratum,
         "seconds": None,
     }
-    return ScoredPrediction(origin_of_line(line), line)
+    return ScoredPrediction(context_of_line(line), line)
 
 
 def _as_played(step: Step[str]) -> Step[str]:

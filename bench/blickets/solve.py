@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from calibrant.bench.scoring.transcript_replay import played
+from calibrant.bench.scoring.transcript_replay import replay_answer
 from calibrant.bench.verbs.base import ItemScore, Solution
 from calibrant.bench.verbs.items import ItemVerbs
 from calibrant.bench.verbs.said import neither, response
@@ -29,7 +29,7 @@ class BlicketVerbs(ItemVerbs[BlicketItem]):
     def score(self, item: BlicketItem, answer: object, *, steps: Sequence[Step[Any]] = ()) -> BlicketScore:
         """steps: what was done before the answer; they are replayed first. Without them it is submitted at once."""
         own, said = self.own(item), response(answer)
-        found = played(self.benchmark, own, said or {}, steps)
+        found = replay_answer(self.benchmark, own, said or {}, steps)
         grades = grade(own, found.steps)
         problem = neither(answer) if said is None and found.problem and answer is not None else found.problem
         wrong = f"wrong: {', '.join(grades.faults)}" if grades.faults else None

@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from calibrant.bench.runs.executors.opening import completed
+from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import Execution, Failure
 from calibrant.dsl.causim.generation.growth import grow
 from calibrant.dsl.causim.model import Model
@@ -125,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ):
         batches = [Batch(given.seed, topology, k, nodes) for topology in TOPOLOGIES for k in range(number)]
         total = Counter[str]()
-        for place, counts in completed(compared, dict(enumerate(batches)), Execution(given.workers)):
+        for place, counts in as_completed(compared, dict(enumerate(batches)), Execution(given.workers)):
             if isinstance(counts, Failure):
                 raise RuntimeError(f"{batches[place]}: {counts.error}")
             total += counts

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from calibrant.bench.pages.aligned import aligned
-from calibrant.bench.runs.executors.opening import completed
+from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import Execution, Failure
 from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim.generation.growth import grow
@@ -75,7 +75,7 @@ def asked(program: Program) -> Asked:
 def all_asked(programs: Sequence[Program], workers: int) -> list[Asked]:
     """In the order of the programs; `RuntimeError` names the first that could not be made."""
     found: dict[int, Asked] = {}
-    for place, made in completed(asked, dict(enumerate(programs)), Execution(workers)):
+    for place, made in as_completed(asked, dict(enumerate(programs)), Execution(workers)):
         if isinstance(made, Failure):
             raise RuntimeError(f"{programs[place].topology}-{programs[place].number:04d}: {made.error}")
         found[place] = made

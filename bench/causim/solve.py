@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from calibrant.bench.causim.verdict import score_record
 from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.bench.verbs.base import ItemScore, Solution
 from calibrant.bench.verbs.items import ItemVerbs
-from calibrant.bench.verbs.kept import Kept
 from calibrant.bench.verbs.said import neither, response
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.values import plain
@@ -35,7 +35,7 @@ class CausimVerbs(ItemVerbs[CausimItem]):
 
     def __init__(self, benchmark: Benchmark[CausimItem]) -> None:
         super().__init__(benchmark, CausimItem)
-        self._judges: Kept[Judge] = Kept()
+        self._judges: EvaluatorCache[Judge] = EvaluatorCache()
 
     def score(self, item: CausimItem, answer: object) -> CausimScore:
         """A text counts by its last JSON object, and so does an answer object."""
@@ -51,10 +51,10 @@ class CausimVerbs(ItemVerbs[CausimItem]):
         )
 
     def judge(self, item: CausimItem) -> Judge:
-        """Return what judges answers to an item; kept, for samples ask for the same one."""
+        """Return the judge of answers to an item, cached."""
         from calibrant.solvers.causim.judge import Judge
 
-        return self._judges.get(item, lambda: Judge(item.task))
+        return self._judges.get_for(item, lambda: Judge(item.task))
 
     def solve(self, item: CausimItem) -> Outcome[Solution[WorkedSolution]]:
         """Any member of the complete answer set; the model is the solution worked out in words."""

@@ -15,10 +15,10 @@ from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark as benchmark_named
 from calibrant.bench.pages.aligned import aligned_lines
-from calibrant.bench.runs.executors.opening import completed
+from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs
 from calibrant.bench.runs.runner import Selection
-from calibrant.bench.runs.spill_file import PutAside
+from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Item
@@ -46,8 +46,8 @@ def pool_findings(
     if missing:
         raise CalibrantError(f"{pool.name}: no instance {short_repr(missing[0])}")
     jobs = Jobs(places, lambda place: read.items[place])
-    with PutAside[list[Finding]]() as found:
-        for place, made in completed(partial(_item_findings, benchmark.name), jobs, execution):
+    with SpillBuffer[list[Finding]]() as found:
+        for place, made in as_completed(partial(_item_findings, benchmark.name), jobs, execution):
             if isinstance(made, Failure):
                 raise CalibrantError(f"{pool.name}: {in_one_line(places[place])}: {made.error}")
             found.put((place,), made)

@@ -60,7 +60,7 @@ def _write(prompts: Iterable[tuple[str, str, str]], out: Path | None, *, text: b
 
 
 def _record(instance: str, system: str, prompt: str) -> dict[str, str]:
-    from calibrant.bench.scoring.predictions import PROMPT_DIGEST, prompt_digest
+    from calibrant.bench.scoring.pool_items import PROMPT_DIGEST, prompt_digest
 
     return {"instanceId": instance, "system": system, "prompt": prompt, PROMPT_DIGEST: prompt_digest(prompt)}
 

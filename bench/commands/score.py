@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
     from calibrant.bench.report.rate_rows import CalibrationTable
     from calibrant.bench.report.sections import Answer
     from calibrant.bench.scoring.input.unread import UnreadAnswers
-    from calibrant.bench.scoring.predictions import PoolItems, Predictions
-    from calibrant.bench.scoring.replies import ReplyScorer
-    from calibrant.bench.scoring.scorer import PredictionScorer
+    from calibrant.bench.scoring.pool_items import PoolItems
+    from calibrant.bench.scoring.predictions import Predictions
+    from calibrant.bench.scoring.scorer import PoolScorer
 
 HINT = "; --skip-unknown passes over such lines"
 
@@ -86,27 +85,29 @@ def score(
     from calibrant.bench.commands.table import print_rows
     from calibrant.bench.core.registry import log_benchmark
     from calibrant.bench.report.rate_rows import CalibrationTable
-    from calibrant.bench.scoring.cluster import scored
+    from calibrant.bench.scoring.cluster import score_on_cluster
     from calibrant.bench.scoring.input.answer_fields import FieldNames
+    from calibrant.bench.scoring.predictions import Predictions
+    from calibrant.bench.scoring.scorer import PoolScorer
 
     if (logs := log_benchmark(paths[0])) is not None:
         given.refuse_foreign([logs.name], paths[0].name)
-        fields = {"--id-field": id_field, "--text-field": text_field, "--model-field": model_field}
+        named = {"--id-field": id_field, "--text-field": text_field, "--model-field": model_field}
         others = {"--skip-unknown": skip_unknown, "--workers": workers, "--cluster": cluster}
-        _refuse_of_logs(paths[0], logs, {**fields, **others})
+        _refuse_of_logs(paths[0], logs, {**named, **others})
         _score_logs(paths, logs, out=out, as_json=as_json)
         return
     *pools, file = paths
     of = _benchmark(pools, file)
     options = given.convert(of.name, pools[0].name)
     collected = CalibrationTable(of.measures)
-    scorer, read = _scorer(pools, of, options)
-    named = FieldNames(id_field, text_field, model_field)
-    predictions = read(file, skip_unknown=skip_unknown, hint=HINT, fields=named)
+    scorer = PoolScorer(pools, options)
+    fields = FieldNames(id_field, text_field, model_field)
+    predictions = Predictions(file, scorer, skip_unknown=skip_unknown, hint=HINT, fields=fields)
     if cluster is None:
         _count(scorer, predictions, collected, workers, out=out, as_json=as_json)
     else:
-        verdicts = _with_unread(scored(scorer, predictions, execution(workers, cluster)), predictions.unread)
+        verdicts = _with_unread(score_on_cluster(scorer, predictions, execution(workers, cluster)), predictions.unread)
         _collect(verdicts, collected, out=out, as_json=as_json)
     _tell(file, predictions, scorer.items)
     print_rows(collected, err=as_json, again=_again(out))
@@ -130,7 +131,7 @@ def _benchmark(pools: Sequence[Path], file: Path) -> Benchmark[Any]:
 
 
 def _count(
-    scorer: PredictionScorer | ReplyScorer,
+    scorer: PoolScorer,
     predictions: Predictions,
     collected: CalibrationTable,
     workers: int | None,
@@ -140,14 +141,14 @@ def _count(
 ) -> None:
     """Every verdict into the table, and as a line to where lines are wanted, by processes of this machine."""
     from calibrant.bench.commands.progress import usable_cores
-    from calibrant.bench.scoring.parallel import counted
+    from calibrant.bench.scoring.parallel import score_in_parallel
 
     number = workers or usable_cores()
     with _output(out) as written, rare_collections():
         lines = as_json or written is not None
-        for one in counted(scorer, collected.measures, predictions, with_lines=lines, workers=number):
-            collected.count(one.origin, one.values, one.sample)
-            predictions.unread.add(one.origin.instance, one.unread)
+        for one in score_in_parallel(scorer, collected.measures, predictions, with_lines=lines, workers=number):
+            collected.count(one.context, one.values, one.sample)
+            predictions.unread.add(one.context.instance, one.unread)
             if one.line is not None:
                 _put(one.line, written, as_json=as_json)
 
@@ -182,7 +183,7 @@ def _counted(scored: Iterable[Answer], everybody: CalibrationTable) -> Iterator[
 
 def _collect(scored: Iterable[Answer], collected: CalibrationTable, *, out: Path | None, as_json: bool) -> None:
     """Every verdict into the table, and as a line to where lines are wanted."""
-    from calibrant.bench.scoring.scorer import json_line
+    from calibrant.bench.scoring.lines import json_line
 
     with _output(out) as written:
         for origin, verdict in scored:
@@ -213,21 +214,6 @@ def _refuse_of_logs(path: Path, of: Benchmark[Any], given: Mapping[str, object])
         if value:
             reason = f"{path.name} is a log of episodes of {of.title}, which is scored here, without pools and fields"
             raise typer.BadParameter(in_one_line(reason), param_hint=option)
-
-
-def _scorer(
-    pools: list[Path], benchmark: Benchmark[Any], options: Any
-) -> tuple[PredictionScorer | ReplyScorer, Callable[..., Predictions]]:
-    """What scores predictions for these pools, and what reads them."""
-    from calibrant.bench.core.registry import DEFAULT
-    from calibrant.bench.scoring.episodes import reply_reader
-    from calibrant.bench.scoring.predictions import Predictions
-    from calibrant.bench.scoring.scorer import PredictionScorer
-
-    if benchmark.name == DEFAULT:
-        scorer = PredictionScorer(pools, extractor=options.extractor, with_structure=options.structure)
-        return scorer, partial(Predictions, pools=scorer.items)
-    return reply_reader(pools)
 
 
 def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> None:

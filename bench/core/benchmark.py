@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, Ty
 import msgspec
 
 from calibrant.bench.core.capabilities import PAGES, Capability, Providers
+from calibrant.bench.core.evaluator import AnswerEvaluator, Evaluator
 from calibrant.bench.core.items import ItemPool, item_of
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.names import TITLES
+from calibrant.bench.core.options import option_struct
 from calibrant.bench.core.statistics import Column
 from calibrant.bench.episodes import sole_action
 from calibrant.bench.pages.timeline import Timeline
@@ -94,6 +96,7 @@ class Benchmark(ABC, Generic[I]):
     provides: by the key of a capability, where in the benchmark's folder it is: `module:NAME`
     public_fields: all that `shown_record` may hold; what else the native record has is hidden from solvers and models
     transcripts: whether `calibrant score` replays the steps of its predictions
+    extracts_when_scored: whether responses become answers with their verdict, not when they are read
     reports_read_pools: whether a report depends on the pool's file where nothing is scored or attributed with it
     """
 
@@ -103,6 +106,7 @@ class Benchmark(ABC, Generic[I]):
     provides: ClassVar[Providers] = {}
     public_fields: ClassVar[tuple[str, ...]]
     transcripts: ClassVar[bool] = False
+    extracts_when_scored: ClassVar[bool] = False
     reports_read_pools: ClassVar[bool] = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -161,6 +165,19 @@ class Benchmark(ABC, Generic[I]):
     @abstractmethod
     def score(self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
         """The verdict on an answer as records keep it, ready for JSON; a transcript is replayed before it counts."""
+
+    def evaluator(self, item: I, options: Any) -> Evaluator:
+        """Return what gives verdicts on answers to an item. options: the Struct of `calibrant score`"""
+        return AnswerEvaluator(self, item)
+
+    @property
+    def report_options(self) -> Any:
+        """Options of `calibrant score` with which a report scores predictions."""
+        return option_struct("score", self.name)()
+
+    def setting_in_tables(self, setting: str, pool_digest: str) -> str:
+        """Return the row group of tables for an item of a pool."""
+        return setting
 
     def _absent(self, what: str) -> NoReturn:
         raise CalibrantError(f"{self.title} does not support {what}")

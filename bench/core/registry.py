@@ -28,6 +28,16 @@ def benchmark(name: str) -> Benchmark[Any]:
     return load_benchmark(name)
 
 
+def stated_name(name: object) -> str:
+    """Return the benchmark's name that a record or a line states; the default's where it states none."""
+    return name if isinstance(name, str) else DEFAULT
+
+
+def is_stated(name: str) -> bool:
+    """Return whether records and lines state this benchmark's name: the default's are older than the field."""
+    return name != DEFAULT
+
+
 def benchmarks() -> list[Benchmark[Any]]:
     """All of them."""
     return [benchmark(name) for name in NAMES]

@@ -9,9 +9,9 @@ from typing import Any
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.runs.executors.opening import completed
+from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Progress
-from calibrant.bench.runs.spill_file import PutAside
+from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.dsl.errors import CalibrantError
 
 
@@ -32,8 +32,8 @@ def write_drawn(
     parts = [(suite, places) for suite in suites for places in of.parts(count)]
     done, total = 0, count * len(suites)
     progress(path.name, done, total)
-    with PutAside[Any]() as stored:
-        for number, items in completed(partial(_draw_part, of.name, seed), dict(enumerate(parts)), execution):
+    with SpillBuffer[Any]() as stored:
+        for number, items in as_completed(partial(_draw_part, of.name, seed), dict(enumerate(parts)), execution):
             suite, places = parts[number]
             if isinstance(items, Failure):
                 raise CalibrantError(f"suite {suite}: {items.error}")

@@ -14,10 +14,10 @@ import msgspec
 from calibrant.audits.claims import Certificate, verify
 from calibrant.bench.core.benchmark import Benchmark, HardenedItem
 from calibrant.bench.core.registry import benchmark as benchmark_named
-from calibrant.bench.runs.executors.opening import completed
+from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
 from calibrant.bench.runs.runner import EVERYTHING, Selection
-from calibrant.bench.runs.spill_file import PutAside
+from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item, Pool
@@ -63,13 +63,13 @@ def harden_items(
     if missing:
         raise CalibrantError(f"{path.name}: no instance {short_repr(missing[0])}")
     with (
-        PutAside[Any]() as hardened,
-        PutAside[dict[str, Any]]() as reports,
-        PutAside[_ItemCertificate]() as certificates,
+        SpillBuffer[Any]() as hardened,
+        SpillBuffer[dict[str, Any]]() as reports,
+        SpillBuffer[_ItemCertificate]() as certificates,
     ):
         jobs = Jobs(chosen, lambda place: pool.items[place])
         progress(pool.name, 0, len(chosen))
-        for done, (place, result) in enumerate(completed(partial(_harden_item, benchmark.name), jobs, execution), 1):
+        for done, (place, result) in enumerate(as_completed(partial(_harden_item, benchmark.name), jobs, execution), 1):
             if isinstance(result, Failure):
                 result = pool.items[place], _report(chosen[place], "failed", why=result.error), None
             item, report, certificate = result

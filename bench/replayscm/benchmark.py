@@ -12,12 +12,14 @@ import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark, TaskHandout
 from calibrant.bench.core.capabilities import EXPLANATIONS, Providers
-from calibrant.bench.core.item_values import ItemValues
+from calibrant.bench.core.evaluator import Evaluator
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
 from calibrant.bench.protocols.registry import Protocols
+from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.report.sections import Answer, Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.bench.verbs.base import Verbs
 from calibrant.dsl.episode import Step
 from calibrant.dsl.message import Message
@@ -28,11 +30,15 @@ if TYPE_CHECKING:
     from calibrant.bench.replayscm.training import ReplayScmTraining
 
 
+MAX_OBJECTS = 64  # whose digests are cached
+
+
 class ReplayScm(Benchmark[Problem]):
     name = "replayscm"
     title = "ReplaySCM"
     settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
     provides: ClassVar[Providers] = {EXPLANATIONS: "why.explainer:EXPLANATIONS"}
+    extracts_when_scored = True
     reports_read_pools = True  # which items share a latent SCM
     public_fields = (
         "id",
@@ -122,18 +128,47 @@ class ReplayScm(Benchmark[Problem]):
         """Decided: every SCM of the class replays the held-out worlds alike. The class is the smallest with gold."""
         from calibrant.bench.core.attribution import attribution_record
 
-        found = self._decisions.value(item)
-        if found is None:
+        decision = self._decision(item)
+        if decision is None:
             return None
-        said = found.attribution(fits=score.get("trainExact") is True, correct=score.get("heldoutExact") is True)
-        return attribution_record(said)
+        attribution = decision.attribution(
+            fits=score.get("trainExact") is True, correct=score.get("heldoutExact") is True
+        )
+        return attribution_record(attribution)
 
-    @cached_property
-    def _decisions(self) -> ItemValues[Problem, HeldoutDecision | None]:
-        """Return what is counted for an item, which is the same for every answer to it."""
+    def _decision(self, item: Problem) -> HeldoutDecision | None:
+        """Return the counts of an item, the same for every answer to it; large pools make their items again and again.
+
+        Hence the key: what the item holds. The digests of a few objects are cached, for answers to one often follow
+        each other.
+        """
         from calibrant.audits.replayscm.attribution import heldout_decision
 
-        return ItemValues(lambda item: sha256(msgspec.json.encode(self.record(item))).digest(), heldout_decision)
+        digest = self._digests.get_for(item, lambda: sha256(msgspec.json.encode(self.record(item))).digest())
+        return self._decisions.get(digest, lambda: heldout_decision(item))
+
+    @cached_property
+    def _digests(self) -> EvaluatorCache[bytes]:
+        return EvaluatorCache(MAX_OBJECTS)
+
+    @cached_property
+    def _decisions(self) -> EvaluatorCache[HeldoutDecision | None]:
+        return EvaluatorCache()
+
+    def evaluator(self, item: Problem, options: ScoreOptions) -> Evaluator:
+        from calibrant.bench.replayscm.evaluator import ReplayScmEvaluator
+
+        return ReplayScmEvaluator(item, options)
+
+    @property
+    def report_options(self) -> ScoreOptions:
+        return ScoreOptions(structure=True)
+
+    def setting_in_tables(self, setting: str, pool_digest: str) -> str:
+        """Return the published table that the pool belongs to, else the disclosure."""
+        from calibrant.dsl.replayscm.pools.published_files import table_setting
+
+        return table_setting(pool_digest, setting)
 
     def unit(self, item: Problem) -> str:
         """The latent SCM that the pool file names, else the one that the instance's name says."""

@@ -8,8 +8,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.bench.verbs.base import Solution
-from calibrant.bench.verbs.kept import Kept
 from calibrant.bench.verbs.said import neither, response
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Pool
@@ -32,7 +32,7 @@ class ReplayScmVerbs:
     """The verbs of bench.verbs.base.Verbs with the options that they take here."""
 
     def __init__(self) -> None:
-        self._evaluators: Kept[Evaluator] = Kept()
+        self._evaluators: EvaluatorCache[Evaluator] = EvaluatorCache()
 
     def load_pool(self, path: Path) -> Pool[Problem]:
         from calibrant.dsl.replayscm.pools.files import read_pool
@@ -43,7 +43,7 @@ class ReplayScmVerbs:
     def score(self, item: Problem, answer: object, *, extractor: Literal["paper", "published"] = "paper") -> Score:
         """extractor: how a response text becomes an answer (dsl.replayscm.extraction)"""
         problem, said = _problem(item), response(answer)
-        evaluator = self._evaluators.get(problem, lambda: Evaluator(problem, extractor=extractor), extractor)
+        evaluator = self._evaluators.get_for(problem, lambda: Evaluator(problem, extractor=extractor), extractor)
         if said is None:
             return Score(item, None, Rejection("extracted", neither(answer)))
         return evaluator.score_text(said) if isinstance(said, str) else evaluator.score_answer(said)

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.replayscm.verdict import score_record
-from calibrant.bench.report.rate_rows import AnswerOrigin
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.pool_text import file_digest
 from calibrant.dsl.replayscm.pools.files import read_pool
@@ -61,7 +61,7 @@ class StoredResults:
         self.num_evaluated = 0
         self.disagreements: list[Disagreement] = []
 
-    def answers(self) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
+    def answers(self) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
         """Every result's row and score; `CalibrantError` if the file embeds none."""
         for problem in self._pool.problems:
             evaluator = Evaluator(problem)
@@ -71,9 +71,17 @@ class StoredResults:
         if not self.num_results:
             raise CalibrantError(f"{self._path}: embeds no model results")
 
-    def _origin(self, problem: Problem, model: str) -> AnswerOrigin:
-        setting = table_setting(self._digest, problem.setting)
-        return AnswerOrigin(model, self._pool.name, self._digest, len(self._pool), problem.id, setting, problem.stratum)
+    def _origin(self, problem: Problem, model: str) -> AnswerContext:
+        return AnswerContext(
+            model,
+            self._pool.name,
+            self._digest,
+            len(self._pool),
+            problem.id,
+            table_setting(self._digest, problem.setting),
+            problem.stratum,
+            benchmark=problem.benchmark,
+        )
 
     def _scored(self, evaluator: Evaluator, result: ModelResult) -> Mapping[str, Any]:
         text = evaluator.score_text(result.raw_response or "")

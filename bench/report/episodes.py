@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, KINDS
 from calibrant.bench.pages.timeline import Timeline
-from calibrant.bench.report.rate_rows import AnswerOrigin, differing_names, natural, option_suffix
+from calibrant.bench.report.rate_rows import differing_names, natural, option_suffix
 from calibrant.bench.report.sections import Answer, ReportContents
 from calibrant.bench.report.transcripts import Transcript, transcripts
 from calibrant.dsl.episode import TranscriptError
@@ -33,7 +34,7 @@ def chosen_episodes(
     sources = wanted.transcripts.get(of.name, ())
     if not pools or not sources:
         return
-    first: dict[tuple[str, str], AnswerOrigin] = {}  # by kind and system
+    first: dict[tuple[str, str], AnswerContext] = {}  # by kind and system
     for origin, score in sorted(answers, key=lambda one: (natural(one[0].system), natural(one[0].instance))):
         if (origin.pool_digest, origin.instance) in items and score.get(KEY):
             first.setdefault((score[KEY]["kind"], origin.system), origin)
@@ -55,7 +56,7 @@ def _is_of(path: Any, of: Benchmark[Any]) -> bool:
     return benchmark_of(path).name == of.name
 
 
-def _key(origin: AnswerOrigin) -> _Key:
+def _key(origin: AnswerContext) -> _Key:
     config = repr(sorted(origin.config.items()))
     return origin.pool_digest, origin.instance, origin.system, config, origin.sample
 

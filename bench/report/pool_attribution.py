@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, decided_from, has_posterior
 from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.report.rate_rows import SHORT_DIGEST, AnswerOrigin
+from calibrant.bench.report.rate_rows import SHORT_DIGEST
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.pool_text import file_digest
 from calibrant.dsl.stored_items import items_by_id
@@ -27,7 +28,7 @@ class AttributionCoverage:
         self._pools: dict[str, tuple[str, str]] = {}
         self._attributed: set[str] = set()
 
-    def count(self, origin: AnswerOrigin, score: Mapping[str, Any]) -> None:
+    def count(self, origin: AnswerContext, score: Mapping[str, Any]) -> None:
         """Count an answer; a record that has the key without a value was attributed, and what is left not counted."""
         if score.get(KEY) is None:
             self._first_missing = self._first_missing or origin.instance
@@ -55,10 +56,10 @@ class AttributionCoverage:
             yield f"{subject} no attribution: what their evidence leaves is not counted (first: {first})"
 
 
-Scores = Iterable[tuple[AnswerOrigin, Mapping[str, Any]]]
+Scores = Iterable[tuple[AnswerContext, Mapping[str, Any]]]
 
 
-def attributed(scores: Scores, pools: Sequence[Path]) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
+def attributed(scores: Scores, pools: Sequence[Path]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
     """The same answers, each with its attribution where its pool is among these and its record says none."""
     items = {file_digest(path): items_by_id(benchmark_of(path).read_pool(path).items) for path in pools}
     for origin, score in scores:
@@ -69,7 +70,7 @@ def attributed(scores: Scores, pools: Sequence[Path]) -> Iterator[tuple[AnswerOr
             yield origin, {**score, KEY: benchmark(origin.benchmark).attribution(item, {}, (), score)}
 
 
-def decided_at(scores: Scores, level: float | None) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
+def decided_at(scores: Scores, level: float | None) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
     """The same answers, with noisy readings taken to decide from this posterior on; None for the default.
 
     `CalibrantError` at their end if the level was of no use: no answer has a posterior.

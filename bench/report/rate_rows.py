@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.metrics import InvalidHandling, MetricSet
 from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.core.samples import Sample, Sampled, SampleList
@@ -22,30 +23,6 @@ class Grouping(Enum):
     POOL = "pool"
     SETTING = "setting"
     STRATUM = "stratum"
-
-
-class AnswerOrigin(NamedTuple):
-    """What a table needs to know about one scored answer besides its score.
-
-    config: the options of a protocol, empty for models; outcome: of a protocol only
-    seconds: what the answer took, where it is known; sample: its number among a system's answers to the instance
-    benchmark: of the pool
-    reason: of a protocol that found nothing: what it exhausted, or how far it came
-    """
-
-    system: str
-    pool: str
-    pool_digest: str
-    pool_size: int
-    instance: str
-    setting: str
-    stratum: str
-    config: Mapping[str, Any] = {}
-    outcome: str | None = None
-    seconds: float | None = None
-    sample: int = 0
-    benchmark: str = "replayscm"
-    reason: str = ""
 
 
 _Group = tuple[str, str, str, str, str, str]  # setting, pool name, pool digest, system, options, stratum
@@ -69,11 +46,11 @@ class CalibrationTable:
         self._counted: dict[tuple[str, Hashable], tuple[Values, Sample]] = {}
         self._equal: dict[Values, Values] = {}  # each once: most answers count the same as some other one
 
-    def add(self, origin: AnswerOrigin, score: Mapping[str, Any]) -> None:
+    def add(self, origin: AnswerContext, score: Mapping[str, Any]) -> None:
         """Count one answer under the setting that its origin names."""
         self.count(origin, *self.read(origin.setting, score))
 
-    def count(self, origin: AnswerOrigin, read: Values, sample: Sample) -> None:
+    def count(self, origin: AnswerContext, read: Values, sample: Sample) -> None:
         """Count one answer of which this was read."""
         pool, digest = ("", "") if self._by is Grouping.SETTING else (origin.pool, origin.pool_digest)
         stratum = origin.stratum if self._by is Grouping.STRATUM else ""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.report.rate_rows import (
-    AnswerOrigin,
     Grouping,
     differing_names,
     natural,
@@ -23,7 +23,7 @@ class Named(NamedTuple):
     """One scored answer. system: what the report calls it, with the options in which its runs differ"""
 
     system: str
-    origin: AnswerOrigin
+    origin: AnswerContext
     score: Mapping[str, Any]
 
 
@@ -88,7 +88,7 @@ def setting_rows(answers: Sequence[Named], by: Grouping, measures: MetricSet) ->
 
 def coverage_notes(answers: Sequence[Named]) -> tuple[str, ...]:
     """Return what systems left out of pools, and what crashed."""
-    found: dict[tuple[str, str], list[AnswerOrigin]] = {}
+    found: dict[tuple[str, str], list[AnswerContext]] = {}
     for one in answers:
         found.setdefault((one.system, one.origin.pool_digest), []).append(one.origin)
     notes = []

@@ -10,21 +10,20 @@ from typing import Any
 
 import msgspec
 
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
-from calibrant.bench.core.registry import DEFAULT
-from calibrant.bench.report.rate_rows import AnswerOrigin
+from calibrant.bench.core.registry import benchmark, stated_name
 from calibrant.bench.runs.records import Key, Record, folder_records
 from calibrant.bench.scoring.input.eval_logs import is_eval_log
-from calibrant.bench.scoring.scorer import scored_lines
+from calibrant.bench.scoring.lines import scored_lines
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.replayscm.pools.published_files import table_setting
 
 PROVENANCE = "provenance"  # of an episode's record, and of the score that a table reads
 
 _Answer = tuple[str, str, str, int]  # pool digest, instance, model, number of the sample
 
 
-def scored_answers(sources: Iterable[Path]) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
+def scored_answers(sources: Iterable[Path]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
     """Every scored answer of the sources once.
 
     The same record in two folders counts once; two records of the same thing that differ in more than their timing are
@@ -33,7 +32,7 @@ def scored_answers(sources: Iterable[Path]) -> Iterator[tuple[AnswerOrigin, Mapp
     contents: dict[Key | _Answer, bytes] = {}
     for source in sources:
         if source.is_dir():
-            found: Iterator[tuple[Key | _Answer, bytes, AnswerOrigin, Mapping[str, Any]]] = _recorded(source)
+            found: Iterator[tuple[Key | _Answer, bytes, AnswerContext, Mapping[str, Any]]] = _recorded(source)
         else:
             found = _predicted(source)
         for key, content, origin, score in found:
@@ -46,15 +45,15 @@ def scored_answers(sources: Iterable[Path]) -> Iterator[tuple[AnswerOrigin, Mapp
                 )
 
 
-def _recorded(folder: Path) -> Iterator[tuple[Key, bytes, AnswerOrigin, Mapping[str, Any]]]:
+def _recorded(folder: Path) -> Iterator[tuple[Key, bytes, AnswerContext, Mapping[str, Any]]]:
     for record in folder_records(folder):
         score = record.score
         if record.attribution is not msgspec.UNSET:
             score = {**score, KEY: record.attribution, PROVENANCE: record.provenance}
-        yield record.key, _content(record), origin_of(record), score
+        yield record.key, _content(record), context_of(record), score
 
 
-def _predicted(file: Path) -> Iterator[tuple[_Answer, bytes, AnswerOrigin, Mapping[str, Any]]]:
+def _predicted(file: Path) -> Iterator[tuple[_Answer, bytes, AnswerContext, Mapping[str, Any]]]:
     if not file.is_file():
         raise CalibrantError(f"{file}: neither a folder of a run nor a file that `calibrant score` wrote")
     if is_eval_log(file):
@@ -70,20 +69,21 @@ def _content(record: Record) -> bytes:
     return hashlib.sha256(msgspec.json.encode(fields, order="sorted")).digest()
 
 
-def origin_of(record: Record) -> AnswerOrigin:
-    """Return what a table needs to know of the answer in a record."""
-    return AnswerOrigin(
+def context_of(record: Record) -> AnswerContext:
+    """Return where the answer in a record is from."""
+    name = stated_name(record.benchmark)
+    return AnswerContext(
         record.protocol,
         record.pool,
         record.pool_digest,
         record.pool_size,
         record.instance,
-        table_setting(record.pool_digest, record.setting),
+        benchmark(name).setting_in_tables(record.setting, record.pool_digest),
         record.stratum,
         record.config,
         record.outcome,
         None if record.outcome == "crashed" else record.timing.seconds,
-        benchmark=DEFAULT if record.benchmark is msgspec.UNSET else str(record.benchmark),
+        benchmark=name,
         reason=_reason(record),
     )
 

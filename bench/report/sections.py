@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.report.layout import Table
-from calibrant.bench.report.rate_rows import AnswerOrigin, Grouping
+from calibrant.bench.report.rate_rows import Grouping
 from calibrant.bench.scoring.input.answer_fields import FieldNames
 from calibrant.dsl.errors import CalibrantError, in_one_line
 
-Answer: TypeAlias = tuple[AnswerOrigin, Mapping[str, Any]]  # what a table calls it, and its score
+Answer: TypeAlias = tuple[AnswerContext, Mapping[str, Any]]  # what a table calls it, and its score
 
 
 class NoAnswersError(CalibrantError):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.registry import DEFAULT, NAMES, benchmark_of
-from calibrant.bench.report.rate_rows import AnswerOrigin
 from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.bench.report.sections import Answer
 from calibrant.bench.scoring.input.answer_fields import FieldNames
@@ -16,11 +16,6 @@ from calibrant.bench.scoring.input.json_lines import STANDARD_INPUT
 from calibrant.bench.scoring.input.prediction_file import PredictionFile
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.stored_items import item_ids
-
-if TYPE_CHECKING:
-    from calibrant.bench.scoring.predictions import Predictions
-    from calibrant.bench.scoring.replies import ReplyScorer
-    from calibrant.bench.scoring.scorer import PredictionScorer
 
 
 @dataclass(frozen=True)
@@ -61,7 +56,7 @@ class Sources:
             raise CalibrantError("no scored answers in these folders and files")
         return {name: answers for name, answers in found.items() if answers}
 
-    def _scored(self, recognised: list[str]) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
+    def _scored(self, recognised: list[str]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
         from calibrant.bench.replayscm.stored_results import StoredResults
 
         yield from scored_answers(self.runs)
@@ -70,10 +65,15 @@ class Sources:
         for path in self.predictions:
             yield from self._predicted(path, recognised)
 
-    def _predicted(self, path: Path, recognised: list[str]) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
+    def _predicted(self, path: Path, recognised: list[str]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
         if not self.pools:
             raise CalibrantError(f"{path}: predictions are scored against pools; give them with --pool")
-        scorer, predictions = self._reader(path)
+        from calibrant.bench.scoring.predictions import Predictions
+        from calibrant.bench.scoring.scorer import PoolScorer
+
+        pools = self._pools_of(path)
+        scorer = PoolScorer(pools, benchmark_of(pools[0]).report_options)
+        predictions = Predictions(path, scorer, fields=self.fields)
         yield from map(scorer.score, predictions)
         recognised.append(f"{path}: {predictions.recognised}")
 
@@ -85,19 +85,6 @@ class Sources:
             if self.pools and path != STANDARD_INPUT:
                 found[benchmark_of(self._pools_of(path)[0]).name].append(path)
         return found
-
-    def _reader(self, path: Path) -> tuple[PredictionScorer | ReplyScorer, Predictions]:
-        """Return what scores and what reads a file of predictions, by the benchmark of the pools that it is about."""
-        from calibrant.bench.scoring.episodes import reply_reader
-        from calibrant.bench.scoring.predictions import Predictions
-        from calibrant.bench.scoring.scorer import PredictionScorer
-
-        pools = self._pools_of(path)
-        if benchmark_of(pools[0]).name == DEFAULT:
-            scorer = PredictionScorer(pools, with_structure=True)
-            return scorer, Predictions(path, scorer.items, fields=self.fields)
-        replies, read = reply_reader(pools)
-        return replies, read(path, fields=self.fields)
 
     def _pools_of(self, path: Path) -> list[Path]:
         """The pools of one benchmark: that of which the file's first line names an item, if there are several."""

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from calibrant.bench.report.rate_rows import AnswerOrigin, differing_names, option_suffix
-from calibrant.bench.report.scored_answers import origin_of
+from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.report.rate_rows import differing_names, option_suffix
+from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.runs.records import folder_records
-from calibrant.bench.scoring.episodes import EpisodePredictions, EpisodeScorer
 from calibrant.bench.scoring.input.answer_fields import FieldNames
+from calibrant.bench.scoring.predictions import Predictions
+from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import in_one_line
 
@@ -20,7 +22,7 @@ from calibrant.dsl.errors import in_one_line
 class Transcript(NamedTuple):
     """The steps of one episode. They are as somebody wrote them: what draws or scores them replays them first."""
 
-    origin: AnswerOrigin
+    origin: AnswerContext
     steps: Sequence[Step[Any]]
 
 
@@ -31,19 +33,19 @@ def transcripts(
 
     pools: of one interactive benchmark; fields: what the predictions call their fields
     """
-    scorer = EpisodeScorer(pools)
+    scorer = PoolScorer(pools)
     for source in sources:
         if source.is_dir():
             for record in folder_records(source):
                 if record.steps is not msgspec.UNSET:
                     steps = [Step(step.action, step.reading, step.refused, step.cost) for step in record.steps]
-                    yield Transcript(origin_of(record), steps)
+                    yield Transcript(context_of(record), steps)
         else:
-            for prediction in EpisodePredictions(source, scorer, skip_unknown=True, fields=fields):
-                yield Transcript(scorer.origin(prediction), prediction.steps)
+            for prediction in Predictions(source, scorer, skip_unknown=True, fields=fields):
+                yield Transcript(scorer.context(prediction), prediction.steps)
 
 
-def named_systems(origins: Iterable[AnswerOrigin]) -> list[str]:
+def named_systems(origins: Iterable[AnswerContext]) -> list[str]:
     """Return what each answer's system is called beside the others: with the options in which these differ, and its
     sample.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from calibrant.bench.report.rate_rows import AnswerOrigin
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.dsl.errors import in_one_line
 
 MAX_REASON_CHARS = 160
@@ -18,7 +18,7 @@ class UnansweredCounts:
     def __init__(self) -> None:
         self._reasons: dict[tuple[str, str], Counter[str]] = {}
 
-    def add(self, origin: AnswerOrigin) -> None:
+    def add(self, origin: AnswerContext) -> None:
         """Count an answer under its system and outcome."""
         if origin.outcome in _OUTCOMES:
             self._reasons.setdefault((origin.system, origin.outcome), Counter())[origin.reason] += 1

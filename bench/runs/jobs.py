@@ -1,4 +1,4 @@
-"""Independent jobs and who does them; what one of them meets costs the others nothing."""
+"""Independent jobs and how they are executed; a job that fails costs the others nothing."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ J = TypeVar("J")
 K = TypeVar("K")
 T = TypeVar("T")
 
-MAX_ERROR_LENGTH = 300
+MAX_ERROR_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """Who does jobs, and how long one may take. Nothing of it changes what comes out, except that a budget may run out.
+    """Where jobs run, and how long one may take. Results do not depend on it, except that a budget may run out.
 
-    workers: processes on this machine; without meaning where there is a cluster
+    workers: processes on this machine; ignored with a cluster
     wall_budget: seconds after which the process of a job is killed
-    cluster: address of a dask.distributed scheduler, whose workers do the jobs
+    cluster: address of a dask.distributed scheduler, whose workers run the jobs
     """
 
     workers: int = 1
@@ -43,14 +43,14 @@ class Failure:
     error: str
 
 
-class Crew(Protocol):
-    """Something that does jobs; results come in any order, each exactly once."""
+class Executor(Protocol):
+    """Something that runs jobs; results come in any order, each exactly once."""
 
-    def completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]: ...
+    def as_completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]: ...
 
 
 class Jobs(Mapping[K, J]):
-    """Jobs that are made when somebody does them: only those that are being done are in memory."""
+    """Jobs that are made when they are run: only those that are running are in memory."""
 
     def __init__(self, keys: Iterable[K], make: Callable[[K], J]) -> None:
         self._keys = dict.fromkeys(keys)
@@ -68,8 +68,8 @@ class Jobs(Mapping[K, J]):
         return len(self._keys)
 
 
-def attempted(do: Callable[[J], T], job: J) -> T | Failure:
-    """Return what came of a job in the process that does it."""
+def run_job(do: Callable[[J], T], job: J) -> T | Failure:
+    """Run a job in this process; return its result or a `Failure`."""
     try:
         return do(job)
     except MissingExtraError:  # no job can be done; the reader has to install something first
@@ -85,4 +85,4 @@ def error_line(error: BaseException) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:MAX_ERROR_LENGTH]
+    return " ".join(str(error).split())[:MAX_ERROR_CHARS]

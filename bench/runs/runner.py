@@ -16,7 +16,7 @@ import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.items import ItemPool
-from calibrant.bench.core.registry import DEFAULT, benchmark_of
+from calibrant.bench.core.registry import benchmark_of, is_stated
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.runs.jobs import HERE, Execution, Jobs, Progress, error_line
 from calibrant.bench.runs.records import Key, Record, RunFile, config_digest, step_records
@@ -84,7 +84,7 @@ def run(
     config = config_of(protocol, execution.wall_budget)
     skipped = written = crashed = 0
     seen: set[str] = set()
-    with RunFile(folder) as records, open_workers(protocol, execution) as crew:
+    with RunFile(folder) as records, open_workers(protocol, execution) as executor:
         if retry_crashed:
             records.forget_crashes()
         crashes = {record.key for record in records if record.outcome == "crashed"}
@@ -98,7 +98,7 @@ def run(
             crashed += len(here)
             crashes -= here
             progress(batch.pool.name, done, len(batch.keys))
-            for record in batch.records(crew, pending):
+            for record in batch.records(executor, pending):
                 records.append(record)
                 written, done, crashed = written + 1, done + 1, crashed + (record.outcome == "crashed")
                 progress(batch.pool.name, done, len(batch.keys))
@@ -146,8 +146,8 @@ class _Batch:
     def selected_ids(self) -> Iterator[str]:
         return (key.instance for key in self.keys.values())
 
-    def records(self, crew: Workers, pending: Sequence[int]) -> Iterator[Record]:
-        for index, answer in crew.answers(Jobs(pending, lambda i: self.benchmark.handout(self._item(i)))):
+    def records(self, executor: Workers, pending: Sequence[int]) -> Iterator[Record]:
+        for index, answer in executor.answers(Jobs(pending, lambda i: self.benchmark.handout(self._item(i)))):
             yield self._record(index, answer)
 
     def _record(self, index: int, answer: Answer) -> Record:
@@ -172,7 +172,7 @@ class _Batch:
             score=score,
             provenance=result.provenance,
             program=program_version(),
-            benchmark=msgspec.UNSET if item.benchmark == DEFAULT else item.benchmark,
+            benchmark=item.benchmark if is_stated(item.benchmark) else msgspec.UNSET,
             steps=msgspec.UNSET if steps is None else step_records(steps),
             attribution=msgspec.UNSET if attribution is None else attribution,
             timing=answer.timing,

@@ -1,4 +1,4 @@
-"""Records that stay in their file: the results of 100,000 instances take the memory of those of 2,000."""
+"""Values that stay in a file: the results of 100,000 items take the memory of those of 2,000."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class StoredLines:
         return raw
 
     def read_as(self, read: Callable[[bytes], T]) -> Sequence[T]:
-        """Return what is read in each line: of a few lines at once, of many whenever it is asked for."""
-        found = _StoredRecords(self, range(len(self)), read)
-        return tuple(found) if len(self) <= stored_items.MAX_CACHED_ITEMS else found
+        """Return the values in the lines: few are read at once, of many each one when it is accessed."""
+        values = _StoredValues(self, range(len(self)), read)
+        return tuple(values) if len(self) <= stored_items.MAX_CACHED_ITEMS else values
 
 
-class PutAside(Generic[T]):
-    """Values that arrive in any order and are asked for in the order of their places, meanwhile in an unnamed file.
+class SpillBuffer(Generic[T]):
+    """Values that arrive in any order and are read in the order of their places, meanwhile in an unnamed file.
 
-    A context manager for as long as values arrive; those asked for stay.
+    A context manager for as long as values arrive; sequences of them stay readable.
     """
 
     def __init__(self) -> None:
@@ -63,13 +63,13 @@ class PutAside(Generic[T]):
         self._file.write(raw)
 
     def values(self) -> Sequence[T]:
-        """Those that are there now."""
+        """Return the values that were put so far, by place."""
         self._file.flush()
         lines = StoredLines(self._file.fileno(), [self._places[place] for place in sorted(self._places)])
         return lines.read_as(pickle.loads)
 
 
-class _StoredRecords(Sequence[T], Generic[T]):
+class _StoredValues(Sequence[T], Generic[T]):
     def __init__(self, lines: StoredLines, which: range, read: Callable[[bytes], T]) -> None:
         self._lines, self._which, self._read = lines, which, read
 
@@ -85,5 +85,5 @@ class _StoredRecords(Sequence[T], Generic[T]):
     def __getitem__(self, which: slice) -> Sequence[T]: ...
     def __getitem__(self, which: int | slice) -> T | Sequence[T]:
         if isinstance(which, slice):
-            return _StoredRecords(self._lines, self._which[which], self._read)
+            return _StoredValues(self._lines, self._which[which], self._read)
         return self._read(self._lines.line(self._which[which]))

@@ -18,8 +18,8 @@ import msgspec
 
 from calibrant.bench.core.benchmark import EpisodeHandout, Handout
 from calibrant.bench.protocols.base import Protocol, ProtocolResult
-from calibrant.bench.runs.executors.opening import open_crew
-from calibrant.bench.runs.jobs import HERE, Crew, Execution, Failure, one_line
+from calibrant.bench.runs.executors.opening import open_executor
+from calibrant.bench.runs.jobs import HERE, Execution, Executor, Failure, one_line
 from calibrant.bench.runs.records import Timing
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import MissingExtraError, short_repr
@@ -37,16 +37,16 @@ class Answer(NamedTuple):
 
 
 class Workers:
-    """A crew that answers items by one protocol."""
+    """An executor that answers items by one protocol."""
 
-    def __init__(self, protocol: Protocol, crew: Crew, wall_budget: float | None) -> None:
+    def __init__(self, protocol: Protocol, executor: Executor, wall_budget: float | None) -> None:
         self._protocol = protocol
-        self._crew = crew
+        self._crew = executor
         self._wall_budget = wall_budget
 
     def answers(self, handouts: Mapping[K, Handout]) -> Iterator[tuple[K, Answer]]:
         """Results in any order, each exactly once."""
-        for key, answer in self._crew.completed(partial(timed_answer, self._protocol), handouts):
+        for key, answer in self._crew.as_completed(partial(timed_answer, self._protocol), handouts):
             yield key, self._without_answer(answer) if isinstance(answer, Failure) else answer
 
     def _without_answer(self, failure: Failure) -> Answer:
@@ -61,8 +61,8 @@ class Workers:
 @contextmanager
 def open_workers(protocol: Protocol, execution: Execution = HERE) -> Iterator[Workers]:
     """Workers that have warmed up (bench.runs.executors.opening)."""
-    with open_crew(partial(_warm_up, protocol), execution) as crew:
-        yield Workers(protocol, crew, execution.wall_budget)
+    with open_executor(partial(_warm_up, protocol), execution) as executor:
+        yield Workers(protocol, executor, execution.wall_budget)
 
 
 def timed_answer(protocol: Protocol, handout: Handout) -> Answer:

@@ -8,68 +8,59 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
-from typing import Protocol
 
-from calibrant.bench.report.rate_rows import AnswerOrigin
-from calibrant.bench.runs.executors.opening import open_crew
-from calibrant.bench.runs.jobs import Crew, Execution, Failure, error_line
-from calibrant.bench.scoring.predictions import Prediction
-from calibrant.bench.scoring.scorer import ScoredPrediction
+from calibrant.bench.core.prediction import Prediction
+from calibrant.bench.runs.executors.opening import open_executor
+from calibrant.bench.runs.jobs import Execution, Executor, Failure, error_line
+from calibrant.bench.scoring.scorer import PoolScorer, ScoredPrediction
 from calibrant.dsl.errors import CalibrantError, short_repr
 
-GROUP = 50  # predictions of one job: a verdict takes a millisecond, to send one alone takes longer
-AT_ONCE = 100  # groups that are read before all of them are scored
+GROUP_SIZE = 50  # predictions of one job: a verdict takes a millisecond, to send one alone takes longer
+GROUPS_AHEAD = 100  # that are read before all of them are scored
 
 
-class Scorer(Protocol):
-    """What has a verdict on each prediction. It can be pickled."""
-
-    def origin(self, prediction: Prediction) -> AnswerOrigin: ...
-
-    def score(self, prediction: Prediction) -> ScoredPrediction: ...
-
-    def forget(self) -> None:
-        """Drop what is kept of scored predictions to score others sooner."""
-
-
-def scored(scorer: Scorer, predictions: Iterable[Prediction], execution: Execution) -> Iterator[ScoredPrediction]:
-    """Each prediction's verdict; in this process where there is no cluster."""
+def score_on_cluster(
+    scorer: PoolScorer, predictions: Iterable[Prediction], execution: Execution
+) -> Iterator[ScoredPrediction]:
+    """Yield each prediction's verdict; scored in this process if `execution` has no cluster."""
     if execution.cluster is None:
         yield from map(scorer.score, predictions)
         return
-    left = iter(predictions)
-    with open_crew(_nothing, execution) as crew:
-        while groups := _groups(islice(left, GROUP * AT_ONCE)):
-            yield from _in_order(crew, scorer, groups)
+    remaining = iter(predictions)
+    with open_executor(_prepare_nothing, execution) as executor:
+        while groups := _groups(islice(remaining, GROUP_SIZE * GROUPS_AHEAD)):
+            yield from _score_in_order(executor, scorer, groups)
 
 
 def _groups(predictions: Iterable[Prediction]) -> list[list[Prediction]]:
-    all_of_them = list(predictions)
-    return [all_of_them[start : start + GROUP] for start in range(0, len(all_of_them), GROUP)]
+    listed = list(predictions)
+    return [listed[start : start + GROUP_SIZE] for start in range(0, len(listed), GROUP_SIZE)]
 
 
-def _in_order(crew: Crew, scorer: Scorer, groups: list[list[Prediction]]) -> Iterator[ScoredPrediction]:
-    found: dict[int, list[ScoredPrediction]] = {}
-    for number, verdicts in crew.completed(partial(_verdicts, scorer), dict(enumerate(groups))):
+def _score_in_order(
+    executor: Executor, scorer: PoolScorer, groups: list[list[Prediction]]
+) -> Iterator[ScoredPrediction]:
+    verdicts_by_group: dict[int, list[ScoredPrediction]] = {}
+    for number, verdicts in executor.as_completed(partial(_score_group, scorer), dict(enumerate(groups))):
         if isinstance(verdicts, Failure):
             first, last = groups[number][0].instance, groups[number][-1].instance
             raise CalibrantError(f"predictions from {short_repr(first)} to {short_repr(last)}: {verdicts.error}")
-        found[number] = verdicts
+        verdicts_by_group[number] = verdicts
     for number in range(len(groups)):
-        yield from found[number]
+        yield from verdicts_by_group[number]
 
 
-def _verdicts(scorer: Scorer, group: list[Prediction]) -> list[ScoredPrediction]:
-    return [judged(scorer, prediction) for prediction in group]
+def _score_group(scorer: PoolScorer, group: list[Prediction]) -> list[ScoredPrediction]:
+    return [score_prediction(scorer, prediction) for prediction in group]
 
 
-def judged(scorer: Scorer, prediction: Prediction) -> ScoredPrediction:
-    """The verdict; an exception names the instance."""
+def score_prediction(scorer: PoolScorer, prediction: Prediction) -> ScoredPrediction:
+    """Return the verdict; an exception names the instance."""
     try:
         return scorer.score(prediction)
     except Exception as error:
         raise CalibrantError(f"{short_repr(prediction.instance)}: {error_line(error)}") from error
 
 
-def _nothing() -> None:
+def _prepare_nothing() -> None:
     pass

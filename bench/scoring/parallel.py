@@ -1,7 +1,7 @@
-"""Many predictions scored by several processes: read here, judged there, counted here in the order of the file.
+"""Many predictions scored by several processes: read and counted in this one, in the order of the file.
 
-What comes back of a prediction is what a table counts of it and, where lines are wanted, the line. A file has to be
-long for that to pay: its first predictions are always scored in this process.
+A process sends back the values that a table counts of a prediction and, where lines are requested, the line. A file has
+to be long for that to pay: its first predictions are always scored in this process.
 """
 
 from __future__ import annotations
@@ -16,54 +16,56 @@ from itertools import chain, islice, starmap
 from multiprocessing import get_context
 from typing import Any, NamedTuple, TypeAlias
 
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.metrics import MetricSet
+from calibrant.bench.core.prediction import Prediction
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.samples import Sample
-from calibrant.bench.report.rate_rows import AnswerOrigin, CalibrationTable
+from calibrant.bench.report.rate_rows import CalibrationTable
 from calibrant.bench.report.tally import Values
-from calibrant.bench.scoring.cluster import Scorer, judged
+from calibrant.bench.scoring.cluster import score_prediction
 from calibrant.bench.scoring.input.unread import unread_reason
-from calibrant.bench.scoring.predictions import Prediction
-from calibrant.bench.scoring.scorer import json_line
+from calibrant.bench.scoring.lines import json_line
+from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.gc_control import collect_rarely
 
-LARGE = 10_000  # predictions that one process scores before others are started, which takes as long
-GROUP = 500  # predictions of one job, more or less
-AHEAD = 5  # jobs of each process that are read before they are needed
+PARALLEL_THRESHOLD = 10_000  # predictions that one process scores before others are started, which takes as long
+GROUP_SIZE = 500  # predictions of one job, more or less
+GROUPS_AHEAD = 5  # of each process, that are read before they are needed
 
 
-class Counted(NamedTuple):
-    """A prediction's verdict as a table and a file of lines take it. unread: why there is no answer, if known here"""
+class CountedVerdict(NamedTuple):
+    """A prediction's verdict as a table and a file of lines take it. unread: why there is no answer, if it is known"""
 
-    origin: AnswerOrigin
+    context: AnswerContext
     values: Values
     sample: Sample
     line: str | None
     unread: str = ""
 
 
-def counted(
-    scorer: Scorer, measures: MetricSet, predictions: Iterable[Prediction], *, with_lines: bool, workers: int
-) -> Iterator[Counted]:
-    """Each prediction's verdict, in order; what is wrong with a prediction is raised behind those before it.
+def score_in_parallel(
+    scorer: PoolScorer, metrics: MetricSet, predictions: Iterable[Prediction], *, with_lines: bool, workers: int
+) -> Iterator[CountedVerdict]:
+    """Yield each prediction's verdict, in order; an error in a prediction is raised behind those before it.
 
-    workers: processes that are started if there are more than LARGE predictions and this is more than 1
+    workers: processes that are started if there are more than PARALLEL_THRESHOLD predictions and this is more than 1
     """
-    judge = _Judge(scorer, measures.benchmark, with_lines=with_lines)
-    left = iter(predictions)
-    yield from map(judge.one, islice(left, LARGE) if workers > 1 else left)
-    for first in left:
-        yield from _apart(judge, chain((first,), left), workers)
+    judge = _Judge(scorer, metrics.benchmark, with_lines=with_lines)
+    remaining = iter(predictions)
+    yield from map(judge.judge, islice(remaining, PARALLEL_THRESHOLD) if workers > 1 else remaining)
+    for first in remaining:
+        yield from _judge_in_processes(judge, chain((first,), remaining), workers)
 
 
 _Group: TypeAlias = tuple[list[tuple[Any, ...]], list[int], list[str | None], list[str | None], list[str]]
 
 
 class _Judge:
-    """Scores in the process that it is in."""
+    """Scores and counts predictions in the process that it is in."""
 
-    def __init__(self, scorer: Scorer, benchmark_name: str, *, with_lines: bool) -> None:
+    def __init__(self, scorer: PoolScorer, benchmark_name: str, *, with_lines: bool) -> None:
         self._scorer = scorer
         self._benchmark = benchmark_name
         self._with_lines = with_lines
@@ -71,25 +73,25 @@ class _Judge:
         self._values: dict[Values, Values] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _judge, (self._scorer, self._benchmark, self._with_lines)
+        return _make_judge, (self._scorer, self._benchmark, self._with_lines)
 
-    def forget(self) -> None:
-        self._scorer.forget()
+    def clear_cache(self) -> None:
+        self._scorer.clear_cache()
 
-    def one(self, prediction: Prediction) -> Counted:
-        origin, line = judged(self._scorer, prediction)
-        values, sample = self._table.read(origin.setting, line)
+    def judge(self, prediction: Prediction) -> CountedVerdict:
+        context, line = score_prediction(self._scorer, prediction)
+        values, sample = self._table.read(context.setting, line)
         unread = unread_reason(line)
-        return Counted(origin, values, sample, json_line(line) if self._with_lines else None, unread)
+        return CountedVerdict(context, values, sample, json_line(line) if self._with_lines else None, unread)
 
-    def group(self, predictions: Iterable[Prediction]) -> _Group:
-        """Return what many come to, in few and plain objects: most count the same as some other, and all are sent."""
+    def judge_group(self, predictions: Iterable[Prediction]) -> _Group:
+        """Return the verdicts on a group in few and plain objects: most equal another one."""
         kinds: dict[tuple[Any, ...], int] = {}
         which: list[int] = []
         meanings: list[str | None] = []
         lines: list[str | None] = []
         reasons: list[str] = []
-        for _, values, sample, line, unread in map(self.one, predictions):
+        for _, values, sample, line, unread in map(self.judge, predictions):
             *flags, meaning = sample
             which.append(kinds.setdefault((values, *flags), len(kinds)))
             meanings.append(meaning)
@@ -97,117 +99,119 @@ class _Judge:
             reasons.append(unread)
         return list(kinds), which, meanings, lines, reasons
 
-    def counted(self, predictions: Sequence[Prediction], group: _Group) -> Iterator[Counted]:
-        """The same in full, in the process that has read the predictions."""
+    def unpack(self, predictions: Sequence[Prediction], group: _Group) -> Iterator[CountedVerdict]:
+        """Yield the verdicts of a group in full, in the process that has read the predictions."""
         kinds, which, meanings, lines, reasons = group
         values = [self._values.setdefault(values, values) for values, *_ in kinds]
         for prediction, kind, meaning, line, unread in zip(predictions, which, meanings, lines, reasons, strict=True):
             sample = Sample._make((*kinds[kind][1:], meaning))
-            yield Counted(self._scorer.origin(prediction), values[kind], sample, line, unread)
+            yield CountedVerdict(self._scorer.context(prediction), values[kind], sample, line, unread)
 
 
-def _judge(scorer: Scorer, benchmark_name: str, with_lines: bool) -> _Judge:
+def _make_judge(scorer: PoolScorer, benchmark_name: str, with_lines: bool) -> _Judge:
     return _Judge(scorer, benchmark_name, with_lines=with_lines)
 
 
-def _apart(judge: _Judge, predictions: Iterator[Prediction], workers: int) -> Iterator[Counted]:
-    """By processes that have a share of the items each: what one has read of an item others hardly read again."""
-    judge.forget()  # from here on others score
-    refused: list[CalibrantError] = []
-    blocks = _blocks(predictions, GROUP * workers, refused)
-    shares = Shares(workers)
+def _judge_in_processes(judge: _Judge, predictions: Iterator[Prediction], workers: int) -> Iterator[CountedVerdict]:
+    """Yield verdicts of processes that have a shard of the items each: few items are read by two of them."""
+    judge.clear_cache()  # from here on others score
+    errors: list[CalibrantError] = []
+    blocks = _blocks(predictions, GROUP_SIZE * workers, errors)
+    shards = ItemShards(workers)
     with ExitStack() as stack:
-        crew = [stack.enter_context(_started(judge)) for _ in range(workers)]
+        processes = [stack.enter_context(_start_process(judge)) for _ in range(workers)]
         running: deque[_Block] = deque()
         try:
             while True:
-                for block in islice(blocks, AHEAD - len(running)):
-                    running.append(_handed_out(block, shares, crew))
+                for block in islice(blocks, GROUPS_AHEAD - len(running)):
+                    running.append(_submit(block, shards, processes))
                 if not running:
                     break
-                yield from _gathered(judge, running.popleft())
+                yield from _gather(judge, running.popleft())
         except BrokenProcessPool:
             raise CalibrantError("a process that scored predictions has been killed; --workers 1 needs none") from None
         finally:
-            for one in running:
-                for _, judged_there in one.parts:
-                    judged_there.cancel()
-    if refused:
-        raise refused[0]
+            for block_running in running:
+                for _, future in block_running.parts:
+                    future.cancel()
+    if errors:
+        raise errors[0]
 
 
-def _started(judge: _Judge) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(1, get_context("spawn"), _take, (judge,))
+def _start_process(judge: _Judge) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(1, get_context("spawn"), _set_up, (judge,))
 
 
 class _Block(NamedTuple):
-    """Predictions that follow each other. shares: whose each is; parts: those of each share, and what they come to"""
+    """Predictions that follow each other. shards: the process of each; parts: those of each process, and its result"""
 
-    shares: list[int]
+    shards: list[int]
     parts: list[tuple[list[Prediction], Future[_Group]]]
 
 
-class Shares:
-    """Whose each prediction is: the same one's as others of its item, as long as all have about as many.
+class ItemShards:
+    """Assigns predictions to processes: those of one item to the same one, as long as all have about as many.
 
     A file that is sorted by items would leave all but one process idle otherwise.
     lead: how many more predictions than the one with the fewest a process may have had
     """
 
-    def __init__(self, number: int, lead: int = GROUP) -> None:
+    def __init__(self, number: int, lead: int = GROUP_SIZE) -> None:
         self._lead = lead
-        self._given = [0] * number
+        self._num_assigned = [0] * number
         self._usual: dict[tuple[str, str], int] = {}  # by item
 
-    def place(self, prediction: Prediction) -> int:
-        given = self._given
+    def assign(self, prediction: Prediction) -> int:
+        """Return the number of the process that scores a prediction."""
+        num_assigned = self._num_assigned
         item = prediction.pool, prediction.instance
-        chosen = self._usual.setdefault(item, len(self._usual) % len(given))
-        fewest = min(given)
-        if given[chosen] - fewest >= self._lead:
-            chosen = given.index(fewest)
-        given[chosen] += 1
+        chosen = self._usual.setdefault(item, len(self._usual) % len(num_assigned))
+        fewest = min(num_assigned)
+        if num_assigned[chosen] - fewest >= self._lead:
+            chosen = num_assigned.index(fewest)
+        num_assigned[chosen] += 1
         return chosen
 
 
-def _handed_out(block: list[Prediction], shares: Shares, crew: Sequence[ProcessPoolExecutor]) -> _Block:
-    places = [*map(shares.place, block)]
-    parts: list[list[Prediction]] = [[] for _ in crew]
-    for one, place in zip(block, places, strict=True):
-        parts[place].append(one)
+def _submit(block: list[Prediction], shards: ItemShards, processes: Sequence[ProcessPoolExecutor]) -> _Block:
+    numbers = [*map(shards.assign, block)]
+    parts: list[list[Prediction]] = [[] for _ in processes]
+    for prediction, number in zip(block, numbers, strict=True):
+        parts[number].append(prediction)
     jobs = [
-        member.submit(_counted_there, [tuple(one) for one in part]) for member, part in zip(crew, parts, strict=True)
+        process.submit(_judge_group, [tuple(prediction) for prediction in part])
+        for process, part in zip(processes, parts, strict=True)
     ]
-    return _Block(places, list(zip(parts, jobs, strict=True)))
+    return _Block(numbers, list(zip(parts, jobs, strict=True)))
 
 
-def _gathered(judge: _Judge, block: _Block) -> Iterator[Counted]:
-    """All of a block, in the order in which it was read."""
-    found = [judge.counted(part, judged_there.result()) for part, judged_there in block.parts]
-    return (next(found[place]) for place in block.shares)
+def _gather(judge: _Judge, block: _Block) -> Iterator[CountedVerdict]:
+    """Return the verdicts of a block, in the order in which it was read."""
+    verdicts = [judge.unpack(part, future.result()) for part, future in block.parts]
+    return (next(verdicts[number]) for number in block.shards)
 
 
-def _blocks(predictions: Iterator[Prediction], size: int, refused: list[CalibrantError]) -> Iterator[list[Prediction]]:
-    """The predictions in blocks; the first one that is refused ends them."""
-    while not refused:
+def _blocks(predictions: Iterator[Prediction], size: int, errors: list[CalibrantError]) -> Iterator[list[Prediction]]:
+    """Yield the predictions in blocks; the first one that is refused ends them."""
+    while not errors:
         block: list[Prediction] = []
         try:
             block.extend(islice(predictions, size))
         except CalibrantError as error:
-            refused.append(error)
+            errors.append(error)
         if not block:
             return
         yield block
 
 
-_here: list[_Judge] = []  # of a process that was started for it
+_process_judge: list[_Judge] = []  # of a process that was started for it
 
 
-def _take(judge: _Judge) -> None:
-    _here[:] = [judge]
-    gc.freeze()  # what was imported stays
+def _set_up(judge: _Judge) -> None:
+    _process_judge[:] = [judge]
+    gc.freeze()  # exclude imported objects from later collections
     collect_rarely()
 
 
-def _counted_there(group: Sequence[tuple[Any, ...]]) -> _Group:
-    return _here[0].group(starmap(Prediction, group))
+def _judge_group(group: Sequence[tuple[Any, ...]]) -> _Group:
+    return _process_judge[0].judge_group(starmap(Prediction, group))

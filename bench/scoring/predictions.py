@@ -3,21 +3,22 @@
 A prediction names its item, usually its model, and gives an answer, in one of the fields that
 `bench.scoring.input.answer_fields` knows. Several answers of one model to one item are samples, numbered in the order
 of the file unless it numbers them itself.
+
+On pools of episodes a line may have `steps`, as records have them, or be a trace in the benchmark's own format (`item`,
+`agent`, `steps`), in which everything stated has to be true.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
-from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.core.prediction import Prediction
 from calibrant.bench.scoring.input.answer_fields import (
     ID_FIELDS,
     SAMPLE_FIELDS,
-    Answer,
     AnswerField,
     FieldNames,
     Recognised,
@@ -28,86 +29,43 @@ from calibrant.bench.scoring.input.answer_fields import (
 )
 from calibrant.bench.scoring.input.json_lines import json_object, shown_name
 from calibrant.bench.scoring.input.prediction_file import PredictionFile
+from calibrant.bench.scoring.input.traces import AGENT_FIELD, ITEM_FIELD, STEPS_FIELD, is_trace
 from calibrant.bench.scoring.input.unread import UnreadAnswers
-from calibrant.dsl.episode import Step
+from calibrant.bench.scoring.pool_items import PoolItems
+from calibrant.bench.scoring.samples import SampleNumbers
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.parse_limits import TooLargeError
 
 
-class Prediction(NamedTuple):
-    """One answer of a model to an item.
+class AnswerReader(Protocol):
+    """Turns the response of a prediction into an answer, before it is scored.
 
-    pool: digest of the pool that has the item; sample: number among the model's answers to it
-    seconds: what it took, if the line says so
-    steps: of an episode, all that was done in it, the submission too; problem: why nothing was submitted
-    unread: why the response has no answer; gap: what was submitted without, and why
+    items: the pools that predictions may be about; has_episodes: lines may have steps
     """
 
-    pool: str
-    instance: str
-    model: str | None
-    sample: int
-    answer: Answer
-    seconds: float | None = None
-    steps: tuple[Step[Any], ...] = ()
-    problem: str = ""
-    unread: str = ""
-    gap: str = ""
+    has_episodes: bool
 
+    @property
+    def items(self) -> Sequence[PoolItems]: ...
 
-PROMPT_DIGEST = "promptDigest"  # of a line: `prompt_digest` of the prompt that it answers
-
-
-def prompt_digest(prompt: str) -> str:
-    """Return the SHA-256 of a prompt in hexadecimal."""
-    return hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-class PoolItems(NamedTuple):
-    """The items of one pool that predictions may be about.
-
-    names: what a line's `pool` may call it; public: the public ids of its items
-    prompt: from the pool's id of an item to its prompt, as `calibrant prompts` writes it
-    """
-
-    digest: str
-    names: tuple[str, ...]
-    instances: Collection[str]
-    public: PublicIds | None = None
-    prompt: Callable[[str], str] | None = None
-
-    def item_id(self, name: str) -> str | None:
-        """Return the pool's id of an item by either id; None if it has no such item."""
-        if name in self.instances:
-            return name
-        return None if self.public is None else self.public.item_id(name)
-
-    def check_prompt(self, item_id: str, line: Mapping[str, Any]) -> None:
-        """Refuse a line that was made from another prompt: ids may be equal where items are not."""
-        stated = line.get(PROMPT_DIGEST)
-        if stated is None or self.prompt is None:
-            return
-        digest = prompt_digest(self.prompt(item_id))
-        if stated != digest:
-            raise CalibrantError(
-                f"{PROMPT_DIGEST} of {short_repr(item_id)} is {short_repr(stated)}, and that of the pool's item "
-                f"{digest}: the line answers another item of that id; give the pool that it was made from"
-            )
+    def read(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
+        """Return the prediction of a line with its answer; if it has none, with a stand-in and the reason."""
 
 
 class Predictions:
     """The predictions of a file, checked: `CalibrantError` names file and line of the first that cannot be scored.
 
+    reader: also replays steps; `CalibrantError` names the first step that is false
     skip_unknown: pass over items that no pool has (their number is `num_skipped`) instead of refusing
-    hint: what the refusal of such an item ends with
-    recognised: what was found where, so far; num_unread: of how many episodes nothing was submitted
+    hint: the end of the refusal of such an item
+    recognised: the fields that were recognised so far; num_unread: predictions for which nothing was submitted
     unread: the responses without an answer, as far as they are read here
     """
 
     def __init__(
         self,
         path: Path,
-        pools: Sequence[PoolItems],
+        reader: AnswerReader,
         *,
         skip_unknown: bool = False,
         hint: str = "",
@@ -115,7 +73,8 @@ class Predictions:
     ) -> None:
         self._path = path
         self._file = shown_name(path)
-        self._pools = pools
+        self._reader = reader
+        self._pools = reader.items
         self._skip_unknown = skip_unknown
         self._hint = hint
         self._fields = fields or FieldNames()
@@ -125,7 +84,7 @@ class Predictions:
         self.recognised = Recognised()
 
     def __iter__(self) -> Iterator[Prediction]:
-        samples = Samples()
+        samples = SampleNumbers()
         for where, line in self._objects():
             self.recognised.lines += 1
             try:
@@ -139,12 +98,12 @@ class Predictions:
             raise CalibrantError(f"{self._file}: {what or 'no predictions in it'}")
 
     def _objects(self) -> Iterator[tuple[str, dict[str, Any] | None]]:
-        """Return where each line stands, and what it says; None for what is no object."""
+        """Yield the position of each line, and its object; None for a line that is no object."""
         file = PredictionFile(self._path)
         yield from file.objects()
         self.recognised.failed = file.num_failed
 
-    def _of_line(self, line: Mapping[str, Any], samples: Samples) -> Iterator[Prediction]:
+    def _of_line(self, line: Mapping[str, Any], samples: SampleNumbers) -> Iterator[Prediction]:
         name, instance = self._instance(line)
         model = self._model(line)
         pool = self._pool(line, instance)
@@ -153,22 +112,42 @@ class Predictions:
             return
         instance = pool.item_id(instance) or instance
         pool.check_prompt(instance, line)
-        found = self._answers(line)
+        field = self._answer_field(line)
         self.recognised.found["item"][name] += 1
-        self.recognised.answers[found.name, found.form] += 1
+        self.recognised.answers[field.name, field.form] += 1
         seconds = _seconds(line)
-        explicit = _sample(line)
-        if explicit is not None and len(found.answers) > 1:
-            raise CalibrantError(f"sample {explicit}, but {len(found.answers)} answers")
-        for answer in found.answers:
-            sample = samples.place((pool.digest, instance, model), explicit)
-            yield Prediction(pool.digest, instance, model, sample, answer, seconds)
+        stated = _sample(line)
+        if stated is not None and len(field.answers) > 1:
+            raise CalibrantError(f"sample {stated}, but {len(field.answers)} answers")
+        for answer in field.answers:
+            sample = samples.number((pool.digest, instance, model), stated)
+            yield self._read(Prediction(pool.digest, instance, model, sample, answer, seconds), line)
 
-    def _answers(self, line: Mapping[str, Any]) -> AnswerField:
-        return answer_field(line, self._fields.text)
+    def _read(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
+        read = self._reader.read(prediction, line)
+        if read is not prediction:
+            self.num_unread += bool(read.problem)
+            self.unread.add(read.instance, read.unread)
+            self.unread.add_partial(read.instance, "" if read.problem else read.gap)
+        return read
+
+    def _is_trace(self, line: Mapping[str, Any]) -> bool:
+        return self._reader.has_episodes and is_trace(line)
+
+    def _answer_field(self, line: Mapping[str, Any]) -> AnswerField:
+        if self._is_trace(line):
+            return AnswerField(STEPS_FIELD, "trace", ("",))
+        try:
+            return answer_field(line, self._fields.text)
+        except CalibrantError:
+            if not self._reader.has_episodes or line.get(STEPS_FIELD) is None or self._fields.text:
+                raise
+            return AnswerField(STEPS_FIELD, "transcript", ("",))
 
     def _instance(self, line: Mapping[str, Any]) -> tuple[str, str]:
-        """The field that names the item, and the item: of the usual fields the first that names one of the pools."""
+        """Return the field that names the item, and the item: the first usual field that names one of the pools."""
+        if self._is_trace(line) and not self._fields.id:
+            return ITEM_FIELD, str(line[ITEM_FIELD])
         if self._fields.id:
             named = {self._fields.id: named_value(line, self._fields.id)}
         else:
@@ -185,7 +164,9 @@ class Predictions:
 
     def _model(self, line: Mapping[str, Any]) -> str | None:
         name, model = self._fields.model or "", None
-        if name:
+        if self._is_trace(line) and not name:
+            name, model = AGENT_FIELD, line[AGENT_FIELD]
+        elif name:
             model = named_value(line, name)
         else:
             name, model = model_field(line)
@@ -196,7 +177,7 @@ class Predictions:
         return model
 
     def _pool(self, line: Mapping[str, Any], instance: str) -> PoolItems | None:
-        """The pool that has the item; where several have it, the one that the line names."""
+        """Return the pool that has the item; where several have it, the one that the line names."""
         having = [pool for pool in self._pools if pool.item_id(instance) is not None]
         if len(having) > 1:
             named = [pool for pool in having if line.get("pool") in (*pool.names, pool.digest)]
@@ -213,14 +194,26 @@ class Predictions:
         return having[0] if having else None
 
 
+class _ItemsOnly:
+    """Leaves responses as they are."""
+
+    has_episodes = False
+
+    def __init__(self, pool: PoolItems) -> None:
+        self.items = [pool]
+
+    def read(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
+        return prediction
+
+
 class PredictionLines(Predictions):
-    """The predictions of lines that are at hand, as `Predictions` reads those of a file; blank lines are passed over.
+    """The predictions of lines in memory, as `Predictions` reads those of a file; blank lines are passed over.
 
     `CalibrantError` too for a line with the steps of an episode: a file of those is replayed by `calibrant score`.
     """
 
     def __init__(self, lines: Iterable[str | bytes], pool: PoolItems) -> None:
-        super().__init__(Path("lines"), [pool])
+        super().__init__(Path("lines"), _ItemsOnly(pool))
         self._lines = lines
 
     def _objects(self) -> Iterator[tuple[str, dict[str, Any] | None]]:
@@ -235,31 +228,10 @@ class PredictionLines(Predictions):
                     raise CalibrantError(f"line {number}: {error}") from None
                 yield f"line {number}", read
 
-    def _of_line(self, line: Mapping[str, Any], samples: Samples) -> Iterator[Prediction]:
+    def _of_line(self, line: Mapping[str, Any], samples: SampleNumbers) -> Iterator[Prediction]:
         if line.get("steps") is not None:
             raise CalibrantError("it has steps of an episode; `calibrant score` replays those")
         return super()._of_line(line, samples)
-
-
-class Samples:
-    """Numbers the answers of one model to one item."""
-
-    def __init__(self) -> None:
-        self._counts: dict[tuple[str, str, str | None], int] = {}
-        self._given: set[tuple[tuple[str, str, str | None], int]] = set()
-
-    def place(self, key: tuple[str, str, str | None], explicit: int | None) -> int:
-        if explicit is None:
-            number = self._counts.get(key, 0)
-            while (key, number) in self._given:
-                number += 1
-            self._counts[key] = number + 1
-            return number
-        if (key, explicit) in self._given or explicit < self._counts.get(key, 0):
-            _, instance, model = key
-            raise CalibrantError(f"a second sample {explicit} of model {short_repr(model)} for {short_repr(instance)}")
-        self._given.add((key, explicit))
-        return explicit
 
 
 def _sample(line: Mapping[str, Any]) -> int | None:

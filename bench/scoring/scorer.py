@@ -1,211 +1,151 @@
-"""Verdicts on predictions: lines with the published scorer's keys, written by `calibrant score`, read by tables."""
+"""The scorer: predictions about items of pools in, verdicts out, for any benchmark."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
-from calibrant.bench.core.registry import DEFAULT, benchmark
-from calibrant.bench.core.verdict import LazyVerdict
+from calibrant.bench.core.answer_context import NO_MODEL, AnswerContext
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.evaluator import Evaluator
+from calibrant.bench.core.options import option_struct
+from calibrant.bench.core.prediction import Prediction
+from calibrant.bench.core.registry import one_benchmark
 from calibrant.bench.pools.ids import PublicIds
-from calibrant.bench.replayscm.meaning import meaning_digest
-from calibrant.bench.replayscm.verdict import MEANING, bulk_key, funnel, structure
-from calibrant.bench.report.rate_rows import AnswerOrigin
-from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines
-from calibrant.bench.scoring.input.unread import UNREAD_STAGES
-from calibrant.bench.scoring.predictions import PoolItems, Prediction
-from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.parse_limits import TooLargeError
-from calibrant.dsl.pool_text import file_digest
-from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.replayscm.pools.published_files import table_setting
-from calibrant.dsl.replayscm.problem import Pool, Problem
-from calibrant.dsl.replayscm.score import Evaluator, Score
+from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
+from calibrant.bench.scoring.input.traces import STEPS_FIELD, is_trace
+from calibrant.bench.scoring.pool_items import PoolItems
+from calibrant.bench.scoring.transcript_replay import NO_ANSWER, extract_answer, replay_answer, steps_of
+from calibrant.dsl.item import Item
+from calibrant.dsl.pool_text import pool_digest
 from calibrant.dsl.stored_items import items_by_id
-
-MOST_EVALUATORS = 2000  # that are kept at a time; a pool that is not larger has each made once
-NO_MODEL = "(no model)"  # the system of predictions that name none
 
 
 class ScoredPrediction(NamedTuple):
     """A prediction's verdict: the line to write, and where its answer is from."""
 
-    origin: AnswerOrigin
+    context: AnswerContext
     line: Mapping[str, Any]
 
 
-class _ScoredPool:
-    """A pool, and the evaluators of its items: each is made when its item is first met, and kept."""
+class _OpenPool(NamedTuple):
+    """A pool whose items are scored."""
 
-    def __init__(self, path: Path, extractor: str) -> None:
-        self.pool: Pool = read_pool(path, keep_results=False)
-        self.digest = file_digest(path)
-        self.names = tuple(dict.fromkeys((self.pool.name, path.name)))
-        self._extractor = extractor
-        self.public = PublicIds.of_pool(path, self.pool.problems)
-        self.problems: Mapping[str, Problem] = items_by_id(self.pool.problems)
-        self._evaluators: dict[str, Evaluator] = {}
+    name: str
+    file: str
+    digest: str
+    items: Mapping[str, Item[Any, Any]]
+    public: PublicIds
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without evaluators: what those keep fills other processes, whose stores do not know of it."""
-        return {**self.__dict__, "_evaluators": {}}
-
-    def prompt(self, instance: str) -> str:
-        return benchmark(DEFAULT).system_and_prompt(self.problems[instance])[1]
-
-    def forget(self) -> None:
-        self._evaluators.clear()
-
-    def evaluator(self, instance: str) -> Evaluator:
-        found = self._evaluators.get(instance)
-        if found is None:
-            if len(self._evaluators) >= MOST_EVALUATORS:
-                self._evaluators.clear()
-            # of what a verdict in a table costs, reading mechanisms is a tenth: no reason for 120 MB in each process
-            found = Evaluator(self.problems[instance], extractor=self._extractor, compiles=False)
-            self._evaluators[instance] = found
-        return found
+    @classmethod
+    def read(cls, benchmark: Benchmark[Any], path: Path) -> _OpenPool:
+        pool = benchmark.read_pool(path)
+        public = PublicIds.of_pool(path, pool.items)
+        return cls(pool.name, path.name, pool_digest(path), items_by_id(pool.items), public)
 
 
-class PredictionScorer:
-    """Scores predictions for one or more pools.
+class PoolScorer:
+    """Scores predictions for one or more pools of one benchmark.
 
-    extractor: how texts become answers; with_structure: also the structure metrics, which cost as much as all the rest
+    options: the benchmark's Struct of `calibrant score`, its defaults if None
+    has_episodes: lines may have the steps of an episode, which are replayed before they count
     """
 
-    def __init__(self, pools: Sequence[Path], *, extractor: str = "paper", with_structure: bool = False) -> None:
-        loaded = [_ScoredPool(path, extractor) for path in pools]
-        self._pools = {pool.digest: pool for pool in loaded}
-        self._with_structure = with_structure
+    def __init__(self, pools: Sequence[Path], options: Any = None) -> None:
+        self.benchmark: Benchmark[Any] = one_benchmark(pools)
+        self.has_episodes = self.benchmark.transcripts
+        self._options = option_struct("score", self.benchmark.name)() if options is None else options
+        opened = [_OpenPool.read(self.benchmark, path) for path in pools]
+        self._pools = {pool.digest: pool for pool in opened}
+        self._settings: dict[tuple[str, str], str] = {}  # few: asked for each prediction
+        self._evaluators: EvaluatorCache[Evaluator] = EvaluatorCache()
 
     @property
     def items(self) -> list[PoolItems]:
-        """Return what predictions may be about."""
+        """The items that predictions may be about."""
         return [
-            PoolItems(pool.digest, pool.names, pool.problems.keys(), pool.public, pool.prompt)
+            PoolItems(
+                pool.digest,
+                tuple(dict.fromkeys((pool.name, pool.file))),
+                pool.items.keys(),
+                pool.public,
+                partial(self._prompt, pool.digest),
+            )
             for pool in self._pools.values()
         ]
 
-    def forget(self) -> None:
-        """Drop what is kept of scored predictions to score others sooner."""
-        for pool in self._pools.values():
-            pool.forget()
+    def clear_cache(self) -> None:
+        """Drop the evaluators: this process scores no more for a while."""
+        self._evaluators.clear()
 
-    def origin(self, prediction: Prediction) -> AnswerOrigin:
-        """Return where a prediction is from, as tables call it."""
-        pool = self._pools[prediction.pool]
-        problem = pool.problems[prediction.instance]
-        return AnswerOrigin(
+    def context(self, prediction: Prediction) -> AnswerContext:
+        """Return where a prediction is from."""
+        pool, item = self._pools[prediction.pool], self.item(prediction)
+        return AnswerContext(
             prediction.model or NO_MODEL,
-            pool.pool.name,
+            pool.name,
             pool.digest,
-            len(pool.pool),
+            len(pool.items),
             prediction.instance,
-            table_setting(pool.digest, problem.setting),
-            problem.stratum,
+            self._setting(item.setting, pool.digest),
+            item.stratum,
             seconds=prediction.seconds,
             sample=prediction.sample,
+            benchmark=self.benchmark.name,
         )
 
+    def item(self, prediction: Prediction) -> Item[Any, Any]:
+        """Return the item that a prediction is about."""
+        return self._pools[prediction.pool].items[prediction.instance]
+
+    def read(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
+        """Return the prediction of a line with its answer, after its steps were replayed; else the reason.
+
+        `TranscriptError` names a false step; `CalibrantError` if the answer differs from the one that the steps submit.
+        """
+        if self.benchmark.extracts_when_scored:
+            return prediction
+        return self._replay(prediction, line) if self.has_episodes else self._extract(prediction)
+
     def score(self, prediction: Prediction) -> ScoredPrediction:
-        """The verdict on one prediction for an item of the pools."""
-        evaluator = self._pools[prediction.pool].evaluator(prediction.instance)
-        answer = prediction.answer
-        score = evaluator.score_text(answer) if isinstance(answer, str) else evaluator.score_answer(answer)
-        origin, meant = self.origin(prediction), meaning_digest(score)
-        make = partial(self._line, prediction.model, origin, score, meant)
-        key = None if self._with_structure else bulk_key(score)
-        rejection = score.rejection
-        unread = rejection.reason if rejection is not None and rejection.stage in UNREAD_STAGES else ""
-        line: Mapping[str, Any] = make() if key is None else LazyVerdict(make, key, meant, unread)
-        return ScoredPrediction(origin, line)
+        """Return the verdict on a prediction that was read."""
+        context = self.context(prediction)
+        return ScoredPrediction(context, self.evaluator(prediction).evaluate(prediction, context))
 
-    def _line(self, model: str | None, origin: AnswerOrigin, score: Score, meant: str | None) -> dict[str, Any]:
-        line = {
-            "instanceId": origin.instance,
-            "model": model,
-            "sample": origin.sample,
-            **score.to_dict(),
-            "pool": origin.pool,
-            "poolDigest": origin.pool_digest,
-            "poolSize": origin.pool_size,
-            "setting": origin.setting,
-            "stratum": origin.stratum,
-            MEANING: meant,
-            "seconds": origin.seconds,
-            **funnel(score),
-        }
-        return line | structure(score) if self._with_structure else line
+    def evaluator(self, prediction: Prediction) -> Evaluator:
+        """Return the evaluator of a prediction's item."""
+        return self._evaluators.get(
+            (prediction.pool, prediction.instance),
+            lambda: self.benchmark.evaluator(self.item(prediction), self._options),
+        )
 
+    def _setting(self, setting: str, digest: str) -> str:
+        known = self._settings.get((setting, digest))
+        if known is None:
+            known = self._settings[setting, digest] = self.benchmark.setting_in_tables(setting, digest)
+        return known
 
-def json_line(value: Mapping[str, Any]) -> str:
-    """One line of strict JSON in ASCII. What JSON has no number for (NaN in a submitted experiment) becomes null."""
-    if isinstance(value, LazyVerdict):
-        value = value.record()
-    try:
-        return json.dumps(value, allow_nan=False)
-    except ValueError:
-        return json.dumps(_finite(value), allow_nan=False)
+    def _prompt(self, digest: str, instance: str) -> str:
+        return self.benchmark.system_and_prompt(self._pools[digest].items[instance])[1]
 
+    def _extract(self, prediction: Prediction) -> Prediction:
+        item, problem = self.item(prediction), NO_ANSWER
+        if prediction.answer != "":
+            answer, problem, gap = extract_answer(self.benchmark, item, prediction.answer)
+            if not problem:
+                return prediction._replace(answer=answer, gap=gap)
+        return prediction._replace(answer=self.benchmark.no_answer(item), problem=problem, unread=problem)
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and (value != value or abs(value) == float("inf")) else value
-
-
-class _Line(msgspec.Struct):
-    """What a table needs of a line that `score` wrote, besides the verdict itself."""
-
-    instanceId: str  # noqa: N815  # the names of the file
-    valid: bool
-    pool: str
-    poolDigest: str  # noqa: N815
-    poolSize: int  # noqa: N815
-    setting: str
-    stratum: str
-    model: str | None = None
-    sample: int = 0
-    seconds: float | None = None
-
-
-def origin_of_line(line: Mapping[str, Any]) -> AnswerOrigin:
-    """Return where the answer of a scored prediction is from; `msgspec.ValidationError` if it is not one.
-
-    A line that names its benchmark has all of that one's fields; of ReplaySCM's, which name none, tables need fewer.
-    """
-    named = benchmark(line["benchmark"]) if isinstance(line.get("benchmark"), str) else None
-    if named is not None:
-        msgspec.convert(line, named.verdict_record, strict=True)
-    read = msgspec.convert(line if named is None else {**line, "valid": True}, _Line)
-    return AnswerOrigin(
-        read.model or NO_MODEL,
-        read.pool,
-        read.poolDigest,
-        read.poolSize,
-        read.instanceId,
-        read.setting,
-        read.stratum,
-        seconds=read.seconds,
-        sample=read.sample,
-        benchmark=DEFAULT if named is None else named.name,
-    )
-
-
-def scored_lines(path: Path) -> Iterator[ScoredPrediction]:
-    """Return what `calibrant score` wrote, for a table; `CalibrantError` names file and line of anything else."""
-    for number, raw in numbered_lines(path):
-        try:
-            line = json_object(raw) or {}
-            yield ScoredPrediction(origin_of_line(line), line)
-        except TooLargeError as error:
-            raise CalibrantError(f"{path}: line {number}: {error}") from None
-        except (msgspec.ValidationError, CalibrantError):
-            raise CalibrantError(f"{path}: line {number}: not a line that `calibrant score` wrote") from None
+    def _replay(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
+        item = self.item(prediction)
+        steps = self.benchmark.traced(item, line) if is_trace(line) else steps_of(line.get(STEPS_FIELD))
+        replayed = replay_answer(self.benchmark, item, prediction.answer, steps)
+        return prediction._replace(
+            answer=replayed.answer,
+            steps=replayed.steps,
+            problem=replayed.problem,
+            unread=replayed.unread if prediction.answer or not replayed.steps else "",
+            gap=replayed.gap,
+        )

@@ -1,4 +1,4 @@
-"""A response to an interactive item: its steps replayed, then its answer handed in."""
+"""Responses to interactive items: their steps replayed, then their answer submitted."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 NO_ANSWER = "no answer"
 
 
-class Played(NamedTuple):
-    """answer: what was submitted, or would have been; empty if there is none
+class ReplayedAnswer(NamedTuple):
+    """An answer with the episode in which it was submitted.
+
+    answer: the answer that was submitted, or would have been; empty if there is none
     steps: all of the episode; problem: why nothing was submitted, empty if something was
     unread: why the response has no answer, where nothing was submitted for that reason
-    gap: what was submitted without, and why; empty if the answer is complete
+    gap: the part that the submission lacks, and why; empty if the answer is complete
     """
 
     answer: dict[str, Any]
@@ -30,15 +32,15 @@ class Played(NamedTuple):
     gap: str = ""
 
 
-def played(
+def replay_answer(
     benchmark: Benchmark[Any], item: Any, response: str | Mapping[str, Any], steps: Sequence[Step[Any]]
-) -> Played:
-    """The episode after a transcript and the answer of a response, which is handed in unless the steps did so.
+) -> ReplayedAnswer:
+    """Replay a transcript, then submit the answer of a response unless the steps did so.
 
-    `TranscriptError` names a false step; `CalibrantError` says that the answer is not what the steps submit.
+    `TranscriptError` names a false step; `CalibrantError` if the answer differs from the one that the steps submit.
     """
     episode = verify_transcript(benchmark.episode(item), steps)
-    answer, unread, unread_part = _answer(benchmark, item, response)
+    answer, unread, gap = extract_answer(benchmark, item, response) if response else ({}, NO_ANSWER, "")
     problem = unread
     submitted = benchmark.handed_in(episode.steps)
     if submitted is not None:
@@ -51,34 +53,34 @@ def played(
         actions = benchmark.handing_in(answer, tuple(episode.steps))
         problem = next((step.refused for step in map(episode.act, actions) if step.refused), "")
     omission = "" if problem else benchmark.omission(episode.steps)
-    return Played(answer, tuple(episode.steps), problem, unread, ": ".join(filter(None, (omission, unread_part))))
+    return ReplayedAnswer(answer, tuple(episode.steps), problem, unread, ": ".join(filter(None, (omission, gap))))
 
 
-def _answer(benchmark: Benchmark[Any], item: Any, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str, str]:
-    """The answer of a response; why it has none; what of it could not be read."""
-    if not response:
-        return {}, NO_ANSWER, ""
+def extract_answer(
+    benchmark: Benchmark[Any], item: Any, response: str | Mapping[str, Any]
+) -> tuple[dict[str, Any], str, str]:
+    """Return the answer of a response, empty without one; why it has none; the part that could not be read."""
     try:
-        answer, unread = benchmark.read_answer(item, response)
+        answer, gap = benchmark.read_answer(item, response)
     except ActionError as error:
         return {}, str(error), ""
-    return answer, "", unread
+    return answer, "", gap
 
 
 def steps_of(value: object) -> list[Step[Any]]:
-    """Steps of an episode, of a record, or as JSON has them; None for none. `CalibrantError` names what is no step."""
+    """Return the steps of an episode, a record or JSON; none for None. `CalibrantError` names an entry that is none."""
     if value is None:
         return []
     if isinstance(value, str | Mapping) or not isinstance(value, Sequence):
         raise CalibrantError(f"steps is {short_repr(value)}, not a list of steps")
-    return [_step(number, one) for number, one in enumerate(value)]
+    return [_step(number, entry) for number, entry in enumerate(value)]
 
 
-def _step(number: int, one: object) -> Step[Any]:
-    if isinstance(one, Step):
-        return one
+def _step(number: int, entry: object) -> Step[Any]:
+    if isinstance(entry, Step):
+        return entry
     try:
-        read = one if isinstance(one, StepRecord) else msgspec.convert(one, StepRecord, strict=True)
+        read = entry if isinstance(entry, StepRecord) else msgspec.convert(entry, StepRecord, strict=True)
     except msgspec.ValidationError as error:
         raise CalibrantError(f"step {number}: {' '.join(str(error).split())[:300]}") from None
     return Step(read.action, read.reading, read.refused, read.cost)

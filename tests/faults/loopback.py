@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 from calibrant.bench.runs.executors.connection import connected, disconnect
-from calibrant.bench.runs.executors.parent import ask_the_kernel
+from calibrant.bench.runs.executors.parent import end_with_starting_thread
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 
 UNOBSERVED = {  # else all of them look at themselves all the time: 2 % of a core each, whether there is work or not
@@ -87,7 +87,7 @@ class Loopback:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=ask_the_kernel,  # it ends with this process, even if that is killed
+                preexec_fn=end_with_starting_thread,  # it ends with this process, even if that is killed
             )
 
 

@@ -25,8 +25,8 @@ from calibrant.audits.replayscm.generation.generate import generate
 from calibrant.audits.replayscm.instance import AuditOptions
 from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.bench.replayscm.audit.run import Audited, timed_audit
-from calibrant.bench.runs.executors.opening import open_crew
-from calibrant.bench.runs.jobs import Crew, Execution, Failure
+from calibrant.bench.runs.executors.opening import open_executor
+from calibrant.bench.runs.jobs import Execution, Executor, Failure
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.problem import Problem
@@ -73,9 +73,9 @@ def _measured(problems: Sequence[Problem], rounds: int, target: float | None = N
     with tempfile.TemporaryDirectory(prefix="calibrant-overhead-") as folder, Loopback(Path(folder), NODES) as cluster:
         cluster.wait()
         here, there = Execution(NODES), Execution(cluster=cluster.address)
-        with open_crew(_nothing, here) as local, open_crew(_nothing, there) as spread:
-            for crew in (local, spread):
-                _seconds(crew, problems)  # kernels are compiled and loaded
+        with open_executor(_nothing, here) as local, open_executor(_nothing, there) as spread:
+            for executor in (local, spread):
+                _seconds(executor, problems)  # kernels are compiled and loaded
             found = [_round(local, spread, problems, cluster, number % 2 == 0) for number in range(rounds)]
     wall = [theirs.seconds / ours.seconds for ours, theirs in found]
     processor = [sum(theirs.by.values()) / (ours.by["jobs"] + ours.by["command"]) for ours, theirs in found]
@@ -90,9 +90,9 @@ def _measured(problems: Sequence[Problem], rounds: int, target: float | None = N
 
 
 def _round(
-    local: Crew, spread: Crew, problems: Sequence[Problem], cluster: Loopback, turned: bool
+    local: Executor, spread: Executor, problems: Sequence[Problem], cluster: Loopback, turned: bool
 ) -> tuple[Spent, Spent]:
-    """What the local crew spent, and the other one. turned: whether the other one begins"""
+    """What the local executor spent, and the other one. turned: whether the other one begins"""
     if turned:
         theirs = _spent(spread, problems, cluster)
         return _spent(local, problems, cluster), theirs
@@ -122,9 +122,9 @@ def _middle(rounds: Sequence[Spent]) -> Spent:
     )
 
 
-def _spent(crew: Crew, problems: Sequence[Problem], cluster: Loopback) -> Spent:
+def _spent(executor: Executor, problems: Sequence[Problem], cluster: Loopback) -> Spent:
     before = _processor_seconds(cluster)
-    seconds = _seconds(crew, problems)
+    seconds = _seconds(executor, problems)
     after = _processor_seconds(cluster)
     return Spent(seconds, {who: sum(after[who]) - sum(before[who]) for who in after})
 
@@ -146,9 +146,9 @@ def _processor_seconds(cluster: Loopback) -> dict[str, list[float]]:
     return found
 
 
-def _seconds(crew: Crew, problems: Sequence[Problem]) -> float:
+def _seconds(executor: Executor, problems: Sequence[Problem]) -> float:
     started = time.perf_counter()
-    found = dict(crew.completed(partial(timed_audit, options=AuditOptions()), dict(enumerate(problems))))
+    found = dict(executor.as_completed(partial(timed_audit, options=AuditOptions()), dict(enumerate(problems))))
     seconds = time.perf_counter() - started
     failed = [one for one in found.values() if isinstance(one, Failure) or _unfinished(one)]
     if failed:

@@ -11,12 +11,14 @@ import json
 import random
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.bench.replayscm.meaning import meaning_digest
+from calibrant.bench.replayscm.options import ScoreOptions
+from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.predictions import PredictionLines
-from calibrant.bench.scoring.scorer import PredictionScorer, json_line
+from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.mechanisms import MANY, NOVELTY
 from calibrant.dsl.replayscm.pools.files import read_pool
@@ -28,7 +30,8 @@ from tests.fuzz.submissions import good_answer
 from tests.oracles import plainly
 from tests.oracles.independent import require
 
-EXTRACTORS = ("paper", "paper", "paper", "published")
+Extractor: TypeAlias = Literal["paper", "published"]
+EXTRACTORS: tuple[Extractor, ...] = ("paper", "paper", "paper", "published")
 BY_ROWS = 1 / 16  # of the valid answers are replayed row by row
 COMPILED = 1 / 2  # of all are also judged in compiled code
 EVERY = 6  # of the 24 problems of a bundled pool
@@ -52,8 +55,8 @@ def _evaluator(extractor: str, pool: int, instance: str) -> Evaluator:
 
 
 @cache
-def _scorer(extractor: str) -> PredictionScorer:
-    return PredictionScorer(bundled_pools(), extractor=extractor)
+def _scorer(extractor: Extractor) -> PoolScorer:
+    return PoolScorer(bundled_pools(), ScoreOptions(extractor=extractor))
 
 
 def case(rng: random.Random) -> str:

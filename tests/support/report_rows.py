@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.replayscm.tables.rows import RowCollector, SystemRow
 from calibrant.bench.report.layout import Source, Table
-from calibrant.bench.report.rate_rows import AnswerOrigin, Grouping
+from calibrant.bench.report.rate_rows import Grouping
 from calibrant.bench.runs.records import FILE_NAME, Record, Timing
 
 INVALID: dict[str, Any] = {"valid": False, "correct": False}
@@ -37,11 +38,11 @@ class Answers(NamedTuple):
     suffix: str = ""
     seconds: float = 0.5
 
-    def answers(self) -> Iterable[tuple[AnswerOrigin, Mapping[str, Any]]]:
+    def answers(self) -> Iterable[tuple[AnswerContext, Mapping[str, Any]]]:
         for i, score in enumerate(self.scores):
             outcome, seconds = ("found", self.seconds * (i + 1)) if self.is_run else (None, None)
             yield (
-                AnswerOrigin(
+                AnswerContext(
                     self.system,
                     self.pool,
                     f"digest of {self.pool}",

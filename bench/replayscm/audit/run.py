@@ -19,7 +19,7 @@ from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling, generator_ceiling
 from calibrant.bench.replayscm.audit.records import AuditFile, AuditKey, AuditRecord
 from calibrant.bench.replayscm.pages import chosen_places
-from calibrant.bench.runs.executors.opening import completed
+from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress, error_line, one_line
 from calibrant.bench.runs.records import Timing, config_digest
 from calibrant.bench.runs.runner import EVERYTHING, Selection
@@ -74,7 +74,7 @@ def audit_pool(
         done = skipped = len(keys) - len(pending)
         progress(pool.name, done, len(keys))
         one = partial(timed_audit, options=options)
-        for index, result in completed(one, pending, execution):
+        for index, result in as_completed(one, pending, execution):
             audited = _without_findings(result, execution.wall_budget) if isinstance(result, Failure) else result
             file.append(_record(pool, digest, index, config, audited))
             done += 1

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from calibrant.bench.runs.executors.opening import completed
+from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
 from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
 from calibrant.bench.runs.records import config_digest
@@ -111,7 +111,7 @@ class UnfinishedPool:
         pending = Jobs((key for key in keys if key not in self._file.keys), lambda key: jobs[names[key.place]])
         progress(name, len(keys) - len(pending), len(keys))
         failures: dict[str, str] = {}
-        for done, (key, made) in enumerate(completed(make, pending, execution), len(keys) - len(pending) + 1):
+        for done, (key, made) in enumerate(as_completed(make, pending, execution), len(keys) - len(pending) + 1):
             if isinstance(made, Failure):
                 failures[names[key.place]] = made.error
             else:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.replayscm.verdict import MetricReader
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.rate_rows import (
-    AnswerOrigin,
     Grouping,
     differing_names,
     ladder_place,
@@ -100,11 +100,11 @@ class RowCollector:
         self._means = means
         self._latents = latents or {}
         self._answers: dict[_Group, list[ScoredAnswer]] = {}
-        self._origins: dict[_Group, dict[str, AnswerOrigin]] = {}
+        self._origins: dict[_Group, dict[str, AnswerContext]] = {}
         self._sizes: dict[str, int] = {}  # by latent
         self._crashes: Counter[_Group] = Counter()
 
-    def add(self, origin: AnswerOrigin, score: Mapping[str, Any]) -> None:
+    def add(self, origin: AnswerContext, score: Mapping[str, Any]) -> None:
         digest = "" if self._by is Grouping.SETTING else origin.pool_digest
         group = origin.setting, digest, origin.system, repr(sorted(origin.config.items()))
         self._origins.setdefault(group, {})[origin.pool_digest] = origin

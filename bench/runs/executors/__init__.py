@@ -1,1 +1,1 @@
-"""Who does jobs: this process, spawned ones, or the workers of a cluster."""
+"""Executors of jobs: this process, spawned ones, or the workers of a cluster."""

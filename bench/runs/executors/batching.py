@@ -1,9 +1,9 @@
-"""Jobs that wait for workers elsewhere, in shares: what one message carries there.
+"""Jobs that wait for workers elsewhere, in batches: what one message carries there.
 
-A message costs the same for a job of a millisecond as for one of an hour. So shares of short jobs grow until they take
-about SHARE seconds. A worker that was handed more than it did in this time gives the rest back, so a long job holds
-up little but itself. The last jobs, as many as can be done at once, wait here for a worker that has nothing to do: a
-share that waits behind a long job elsewhere comes late, and all wait for it.
+A message costs the same for a job of a millisecond as for one of an hour. So batches of short jobs grow until they take
+about BATCH_SECONDS. A worker that was sent more than it did in this time returns the rest, so a long job holds up
+little but itself. The last jobs, as many as can run at once, wait here for an idle worker: a batch that waits behind a
+long job elsewhere comes late, and all wait for it.
 """
 
 from __future__ import annotations
@@ -13,65 +13,69 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Any
 
-SHARE = 0.5  # seconds after which a worker begins no other job of a share
-LARGEST = 64  # jobs
-FIRST = 8  # jobs, when nothing is known of them; a message costs as much as a tenth of an audit
-TURNS = 1.5  # shares that each of the workers' slots should still get, so that all of them end at about the same time
-LEAST = 4  # but no share is smaller than such a part of what takes SHARE seconds
-AHEAD = 2  # shares handed out for each slot, so that none waits for the next message
+BATCH_SECONDS = 0.5  # after which a worker begins no other job of a batch
+MAX_BATCH_JOBS = 64
+FIRST_BATCH_JOBS = 8  # before any job was timed; a message costs as much as a tenth of an audit
+# batches that each of the workers' slots should still get, so that all of them end at about the same time
+BATCHES_PER_SLOT = 1.5
+MIN_BATCH_PART = 4  # but no batch is smaller than such a part of what takes BATCH_SECONDS
+BATCHES_AHEAD = 2  # batches sent out for each slot, so that none waits for the next message
 
 
-class Shares:
-    """What has not been handed out, or has come back; shares of it, by the keys of the jobs."""
+class Batcher:
+    """Queue of jobs that were not sent out, or came back; gives batches by the keys of the jobs."""
 
     def __init__(self, jobs: Mapping[Any, Any]) -> None:
         self._jobs = jobs
         self._waiting = deque(jobs)
         self._suspects: deque[Any] = deque()
-        self._alone: list[Any] = []  # the suspect that was handed out last
-        self._size = FIRST
+        self._last_suspect: list[Any] = []  # the one that was sent out last, alone
+        self._size = FIRST_BATCH_JOBS
 
     def __bool__(self) -> bool:
         return bool(self._waiting or self._suspects)
 
-    def next(self, slots: int, out: int) -> list[dict[Any, Any]]:
+    def next(self, slots: int, num_out: int) -> list[dict[Any, Any]]:
         """Return what each slot begins with first, or what may follow that; nothing while there is enough to do.
 
-        slots: how many jobs can be done at once; out: shares handed out that are not back. A suspect is handed out only
+        slots: how many jobs can run at once; num_out: batches sent out that are not back. A suspect is sent out only
         when none are, after all other jobs
         """
-        shares: list[dict[Any, Any]] = []
-        while self._waiting and len(shares) < min(slots, self._ahead(slots) - out):
-            shares.append(self._taken(slots))
-        if self._suspects and slots and not out and not shares:
+        batches: list[dict[Any, Any]] = []
+        while self._waiting and len(batches) < min(slots, self._max_out(slots) - num_out):
+            batches.append(self._next_batch(slots))
+        if self._suspects and slots and not num_out and not batches:
             key = self._suspects.popleft()
-            self._alone = [key]
-            shares.append({key: self._jobs[key]})
-        return shares
+            self._last_suspect = [key]
+            batches.append({key: self._jobs[key]})
+        return batches
 
-    def _ahead(self, slots: int) -> int:
-        return AHEAD * slots if len(self._waiting) > slots else slots
+    def _max_out(self, slots: int) -> int:
+        return BATCHES_AHEAD * slots if len(self._waiting) > slots else slots
 
-    def _taken(self, slots: int) -> dict[Any, Any]:
+    def _next_batch(self, slots: int) -> dict[Any, Any]:
         before_the_last = max(1, len(self._waiting) - slots)
-        fair = ceil(len(self._waiting) / (TURNS * slots))
-        size = min(self._size, max(fair, self._size // LEAST), before_the_last)
+        fair = ceil(len(self._waiting) / (BATCHES_PER_SLOT * slots))
+        size = min(self._size, max(fair, self._size // MIN_BATCH_PART), before_the_last)
         return {key: self._jobs[key] for key in [self._waiting.popleft() for _ in range(size)]}
 
-    def came_back(self, keys: list[Any], done: int, early: bool) -> None:
-        """A share of which so many jobs, the first, are done: the rest waits again, and the size of shares follows."""
-        self._waiting.extendleft(reversed(keys[done:]))
-        if done < len(keys):
-            self._size = max(1, done)
-        elif early:
-            self._size = min(LARGEST, max(self._size, 2 * done))
+    def requeue_rest(self, keys: list[Any], num_done: int, early: bool) -> None:
+        """Requeue the unfinished rest of a batch and adapt the batch size.
 
-    def guilty(self, keys: list[Any]) -> list[Any]:
-        """Of a share under which workers died, those that killed them: none before each has been tried alone.
-
-        Any job that a worker had may be the one, also of another share.
+        num_done: the first so many jobs are done; early: the batch took less than half of BATCH_SECONDS
         """
-        if keys == self._alone:
+        self._waiting.extendleft(reversed(keys[num_done:]))
+        if num_done < len(keys):
+            self._size = max(1, num_done)
+        elif early:
+            self._size = min(MAX_BATCH_JOBS, max(self._size, 2 * num_done))
+
+    def suspect_jobs(self, keys: list[Any]) -> list[Any]:
+        """Return the jobs of a batch that killed its workers: none before each was tried alone.
+
+        Any job that a worker had may be the one, also of another batch.
+        """
+        if keys == self._last_suspect:
             return keys
         self._suspects.extend(keys)
         return []

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 CONNECTING = 4.0  # seconds in which a scheduler has to answer; with the start of the program, less than 10
 SLACK = 0.5  # seconds after which a connection that does not keep its own time limit is given up
 LOOK = 1.0  # seconds between looks at who is there
-PATIENCE = 5.0  # seconds without workers before that is said
+PATIENCE = 5.0  # seconds without workers before a message
 FORM = re.compile(r"(tcp|tls)://[^\s/]+:\d{1,5}/?")
-LOGGERS = ("distributed", "tornado", "asyncio")  # what they have to say is said here, in one line
+LOGGERS = ("distributed", "tornado", "asyncio")  # silenced: their errors are printed as one line by this module
 NO_CERTIFICATE = (
     "no certificate to show; DASK_DISTRIBUTED__COMM__TLS__CA_FILE, "
     "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT and ...KEY name the files"
@@ -46,7 +46,7 @@ class Connection:
         return bool(self.client.status == "running")
 
     def num_slots(self) -> int:
-        """Return how many jobs the workers of the moment can do at once. That there are none is said, after a while."""
+        """Return how many jobs the present workers can run at once. Report after a while that there are none."""
         now = time.monotonic()
         if now - self._looked >= LOOK or not self._looked:
             self._slots = sum(self.client.nthreads().values())
@@ -55,8 +55,10 @@ class Connection:
                 self._deserted = now
             elif now - self._deserted >= PATIENCE:
                 self._deserted = float("inf")
-                told = f"no workers at {self.address}; waiting for one: {START_A_WORKER.format(address=self.address)}"
-                print(told, file=sys.stderr, flush=True)
+                message = (
+                    f"no workers at {self.address}; waiting for one: {START_A_WORKER.format(address=self.address)}"
+                )
+                print(message, file=sys.stderr, flush=True)
         return self._slots
 
     def seconds_to_look(self) -> float:
@@ -75,7 +77,7 @@ class Connection:
 
     @contextmanager
     def errors_in_one_line(self) -> Iterator[None]:
-        """Return what the library raises, as what can be said about it; it also warns and logs what is no news then."""
+        """Turn the library's exceptions into one line, and drop its warnings about the same."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -92,7 +94,7 @@ _connections: dict[str, Connection] = {}
 
 
 def connected(address: str) -> Connection:
-    """The connection to a scheduler, made once: a command may need one crew after the other."""
+    """Return the connection to a scheduler, one for all executors of a command."""
     if not FORM.fullmatch(address):
         raise CalibrantError(
             f"{short_repr(address)} is no address of a cluster; give tcp://HOST:PORT or tls://HOST:PORT"

@@ -1,4 +1,4 @@
-"""This process, and spawned ones on this machine. A spawned process ends with this one, even if this one is killed."""
+"""Executors on this machine: this process, and spawned ones, which end with this one even if this one is killed."""
 
 from __future__ import annotations
 
@@ -19,55 +19,55 @@ from typing import TypeVar
 from pebble import ProcessExpired, ProcessPool
 
 from calibrant.bench.runs.executors.parent import end_with_parent
-from calibrant.bench.runs.jobs import Failure, attempted
+from calibrant.bench.runs.jobs import Failure, run_job
 from calibrant.dsl.compiling import CompileListener
 from calibrant.dsl.errors import CalibrantError
 
-AHEAD = 64  # jobs for each process that are made before they are done
+JOBS_AHEAD = 64  # that are made for each process before it can run them
 
 J = TypeVar("J")
 K = TypeVar("K")
 T = TypeVar("T")
 
 
-class ThisProcess:
-    """Does one job after the other, here."""
+class InProcessExecutor:
+    """Runs one job after the other, in this process."""
 
-    def completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
+    def as_completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
         for key, job in jobs.items():
-            yield key, attempted(do, job)
+            yield key, run_job(do, job)
 
 
-class Processes:
+class SpawnedExecutor:
     """A pool of spawned processes. Leaving the context stops them at once."""
 
     def __init__(self, prepare: Callable[[], None], workers: int, wall_budget: float | None) -> None:
         self._prepare = prepare
         self._num_workers = workers
         self._wall_budget = wall_budget
-        self._pool = spawned(workers, prepare)
+        self._pool = spawn_pool(workers, prepare)
 
-    def __enter__(self) -> Processes:
+    def __enter__(self) -> SpawnedExecutor:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        stop(self._pool)
+        stop_pool(self._pool)
 
-    def completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
-        """A process that dies between two jobs breaks the whole pool; a new one goes on with what is left."""
-        left = dict.fromkeys(jobs)
-        while left:
-            before = len(left)
-            for key, result in self._until_broken(do, jobs, tuple(left)):
-                del left[key]
+    def as_completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
+        """Yield keys and results. A process that dies between two jobs breaks the pool; a new one runs the rest."""
+        remaining = dict.fromkeys(jobs)
+        while remaining:
+            num_before = len(remaining)
+            for key, result in self._until_broken(do, jobs, tuple(remaining)):
+                del remaining[key]
                 yield key, result
-            if left:
-                stop(self._pool)
-                if len(left) == before:
+            if remaining:
+                stop_pool(self._pool)
+                if len(remaining) == num_before:
                     raise CalibrantError("worker processes die before they answer anything; try --workers 1")
-                self._pool = spawned(self._num_workers, self._prepare)
+                self._pool = spawn_pool(self._num_workers, self._prepare)
 
     def _until_broken(
         self, do: Callable[[J], T], jobs: Mapping[K, J], keys: Iterable[K]
@@ -75,13 +75,13 @@ class Processes:
         scheduled: dict[Future[T | Failure], K] = {}
         waiting, broken = iter(keys), False
         while True:
-            for key in () if broken else islice(waiting, AHEAD * self._num_workers - len(scheduled)):
+            for key in () if broken else islice(waiting, JOBS_AHEAD * self._num_workers - len(scheduled)):
                 job = jobs[key]
                 try:
-                    with _deaf_to_control_c():
-                        made = self._pool.schedule(attempted, args=(do, job), timeout=self._wall_budget)
-                    scheduled[made] = key
-                except RuntimeError:  # it broke before any result said so
+                    with _ignore_control_c():
+                        scheduling = self._pool.schedule(run_job, args=(do, job), timeout=self._wall_budget)
+                    scheduled[scheduling] = key
+                except RuntimeError:  # it broke before any result showed it
                     broken = True
                     break
             if not scheduled:
@@ -89,24 +89,24 @@ class Processes:
             for future in wait(scheduled, return_when=FIRST_COMPLETED).done:
                 key = scheduled.pop(future)
                 try:
-                    result = outcome(future, self._wall_budget)
+                    result = outcome_of(future, self._wall_budget)
                 except BrokenProcessPool:
                     broken = True
                     continue
                 yield key, result
 
 
-def spawned(workers: int, prepare: Callable[[], None]) -> ProcessPool:
-    """A pool whose processes start from nothing: no thread and no lock of this one can be in their way."""
+def spawn_pool(workers: int, prepare: Callable[[], None]) -> ProcessPool:
+    """Start a pool of fresh processes, which inherit no thread and no lock of this one."""
     context = multiprocessing.get_context("spawn")
     return ProcessPool(workers, initializer=partial(_start, prepare, CompileListener.listener), context=context)
 
 
 @contextmanager
-def _deaf_to_control_c() -> Iterator[None]:
-    """Processes that are started meanwhile, and by threads that are, never hear it: this one hears it and ends them.
+def _ignore_control_c() -> Iterator[None]:
+    """Block Control-C for processes started meanwhile: this process gets it and ends them.
 
-    One that is being started would print where it was.
+    A process that is just starting would print a traceback.
     """
     if sys.platform == "win32":
         yield
@@ -119,14 +119,14 @@ def _deaf_to_control_c() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def stop(pool: ProcessPool) -> None:
+def stop_pool(pool: ProcessPool) -> None:
     """End its processes at once."""
     pool.stop()  # type: ignore[no-untyped-call]
     pool.join()
 
 
-def outcome(future: Future[T | Failure], wall_budget: float | None) -> T | Failure:
-    """Return what came of a job in a pool.
+def outcome_of(future: Future[T | Failure], wall_budget: float | None) -> T | Failure:
+    """Return the result of a job in a pool, or a `Failure`.
 
     `BrokenProcessPool` if the pool has to be replaced, and the job done again.
     """
@@ -138,7 +138,7 @@ def outcome(future: Future[T | Failure], wall_budget: float | None) -> T | Failu
         return Failure("crashed", f"the worker process ended with exit code {error.exitcode}")
 
 
-def _start(prepare: Callable[[], None], told: Callable[[str], None] | None) -> None:
+def _start(prepare: Callable[[], None], listener: Callable[[str], None] | None) -> None:
     end_with_parent()
-    CompileListener.listener = told
+    CompileListener.listener = listener
     prepare()

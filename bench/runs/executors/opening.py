@@ -1,4 +1,4 @@
-"""The crew that an `Execution` asks for."""
+"""The executor that an `Execution` names."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
-from calibrant.bench.runs.executors.local import Processes, ThisProcess
-from calibrant.bench.runs.jobs import HERE, Crew, Execution, Failure
+from calibrant.bench.runs.executors.local import InProcessExecutor, SpawnedExecutor
+from calibrant.bench.runs.jobs import HERE, Execution, Executor, Failure
 
 J = TypeVar("J")
 K = TypeVar("K")
 T = TypeVar("T")
 
 
-def open_crew(prepare: Callable[[], None], execution: Execution = HERE) -> AbstractContextManager[Crew]:
-    """One worker without a wall budget is this process: nothing to start, nothing that could be killed.
+def open_executor(prepare: Callable[[], None], execution: Execution = HERE) -> AbstractContextManager[Executor]:
+    """Open the executor; one worker without a wall budget is this process: nothing to start, nothing to kill.
 
     prepare: called once by every process before its first job, and before the clock of that job starts
     """
@@ -25,17 +25,17 @@ def open_crew(prepare: Callable[[], None], execution: Execution = HERE) -> Abstr
         return Cluster(prepare, execution.cluster, execution.wall_budget)
     if execution.workers == 1 and execution.wall_budget is None:
         prepare()
-        return nullcontext(ThisProcess())
-    return Processes(prepare, execution.workers, execution.wall_budget)
+        return nullcontext(InProcessExecutor())
+    return SpawnedExecutor(prepare, execution.workers, execution.wall_budget)
 
 
-def completed(
+def as_completed(
     do: Callable[[J], T], jobs: Mapping[K, J], execution: Execution = HERE
 ) -> Iterator[tuple[K, T | Failure]]:
-    """Each job once, in any order, by a crew of its own."""
-    with open_crew(_nothing, execution) as crew:
-        yield from crew.completed(do, jobs)
+    """Run each job once on an executor of its own; yield keys and results in any order."""
+    with open_executor(_prepare_nothing, execution) as executor:
+        yield from executor.as_completed(do, jobs)
 
 
-def _nothing() -> None:
+def _prepare_nothing() -> None:
     pass

@@ -1,4 +1,4 @@
-"""A process of ours ends with the one that started it, however that one ended."""
+"""End a spawned process with its parent, however the parent ended."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ PR_SET_PDEATHSIG = 1
 
 
 def end_with_parent() -> None:
-    """Called first in a spawned process.
+    """End this spawned process when its parent ends; called first in it.
 
     On Linux the kernel kills it, in the middle of compiled code too. Elsewhere a thread does, once the job lets it run.
     """
     parent = multiprocessing.parent_process()
-    if parent is None:  # nobody started it
+    if parent is None:  # not started by a parent process
         return
     if sys.platform == "linux":
-        ask_the_kernel()
-        if os.getppid() != parent.pid:  # it ended before the kernel was asked
+        end_with_starting_thread()
+        if os.getppid() != parent.pid:  # the parent ended before the call
             os._exit(1)
     else:
         Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
 
 
-def ask_the_kernel() -> None:
-    """Linux: kill this process, whatever it runs from now on, when the thread that started it ends."""
+def end_with_starting_thread() -> None:
+    """Let Linux kill this process, whatever it runs, when the thread that started it ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 

@@ -8,8 +8,9 @@ from calibrant.audits.attribution import Kind
 from calibrant.bench.blickets.section import KINDS
 from calibrant.bench.blickets.verdict import METRICS
 from calibrant.bench.cli import main
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.report.figures.kinds import attribution_plot, kind_shares
-from calibrant.bench.report.rate_rows import AnswerOrigin, Grouping
+from calibrant.bench.report.rate_rows import Grouping
 from calibrant.bench.report.rows import SettingRow, named_answers, setting_rows
 from calibrant.bench.report.sections import Answer
 from tests.support.graded_records import blicket_record, graded, write_records
@@ -18,7 +19,7 @@ from tests.support.graded_records import blicket_record, graded, write_records
 def _answers(system: str, stratum: str, kinds: str) -> list[Answer]:
     return [
         (
-            AnswerOrigin(system, "p", "d", 4, f"I{i}", "moderator", stratum, benchmark="blickets"),
+            AnswerContext(system, "p", "d", 4, f"I{i}", "moderator", stratum, benchmark="blickets"),
             {"attribution": {"kind": kind}},
         )
         for i, kind in enumerate(kinds.split())

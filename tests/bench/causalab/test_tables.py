@@ -7,15 +7,15 @@ from typing import Any
 
 from calibrant.bench.causalab.paper import paper
 from calibrant.bench.causalab.tables import NUMBERS, paper_tables, without_printed
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.report.layout import NOTHING, Source, Table
-from calibrant.bench.report.rate_rows import AnswerOrigin
 from calibrant.bench.report.rows import Named
 from tests.support.shared import shared_file
 
 
 def _answer(suite: str, system: str = "exact", **score: Any) -> Named:
     figures = {"activated": 1.0, "accuracy": 1.0, "settings": 3, "all_edge_f1": 0.5, "shd": 2, "imec": 4} | score
-    return Named(system, AnswerOrigin(system, "p", "d", 4, "i", suite, "", benchmark="causalab"), figures)
+    return Named(system, AnswerContext(system, "p", "d", 4, "i", suite, "", benchmark="causalab"), figures)
 
 
 def _tables(*answers: Named) -> dict[str, Table]:

@@ -14,9 +14,9 @@ from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.profile_plot import NOTHING, RIGHT, UNTOLD, fates
 from calibrant.bench.causim.section import TABLE_IDS, by_level, by_topology, causim_part
 from calibrant.bench.cli import main
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.report.layout import Source, Table
-from calibrant.bench.report.rate_rows import AnswerOrigin
 from calibrant.bench.report.rows import named_answers
 from calibrant.bench.report.sections import Answer, ReportContents
 from tests.support.commands import jsonl
@@ -32,7 +32,7 @@ NONE = {**NOT, "answered": False, "why": "no_object", "meaning": None, "nodes": 
 def answer(item: int, score: dict[str, Any], **changes: Any) -> Answer:
     setting = changes.pop("setting", "counterfactual-deterministic")
     stratum = changes.pop("stratum", "chain-04")
-    origin = AnswerOrigin("m", "p", "d", 9, f"{stratum}-{setting}-{item}", setting, stratum, benchmark="causim")
+    origin = AnswerContext("m", "p", "d", 9, f"{stratum}-{setting}-{item}", setting, stratum, benchmark="causim")
     return origin._replace(**changes), score
 
 

@@ -14,7 +14,7 @@ from calibrant.bench.causim.tables import paper_tables, questions_asked
 from calibrant.bench.cli import main
 from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.bench.report.rows import named_answers
-from calibrant.bench.report.scored_answers import origin_of
+from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.runs.records import Record, folder_records
 from tests.support.shared import shared_file
 
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _by_number(records: list[Record]) -> dict[str, Table]:
-    answers = [(origin_of(record), record.score) for record in records]
+    answers = [(context_of(record), record.score) for record in records]
     return {table.id: table for table in paper_tables(questions_asked(named_answers(answers)))}
 
 

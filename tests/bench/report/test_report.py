@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.replayscm.tables import specs
 from calibrant.bench.replayscm.tables.alternatives import PER_SYSTEM, per_problem
@@ -18,7 +19,7 @@ from calibrant.bench.replayscm.tables.rates import RateTable
 from calibrant.bench.replayscm.tables.report import TABLE_IDS, report_tables
 from calibrant.bench.replayscm.tables.rows import RowCollector, SystemRow
 from calibrant.bench.report.layout import Source
-from calibrant.bench.report.rate_rows import AnswerOrigin, Grouping
+from calibrant.bench.report.rate_rows import Grouping
 from calibrant.bench.report.sections import ReportContents
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.published_files import BY_NAME, latent_of
@@ -193,7 +194,7 @@ def test_crashes_are_noted_below_the_rates() -> None:
     collector = RowCollector()
     for index in range(8):
         outcome = "crashed" if index < 3 else "found"
-        run = AnswerOrigin("s", "p", "d", 8, f"I{index}", "Ordered", "", {"a": 1}, outcome)
+        run = AnswerContext("s", "p", "d", 8, f"I{index}", "Ordered", "", {"a": 1}, outcome)
         collector.add(run, answer(1, 1))
     made = specs.CORE.made(collector.rows(), with_paper=False)
     assert made is not None

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.report.rate_rows import AnswerOrigin
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.report.unanswered import UnansweredCounts
 from calibrant.bench.runs.records import Record, folder_records
 from tests.support.graded_records import blicket_record, graded, write_records
@@ -59,8 +59,8 @@ def test_run_says_it_after_the_table(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert record.provenance["exhausted"] in line + ")"
 
 
-def _origin(outcome: str | None, reason: str) -> AnswerOrigin:
-    return AnswerOrigin("row", "p", "d", 9, "i", "s", "t", outcome=outcome, reason=reason)
+def _origin(outcome: str | None, reason: str) -> AnswerContext:
+    return AnswerContext("row", "p", "d", 9, "i", "s", "t", outcome=outcome, reason=reason)
 
 
 def test_of_several_reasons_the_most_frequent_is_printed_in_one_line() -> None:

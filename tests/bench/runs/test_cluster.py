@@ -18,7 +18,7 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.runs.executors import cluster, connection
-from calibrant.bench.runs.executors.opening import completed, open_crew
+from calibrant.bench.runs.executors.opening import as_completed, open_executor
 from calibrant.bench.runs.jobs import Execution, Failure
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.runs.runner import RunSummary, run
@@ -161,7 +161,7 @@ def test_a_large_work_is_sent_to_each_worker_once(on_cluster: Execution) -> None
     def long_enough(number: int) -> bool:
         return len(ballast) == number
 
-    found = dict(completed(long_enough, {"same": len(ballast), "other": 1}, on_cluster))
+    found = dict(as_completed(long_enough, {"same": len(ballast), "other": 1}, on_cluster))
     assert found == {"same": True, "other": False}
 
 
@@ -173,7 +173,7 @@ def test_a_job_keeps_its_memory_although_the_nanny_has_its_worker_return_it(on_c
     from dask import config
 
     assert config.get("distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_")
-    assert dict(completed(mallocs_setting, {"a": 1}, on_cluster)) == {"a": None}
+    assert dict(as_completed(mallocs_setting, {"a": 1}, on_cluster)) == {"a": None}
 
 
 def kills_its_worker(number: int) -> int:
@@ -184,7 +184,7 @@ def kills_its_worker(number: int) -> int:
 
 
 def test_a_job_that_kills_its_worker_costs_none_of_those_it_was_handed_out_with(on_cluster: Execution) -> None:
-    found = dict(completed(kills_its_worker, {number: number for number in range(6)}, on_cluster))
+    found = dict(as_completed(kills_its_worker, {number: number for number in range(6)}, on_cluster))
     failed = found.pop(2)
     assert failed == Failure("crashed", "the workers that had it died, one after the other")
     assert found == {number: number for number in (0, 1, 3, 4, 5)}
@@ -197,16 +197,16 @@ def test_other_versions_are_refused(on_cluster: Execution, monkeypatch: pytest.M
         CalibrantError,
         match=r"^Python 3\.99 here, 3\.\d+ there, at the worker tcp://127\.0\.0\.1:\d+; install the same",
     ):
-        dict(completed(slow_half, {"a": 1}, on_cluster))
+        dict(as_completed(slow_half, {"a": 1}, on_cluster))
 
 
 def test_a_killed_worker_loses_nothing_and_its_process_ends_with_it(loopback: Loopback) -> None:
     execution = Execution(cluster=loopback.address)
-    (doing,) = dict(completed(own_pid, {"a": 1}, execution)).values()
+    (doing,) = dict(as_completed(own_pid, {"a": 1}, execution)).values()
     assert isinstance(doing, int)
     killed = False
     found: dict[int, float | Failure] = {}
-    for key, result in completed(slow_half, {number: number for number in range(20)}, execution):
+    for key, result in as_completed(slow_half, {number: number for number in range(20)}, execution):
         assert key not in found
         found[key] = result
         if len(found) >= 4 and not killed:
@@ -221,7 +221,7 @@ def test_a_result_that_goes_down_with_its_worker_is_made_again(
     loopback: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends: list[Future] = []
-    seen, whole = list[str](), cluster._drained
+    seen, whole = list[str](), cluster._drain
     monkeypatch.setattr(connection, "LOOK", 0.1)
 
     def drained(done: SimpleQueue[Future], seconds: float) -> list[Future]:
@@ -235,8 +235,8 @@ def test_a_result_that_goes_down_with_its_worker_is_made_again(
             seen.append(ended[0].status)
         return ended
 
-    monkeypatch.setattr(cluster, "_drained", drained)
-    assert dict(completed(slow_half, {"a": 1, "b": 2}, Execution(cluster=loopback.address))) == {"a": 0.5, "b": 1.0}
+    monkeypatch.setattr(cluster, "_drain", drained)
+    assert dict(as_completed(slow_half, {"a": 1, "b": 2}, Execution(cluster=loopback.address))) == {"a": 0.5, "b": 1.0}
     assert len(seen) == 1
     assert len(ends) == len(set(ends))  # nobody asks without a pause whether it is made again
 
@@ -257,7 +257,7 @@ def test_a_result_that_goes_down_while_it_is_fetched_ends_nothing(
 
     monkeypatch.setattr(client, "gather", gather)
     monkeypatch.setattr(connection, "LOOK", 0.1)
-    assert dict(completed(slow_half, {"a": 1, "b": 2}, Execution(cluster=loopback.address))) == {"a": 0.5, "b": 1.0}
+    assert dict(as_completed(slow_half, {"a": 1, "b": 2}, Execution(cluster=loopback.address))) == {"a": 0.5, "b": 1.0}
     assert sum(fetched) > 2
 
 
@@ -268,11 +268,11 @@ def test_a_scheduler_that_is_lost_is_one_line(
         made.wait()
         client = connection.connected(made.address).client
         monkeypatch.setattr("calibrant.bench.runs.executors.connection.PATIENCE", 0.5)
-        with open_crew(print, Execution(cluster=made.address)) as crew:
+        with open_executor(print, Execution(cluster=made.address)) as executor:
             killer = threading.Timer(2.5, made.scheduler.kill)
             killer.start()
             with pytest.raises(CalibrantError) as caught:
-                dict(crew.completed(slow_half, {"a": 1}))
+                dict(executor.as_completed(slow_half, {"a": 1}))
             killer.join()
         lost = f"the scheduler at {made.address} is lost; start it again, then the same command goes on from here"
         assert str(caught.value) == lost

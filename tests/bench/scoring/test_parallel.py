@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 from calibrant.bench.cli import main
+from calibrant.bench.core.prediction import Prediction
 from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.rate_rows import CalibrationTable
-from calibrant.bench.scoring import parallel as counting
+from calibrant.bench.scoring import parallel
 from calibrant.bench.scoring.input.unread import unread_reason
-from calibrant.bench.scoring.predictions import Prediction, Predictions
-from calibrant.bench.scoring.scorer import PredictionScorer, json_line
+from calibrant.bench.scoring.lines import json_line
+from calibrant.bench.scoring.predictions import Predictions
+from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.commands import jsonl
 from tests.support.stub_protocols import small_pool
@@ -51,8 +53,8 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 def test_processes_change_nothing(
     files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(counting, "LARGE", 10)
-    monkeypatch.setattr(counting, "GROUP", 7)
+    monkeypatch.setattr(parallel, "PARALLEL_THRESHOLD", 10)
+    monkeypatch.setattr(parallel, "GROUP_SIZE", 7)
     found = []
     for workers in ("1", "2"):
         out = tmp_path / f"verdicts{workers}.jsonl"
@@ -75,9 +77,9 @@ def test_responses_without_an_answer_are_counted_however_they_are_scored(
         said.append([line for line in capsys.readouterr().err.splitlines() if "that can be read" in line])
     assert said[0] == said[1]
     assert [line.partition("(")[0] for (line,) in said] == ["27 responses hold no answer that can be read "] * 3
-    scorer = PredictionScorer([files[0]])
+    scorer = PoolScorer([files[0]])
     reasons = []
-    for prediction in Predictions(files[1], scorer.items):
+    for prediction in Predictions(files[1], scorer):
         _, late = scorer.score(prediction)
         assert isinstance(late, LazyVerdict)
         assert unread_reason(late) == unread_reason(late.record()) == unread_reason(pickle.loads(pickle.dumps(late)))
@@ -94,8 +96,8 @@ def test_responses_without_an_answer_are_counted_however_they_are_scored(
 def test_shares_are_equal_whatever_the_order_of_the_file(order: str, workers: int) -> None:
     items = {"by item": [n // 400 for n in range(4_000)], "in turns": [n % 10 for n in range(4_000)]}
     predictions = [Prediction("pool", f"I{n}", "m", 0, "") for n in items.get(order, [0] * 4_000)]
-    shares = counting.Shares(workers, lead=50)
-    places = [shares.place(one) for one in predictions]
+    shards = parallel.ItemShards(workers, lead=50)
+    places = [shards.assign(one) for one in predictions]
     for end in range(1, 4_001):
         if end % 97 == 0 or end == 4_000:
             given = [places[:end].count(number) for number in range(workers)]
@@ -108,8 +110,8 @@ def test_shares_are_equal_whatever_the_order_of_the_file(order: str, workers: in
 def test_what_is_before_a_line_that_is_refused_has_been_scored(
     files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(counting, "LARGE", 10)
-    monkeypatch.setattr(counting, "GROUP", 7)
+    monkeypatch.setattr(parallel, "PARALLEL_THRESHOLD", 10)
+    monkeypatch.setattr(parallel, "GROUP_SIZE", 7)
     lines = files[1].read_bytes().splitlines(keepends=True)
     files[1].write_bytes(b"".join(lines[:40]) + b'{"instanceId": 3}\n' + b"".join(lines[40:]))
     assert main(["score", *map(str, files), "--json", "--workers", "2"]) == 2
@@ -119,9 +121,9 @@ def test_what_is_before_a_line_that_is_refused_has_been_scored(
 
 
 def test_a_table_counts_the_same_of_a_line_before_it_is_made(files: tuple[Path, Path]) -> None:
-    scorer = PredictionScorer(files[:1])
+    scorer = PoolScorer(files[:1])
     late, made = CalibrationTable(METRICS), CalibrationTable(METRICS)
-    for prediction in Predictions(files[1], scorer.items):
+    for prediction in Predictions(files[1], scorer):
         origin, line = scorer.score(prediction)
         assert isinstance(line, LazyVerdict)
         late.add(origin, line)
@@ -132,14 +134,14 @@ def test_a_table_counts_the_same_of_a_line_before_it_is_made(files: tuple[Path, 
 
 
 def test_what_a_scorer_has_kept_is_not_sent_to_other_processes_and_can_be_dropped(files: tuple[Path, Path]) -> None:
-    scorer = PredictionScorer(files[:1])
+    scorer = PoolScorer(files[:1])
     before = len(pickle.dumps(scorer))
-    verdicts = [json_line(scorer.score(prediction).line) for prediction in Predictions(files[1], scorer.items)]
+    verdicts = [json_line(scorer.score(prediction).line) for prediction in Predictions(files[1], scorer)]
     sent = pickle.loads(pickle.dumps(scorer))
     assert len(pickle.dumps(scorer)) < 2 * before
-    kept = weakref.ref(next(iter(scorer._pools.values())).evaluator("I0"))
-    assert kept() is not None
-    scorer.forget()
-    assert kept() is None
+    cached = weakref.ref(scorer.evaluator(next(iter(Predictions(files[1], scorer)))))
+    assert cached() is not None
+    scorer.clear_cache()
+    assert cached() is None
     for other in (scorer, sent):
-        assert verdicts == [json_line(other.score(one).line) for one in Predictions(files[1], other.items)]
+        assert verdicts == [json_line(other.score(one).line) for one in Predictions(files[1], other)]

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.bench.cli import main
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.samples import Sample, SampleList, majority, pass_at
-from calibrant.bench.report.rate_rows import AnswerOrigin, CalibrationTable
+from calibrant.bench.report.rate_rows import CalibrationTable
 from calibrant.bench.report.samples import sample_rows
 from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.commands import jsonl
@@ -55,8 +56,8 @@ def test_a_majority_is_not_known_where_a_meaning_is_not() -> None:
     assert majority([*samples("A"), Sample(True, True, True, True, None)], lambda sample: sample.correct) is None
 
 
-def run_of(instance: str, number: int = 0) -> AnswerOrigin:
-    return AnswerOrigin("m", "p", "d", 3, instance, "Ordered", "", sample=number)
+def run_of(instance: str, number: int = 0) -> AnswerContext:
+    return AnswerContext("m", "p", "d", 3, instance, "Ordered", "", sample=number)
 
 
 def verdict(right: bool) -> dict[str, object]:

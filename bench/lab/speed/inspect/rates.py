@@ -22,7 +22,7 @@ from calibrant.bench.lab.speed.options import Options
 from calibrant.bench.lab.speed.replayscm.candidates import gold_of
 from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.bench.scoring.predictions import Predictions
-from calibrant.bench.scoring.scorer import PredictionScorer
+from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.dsl.replayscm.score import Evaluator
@@ -50,8 +50,8 @@ def rows(options: Options) -> Iterator[Row]:
         write_pool(Pool("speed", tuple(problems)), pool)
         own, whole, log = _evaluated(pool, problems)
         start = time.process_time()
-        scorer = PredictionScorer([pool])
-        right = sum(scorer.score(one).line["correct"] for one in Predictions(log, scorer.items))
+        scorer = PoolScorer([pool])
+        right = sum(scorer.score(one).line["correct"] for one in Predictions(log, scorer))
         read = time.process_time() - start
     assert right == samples
     limit = f"at most {1_000 * MOST_SECONDS:g} ms a sample"

@@ -17,7 +17,7 @@ from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
 from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.replayscm.pools.unfinished import Made, unfinished_pool
-from calibrant.bench.runs.executors.opening import completed
+from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import Execution, Failure
 from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.commands import CHECKOUT, called, refused
@@ -100,7 +100,7 @@ def test_a_killed_command_goes_on_and_writes_the_same_bytes(made_by: Line, worke
 def test_what_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     line, out, _ = harden_line(tmp_path, "again")
     calls: list[str] = []
-    honest = completed
+    honest = as_completed
 
     def stops(make: Callable[[object], Made], jobs: dict[object, object], execution: Execution) -> object:
         for number, found in enumerate(honest(make, jobs, execution)):
@@ -110,13 +110,13 @@ def test_what_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.Mon
                 raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("calibrant.bench.replayscm.pools.unfinished.completed", stops)
+        patched.setattr("calibrant.bench.replayscm.pools.unfinished.as_completed", stops)
         assert main([*line, "--workers", "1"]) == 130
     assert len(calls) == whole_lines(records(out)) == 2
     kept = records(out).read_bytes()
     other = [*line[:-1], "4"]  # another seed is other work: it starts from nothing, and leaves the first alone
     with monkeypatch.context() as patched:
-        patched.setattr("calibrant.bench.replayscm.pools.unfinished.completed", stops)
+        patched.setattr("calibrant.bench.replayscm.pools.unfinished.as_completed", stops)
         assert main([*other, "--workers", "1"]) == 130
     assert len(calls) == whole_lines(records(out)) == 4
     assert records(out).read_bytes().startswith(kept)
@@ -127,7 +127,7 @@ def test_what_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.Mon
         return honest(make, jobs, execution)
 
     with monkeypatch.context() as patched:
-        patched.setattr("calibrant.bench.replayscm.pools.unfinished.completed", counts)
+        patched.setattr("calibrant.bench.replayscm.pools.unfinished.as_completed", counts)
         assert main([*line, "--workers", "1"]) == 0
     assert pending == [2]
     assert len(read_pool(out)) == 4
@@ -186,9 +186,9 @@ def halved(number: int) -> float:
 
 
 def test_jobs_fail_alone() -> None:
-    found = dict(completed(halved, {name: n for n, name in enumerate("abc")}))
+    found = dict(as_completed(halved, {name: n for n, name in enumerate("abc")}))
     assert found == {"a": Failure("crashed", "ZeroDivisionError: division by zero"), "b": 0.5, "c": 1.0}
-    apart = dict(completed(halved, {n: n for n in (0, 1, 2, 7, 8)}, Execution(2, 5.0)))
+    apart = dict(as_completed(halved, {n: n for n in (0, 1, 2, 7, 8)}, Execution(2, 5.0)))
     assert (apart[0], apart[1], apart[2]) == (Failure("crashed", "ZeroDivisionError: division by zero"), 0.5, 1.0)
     died = apart[7]
     assert isinstance(died, Failure)

@@ -1,0 +1,32 @@
+"""Where an answer is from: whose it is, about which item of which pool, and how it was obtained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+NO_MODEL = "(no model)"  # the system of predictions that name none
+
+
+class AnswerContext(NamedTuple):
+    """Everything that a table needs of one scored answer besides its score.
+
+    config: the options of a protocol, empty for models; outcome: of a protocol only
+    seconds: the time that the answer took, where it is known; sample: its number among a system's answers to the item
+    benchmark: of the pool
+    reason: of a protocol without a result: what it exhausted, or how far it came
+    """
+
+    system: str
+    pool: str
+    pool_digest: str
+    pool_size: int
+    instance: str
+    setting: str
+    stratum: str
+    config: Mapping[str, Any] = {}
+    outcome: str | None = None
+    seconds: float | None = None
+    sample: int = 0
+    benchmark: str = ""
+    reason: str = ""

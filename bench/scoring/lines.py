@@ -1,0 +1,87 @@
+"""Lines of verdicts: written by `calibrant score`, read by tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from calibrant.bench.core.answer_context import NO_MODEL, AnswerContext
+from calibrant.bench.core.registry import benchmark, stated_name
+from calibrant.bench.core.verdict import LazyVerdict
+from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines
+from calibrant.bench.scoring.scorer import ScoredPrediction
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.parse_limits import TooLargeError
+
+
+def json_line(line: Mapping[str, Any]) -> str:
+    """Return one line of strict JSON in ASCII; NaN in a submitted experiment, which JSON lacks, becomes null."""
+    if isinstance(line, LazyVerdict):
+        line = line.record()
+    try:
+        return json.dumps(line, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(line), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and (value != value or abs(value) == float("inf")) else value
+
+
+class _ContextFields(msgspec.Struct):
+    """The fields of a line that a table needs besides the verdict itself."""
+
+    instanceId: str  # noqa: N815  # the names of the file
+    valid: bool
+    pool: str
+    poolDigest: str  # noqa: N815
+    poolSize: int  # noqa: N815
+    setting: str
+    stratum: str
+    model: str | None = None
+    sample: int = 0
+    seconds: float | None = None
+
+
+def context_of_line(line: Mapping[str, Any]) -> AnswerContext:
+    """Return where the answer of a scored prediction is from; `msgspec.ValidationError` if it is not one.
+
+    A line that names its benchmark has all of that one's fields; of ReplaySCM's, which name none, tables need fewer.
+    """
+    named = benchmark(stated_name(line.get("benchmark")))
+    if "benchmark" in line:
+        msgspec.convert(line, named.verdict_record, strict=True)
+        line = {**line, "valid": True}
+    read = msgspec.convert(line, _ContextFields)
+    return AnswerContext(
+        read.model or NO_MODEL,
+        read.pool,
+        read.poolDigest,
+        read.poolSize,
+        read.instanceId,
+        read.setting,
+        read.stratum,
+        seconds=read.seconds,
+        sample=read.sample,
+        benchmark=named.name,
+    )
+
+
+def scored_lines(path: Path) -> Iterator[ScoredPrediction]:
+    """Yield what `calibrant score` wrote, for a table; `CalibrantError` names file and line of anything else."""
+    for number, raw in numbered_lines(path):
+        try:
+            line = json_object(raw) or {}
+            yield ScoredPrediction(context_of_line(line), line)
+        except TooLargeError as error:
+            raise CalibrantError(f"{path}: line {number}: {error}") from None
+        except (msgspec.ValidationError, CalibrantError):
+            raise CalibrantError(f"{path}: line {number}: not a line that `calibrant score` wrote") from None
