@@ -1,0 +1,181 @@
+"""The fewest worlds that leave the same members as all candidates together, for one who knows the truth.
+
+Noise-free, without hidden variables, all contexts. Implicit hitting sets: requirements that every such set of worlds
+meets, a smallest set that meets them, a count; if members are left that others refute, requirements that refute them.
+
+For a variable v and a parent set U of the largest size: if all candidates show no conflict on U, every reachable
+(pattern, value) has to be shown by a chosen world with v free; else some pattern has to be shown with both values. In
+Ordered items the class is a product, so equal spaces means equal on every U. Otherwise U ranges over the
+non-descendants of v in the truth, where a change of v alone stays acyclic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
+from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
+from calibrant.solvers.replayscm.drawn_members import draw
+from calibrant.solvers.replayscm.experiments.covering import dual_weights, fewest_worlds
+from calibrant.solvers.replayscm.experiments.duals import CoverRow, RowWeight, certified_bound
+from calibrant.solvers.replayscm.experiments.readings import candidate_rows, version_space
+
+U64 = npt.NDArray[np.uint64]
+Flags = npt.NDArray[np.bool_]
+
+DRAWS = 32  # members that are refuted at a time
+MAX_NEW_ROWS = 200  # unmet requirements that are added at a time, those of fewest worlds
+
+
+@dataclass(frozen=True)
+class ClairvoyantMinimum:
+    """A proven minimum.
+
+    worlds: places of the candidates; floor: members that all candidates together leave
+    rows: requirements that every set that leaves the floor meets; weights: duals; bound: what these prove
+    num_refutations: requirements that came from drawn members
+    """
+
+    worlds: tuple[int, ...]
+    floor: int
+    rows: tuple[CoverRow, ...]
+    weights: tuple[RowWeight, ...]
+    bound: int
+    num_refutations: int
+
+    @property
+    def is_certified(self) -> bool:
+        """Return whether the rational weights prove the minimum; else the integer program's search does."""
+        return self.bound == len(self.worlds)
+
+
+class ClairvoyantSearch:
+    """The requirements and counts of one truth.
+
+    worlds: constants of each candidate; every world shows all contexts
+    """
+
+    def __init__(
+        self, task: Task, scm_class: MechanismClass, truth: Mechanisms, worlds: Sequence[Mapping[str, int]]
+    ) -> None:
+        self.task, self.scm_class, self.truth, self.worlds = task, scm_class, truth, worlds
+        self.contexts = tuple(range(1 << len(scm_class.roots)))
+        self.evidence = [EvidenceWorld(do, clean_rows(scm_class, truth, do, self.contexts)) for do in worlds]
+        self.start = EvidenceWorld({}, clean_rows(scm_class, truth, {}, self.contexts))
+        self.variables = natural(scm_class.observed)
+        self.index = {v: i for i, v in enumerate(self.variables)}
+
+    def solve(self) -> ClairvoyantMinimum:
+        """Return the minimum with its certificate; `MissingExtraError` without HiGHS."""
+        floor = self.count(range(len(self.worlds)))
+        requirements = list(self.local_requirements())
+        rows: list[CoverRow] = []
+        num_refutations = 0
+        rng = Random(0)
+        while True:
+            chosen = fewest_worlds(rows, len(self.worlds)) if rows else []
+            unmet = [row for row in requirements if not row.is_met(frozenset(chosen))]
+            if unmet:
+                unmet.sort(key=lambda row: (sum(len(part) for parts in row.alternatives for part in parts), row.label))
+                rows += unmet[:MAX_NEW_ROWS]
+                continue
+            if self.count(chosen) == floor:
+                break
+            refutations = self._refutations(chosen, rng)
+            num_refutations += len(refutations)
+            requirements += refutations
+        weights = dual_weights(rows, len(self.worlds)) if rows else []
+        bound = certified_bound(rows, weights)
+        return ClairvoyantMinimum(tuple(chosen), floor, tuple(rows), tuple(weights), bound, num_refutations)
+
+    def count(self, chosen: Sequence[int]) -> int:
+        """Return how many members the start and these worlds leave."""
+        worlds = [self.start, *(self.evidence[place] for place in chosen)]
+        return version_space(self.task, self.scm_class, worlds).count
+
+    def local_requirements(self) -> Iterator[CoverRow]:
+        """Yield the requirements of every variable and parent set, without those that the start meets."""
+        words = np.array([[self._word(row) for row in world.rows] for world in self.evidence], np.uint64)
+        start = np.array([[self._word(row) for row in self.start.rows]], np.uint64)
+        merged: dict[tuple[tuple[frozenset[int], ...], ...], str] = {}
+        for variable in self.scm_class.endogenous:
+            free = np.array([variable not in do for do in self.worlds])
+            for parents in self._parent_sets(variable):
+                places = [self.index[u] for u in (*parents, variable)]
+                by_pattern = _met_patterns(words, places) & free[:, None]
+                at_start = _met_patterns(start, places)[0]
+                label = f"{variable}({','.join(parents)})"
+                for alternatives, detail in _requirements(by_pattern, at_start):
+                    merged.setdefault(alternatives, f"{label} {detail}")
+        for alternatives, label in merged.items():
+            yield CoverRow(label, alternatives)
+
+    def _parent_sets(self, variable: str) -> Iterator[tuple[str, ...]]:
+        candidates = self.scm_class.admissible_parents(variable)
+        if self.scm_class.disclosure.order is None:
+            below = self._descendants(variable)
+            candidates = tuple(u for u in candidates if u not in below)
+        yield from combinations(candidates, min(self.scm_class.max_parents, len(candidates)))
+
+    def _descendants(self, variable: str) -> set[str]:
+        below, waiting = set[str](), [variable]
+        while waiting:
+            parent = waiting.pop()
+            children = [v for v, f in self.truth.items() if parent in f.parents and v not in below]
+            below.update(children)
+            waiting += children
+        return below
+
+    def _refutations(self, chosen: Sequence[int], rng: Random) -> list[CoverRow]:
+        """Return the requirements that drawn members which the chosen worlds leave be refuted."""
+        evidence = [self.start, *(self.evidence[place] for place in chosen)]
+        space = version_space(self.task, self.scm_class, evidence)
+        (roots,) = space.root_sets
+        members = draw(ConditionedSpace(ParentSets(space, None), roots), rng, DRAWS)
+        rows, spans = candidate_rows(self.scm_class, [(do, self.contexts) for do in self.worlds])
+        readings = members.outcomes(rows)
+        truth = np.array([self._word(row) for world in self.evidence for row in world.rows], np.uint64)
+        differs = np.logical_or.reduceat(readings != truth, spans[:-1], axis=1)
+        refuted = {frozenset(np.flatnonzero(row).tolist()) for row in differs if row.any()}
+        return [CoverRow(f"refute member {sorted(worlds)[:3]}", ((worlds,),)) for worlds in sorted(refuted, key=sorted)]
+
+    def _word(self, row: str) -> int:
+        return sum(1 << self.index[v] for v, bit in zip(self.scm_class.observed, row, strict=True) if bit == "1")
+
+
+def _met_patterns(words: U64, places: Sequence[int]) -> Flags:
+    """[w, 2**(k + 1)] which values of some variables each world shows, the last one the highest bit."""
+    patterns = np.zeros(words.shape, np.int64)
+    for i, place in enumerate(places):
+        patterns |= (words >> np.uint64(place) & np.uint64(1)).astype(np.int64) << i
+    met = np.zeros((len(words), 1 << len(places)), np.bool_)
+    met[np.arange(len(words))[:, None], patterns] = True
+    return met
+
+
+def _requirements(by_pattern: Flags, at_start: Flags) -> Iterator[tuple[tuple[tuple[frozenset[int], ...], ...], str]]:
+    """Yield the requirements of one variable and parent set, with the pattern that each is about."""
+    size = by_pattern.shape[1] // 2
+    reachable = by_pattern.any(axis=0) | at_start
+    conflicts = reachable[:size] & reachable[size:]
+    if not conflicts.any():
+        for key in np.flatnonzero(reachable & ~at_start).tolist():
+            yield ((frozenset(np.flatnonzero(by_pattern[:, key]).tolist()),),), f"shows {key:b}"
+        return
+    if (at_start[:size] & at_start[size:]).any():
+        return
+    alternatives = []
+    for pattern in np.flatnonzero(conflicts).tolist():
+        keys = [key for key in (pattern, pattern + size) if not at_start[key]]
+        alternatives.append(tuple(frozenset(np.flatnonzero(by_pattern[:, key]).tolist()) for key in keys))
+    yield tuple(alternatives), "conflict"

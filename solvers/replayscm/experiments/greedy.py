@@ -1,0 +1,305 @@
+"""The next world at real size: least expected share where there is no noise, most expected bits under noise.
+
+Noise-free: of drawn members the share of pairs that read alike is unbiased and needs simulation only; without hidden
+variables the best few are compared by exact masses. Under noise: H(Y) is estimated from drawn members and their
+readings, each with its probability by a mass in doubles; with hidden variables by the mixture of drawn members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+from math import log
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
+from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
+from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets, Rows
+from calibrant.solvers.replayscm.drawn_members import Members, draw
+from calibrant.solvers.replayscm.experiments.members import MemberArrays, numpy_rng
+from calibrant.solvers.replayscm.experiments.readings import candidate_rows, version_space
+from calibrant.solvers.replayscm.experiments.shares import BITS_TOLERANCE, binary_entropy, request_rows
+from calibrant.solvers.replayscm.hidden.sampling import GroupedSampler
+from calibrant.solvers.replayscm.noise.approximate import ApproximateMasses
+from calibrant.solvers.replayscm.noise.posterior import Posterior
+from calibrant.solvers.replayscm.noise.sampling import PosteriorSampler
+
+F64 = npt.NDArray[np.float64]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+
+NUM_PAIR_MEMBERS = 256
+NUM_FINALISTS = 8
+NUM_TRUTHS = 64
+NUM_NOISY_DRAWS = 12
+NUM_IMAGINED_CONTEXTS = 8
+MAX_FULL_VARIABLES = 6  # under noise all candidates up to that many variables
+NUM_OTHER_CANDIDATES = 64
+
+Requests = Sequence[tuple[Mapping[str, int], Sequence[int]]]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A world to ask for.
+
+    place: among the candidates; value: expected share left, or bits under noise; estimated
+    """
+
+    place: int
+    value: float
+
+
+class WorldChooser:
+    """Greedy choices in one item. Draws are seeded by the item's id, the step and nothing else."""
+
+    def __init__(self, task: Task, scm_class: MechanismClass, item_id: str) -> None:
+        assert task.extension is not None
+        assert task.extension.allowance is not None
+        self.task = task
+        self.scm_class = scm_class
+        self.extension: Extension = task.extension
+        self.item_id = item_id
+        self.candidates = candidate_worlds(scm_class.observed, task.extension.allowance.max_targets)
+        self.places = self._compared_places()
+
+    def _compared_places(self) -> list[int]:
+        """Return the candidates that are compared, in their order."""
+        num_vars = len(self.scm_class.observed)
+        if self.scm_class.noise.is_silent or num_vars <= MAX_FULL_VARIABLES:
+            return list(range(len(self.candidates)))
+        first = [place for place, do in enumerate(self.candidates) if len(do) <= 1]
+        others = range(len(first), len(self.candidates))
+        ranked = sorted(others, key=lambda place: sha256(f"{self.item_id}|{place}".encode()).digest())
+        return [*first, *sorted(ranked[:NUM_OTHER_CANDIDATES])]
+
+    def contexts(self, rng: Random) -> list[Sequence[int]]:
+        """Return the contexts to compare candidates in; several imagined ones where the seed fixes them."""
+        allowance = self.extension.allowance
+        assert allowance is not None
+        num_contexts = 1 << len(self.scm_class.roots)
+        if allowance.contexts is not Contexts.SAMPLED:
+            return [range(min(num_contexts, allowance.rows))]
+        every = range(num_contexts)
+        return [rng.sample(every, min(allowance.rows, num_contexts)) for _ in range(NUM_IMAGINED_CONTEXTS)]
+
+    def choose(self, worlds: Sequence[EvidenceWorld]) -> Choice | None:
+        """Return greedy's choice after these worlds; None where no candidate splits what was drawn."""
+        rng = Random(f"{self.item_id}|greedy|{len(worlds)}")
+        contexts = self.contexts(rng)
+        if not self.scm_class.noise.is_silent:
+            return self._best_by_bits(worlds, contexts, rng)
+        if self.scm_class.hidden_parents:
+            return self._best_hidden(worlds, contexts, rng)
+        return self._best_plain(worlds, contexts, rng)
+
+    # --- noise-free -----------------------------------------------------------------------------------------------
+
+    def _best_plain(
+        self, worlds: Sequence[EvidenceWorld], contexts: Sequence[Sequence[int]], rng: Random
+    ) -> Choice | None:
+        space = version_space(self.task, self.scm_class, worlds)
+        if space.count < 2:
+            return None
+        (roots,) = space.root_sets
+        conditioned = ConditionedSpace(ParentSets(space, None), roots)
+        members = draw(conditioned, rng, NUM_PAIR_MEMBERS)
+        shares = np.zeros(len(self.places))
+        for variant in contexts:
+            rows, spans = candidate_rows(self.scm_class, self._requests(variant))
+            shares += alike_shares(members.outcomes(rows), spans)
+        shares /= len(contexts)
+        if shares.min() >= 1.0:
+            return self._rare_split(conditioned, members, contexts)
+        finalists = np.argsort(shares, kind="stable")[:NUM_FINALISTS].tolist()
+        exact = [self._truth_share(conditioned, members, place, contexts) for place in sorted(finalists)]
+        best = min(range(len(exact)), key=exact.__getitem__)
+        return Choice(self.places[sorted(finalists)[best]], exact[best])
+
+    def _truth_share(
+        self, space: ConditionedSpace, members: Members, place: int, contexts: Sequence[Sequence[int]]
+    ) -> float:
+        """Return the mean share of members that read as a drawn one does; each share exact."""
+        total = 0.0
+        for variant in contexts:
+            rows, _ = candidate_rows(self.scm_class, [(self.candidates[self.places[place]], variant)])
+            readings = members.outcomes(rows)[:NUM_TRUTHS]
+            different, counts = np.unique(readings, axis=0, return_counts=True)
+            masses = _reading_masses(space, different, rows.targets)
+            total += sum(n * mass for n, mass in zip(counts.tolist(), masses, strict=True)) / space.mass / len(readings)
+        return total / len(contexts)
+
+    def _rare_split(
+        self, space: ConditionedSpace, members: Members, contexts: Sequence[Sequence[int]]
+    ) -> Choice | None:
+        """Return the first candidate that splits, by exact masses of one member's readings; None if none does."""
+        for variant in contexts:
+            rows, spans = candidate_rows(self.scm_class, self._requests(variant))
+            readings = members.outcomes(rows)[0]
+            masses = space.masses(Rows(readings, rows.targets), spans)
+            shares = [mass / space.mass for mass in masses]
+            if min(masses) < space.mass:
+                best = min(range(len(shares)), key=shares.__getitem__)
+                return Choice(self.places[best], shares[best])
+        return None
+
+    def _best_hidden(
+        self, worlds: Sequence[EvidenceWorld], contexts: Sequence[Sequence[int]], rng: Random
+    ) -> Choice | None:
+        sampler = GroupedSampler(Posterior(self.scm_class).condition(*worlds))
+        members = MemberArrays(self.scm_class, [sampler.draw(rng) for _ in range(NUM_PAIR_MEMBERS)])
+        shares = np.zeros(len(self.places))
+        for variant in contexts:
+            words, targets, spans = self._rows(variant)
+            shares += alike_shares(members.readings(words, targets), spans)
+        shares /= len(contexts)
+        best = int(shares.argmin())
+        return None if shares[best] >= 1.0 else Choice(self.places[best], float(shares[best]))
+
+    # --- under noise ----------------------------------------------------------------------------------------------
+
+    def _best_by_bits(
+        self, worlds: Sequence[EvidenceWorld], contexts: Sequence[Sequence[int]], rng: Random
+    ) -> Choice | None:
+        bits = self.expected_bits(worlds, contexts, rng)
+        top = float(bits.max())
+        if top <= BITS_TOLERANCE:
+            return None
+        best = int(np.flatnonzero(bits >= top - BITS_TOLERANCE)[0])
+        return Choice(self.places[best], float(bits[best]))
+
+    def expected_bits(self, worlds: Sequence[EvidenceWorld], contexts: Sequence[Sequence[int]], rng: Random) -> F64:
+        """Return an estimate of the bits of each compared candidate, from drawn members and their readings."""
+        posterior = Posterior(self.scm_class).condition(*worlds)
+        sampler = PosteriorSampler(posterior)
+        has_hidden = bool(self.scm_class.hidden_parents)
+        drawn_pairs = [sampler.draw_with_rates(rng) for _ in range(NUM_PAIR_MEMBERS if has_hidden else NUM_NOISY_DRAWS)]
+        members = MemberArrays(self.scm_class, [member for member, _ in drawn_pairs])
+        rates = [next(iter(values.values())) for _, values in drawn_pairs]
+        array_rng = numpy_rng(rng)
+        bits = np.zeros(len(self.places))
+        masses = None if has_hidden else ApproximateMasses(posterior)
+        for variant in contexts:
+            words, targets, spans = self._rows(variant)
+            readings = members.readings(words, targets, members.draw_flips(array_rng, rates, len(words)))
+            if masses is not None:
+                entropy = _entropy_by_masses(masses, readings, targets, spans)
+            else:
+                entropy = _entropy_by_mixture(members, rates, readings, targets, spans)
+            cells = np.array([self._num_free(targets[start]) * (end - start) for start, end in _pairs(spans)])
+            noise = float(np.mean([binary_entropy(float(rate)) for rate in rates]))
+            bits += entropy - cells * noise
+        return bits / len(contexts)
+
+    def _entropy_by_masses(self, masses: ApproximateMasses, readings: U64, targets: U64, spans: I64) -> F64:
+        num_draws, num_rows = readings.shape
+        every = np.concatenate([spans[:-1] + d * num_rows for d in range(num_draws)] + [[num_draws * num_rows]])
+        logs = (
+            masses.log_masses(readings.ravel(), np.tile(targets, num_draws), every.astype(np.int64)) - masses.log_mass
+        )
+        entropy: F64 = -logs.reshape(num_draws, -1).mean(axis=0) / log(2)
+        return entropy
+
+    def _num_free(self, targets: np.uint64) -> int:
+        return sum(not int(targets) >> self.scm_class.observed.index(v) & 1 for v in self.scm_class.endogenous)
+
+    def _requests(self, contexts: Sequence[int]) -> list[tuple[Mapping[str, int], Sequence[int]]]:
+        return [(self.candidates[place], contexts) for place in self.places]
+
+    def _rows(self, contexts: Sequence[int]) -> tuple[U64, U64, I64]:
+        """Return words and targets of all compared candidates, numbered as in the class."""
+        listed = [request_rows(self.scm_class, do, variant) for do, variant in self._requests(contexts)]
+        words = np.array([word for rows in listed for word, _ in rows], np.uint64)
+        targets = np.array([clamped for rows in listed for _, clamped in rows], np.uint64)
+        return words, targets, np.cumsum([0, *map(len, listed)]).astype(np.int64)
+
+
+def alike_shares(readings: U64, spans: I64) -> F64:
+    """[c] share of pairs of different members that read a candidate alike; an unbiased estimate of the expected share.
+
+    readings: [d, r]; spans: [c + 1] where the rows of each candidate begin
+    """
+    num_members = len(readings)
+    if num_members < 2:
+        return np.ones(len(spans) - 1)
+    num_rows = int(np.diff(spans).max())
+    factors = np.array([pow(0x9E3779B97F4A7C15, i + 1, 1 << 64) for i in range(num_rows)], np.uint64)
+    position = np.arange(readings.shape[1]) - np.repeat(spans[:-1], np.diff(spans))
+    mixed = readings * factors[position]
+    mixed ^= mixed >> np.uint64(29)
+    keys = np.sort(np.add.reduceat(mixed, spans[:-1], axis=1), axis=0)
+    starts = np.ones(keys.shape, np.bool_)
+    starts[1:] = keys[1:] != keys[:-1]
+    shares = np.empty(keys.shape[1])
+    for candidate in range(keys.shape[1]):
+        sizes = np.diff(np.append(np.flatnonzero(starts[:, candidate]), num_members))
+        shares[candidate] = (sizes * (sizes - 1)).sum() / (num_members * (num_members - 1))
+    return shares
+
+
+def _reading_masses(space: ConditionedSpace, readings: U64, targets: U64) -> list[int]:
+    rows = Rows(readings.ravel(), np.tile(targets, len(readings)))
+    return space.masses(rows, np.arange(len(readings) + 1, dtype=np.int64) * len(targets))
+
+
+def _entropy_by_masses(masses: ApproximateMasses, readings: U64, targets: U64, spans: I64) -> F64:
+    """[c] mean of -log2 of the probability of each drawn reading."""
+    num_draws, num_rows = readings.shape
+    starts = np.concatenate([spans[:-1] + d * num_rows for d in range(num_draws)])
+    every = np.append(starts, num_draws * num_rows).astype(np.int64)
+    logs = masses.log_masses(readings.ravel(), np.tile(targets, num_draws), every) - masses.log_mass
+    entropy: F64 = -logs.reshape(num_draws, -1).mean(axis=0) / log(2)
+    return entropy
+
+
+def _entropy_by_mixture(
+    members: MemberArrays, rates: Sequence[Fraction], readings: U64, targets: U64, spans: I64
+) -> F64:
+    """[c] mean of -log2 of the mixture's probability of the readings of NUM_NOISY_DRAWS members."""
+    entropy = np.zeros(len(spans) - 1)
+    num_draws = min(NUM_NOISY_DRAWS, len(members))
+    for d in range(num_draws):
+        by_member = (
+            _log_likelihoods(members, m, float(rates[m]), readings[d], targets, spans) for m in range(len(members))
+        )
+        logs = np.stack(list(by_member))
+        top = logs.max(axis=0)
+        entropy -= (top + np.log(np.exp(logs - top).mean(axis=0))) / log(2)
+    return entropy / num_draws
+
+
+def _log_likelihoods(members: MemberArrays, member: int, rate: float, reading: U64, targets: U64, spans: I64) -> F64:
+    """[c] logarithm of the probability of a reading under one member: each mechanism judged on observed parents."""
+    word = reading.copy()
+    wrong = np.zeros(len(reading), np.int64)
+    cells = np.zeros(len(reading), np.int64)
+    for v, mask, table in zip(members.order[member], members.masks[member], members.tables[member], strict=True):
+        pattern, place, rest = np.zeros(len(reading), np.uint64), 0, int(mask)
+        while rest:
+            low = (rest & -rest).bit_length() - 1
+            pattern |= (word >> np.uint64(low) & np.uint64(1)) << np.uint64(place)
+            place, rest = place + 1, rest & rest - 1
+        value = np.uint64(table) >> pattern & np.uint64(1)
+        if int(v) in members.noisy:
+            free = (targets >> np.uint64(v) & np.uint64(1)) == 0
+            wrong += free & ((word >> np.uint64(v) & np.uint64(1)) != value)
+            cells += free
+        else:
+            word |= value << np.uint64(v)
+    with np.errstate(divide="ignore"):
+        flip, stay = np.log(np.float64(rate)), np.log1p(-rate)
+    terms = np.where(wrong > 0, wrong * flip, 0.0) + (cells - wrong) * stay
+    likelihoods: F64 = np.add.reduceat(terms, spans[:-1])
+    return likelihoods
+
+
+def _pairs(spans: I64) -> list[tuple[int, int]]:
+    return list(zip(spans[:-1].tolist(), spans[1:].tolist(), strict=True))

@@ -1,0 +1,80 @@
+"""The clairvoyant minimum against the shared vectors, and its certificate against forgeries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
+from calibrant.dsl.replayscm.episodes.episode import task_class
+from calibrant.solvers.replayscm.experiments.clairvoyant import ClairvoyantMinimum, ClairvoyantSearch
+from calibrant.solvers.replayscm.experiments.duals import CoverRow, RowWeight, certified_bound, feasible_weights
+from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
+
+pytest.importorskip("highspy")
+
+
+def search_of(line: dict[str, Any]) -> ClairvoyantSearch:
+    problem = problem_of(line)
+    extension, gold = problem.task.extension, problem.sealed.gold
+    assert extension is not None
+    assert extension.allowance is not None
+    assert gold is not None
+    worlds = candidate_worlds(extension.variables, extension.allowance.max_targets)
+    return ClairvoyantSearch(problem.task, task_class(problem.task), gold.local_functions, worlds)
+
+
+def _plain(line: dict[str, Any]) -> bool:
+    return "clairvoyant" in line and not line["item"]["class"]["hidden"]
+
+
+def test_minima_of_the_vectors_are_proven() -> None:
+    lines = [line for line in frontier_vectors("episode") if _plain(line)]
+    for line in lines[::4]:
+        search = search_of(line)
+        minimum = search.solve()
+        assert (len(minimum.worlds), minimum.floor) == (line["clairvoyant"], line["floor"])
+        assert search.count(minimum.worlds) == minimum.floor
+        assert certified_bound(minimum.rows, minimum.weights) == minimum.bound <= len(minimum.worlds)
+        assert minimum.is_certified  # the relaxation was tight in all of these
+    assert len(lines) == 80
+
+
+def _minimum() -> ClairvoyantMinimum:
+    line = next(line for line in frontier_vectors("episode") if _plain(line) and line["clairvoyant"] > 1)
+    return search_of(line).solve()
+
+
+@pytest.mark.parametrize("forgery", ["more", "negative", "missing"])
+def test_forged_weights_prove_nothing(forgery: str) -> None:
+    minimum = _minimum()
+    weights = list(minimum.weights)
+    place = next(i for i, weight in enumerate(weights) if weight.weight > 0)
+    if forgery == "more":
+        weights[place] = replace(weights[place], weight=weights[place].weight + len(weights))
+    elif forgery == "negative":
+        weights[place] = replace(weights[place], weight=Fraction(-1))
+    else:
+        weights = weights[:-1]
+    with pytest.raises(ValueError, match=r"weighs|negative|shorter"):
+        certified_bound(minimum.rows, weights)
+
+
+def test_weights_are_scaled_until_no_world_exceeds_its_cost() -> None:
+    rows = [
+        CoverRow("a", ((frozenset({0, 1}),),)),
+        CoverRow("b", ((frozenset({1, 2}),),)),
+        CoverRow("c", ((frozenset({0}), frozenset({3})), (frozenset({4}), frozenset({5})))),
+    ]
+    weights = feasible_weights(rows, [0.9, 0.9, 1.0], [[], [], [[0.5, 0.5], [0.25, 0.25]]])
+    assert certified_bound(rows, weights) == 2  # 0.9 + 0.9 + 0.5 over the load 1.8 of world 1, rounded up
+    assert max(weight.weight for weight in weights) <= 1
+    heavy = [RowWeight(Fraction(1)), RowWeight(Fraction(0)), RowWeight(Fraction(1), ((Fraction(1, 2),) * 2,) * 2)]
+    with pytest.raises(ValueError, match="world 0 weighs 3/2"):
+        certified_bound(rows, heavy)
+    above = [RowWeight(Fraction(0))] * 2 + [RowWeight(Fraction(1), ((Fraction(1, 2), Fraction(1, 4)),) * 2)]
+    with pytest.raises(ValueError, match="an alternative weighs more than its sets"):
+        certified_bound(rows, above)
