@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from calibrant.bench.lab.speed.comparison import QUICK, THOROUGH, Row
+from calibrant.bench.lab.speed.history import append_release, read_history
 from calibrant.bench.lab.speed.options import Options, usable
 from calibrant.bench.lab.speed.report import json_report, print_report
 from calibrant.bench.pools.bundled import bundled_pools
@@ -52,12 +53,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         parser.error(f"unknown benchmark '{unknown[0]}'; known: {', '.join(BENCHMARKS)}")
     try:
+        if given.append and given.append.exists():
+            read_history(given.append)  # refused before minutes of measuring
         options = _options(given.pool or list(bundled_pools()), given.rival, quick=given.quick)
         rows = list(_measured(given.name or list(BENCHMARKS), options))
     except (CalibrantError, ValueError) as error:
         print(f"bench.lab.speed: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     _write(rows, as_json=given.json)
+    if given.append:
+        append_release(given.append, rows)
     return int(given.check and any(row.met is False for row in rows))
 
 
@@ -74,6 +79,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="a glance: one round, small batches; figures mean little")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
+    parser.add_argument("--append", type=Path, metavar="FILE", help="append the ratios to a history, one line a run")
     return parser
 
 
