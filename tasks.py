@@ -7,7 +7,8 @@ skip that when nothing has changed since; the tests add the libraries of require
 requirements-integrations.lock added. `lock-integrations` resolves that file anew from pyproject.toml; versions that it
 has stay. `test-newcomer` runs the tests in a fresh clone as on a new machine, in a random order; `test-ci` does too,
 and then runs here, with the shared vectors, the tests that did not pass there. `test-lowest` runs the command and a
-tenth of the test files with the lowest versions that pyproject.toml allows; `lock-lowest` writes that list.
+tenth of the test files with the lowest versions that pyproject.toml allows; `lock-lowest` writes that list. `coverage`
+measures which lines the tests run, `release-check` what a release needs.
 `make demo`, `make test` and so on call this file.
 """
 
@@ -31,7 +32,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 LOCK, RIVALS, INTEGRATIONS = "requirements.lock", "requirements-rivals.lock", "requirements-integrations.lock"
-DOCS, LOWEST = "requirements-docs.lock", "requirements-lowest.lock"
+DOCS, LOWEST, QUALITY = "requirements-docs.lock", "requirements-lowest.lock", "requirements-quality.lock"
 ADAPTERS = ("inspect", "verifiers", "lm-eval", "integrations")  # extras of requirements-integrations.lock
 SITE = "docs/_build/html"
 
@@ -59,6 +60,9 @@ LOWEST_TESTS = (
     ("pytest", "-q", "-n", "2", "--dist", "worksteal", "--one-in", "10"),
     ("pytest", "-q", "-n", "2", "--dist", "worksteal", *LIBRARY_TESTS),
 )
+FLOORS = {"dsl": 94}  # percent of lines that the tests of a package have to run
+RELEASE_TESTS = ("pytest", "-q", "tests/test_release.py", "tests/test_wheel.py", "tests/test_readme.py")
+SPEED_HISTORY = "bench/lab/speed/history.jsonl"
 BUILD = ("hatchling", "editables", "pathspec", "trove-classifiers", "tomlkit")  # with which `pip install .` builds
 MACHINE = re.compile(r"CI|(?:CALIBRANT|NUMBA)_\w+")  # variables that a newcomer does not have
 PIP = ("pip", "install", "--quiet", "--disable-pip-version-check")
@@ -314,6 +318,62 @@ def soak() -> None:
     made.run("tests.support.soak", "--minutes", os.environ.get("SOAK_MINUTES", "30"))
 
 
+def coverage() -> None:
+    """Run the tests of the packages in FLOORS and compare the share of lines that they run with these.
+
+    It takes five minutes of a processor for dsl, so it is run by hand and is no part of `test`. Kernels are compiled,
+    which hides their lines; their tests compare them with plain code instead.
+    """
+    made = tests_environment()
+    made.add(QUALITY, "the library that measures coverage")
+    made.run("coverage", "run", "-m", "pytest", "-q", *(f"tests/{package}" for package in FLOORS))
+    for package, floor in FLOORS.items():
+        made.run("coverage", "report", f"--include={package}/*", "--skip-covered", f"--fail-under={floor}")
+
+
+def release_problems(version: str, *, tags: Iterable[str], status: str, changelog: str, history: str) -> Iterator[str]:
+    """Yield what keeps a checkout from being released.
+
+    tags: of the repository; status: of git, empty where all is committed; history: of speed, a line a run
+    """
+    if status:
+        yield "the checkout has changes that are not committed"
+    if f"v{version}" in tags:
+        yield f"the tag v{version} exists; raise the version in bench/version.py, CITATION.cff and CHANGELOG.md"
+    if not re.search(rf"^## {re.escape(version)} \(\d{{4}}-\d\d-\d\d\)$", changelog, re.MULTILINE):
+        yield f"CHANGELOG.md has no heading '## {version} (YYYY-MM-DD)'"
+    versions = [json.loads(line)["machine"]["calibrant"] for line in history.splitlines()]
+    if version not in versions:
+        yield f"{SPEED_HISTORY} has no line of {version}: python -m calibrant.bench.lab.speed --append {SPEED_HISTORY}"
+
+
+def release_check() -> None:
+    """Check what a release states and contains, then print the commands that remain; 1 if anything is missing."""
+    made = tests_environment()
+    version = re.findall(r'^__version__ = "(.+)"', (ROOT / "bench/version.py").read_text(), re.MULTILINE)[0]
+    git = ("git", "-C", str(ROOT))
+    tags, status = (
+        subprocess.run([*git, *line], check=True, capture_output=True, text=True).stdout
+        for line in (("tag",), ("status", "--porcelain"))
+    )
+    problems = list(
+        release_problems(
+            version,
+            tags=tags.split(),
+            status=status,
+            changelog=(ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+            history=(ROOT / SPEED_HISTORY).read_text(encoding="utf-8"),
+        )
+    )
+    for command in (*CHECKS, TYPES, RELEASE_TESTS):
+        made.run(*command)
+    print(*problems, sep="\n")
+    if problems:
+        sys.exit(1)
+    print("still to run: make test-ci test-integrations test-lowest coverage docs")
+    print(f"then: git tag -a v{version} -m 'Calibrant {version}' && git push --tags")
+
+
 def docs() -> None:
     made = environment()
     _add_docs(made)
@@ -335,6 +395,8 @@ TASKS = {
     "demo": demo,
     "test": test,
     "soak": soak,
+    "coverage": coverage,
+    "release-check": release_check,
     "docs": docs,
     "test-integrations": test_integrations,
     "test-ci": test_ci,

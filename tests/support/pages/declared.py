@@ -212,6 +212,8 @@ NOT_RUN: tuple[NotRun, ...] = (
     NotRun("CONTRIBUTING.md", "python3 tasks.py test-ci", ITSELF),
     NotRun("CONTRIBUTING.md", "python3 tasks.py test-lowest", ITSELF),
     NotRun("CONTRIBUTING.md", "SOAK_MINUTES=60 python3 tasks.py soak", ITSELF),
+    NotRun("CONTRIBUTING.md", "python3 tasks.py coverage", MINUTES),
+    NotRun("CONTRIBUTING.md", "python3 tasks.py release-check", ITSELF),
     NotRun("CONTRIBUTING.md", "python -m calibrant.bench.lab.speed", MINUTES),
     NotRun("CONTRIBUTING.md", "python -m calibrant.bench.lab.limits", MINUTES),
     NotRun("CONTRIBUTING.md", "python -m tests.faults", MINUTES),
@@ -238,6 +240,13 @@ NOT_RUN: tuple[NotRun, ...] = (
     NotRun("docs/limits.md", "python -m calibrant.bench.lab.limits [SWEEP ...]", USAGE),
     NotRun("docs/semantics.md", "expr := NAME", "a grammar"),
     NotRun("docs/speed.md", "python -m calibrant.bench.lab.speed [NAME ...]", USAGE),
+    NotRun("docs/testing.md", "make coverage", MINUTES),
+    NotRun("docs/testing.md", "python -m tests.mutation FILE", USAGE),
+    NotRun("docs/testing.md", "python -m calibrant.bench.lab.speed NAME", USAGE),
+    NotRun(
+        "docs/testing.md", "python -m calibrant.bench.lab.speed.history", "tests/bench/lab/test_history.py plots it"
+    ),
+    NotRun("docs/testing.md", "make release-check", ITSELF),
     NotRun("docs/training.md", "from datasets import load_dataset", "needs TRL", TRL),
     NotRun("docs/training.md", "vf-validate", "needs verifiers", ("verifiers",)),
     NotRun("docs/training.md", "vf-eval", "needs verifiers", ("verifiers",)),
