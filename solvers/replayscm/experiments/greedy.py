@@ -178,10 +178,16 @@ class WorldChooser:
 
     def expected_bits(self, worlds: Sequence[EvidenceWorld], contexts: Sequence[Sequence[int]], rng: Random) -> F64:
         """Return an estimate of the bits of each compared candidate, from drawn members and their readings."""
-        posterior = Posterior(self.scm_class).condition(*worlds)
+        return self.expected_bits_after(Posterior(self.scm_class).condition(*worlds), contexts, rng, NUM_NOISY_DRAWS)
+
+    def expected_bits_after(
+        self, posterior: Posterior, contexts: Sequence[Sequence[int]], rng: Random, num_draws: int
+    ) -> F64:
+        """Return the estimate after the evidence of a posterior, from so many drawn readings."""
         sampler = PosteriorSampler(posterior)
         has_hidden = bool(self.scm_class.hidden_parents)
-        drawn_pairs = [sampler.draw_with_rates(rng) for _ in range(NUM_PAIR_MEMBERS if has_hidden else NUM_NOISY_DRAWS)]
+        num_members = max(num_draws, NUM_PAIR_MEMBERS) if has_hidden else num_draws
+        drawn_pairs = [sampler.draw_with_rates(rng) for _ in range(num_members)]
         members = MemberArrays(self.scm_class, [member for member, _ in drawn_pairs])
         rates = [next(iter(values.values())) for _, values in drawn_pairs]
         array_rng = numpy_rng(rng)
@@ -193,7 +199,7 @@ class WorldChooser:
             if masses is not None:
                 entropy = _entropy_by_masses(masses, readings, targets, spans)
             else:
-                entropy = _entropy_by_mixture(members, rates, readings, targets, spans)
+                entropy = _entropy_by_mixture(members, rates, readings[:num_draws], targets, spans)
             cells = np.array([self._num_free(targets[start]) * (end - start) for start, end in _pairs(spans)])
             noise = float(np.mean([binary_entropy(float(rate)) for rate in rates]))
             bits += entropy - cells * noise
@@ -263,17 +269,16 @@ def _entropy_by_masses(masses: ApproximateMasses, readings: U64, targets: U64, s
 def _entropy_by_mixture(
     members: MemberArrays, rates: Sequence[Fraction], readings: U64, targets: U64, spans: I64
 ) -> F64:
-    """[c] mean of -log2 of the mixture's probability of the readings of NUM_NOISY_DRAWS members."""
+    """[c] mean of -log2 of the mixture's probability of the readings of the first members."""
     entropy = np.zeros(len(spans) - 1)
-    num_draws = min(NUM_NOISY_DRAWS, len(members))
-    for d in range(num_draws):
+    for d in range(len(readings)):
         by_member = (
             _log_likelihoods(members, m, float(rates[m]), readings[d], targets, spans) for m in range(len(members))
         )
         logs = np.stack(list(by_member))
         top = logs.max(axis=0)
         entropy -= (top + np.log(np.exp(logs - top).mean(axis=0))) / log(2)
-    return entropy / num_draws
+    return entropy / len(readings)
 
 
 def _log_likelihoods(members: MemberArrays, member: int, rate: float, reading: U64, targets: U64, spans: I64) -> F64:

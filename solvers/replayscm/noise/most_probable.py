@@ -78,13 +78,13 @@ def most_probable(posterior: Posterior) -> MostProbable:
     together = _pruned(_merged(fronts))
     values: dict[Fraction, int] = {}
     for (weight, mismatches), number in together.items():
-        value = weight * _rate_factor(posterior, mismatches)
+        value = weight * rate_factor(posterior, mismatches)
         values[value] = values.get(value, 0) + number
     best = max(values)
     return MostProbable(best / posterior.mass, values[best], min(mismatches for _, mismatches in together))
 
 
-def _rate_factor(posterior: Posterior, mismatches: int) -> Fraction:
+def rate_factor(posterior: Posterior, mismatches: int) -> Fraction:
     """Return the probability of a number of mismatches; 1 where rates are summed out for each variable already."""
     if posterior.scm_class.noise.kind is NoiseKind.EACH:
         return Fraction(1)

@@ -1,0 +1,170 @@
+"""Regret of each world of an episode against the best candidate: expected shares, or bits under noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+
+from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
+from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.replayscm.experiments.greedy import NUM_PAIR_MEMBERS, WorldChooser, alike_shares
+from calibrant.solvers.replayscm.experiments.listed import list_candidates
+from calibrant.solvers.replayscm.experiments.members import MemberArrays
+from calibrant.solvers.replayscm.experiments.shares import best_by_bits, expected_bits, request_rows
+from calibrant.solvers.replayscm.hidden.meanings import MAX_LISTED_MEMBERS
+from calibrant.solvers.replayscm.noise.posterior import Posterior
+from calibrant.solvers.replayscm.noise.sampling import PosteriorSampler
+
+MAX_REGRET_MEMBERS = 2_000
+NUM_TRUTHS = 64
+
+
+@dataclass(frozen=True)
+class StepRegret:
+    """One world's loss.
+
+    value: of the world that was asked for; best: of the best candidate (least share, most bits); regret: at least 0
+    is_exact: by listing; otherwise estimated from drawn truths
+    """
+
+    value: float
+    best: float
+    is_exact: bool
+
+    @property
+    def regret(self) -> float:
+        return abs(self.value - self.best)
+
+
+@dataclass(frozen=True)
+class EpisodeScore:
+    """Summary of an episode.
+
+    worlds: carried out; refusals: refused actions; members_left: SCMs of positive posterior; regrets: of each world
+    is_premature: submitted while a candidate split and worlds were left
+    excess: worlds beyond the clairvoyant minimum if the floor was reached; short_of_floor: members above it otherwise;
+    both None where the minimum is not known
+    """
+
+    worlds: int
+    refusals: int
+    members_left: int
+    regrets: tuple[StepRegret, ...]
+    is_premature: bool
+    excess: int | None
+    short_of_floor: int | None
+
+
+def step_regret(
+    task: Task, posterior: Posterior, do: Mapping[str, int], contexts: Sequence[int], item_id: str, step: int
+) -> StepRegret:
+    """Return the regret of asking for a world after the evidence of a posterior; contexts as they were shown."""
+    assert task.extension is not None
+    assert task.extension.allowance is not None
+    candidates = candidate_worlds(posterior.scm_class.observed, task.extension.allowance.max_targets)
+    chosen = candidates.index(dict(do))
+    if posterior.scm_class.noise.is_silent:
+        if posterior.num_members <= MAX_REGRET_MEMBERS:
+            return _share_regret(posterior, candidates, chosen, contexts)
+        return _pair_regret(posterior, candidates, chosen, contexts, f"{item_id}|regret|{step}")
+    return _bits_regret(task, posterior, candidates, chosen, contexts, f"{item_id}|regret|{step}")
+
+
+def _share_regret(
+    posterior: Posterior, candidates: Sequence[Mapping[str, int]], chosen: int, contexts: Sequence[int]
+) -> StepRegret:
+    listed = list_candidates(posterior, [(do, contexts) for do in candidates], MAX_REGRET_MEMBERS)
+    shares = [listed.share(listed.every_cell, place) for place in range(len(candidates))]
+    return StepRegret(float(shares[chosen]), float(min(shares)), is_exact=True)
+
+
+def _pair_regret(
+    posterior: Posterior,
+    candidates: Sequence[Mapping[str, int]],
+    chosen: int,
+    contexts: Sequence[int],
+    seed: str,
+) -> StepRegret:
+    """Estimate shares by pairs of drawn members that read alike."""
+    rng = Random(seed)
+    sampler = PosteriorSampler(posterior)
+    members = MemberArrays(posterior.scm_class, [sampler.draw(rng) for _ in range(NUM_PAIR_MEMBERS)])
+    rows = [request_rows(posterior.scm_class, do, contexts) for do in candidates]
+    words = np.array([word for world in rows for word, _ in world], np.uint64)
+    targets = np.array([clamped for world in rows for _, clamped in world], np.uint64)
+    spans = np.arange(len(rows) + 1, dtype=np.int64) * len(contexts)
+    shares = alike_shares(members.readings(words, targets), spans)
+    return StepRegret(float(shares[chosen]), float(shares.min()), is_exact=False)
+
+
+def _bits_regret(
+    task: Task,
+    posterior: Posterior,
+    candidates: Sequence[Mapping[str, int]],
+    chosen: int,
+    contexts: Sequence[int],
+    seed: str,
+) -> StepRegret:
+    if Posterior(posterior.scm_class).num_members <= MAX_REGRET_MEMBERS:
+        try:
+            rows = [request_rows(posterior.scm_class, do, contexts) for do in candidates]
+            bits = [expected_bits(posterior, world) for world in rows]
+        except BudgetSpent:
+            pass
+        else:
+            best = best_by_bits(bits)
+            return StepRegret(bits[chosen], bits[chosen if best is None else best], is_exact=True)
+    chooser = WorldChooser(task, posterior.scm_class, seed)
+    chooser.places = sorted({*chooser.places, chosen})
+    values = chooser.expected_bits_after(posterior, [contexts], Random(seed), NUM_TRUTHS)
+    return StepRegret(float(values[chooser.places.index(chosen)]), float(values.max()), is_exact=False)
+
+
+def score_episode(
+    task: Task,
+    steps: Sequence[tuple[Mapping[str, int], Sequence[int], Sequence[str]]],
+    *,
+    refusals: int,
+    is_submitted: bool,
+    item_id: str,
+    posterior: Posterior,
+    clairvoyant: tuple[int, int] | None = None,
+) -> EpisodeScore:
+    """Return the summary of an episode.
+
+    steps: constants, contexts and rows of each world, the start first; posterior: of the empty evidence
+    clairvoyant: minimum and floor, where known
+    """
+    regrets, before = [], posterior
+    for number, (do, contexts, rows) in enumerate(steps):
+        if number:
+            regrets.append(step_regret(task, before, do, contexts, item_id, number))
+        before = before.condition(EvidenceWorld(do, tuple(rows)))
+    allowance = task.extension.allowance if task.extension else None
+    assert allowance is not None
+    num_worlds = len(steps) - 1
+    members = before.num_members
+    is_premature = is_submitted and num_worlds < allowance.worlds and _splits(task, before, item_id)
+    excess = short = None
+    if clairvoyant is not None:
+        minimum, floor = clairvoyant
+        excess = num_worlds - minimum if members == floor else None
+        short = None if members == floor else members - floor
+    return EpisodeScore(num_worlds, refusals, members, tuple(regrets), is_premature, excess, short)
+
+
+def _splits(task: Task, posterior: Posterior, item_id: str) -> bool:
+    """Return whether a candidate splits the members; exact by listing where they are few."""
+    scm_class = posterior.scm_class
+    chooser = WorldChooser(task, scm_class, item_id)
+    contexts = chooser.contexts(Random(item_id))
+    if scm_class.noise.is_silent and posterior.num_members <= MAX_LISTED_MEMBERS:
+        worlds = [(do, variant) for do in chooser.candidates for variant in contexts]
+        return list_candidates(posterior, worlds).num_cells > 1
+    return not scm_class.noise.is_silent or Fraction(posterior.num_members) > 1

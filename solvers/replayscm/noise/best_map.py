@@ -1,0 +1,262 @@
+"""The most probable SCM with formulas; of several the one of least total formula size.
+
+For every parent set the best tables are those of fewest mismatches that depend on all of it; the smallest formula of
+these is looked up. Then dynamic programming over subsets of the endogenous variables: pairs of prior weight and
+mismatches that no other exceeds in both, each with its least size. For a uniform prior one pair is left: fewest
+mismatches, whatever the rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from calibrant.dsl.formulas.formula import Formula, constant
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import TruthTable, support
+from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.replayscm.extensions.noise import NoiseKind
+from calibrant.solvers.acyclic.least_cost import Mask, members_of
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.formulas.essential import essential_functions, synthesised
+from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
+from calibrant.solvers.replayscm.noise.local_weights import clean_patterns, pattern_counts
+from calibrant.solvers.replayscm.noise.most_probable import fewest_mismatches, rate_factor
+from calibrant.solvers.replayscm.noise.posterior import Posterior, extend_rows
+from calibrant.solvers.replayscm.noise.rows import VariableRows
+
+MAX_CATALOGUE_VARS = 4  # of which every function's least formula is listed
+MAX_OPEN_ROWS = 12  # of a table: 2**12 completions are compared by size
+MAX_COLUMNS = 512  # combinations of hidden columns that are searched one by one
+
+
+class Option(NamedTuple):
+    """The best mechanism over one parent set."""
+
+    weight: Fraction
+    mismatches: int
+    size: int
+    formula: Formula
+    mask: Mask
+
+
+class Partial(NamedTuple):
+    """A best assignment of a set of variables: weight, mismatches, total size, and the options chosen."""
+
+    weight: Fraction
+    mismatches: int
+    size: int
+    chosen: tuple[tuple[int, Option], ...]
+
+
+@dataclass(frozen=True)
+class BestMap:
+    """A most probable SCM.
+
+    formulas: by variable, hidden ones too; share: its posterior; num_columns: hidden columns compared
+    """
+
+    formulas: Mapping[str, Formula]
+    share: Fraction
+    mismatches: int
+    size: int
+    num_columns: int
+
+
+def best_map(posterior: Posterior, grammar: Grammar) -> BestMap:
+    """Return the most probable SCM, the smallest of several; `BudgetSpent` for too many hidden columns.
+
+    `ValueError` if nothing has positive posterior.
+    """
+    listed = []
+    for columns in hidden_columns(posterior.scm_class, posterior.words):
+        listed.append(columns)
+        if len(listed) > MAX_COLUMNS:
+            raise BudgetSpent(f"more than {MAX_COLUMNS} columns of hidden variables; compared are that many")
+    best: tuple[tuple[Fraction, int], Partial, tuple[HiddenColumn, ...]] | None = None
+    for columns in [signed for pair in listed for signed in product(*map(_signs, pair))]:
+        for partial in _column_front(posterior, grammar, columns):
+            value = partial.weight * rate_factor(posterior, partial.mismatches)
+            key = value, -partial.size
+            if value and (best is None or key > best[0]):
+                best = key, partial, columns
+    if best is None:
+        raise ValueError("no SCM of the class has positive posterior")
+    (value, _), partial, _ = best
+    names = posterior.scm_class.variables
+    formulas = {names[v]: option.formula for v, option in sorted(partial.chosen, key=lambda pair: pair[0])}
+    return BestMap(formulas, value / posterior.mass, partial.mismatches, partial.size, len(listed))
+
+
+def _signs(column: HiddenColumn) -> list[HiddenColumn]:
+    """Return a column and its negation, which has other formulas."""
+    negated = replace(column, values={word: 1 - bit for word, bit in column.values.items()})
+    return [column, negated] if column.values else [column]
+
+
+def _column_front(posterior: Posterior, grammar: Grammar, columns: Sequence[HiddenColumn]) -> list[Partial]:
+    scm_class = posterior.scm_class
+    options: dict[int, list[Option]] = {}
+    for v, local in posterior.local_rows.items():
+        options[v] = _options(posterior, grammar, v, extend_rows(local, columns))
+    for column in columns:
+        places = members_of(column.parents)
+        values = {sum((w >> u & 1) << i for i, u in enumerate(places)): bit for w, bit in column.values.items()}
+        formula = _smallest([_partial(len(places), values)], [scm_class.variables[u] for u in places], grammar, ())
+        weight = scm_class.mechanism_weight(scm_class.variables[column.index], column.num_parents)
+        options[column.index] = [Option(weight, 0, formula.size, formula, column.parents)]
+    return _best_orders(options, sum(1 << scm_class.observed.index(root) for root in scm_class.roots))
+
+
+def _options(posterior: Posterior, grammar: Grammar, variable: int, rows: VariableRows) -> list[Option]:
+    """Return the best mechanism over each parent set, without sets that a subset exceeds."""
+    scm_class = posterior.scm_class
+    grid, names = scm_class.noise.grid, scm_class.variables
+    fewest = fewest_mismatches(rows, variable, posterior.masks[variable])
+    pairs: dict[Mask, tuple[Fraction, int]] = {}
+    for mask, (mismatches, _) in fewest.items():
+        weight = scm_class.parent_weights[mask.bit_count()]
+        if scm_class.noise.kind is NoiseKind.EACH:
+            cells = rows.num_cells
+            weight *= sum((p * e**mismatches * (1 - e) ** (cells - mismatches) for e, p in grid), start=Fraction(0))
+            pairs[mask] = weight, 0
+        elif not (scm_class.noise.is_silent and mismatches):
+            pairs[mask] = weight, mismatches
+    mentioned = [root for root in scm_class.roots if root in scm_class.admissible_parents(names[variable])]
+    options = []
+    for mask, (weight, mismatches) in pairs.items():
+        if not weight or any(_exceeds(pairs[sub], (weight, mismatches)) for sub in pairs if sub & mask == sub != mask):
+            continue
+        tables = _best_tables(rows, variable, mask, fewest[mask][0])
+        formula = _smallest(tables, [names[u] for u in members_of(mask)], grammar, mentioned)
+        options.append(Option(weight, mismatches, formula.size, formula, mask))
+    return options
+
+
+def _exceeds(first: tuple[Fraction, int], second: tuple[Fraction, int]) -> bool:
+    return first[0] >= second[0] and first[1] <= second[1] and first != second
+
+
+def _best_tables(rows: VariableRows, variable: int, mask: Mask, fewest: int) -> list[PartialTable]:
+    """Return the majority table and, if that ignores a parent however it is completed, its cheapest single flips."""
+    places = members_of(mask)
+    clean = clean_patterns(rows, variable, mask)
+    assert clean is not None
+    values: dict[int, int] = {}
+    costs: dict[int, int] = {}
+    least = 0
+    for pattern in pattern_counts(rows, variable, mask).keys() | clean.keys():
+        zeros, ones = pattern_counts(rows, variable, mask).get(pattern, (0, 0))
+        row = sum((pattern >> u & 1) << i for i, u in enumerate(places))
+        if pattern in clean:
+            values[row] = clean[pattern]
+            least += zeros if clean[pattern] else ones
+        else:
+            least += min(zeros, ones)
+            if zeros != ones:
+                values[row] = int(ones > zeros)
+                costs[row] = abs(ones - zeros)
+    if fewest == least:
+        return [_partial(len(places), values)]
+    flips = [row for row, cost in costs.items() if cost == fewest - least]
+    return [_partial(len(places), values | {row: 1 - values[row]}) for row in sorted(flips)]
+
+
+def _partial(num_vars: int, values: Mapping[int, int]) -> PartialTable:
+    return PartialTable(num_vars, sum(1 << row for row in values), sum(bit << row for row, bit in values.items()))
+
+
+def _smallest(
+    tables: Sequence[PartialTable], names: Sequence[str], grammar: Grammar, mentioned: Sequence[str]
+) -> Formula:
+    """Return a smallest formula of a completion that depends on all names; the first of several by table bits.
+
+    mentioned: roots that a constant may mention. `BudgetSpent` for too many open rows
+    """
+    if 1 <= len(names) <= MAX_CATALOGUE_VARS:
+        return _smallest_listed(tables, names, synthesised(grammar))
+    formulas = [
+        _formula(table, names, grammar, mentioned)
+        for partial in tables
+        for table in _completions(partial)
+        if len(support(table)) == len(names)
+    ]
+    return min(formulas, key=lambda formula: formula.size)
+
+
+def _smallest_listed(tables: Sequence[PartialTable], names: Sequence[str], operators: tuple[str, ...]) -> Formula:
+    """Return a smallest formula from the complete catalogue of functions that depend on all names."""
+    functions = essential_functions(MAX_CATALOGUE_VARS, operators)
+    span = slice(functions.starts[len(names)], functions.ends[len(names)])
+    bits, sizes = functions.bits[span], functions.sizes[span]
+    agreeing = np.zeros(len(bits), np.bool_)
+    for partial in tables:
+        agreeing |= (bits ^ np.uint64(partial.value)) & np.uint64(partial.care) == 0
+    places = np.flatnonzero(agreeing)
+    best = places[np.argmin(sizes[places])]
+    return formula_for(TruthTable(len(names), int(bits[best])), names, operators)
+
+
+def _formula(table: TruthTable, names: Sequence[str], grammar: Grammar, mentioned: Sequence[str]) -> Formula:
+    operators = synthesised(grammar)
+    if names:
+        return formula_for(table, names, operators)
+    if grammar.allow_constants:
+        return constant(bool(table.bits))
+    if not mentioned:
+        raise ValueError("a constant needs a literal or a root that may be mentioned")
+    return formula_for(table, list(mentioned[:1]), operators)
+
+
+def _completions(partial: PartialTable) -> list[TruthTable]:
+    size = 1 << partial.num_vars
+    unseen = [row for row in range(size) if not partial.care >> row & 1]
+    if len(unseen) > MAX_OPEN_ROWS:
+        raise BudgetSpent(f"2**{len(unseen)} completions of a table; compared are up to 2**{MAX_OPEN_ROWS}")
+    return [
+        TruthTable(partial.num_vars, partial.value | sum((n >> i & 1) << row for i, row in enumerate(unseen)))
+        for n in range(1 << len(unseen))
+    ]
+
+
+def _best_orders(options: Mapping[int, Sequence[Option]], roots: Mask) -> list[Partial]:
+    """Return the best assignments of all variables, by dynamic programming over which come first."""
+    variables = sorted(options)
+    fronts: dict[Mask, list[Partial]] = {0: [Partial(Fraction(1), 0, 0, ())]}
+    for _ in variables:
+        following: dict[Mask, list[Partial]] = {}
+        for placed, partials in fronts.items():
+            for v in variables:
+                if placed >> v & 1:
+                    continue
+                within = [option for option in options[v] if not option.mask & ~(placed | roots)]
+                for partial in partials:
+                    following.setdefault(placed | 1 << v, []).extend(
+                        Partial(
+                            partial.weight * option.weight,
+                            partial.mismatches + option.mismatches,
+                            partial.size + option.size,
+                            (*partial.chosen, (v, option)),
+                        )
+                        for option in within
+                    )
+        fronts = {placed: _undominated(partials) for placed, partials in following.items()}
+    return next(iter(fronts.values()), [])
+
+
+def _undominated(partials: Sequence[Partial]) -> list[Partial]:
+    """Drop assignments that another exceeds in weight or mismatches, or equals with a smaller size."""
+    pruned: list[Partial] = []
+    top = Fraction(0)
+    ranked = sorted(partials, key=lambda p: (p.mismatches, -p.weight, p.size, sorted((v, o.mask) for v, o in p.chosen)))
+    for partial in ranked:
+        if partial.weight > top:
+            pruned.append(partial)
+            top = partial.weight
+    return pruned

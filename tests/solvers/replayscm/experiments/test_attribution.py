@@ -1,0 +1,107 @@
+"""Verdicts, regret and episode scores on items whose members are listed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+
+from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, episode_contexts, task_class
+from calibrant.solvers.replayscm.experiments import regret
+from calibrant.solvers.replayscm.experiments.attribution import behaviour_share, decide_behaviour
+from calibrant.solvers.replayscm.experiments.regret import score_episode, step_regret
+from calibrant.solvers.replayscm.experiments.shares import request_rows
+from calibrant.solvers.replayscm.noise.posterior import Posterior
+from calibrant.solvers.replayscm.noise.predictions import clean_behaviours
+from calibrant.solvers.replayscm.noise.rows import word_text
+from tests.solvers.replayscm.experiments.test_vectors import after_start
+from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
+
+
+def _line(kind: str) -> dict[str, Any]:
+    return next(x for x in frontier_vectors("episode") if x["id"] == f"episode-303-{kind}")
+
+
+@pytest.mark.parametrize("kind", ["plain0", "noise1", "ordered2", "hidden0"])
+def test_verdicts_are_those_of_listed_behaviours(kind: str) -> None:
+    line = _line(kind)
+    start, worlds = after_start(line, problem_of(line))
+    asked = [(do, contexts[:2]) for do, contexts in worlds[1:4:2]]
+    rows = [row for do, contexts in asked for row in request_rows(start.scm_class, do, contexts)]
+    listed = clean_behaviours(start, rows)
+    verdict = decide_behaviour(start, asked, Random(1))
+    assert sum(listed.shares.values()) == 1
+    observed = len(start.scm_class.observed)
+    texts = {tuple(word_text(word, observed) for word in words): share for words, share in listed.shares.items()}
+    assert texts[tuple(row for world in verdict.rows for row in world)] == verdict.share
+    assert behaviour_share(start, asked, verdict.rows) == verdict.share
+    if start.scm_class.noise.is_silent:
+        assert verdict.is_decided == (len(listed.shares) == 1)
+    else:
+        assert verdict.is_decided == (listed.top_share >= Fraction(99, 100))
+        assert verdict.threshold == Fraction(99, 100)
+
+
+def _played(line: dict[str, Any], actions: list[dict[str, Any]]) -> tuple[Any, list[Any], ScmEpisode]:
+    problem = problem_of(line)
+    episode = ScmEpisode(problem)
+    for action in actions:
+        episode.act(action)
+    extension = problem.task.extension
+    assert extension is not None
+    seed, steps = problem.sealed.seed, []
+    for step in episode.steps:
+        if step.reading is not None:
+            contexts = episode_contexts(extension, step.reading["world"], seed)
+            steps.append((step.action.get("do", {}), contexts, step.reading["rows"]))
+    return problem, steps, episode
+
+
+def test_an_episode_by_greedy_has_no_regret_and_no_excess() -> None:
+    line = _line("plain0")
+    greedy = [{"do": line["candidates"][place]} for place in line["greedy_against_gold"][:2]]
+    problem, steps, episode = _played(line, [*greedy, {"look": 1}, {"submit": {"mechanisms": {}}}])
+    score = score_episode(
+        problem.task,
+        steps,
+        refusals=episode.refusals,
+        is_submitted=episode.closed,
+        item_id=problem.id,
+        posterior=Posterior(task_class(problem.task)),
+        clairvoyant=(line["clairvoyant"], line["floor"]),
+    )
+    assert [step.regret for step in score.regrets] == [0, 0]
+    assert all(step.is_exact for step in score.regrets)
+    assert (score.worlds, score.refusals) == (2, 1)
+    assert score.members_left > line["floor"]
+    assert score.short_of_floor == score.members_left - line["floor"]
+    assert score.excess is None
+    assert not score.is_premature  # all worlds were spent
+
+
+def test_a_submission_at_the_start_is_premature() -> None:
+    line = _line("plain0")
+    problem, steps, _ = _played(line, [{"submit": {"mechanisms": {}}}])
+    posterior = Posterior(task_class(problem.task))
+    score = score_episode(problem.task, steps, refusals=0, is_submitted=True, item_id="x", posterior=posterior)
+    assert score.is_premature
+    assert (score.regrets, score.excess, score.short_of_floor) == ((), None, None)
+
+
+def test_regret_of_a_useless_world_and_its_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("plain0", "noise0"):
+        line = _line(kind)
+        start, worlds = after_start(line, problem_of(line))
+        task = problem_of(line).task
+        do, contexts = worlds[0 if kind == "plain0" else -1]
+        exact = step_regret(task, start, do, contexts, "x", 1)
+        assert exact.is_exact
+        assert exact.regret > 0
+        monkeypatch.setattr(regret, "MAX_REGRET_MEMBERS", 1)
+        monkeypatch.setattr(regret, "NUM_TRUTHS", 1_500)
+        estimate = step_regret(task, start, do, contexts, "x", 1)
+        assert not estimate.is_exact
+        assert estimate.regret == pytest.approx(exact.regret, abs=0.2)
+        monkeypatch.undo()
