@@ -102,5 +102,5 @@ def _formula(parents: list[str], table: str, roots: list[str]) -> str:
     return render(formula_for(bits, parents, STANDARD_OPERATORS))
 
 
-def problem_of(line: Mapping[str, Any]) -> Problem:
-    return problem_from_record(record_of(line))
+def problem_of(line: Mapping[str, Any], **changes: Any) -> Problem:
+    return problem_from_record(record_of(line, **changes))

@@ -1,0 +1,95 @@
+"""Policies of an episode: ask for worlds greedily or at random, until nothing splits or the verdict is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from calibrant.dsl.episode import Episode
+from calibrant.dsl.replayscm.episodes.episode import Reading, task_class
+from calibrant.dsl.replayscm.extensions.extension import Contexts
+from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.solvers.replayscm.experiments.attribution import AskedWorlds, decide_behaviour
+from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
+from calibrant.solvers.replayscm.noise.posterior import Posterior
+
+POLICIES = ("greedy", "random")
+MIN_VERDICT_WORLDS = 2  # under noise nothing is decided after the start alone
+
+
+def episode_evidence(episode: Episode[Task, Reading]) -> list[EvidenceWorld]:
+    """Return the worlds that an episode has shown, the start first."""
+    return [
+        EvidenceWorld(step.action.get("do", {}), tuple(step.reading["rows"]))
+        for step in episode.steps
+        if step.reading is not None
+    ]
+
+
+def play_worlds(episode: Episode[Task, Reading], policy: str, item_id: str) -> list[EvidenceWorld]:
+    """Ask for worlds by a policy of POLICIES; return all evidence. The episode stays open for the submission."""
+    if policy not in POLICIES:
+        raise ValueError(f"unknown policy '{policy}'; known: {', '.join(POLICIES)}")
+    task = episode.task
+    scm_class = task_class(task)
+    chooser = WorldChooser(task, scm_class, item_id)
+    rng = Random(f"{item_id}|{policy}")
+    order = iter(rng.sample(chooser.candidates, len(chooser.candidates)))
+    verdict_worlds = stop_worlds(task)
+    assert task.extension is not None
+    allowance = task.extension.allowance
+    assert allowance is not None
+    num_before = 0
+    while not episode.closed and episode.left > 0:
+        worlds = episode_evidence(episode)
+        posterior = Posterior(scm_class).condition(*worlds)
+        if is_settled(posterior, verdict_worlds, Random(f"{item_id}|stop|{len(worlds)}")):
+            break
+        # a random world that removed nothing asks for the check: it costs as much as a greedy choice
+        num_after = posterior.num_members if policy == "random" and scm_class.noise.is_silent else -1
+        choice = chooser.choose(worlds) if policy == "greedy" or num_after == num_before else None
+        if choice is None and (policy == "greedy" or num_after == num_before):
+            break
+        num_before = num_after if policy == "random" and scm_class.noise.is_silent else 0
+        do = chooser.candidates[choice.place] if policy == "greedy" and choice else next(order, None)
+        if do is None:
+            break
+        action: dict[str, object] = {"do": dict(do)}
+        if allowance.contexts is Contexts.CHOSEN:
+            action["contexts"] = list(_context_texts(chooser.contexts(rng)[0], len(scm_class.roots)))
+        step = episode.act(action)
+        if step.refused:
+            raise ValueError(f"the action {action} was refused: {step.refused}")
+    return episode_evidence(episode)
+
+
+def stop_worlds(task: Task) -> AskedWorlds:
+    """Return the worlds whose clean behaviour settles an episode: those to forecast, else no and single constants.
+
+    Held-out worlds of a map are not disclosed; single constants in all contexts show nearly every mechanism.
+    """
+    scm_class, extension = task_class(task), task.extension
+    assert extension is not None
+    if extension.forecast_worlds:
+        return [
+            (world.constants, [int(context[::-1] or "0", 2) for context in world.contexts])
+            for world in extension.forecast_worlds
+        ]
+    every = range(min(1 << len(scm_class.roots), 16))
+    singles = [({v: bit}, every) for v in scm_class.endogenous for bit in (0, 1)]
+    return [({}, every), *singles]
+
+
+def is_settled(posterior: Posterior, worlds: AskedWorlds, rng: Random) -> bool:
+    """Return whether one clean behaviour of these worlds has the threshold's share; noise-free whether one is left."""
+    if posterior.scm_class.noise.is_silent:
+        return posterior.num_members == 1 if not posterior.scm_class.hidden_parents else False
+    if len(posterior.rows) < MIN_VERDICT_WORLDS:
+        return False
+    return decide_behaviour(posterior, worlds, rng).is_decided
+
+
+def _context_texts(contexts: Sequence[int], num_roots: int) -> Iterator[str]:
+    for context in contexts:
+        yield "".join(str(context >> i & 1) for i in range(num_roots))

@@ -1,0 +1,93 @@
+"""Whole rows on small episodes: policies stop at the floor, answers fit, blind rows answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from calibrant.baselines.replayscm.blind_rows import answer_hidden_blind, answer_majority, answer_noise_blind
+from calibrant.dsl.formulas.text import STANDARD
+from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.extensions.maps import SubmittedMap, check_map
+from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
+from calibrant.dsl.replayscm.scm import local_function
+from calibrant.solvers.outcome import Found
+from calibrant.solvers.replayscm.experiments.answers import answer_exact, answer_forecast, answer_posterior
+from calibrant.solvers.replayscm.experiments.policies import POLICIES, play_worlds
+from calibrant.solvers.replayscm.noise.posterior import Posterior
+from calibrant.solvers.replayscm.noise.predictions import cell_marginals
+from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
+
+
+def _line(kind: str, **allowance: Any) -> dict[str, Any]:
+    line = next(x for x in frontier_vectors("episode") if x["id"] == f"episode-303-{kind}")
+    return {**line, "item": {**line["item"], "allowance": {**line["item"]["allowance"], **allowance}}}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("kind", ["plain0", "plain3", "ordered0", "drawn0", "chosen0", "noise0", "hidden0"])
+def test_policies_end_where_nothing_is_left_to_learn(kind: str, policy: str) -> None:
+    problem = problem_of(_line(kind, worlds=40))
+    episode = ScmEpisode(problem)
+    worlds = play_worlds(episode, policy, problem.id)
+    assert len(worlds) == len(episode.steps)
+    assert not episode.refusals
+    if kind.startswith(("plain", "ordered")):
+        line = _line(kind)
+        members = Posterior(task_class(problem.task)).condition(*worlds).num_members
+        assert members == line["floor"]
+        assert len(worlds) - 1 >= line["clairvoyant"]
+    again = ScmEpisode(problem)
+    assert play_worlds(again, policy, problem.id) == worlds
+    assert episode.act({"submit": {"mechanisms": {}}}).refused == ""
+
+
+@pytest.mark.parametrize("kind", ["plain0", "noise0", "noise3", "hidden0", "ordered1"])
+def test_answers_are_legal_and_most_probable(kind: str) -> None:
+    problem = problem_of(_line(kind))
+    task = problem.task
+    scm_class = task_class(task)
+    worlds = [EvidenceWorld({}, tuple(_line(kind)["steps"][0]["rows"]))]
+    answers = [
+        answer_exact(task, worlds),
+        answer_posterior(task, worlds, "x"),
+        answer_noise_blind(task, worlds),
+        answer_hidden_blind(task, worlds),
+        answer_majority(task, worlds),
+    ]
+    for answer in answers:
+        assert isinstance(answer, Found)
+        assert isinstance(check_map(scm_class, STANDARD, answer.value.submission), SubmittedMap)
+    exact = answers[0]
+    assert isinstance(exact, Found)
+    submitted = check_map(scm_class, STANDARD, exact.value.submission)
+    assert isinstance(submitted, SubmittedMap)
+    posterior = Posterior(scm_class).condition(*worlds)
+    functions = {v: local_function(formula) for v, formula in submitted.formulas.items()}
+    assert posterior.likelihood(functions) / posterior.mass == exact.value.posterior_share
+
+
+def test_a_forecast_is_exact_where_cells_are_few() -> None:
+    line = _line("noise0")
+    root = line["item"]["class"]["roots"][0]
+    changes = {
+        "question": "forecast",
+        "asked": [{"constants": {}, "contexts": ["0", "1"]}, {"constants": {root: 1}, "contexts": ["0"]}],
+    }
+    problem = problem_of(line, **changes)
+    worlds = [EvidenceWorld({}, tuple(line["steps"][0]["rows"]))]
+    answer = answer_forecast(problem.task, worlds, "x")
+    assert isinstance(answer, Found)
+    assert answer.value.provenance == "exact"
+    posterior = Posterior(task_class(problem.task)).condition(*worlds)
+    place = posterior.scm_class.observed.index(root)
+    marginals = cell_marginals(posterior, 1 << place, 1 << place)
+    names = posterior.scm_class.variables
+    forecast = answer.value.submission["forecast"]
+    assert isinstance(forecast, list)
+    assert forecast[1] == [{names[i]: float(share) for i, share in marginals.items()}]
+    episode = ScmEpisode(problem)
+    assert episode.act({"submit": answer.value.submission}).refused == ""
+    short = {"forecast": forecast[:1]}
+    assert "2 worlds" in ScmEpisode(problem).act({"submit": short}).refused
