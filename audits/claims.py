@@ -11,9 +11,10 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Annotated, Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
+from msgspec import Meta
 
 from calibrant.audits.recounting import RecountLimitError
 from calibrant.dsl.errors import in_one_line, short_repr
@@ -23,20 +24,16 @@ VERSION = 1
 
 
 class Certificate(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """Claim about evidence, with the data to check it.
+    """Claim about evidence, with the data to check it."""
 
-    claim: name of the claim, which defines how to read `data`
-    in_words: the class of hypotheses that the claim is about
-    evidence: SHA-256 of the evidence, see `evidence_digest`
-    data: whatever a verifier of this claim needs beside the evidence, as JSON
-    """
-
-    claim: str
-    in_words: str
-    evidence: str
-    data: dict[str, Any]
-    format: str = FORMAT
-    version: int = VERSION
+    claim: Annotated[str, Meta(description="name of the claim, which defines how to read `data`")]
+    in_words: Annotated[str, Meta(description="the class of hypotheses that the claim is about")]
+    evidence: Annotated[str, Meta(description="SHA-256 of the evidence, see `evidence_digest`")]
+    data: Annotated[
+        dict[str, Any], Meta(description="whatever a verifier of this claim needs beside the evidence, as JSON")
+    ]
+    format: Annotated[str, Meta(description="name of the format")] = FORMAT
+    version: Annotated[int, Meta(description="version of the format")] = VERSION
 
 
 # Given evidence and certificate: why the claim does not follow in the class as worded, or an empty text if it does.

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Generic, NoReturn, Protocol, TypeVar
+from typing import IO, Annotated, Any, Generic, NoReturn, Protocol, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
@@ -40,17 +41,15 @@ I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 
 
 class Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """First line of a pool file.
+    """First line of a pool file."""
 
-    benchmark: whose items follow; name: of the pool, by default that of the file
-    metadata: whatever its maker wants to say, such as seed and suites
-    """
-
-    format: str
-    version: int
-    benchmark: str
-    name: str = ""
-    metadata: dict[str, Any] = {}
+    format: Annotated[str, Meta(description="name of the format")]
+    version: Annotated[int, Meta(description="version of the format")]
+    benchmark: Annotated[str, Meta(description="whose items follow")]
+    name: Annotated[str, Meta(description="of the pool, by default that of the file")] = ""
+    metadata: Annotated[
+        dict[str, Any], Meta(description="whatever its maker wants to say, such as seed and suites")
+    ] = {}
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,11 @@ LIMITS_WITHOUT_A_UNIT = re.compile(r"_?(MOST|LARGEST|LONGEST)_|_?KEPT$")
 HOUSE_PHRASES = re.compile(r"no such thing|cannot be meant|\bnobody\b|\bsays\b")
 
 EXCEPTIONS: dict[str, dict[str, int]] = {
-    "dsl": {"names": 16, "docstrings": 1},
+    "dsl": {"names": 16, "docstrings": 1, "phrases": 2},
     "solvers": {"names": 302, "constants": 5, "docstrings": 10},
-    "audits": {"names": 7},
+    "audits": {"names": 7, "phrases": 1},
     "baselines": {"docstrings": 9, "phrases": 1, "names": 20},
-    "bench": {"names": 844, "docstrings": 163, "phrases": 8, "constants": 18},
+    "bench": {"names": 836, "docstrings": 159, "phrases": 10, "constants": 18},
     "calibrant": {"names": 5, "phrases": 1, "constants": 2, "docstrings": 1},
     "calibrant_tasks": {"docstrings": 1, "names": 1},
 }

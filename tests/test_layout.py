@@ -38,7 +38,6 @@ NAMING = {  # files of bench outside a benchmark's folder that name one: the lis
     "bench/pools": "bundled",
     "bench/report": "rate_rows samples sources",
     "bench/report/figures": "drawing",
-    "bench/schemas": "certificates files",
 }
 SEES_ALL = ("calibrant/item_types.py", "calibrant/result_types.py", "tests/")  # types of overloads, and tests
 MAX_FOLDER_FILES = 20

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.causim.item import BENCHMARK, CausimItem
@@ -33,67 +34,50 @@ ORDERS: Final[tuple[Order, ...]] = ("version", "topology", "scenario")
 
 
 class StepRecord(msgspec.Struct, frozen=True):
-    """One line of a solution.
+    """One line of a solution."""
 
-    stage: which part it belongs to; name: of the variable it is about; text: the line
-    """
-
-    stage: Literal["abduction", "action", "prediction"]
-    name: str
-    text: str
+    stage: Annotated[Literal["abduction", "action", "prediction"], Meta(description="which part it belongs to")]
+    name: Annotated[str, Meta(description="of the variable it is about")]
+    text: Annotated[str, Meta(description="the line")]
 
 
 class Level(msgspec.Struct, frozen=True):
-    """Difficulty of an example, for a curriculum.
+    """Difficulty of an example, for a curriculum."""
 
-    version: number of nodes; block: the least of 2, 4, 6, 8, 10 that is not below it, else the version
-    topology: of the program; scenario: whether one answer is right or several
-    treewidth: of the min-fill order, an upper bound
-    size: number of right answers; as the item is labelled where they were not counted
-    moved: nodes outside `do` that have an intervened ancestor
-    """
-
-    version: int
-    block: int
-    topology: str
-    scenario: Scenario
-    treewidth: int
-    size: int
-    moved: int
+    version: Annotated[int, Meta(description="number of nodes")]
+    block: Annotated[int, Meta(description="the least of 2, 4, 6, 8, 10 that is not below it, else the version")]
+    topology: Annotated[str, Meta(description="of the program")]
+    scenario: Annotated[Scenario, Meta(description="whether one answer is right or several")]
+    treewidth: Annotated[int, Meta(description="of the min-fill order, an upper bound")]
+    size: Annotated[
+        int, Meta(description="number of right answers; as the item is labelled where they were not counted")
+    ]
+    moved: Annotated[int, Meta(description="nodes outside `do` that have an intervened ancestor")]
 
 
 class TrainingHeader(msgspec.Struct, frozen=True):
-    """The first line.
+    """The first line."""
 
-    format: calibrant-training; version: of the format, 1; benchmark: causim; order: of the curriculum
-    """
-
-    format: str
-    version: int
-    benchmark: str
-    order: Order
+    format: Annotated[str, Meta(description="calibrant-training")]
+    version: Annotated[int, Meta(description="of the format, 1")]
+    benchmark: Annotated[str, Meta(description="causim")]
+    order: Annotated[Order, Meta(description="of the curriculum")]
 
 
 class TrainingRecord(msgspec.Struct, frozen=True):
-    """One example.
+    """One example."""
 
-    id: of the question; benchmark: causim; type: of the question; prompt: as a system under test is shown it
-    steps: of the solution, in order; solution: their text, and the answer as the last thing
-    answer: that answer; answers: right ones, the first thousand; exhausted: whether these are all
-    required_keys: of an answer; level: what a curriculum can go by
-    """
-
-    id: str
-    benchmark: str
-    type: QuestionType
-    prompt: str
-    steps: list[StepRecord]
-    solution: str
-    answer: dict[str, Any]
-    answers: list[dict[str, Any]]
-    exhausted: bool
-    required_keys: list[str]
-    level: Level
+    id: Annotated[str, Meta(description="of the question")]
+    benchmark: Annotated[str, Meta(description="causim")]
+    type: Annotated[QuestionType, Meta(description="of the question")]
+    prompt: Annotated[str, Meta(description="as a system under test is shown it")]
+    steps: Annotated[list[StepRecord], Meta(description="of the solution, in order")]
+    solution: Annotated[str, Meta(description="their text, and the answer as the last thing")]
+    answer: Annotated[dict[str, Any], Meta(description="that answer")]
+    answers: Annotated[list[dict[str, Any]], Meta(description="right ones, the first thousand")]
+    exhausted: Annotated[bool, Meta(description="whether these are all")]
+    required_keys: Annotated[list[str], Meta(description="of an answer")]
+    level: Annotated[Level, Meta(description="what a curriculum can go by")]
 
 
 def level_of(item: CausimItem) -> Level:

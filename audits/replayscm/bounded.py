@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import comb, inf
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from calibrant.dsl.replayscm.batch import PackedPanels, pack_panels
 from calibrant.dsl.replayscm.problem import Problem
@@ -26,25 +28,18 @@ SHORTCUT_SIZE = 5
 
 @dataclass(frozen=True, slots=True)
 class SearchBudget:
-    """Bounds of one search.
+    """Bounds of one search."""
 
-    slack, cap: formula size is at most min(gold size + slack, cap); states_per_size: so many new functions a size
-    """
-
-    slack: int
-    cap: int
-    states_per_size: int
+    slack: Annotated[int, Meta(description="formula size is at most min(gold size + slack, cap)")]
+    cap: Annotated[int, Meta(description="formula size is at most min(gold size + slack, cap)")]
+    states_per_size: Annotated[int, Meta(description="so many new functions a size")]
 
 
 @dataclass(frozen=True, slots=True)
 class PairBudget(SearchBudget):
-    """Bounds of the search for pairs.
+    """Bounds of the search for pairs."""
 
-    slack, cap, states_per_size: as for one variable
-    upstream_alternatives: how many are combined with those downstream
-    """
-
-    upstream_alternatives: int
+    upstream_alternatives: Annotated[int, Meta(description="how many are combined with those downstream")]
 
 
 LOCAL = SearchBudget(2, 8, 50_000)
@@ -55,77 +50,70 @@ SHORTCUTS = SearchBudget(-1, SHORTCUT_SIZE, LOCAL.states_per_size)
 
 @dataclass(frozen=True, slots=True)
 class LocalFinding:
-    """Result of a bounded search for one variable, beside the exact number.
+    """Result of a bounded search for one variable, beside the exact number."""
 
-    found: semantically distinct functions over the window, other than gold's, that fit and are small enough
-    budget_hit: whether some size has more functions than the search may hold, so `found` is a lower bound
-    exact: all functions over the window, of any size, that fit and are not gold's; in decimal
-    """
-
-    variable: str
-    size_bound: int
-    found: int
-    budget_hit: bool
-    exact: str
+    variable: Annotated[str, Meta(description="name of the variable")]
+    size_bound: Annotated[int, Meta(description="largest formula that is looked at")]
+    found: Annotated[
+        int,
+        Meta(
+            description="semantically distinct functions over the window, other than gold's, that fit and are "
+            "small enough"
+        ),
+    ]
+    budget_hit: Annotated[
+        bool,
+        Meta(description="whether some size has more functions than the search may hold, so `found` is a lower bound"),
+    ]
+    exact: Annotated[
+        str, Meta(description="all functions over the window, of any size, that fit and are not gold's; in decimal")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class PairFinding:
-    """Coordinated alternatives along one gold edge. Fit is local, so a pair fits iff both of its halves do.
+    """Coordinated alternatives along one gold edge. Fit is local, so a pair fits iff both of its halves do."""
 
-    upstream, downstream: the two ends of the edge; found: pairs that are no pair of gold's own functions
-    budget_hit: whether more functions or more upstream alternatives were there than the search may hold
-    exact: all pairs that there are; in decimal
-    """
-
-    upstream: str
-    downstream: str
-    found: int
-    budget_hit: bool
-    exact: str
+    upstream: Annotated[str, Meta(description="the two ends of the edge")]
+    downstream: Annotated[str, Meta(description="the two ends of the edge")]
+    found: Annotated[int, Meta(description="pairs that are no pair of gold's own functions")]
+    budget_hit: Annotated[
+        bool,
+        Meta(description="whether more functions or more upstream alternatives were there than the search may hold"),
+    ]
+    exact: Annotated[str, Meta(description="all pairs that there are; in decimal")]
 
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """The smallest function below the gold size that fits over the window.
+    """The smallest function below the gold size that fits over the window."""
 
-    size: of it; None if there is none
-    budget_hit: as for local alternatives; exact: all functions over the window, of any size, that fit; in decimal
-    """
-
-    variable: str
-    size_bound: int
-    size: int | None
-    budget_hit: bool
-    exact: str
+    variable: Annotated[str, Meta(description="name of the variable")]
+    size_bound: Annotated[int, Meta(description="largest formula that is looked at")]
+    size: Annotated[int | None, Meta(description="of it; None if there is none")]
+    budget_hit: Annotated[bool, Meta(description="as for local alternatives")]
+    exact: Annotated[str, Meta(description="all functions over the window, of any size, that fit; in decimal")]
 
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """Budgets of the searches.
+    """Budgets of the searches."""
 
-    local, stronger, pairs, shortcuts: the search of that name
-    """
-
-    local: SearchBudget = LOCAL
-    stronger: SearchBudget = STRONGER
-    pairs: PairBudget = PAIRS
-    shortcuts: SearchBudget = SHORTCUTS
+    local: Annotated[SearchBudget, Meta(description="the search of that name")] = LOCAL
+    stronger: Annotated[SearchBudget, Meta(description="the search of that name")] = STRONGER
+    pairs: Annotated[PairBudget, Meta(description="the search of that name")] = PAIRS
+    shortcuts: Annotated[SearchBudget, Meta(description="the search of that name")] = SHORTCUTS
 
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """All searches of one instance.
+    """All searches of one instance."""
 
-    local: the targeted search; stronger: the one after generation; pairs: along gold's edges
-    shortcuts: functions that are smaller than gold's; budgets: what each search was allowed
-    """
-
-    local: list[LocalFinding]
-    stronger: list[LocalFinding]
-    pairs: list[PairFinding]
-    shortcuts: list[Shortcut]
-    budgets: Budgets = Budgets()
+    local: Annotated[list[LocalFinding], Meta(description="the targeted search")]
+    stronger: Annotated[list[LocalFinding], Meta(description="the one after generation")]
+    pairs: Annotated[list[PairFinding], Meta(description="along gold's edges")]
+    shortcuts: Annotated[list[Shortcut], Meta(description="functions that are smaller than gold's")]
+    budgets: Annotated[Budgets, Meta(description="what each search was allowed")] = Budgets()
 
 
 class BoundedAudit:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.world import Intervention, World
@@ -11,40 +14,31 @@ from calibrant.dsl.replayscm.world import Intervention, World
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """Numbers of training worlds in which one endogenous variable is scored, and in which it is a target.
+    """Numbers of training worlds in which one endogenous variable is scored, and in which it is a target."""
 
-    scored_worlds, scored_cells: worlds and cells in which it is not a target; intervened_worlds: those in which it is
-    """
-
-    variable: str
-    scored_worlds: int
-    scored_cells: int
-    intervened_worlds: int
+    variable: Annotated[str, Meta(description="name of the variable")]
+    scored_worlds: Annotated[int, Meta(description="worlds and cells in which it is not a target")]
+    scored_cells: Annotated[int, Meta(description="worlds and cells in which it is not a target")]
+    intervened_worlds: Annotated[int, Meta(description="those in which it is")]
 
 
 @dataclass(frozen=True, slots=True)
 class InterventionMix:
-    """Numbers of training worlds by mode.
+    """Numbers of training worlds by mode."""
 
-    none, hard_constant, hard_assigned: worlds of that mode; by_targets: number of targets -> worlds with so many
-    """
-
-    none: int
-    hard_constant: int
-    hard_assigned: int
-    by_targets: dict[int, int]
+    none: Annotated[int, Meta(description="worlds of that mode")]
+    hard_constant: Annotated[int, Meta(description="worlds of that mode")]
+    hard_assigned: Annotated[int, Meta(description="worlds of that mode")]
+    by_targets: Annotated[dict[int, int], Meta(description="number of targets -> worlds with so many")]
 
 
 @dataclass(frozen=True, slots=True)
 class HeldoutBalance:
-    """Target novelty of the held-out worlds: 1 - the largest Jaccard similarity to a training world's target set.
+    """Target novelty of the held-out worlds: 1 - the largest Jaccard similarity to a training world's target set."""
 
-    smallest, mean, largest: over the held-out worlds
-    """
-
-    smallest: float
-    mean: float
-    largest: float
+    smallest: Annotated[float, Meta(description="over the held-out worlds")]
+    mean: Annotated[float, Meta(description="over the held-out worlds")]
+    largest: Annotated[float, Meta(description="over the held-out worlds")]
 
 
 def exposure(problem: Problem) -> list[Exposure]:

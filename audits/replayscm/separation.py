@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from calibrant.dsl.formulas.table import projection
 from calibrant.dsl.replayscm.alternative import witness_for
@@ -26,19 +28,21 @@ from calibrant.dsl.replayscm.world import Column
 
 @dataclass(frozen=True, slots=True)
 class TargetSeparation:
-    """Separation of two SCMs by hard interventions on one set of targets.
+    """Separation of two SCMs by hard interventions on one set of targets."""
 
-    targets: their names; empty for no intervention
-    disagreement_rate: per-row values, every one equally often: share of (root assignment, values) with a difference
-    constants: the values that separate best when they are constant; constants_rate: their share of root assignments
-    witness: an Alternative-SCM witness with the targets' values beside it; None where nothing differs
-    """
-
-    targets: tuple[str, ...]
-    disagreement_rate: float
-    constants: Mapping[str, int]
-    constants_rate: float
-    witness: Mapping[str, Any] | None
+    targets: Annotated[tuple[str, ...], Meta(description="their names; empty for no intervention")]
+    disagreement_rate: Annotated[
+        float,
+        Meta(
+            description="per-row values, every one equally often: share of (root assignment, values) with a difference"
+        ),
+    ]
+    constants: Annotated[Mapping[str, int], Meta(description="the values that separate best when they are constant")]
+    constants_rate: Annotated[float, Meta(description="their share of root assignments")]
+    witness: Annotated[
+        Mapping[str, Any] | None,
+        Meta(description="an Alternative-SCM witness with the targets' values beside it; None where nothing differs"),
+    ]
 
     @property
     def separates(self) -> bool:

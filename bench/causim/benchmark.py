@@ -152,6 +152,11 @@ class Causim(Benchmark[CausimItem]):
 
         return Header, ItemRecord
 
+    def line_records(self, kind: str) -> tuple[type[msgspec.Struct], ...]:
+        from calibrant.audits.causim.training import TrainingHeader, TrainingRecord
+
+        return (TrainingHeader, TrainingRecord) if kind == "training" else ()
+
     @property
     def verdict_record(self) -> type[msgspec.Struct]:
         from calibrant.bench.causim.verdict import CausimVerdict

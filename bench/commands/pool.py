@@ -162,7 +162,7 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
 def schema(benchmark: OfBenchmark = "replayscm") -> None:
     """Print the JSON Schema of the native format."""
     from calibrant.bench.core.registry import DEFAULT
-    from calibrant.bench.schemas.files import pools
+    from calibrant.bench.core.schemas import pools
     from calibrant.dsl.replayscm.pools.records import schema as native_schema
 
     typer.echo(json.dumps(native_schema() if benchmark == DEFAULT else pools(benchmark), indent=1))

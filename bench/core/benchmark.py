@@ -21,7 +21,6 @@ from calibrant.bench.core.evaluator import AnswerEvaluator, Evaluator
 from calibrant.bench.core.items import ItemPool, item_of
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.names import TITLES
-from calibrant.bench.core.options import option_struct
 from calibrant.bench.core.statistics import Column
 from calibrant.bench.episodes import sole_action
 from calibrant.bench.pages.timeline import Timeline
@@ -97,6 +96,7 @@ class Benchmark(ABC, Generic[I]):
     public_fields: all that `shown_record` may hold; what else the native record has is hidden from solvers and models
     transcripts: whether `calibrant score` replays the steps of its predictions
     extracts_when_scored: whether responses become answers with their verdict, not when they are read
+    report_options: of `calibrant score`, with which a report scores predictions; None for the defaults
     reports_read_pools: whether a report depends on the pool's file where nothing is scored or attributed with it
     """
 
@@ -107,6 +107,7 @@ class Benchmark(ABC, Generic[I]):
     public_fields: ClassVar[tuple[str, ...]]
     transcripts: ClassVar[bool] = False
     extracts_when_scored: ClassVar[bool] = False
+    report_options: ClassVar[Any] = None
     reports_read_pools: ClassVar[bool] = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -169,11 +170,6 @@ class Benchmark(ABC, Generic[I]):
     def evaluator(self, item: I, options: Any) -> Evaluator:
         """Return what gives verdicts on answers to an item. options: the Struct of `calibrant score`"""
         return AnswerEvaluator(self, item)
-
-    @property
-    def report_options(self) -> Any:
-        """Options of `calibrant score` with which a report scores predictions."""
-        return option_struct("score", self.name)()
 
     def setting_in_tables(self, setting: str, pool_digest: str) -> str:
         """Return the row group of tables for an item of a pool."""
@@ -260,6 +256,10 @@ class Benchmark(ABC, Generic[I]):
     def pool_records(self) -> tuple[type[msgspec.Struct], ...]:
         """Return what the lines of its native pool files hold: the header, then an item."""
         self._absent("native pool files")
+
+    def line_records(self, kind: str) -> tuple[type[msgspec.Struct], ...]:
+        """Return its own records of lines of audits, certificates or training; none where it has none of its own."""
+        return ()
 
     @property
     def verdict_record(self) -> type[msgspec.Struct]:

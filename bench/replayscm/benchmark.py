@@ -39,6 +39,7 @@ class ReplayScm(Benchmark[Problem]):
     settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
     provides: ClassVar[Providers] = {EXPLANATIONS: "why.explainer:EXPLANATIONS"}
     extracts_when_scored = True
+    report_options = ScoreOptions(structure=True)
     reports_read_pools = True  # which items share a latent SCM
     public_fields = (
         "id",
@@ -95,6 +96,14 @@ class ReplayScm(Benchmark[Problem]):
         from calibrant.dsl.replayscm.pools.records import HeaderRecord, ProblemRecord
 
         return HeaderRecord, ProblemRecord
+
+    def line_records(self, kind: str) -> tuple[type[msgspec.Struct], ...]:
+        from calibrant.audits.replayscm.certificates.shape import CertificateFile
+        from calibrant.bench.replayscm.audit.records import AuditRecord
+
+        records: dict[str, tuple[type[msgspec.Struct], ...]]
+        records = {"audits": (AuditRecord,), "certificates": (CertificateFile,)}
+        return records.get(kind, ())
 
     @property
     def verdict_record(self) -> type[msgspec.Struct]:
@@ -159,10 +168,6 @@ class ReplayScm(Benchmark[Problem]):
         from calibrant.bench.replayscm.evaluator import ReplayScmEvaluator
 
         return ReplayScmEvaluator(item, options)
-
-    @property
-    def report_options(self) -> ScoreOptions:
-        return ScoreOptions(structure=True)
 
     def setting_in_tables(self, setting: str, pool_digest: str) -> str:
         """Return the published table that the pool belongs to, else the disclosure."""

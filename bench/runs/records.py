@@ -10,9 +10,10 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from sys import intern
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from calibrant.bench.protocols.base import Outcome
 from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
@@ -23,14 +24,12 @@ RECORD_VERSION = 1
 
 
 class Timing(msgspec.Struct, frozen=True):
-    """The only part of a record that differs between two runs.
+    """The only part of a record that differs between two runs."""
 
-    seconds: wall time of the protocol on the instance, without process start and warm-up
-    started: UTC, ISO 8601
-    """
-
-    seconds: float
-    started: str
+    seconds: Annotated[
+        float, Meta(description="wall time of the protocol on the instance, without process start and warm-up")
+    ]
+    started: Annotated[str, Meta(description="UTC, ISO 8601")]
 
 
 class Key(NamedTuple):
@@ -43,52 +42,56 @@ class Key(NamedTuple):
 
 
 class StepRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One step of an episode (dsl.episode.Step), ready for JSON.
+    """One step of an episode (dsl.episode.Step), ready for JSON."""
 
-    action: what was done; reading: what was shown; refused: why nothing was done; empty if it was
-    cost: what it took from the item's allowance
-    """
-
-    action: dict[str, Any]
-    reading: Any = None
-    refused: str = ""
-    cost: int = 0
+    action: Annotated[dict[str, Any], Meta(description="what was done")]
+    reading: Annotated[Any, Meta(description="what was shown")] = None
+    refused: Annotated[str, Meta(description="why nothing was done; empty if it was")] = ""
+    cost: Annotated[int, Meta(description="what it took from the item's allowance")] = 0
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one protocol answered to one instance, and how that scores.
+    """What one protocol answered to one instance, and how that scores."""
 
-    config: the protocol's options and the wall budget; `code` says whose code it is if it is not ours
-    outcome: what the protocol says; `crashed` also where it says nothing that could be kept
-    answer: the answer object, or what stands in for one; size: total formula size of the answer, where it has one
-    provenance: how the protocol came by it; of a crash, `error`
-    score: what the benchmark keeps of the verdict; of ReplaySCM the published scorer's keys without the per-variable
-        ones, the validity funnel and the structure metrics
-    benchmark: absent for ReplaySCM
-    steps: of an episode, everything that was done in it
-    attribution: of an episode, what its readings decided
-    """
-
-    pool: str
-    pool_digest: str
-    pool_size: int
-    index: int
-    instance: str
-    setting: str
-    stratum: str
-    protocol: str
-    config: dict[str, Any]
-    outcome: Outcome
-    answer: dict[str, Any]
-    size: int | None
-    score: dict[str, Any]
-    provenance: dict[str, Any]
-    program: str
-    timing: Timing
-    version: int = RECORD_VERSION
-    benchmark: str | msgspec.UnsetType = msgspec.UNSET
-    steps: list[StepRecord] | msgspec.UnsetType = msgspec.UNSET
-    attribution: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    pool: Annotated[str, Meta(description="name of the pool")]
+    pool_digest: Annotated[str, Meta(description="SHA-256 of what the pool's file holds, decompressed")]
+    pool_size: Annotated[int, Meta(description="how many items the pool has")]
+    index: Annotated[int, Meta(description="place of the item in its pool, from 0")]
+    instance: Annotated[str, Meta(description="id of the item")]
+    setting: Annotated[
+        str, Meta(description="row group of tables: the disclosure, or the published table that the pool belongs to")
+    ]
+    stratum: Annotated[str, Meta(description="the finer group of the generator; empty if there is none")]
+    protocol: Annotated[str, Meta(description="name of the protocol")]
+    config: Annotated[
+        dict[str, Any],
+        Meta(description="the protocol's options and the wall budget; `code` says whose code it is if it is not ours"),
+    ]
+    outcome: Annotated[
+        Outcome, Meta(description="what the protocol says; `crashed` also where it says nothing that could be kept")
+    ]
+    answer: Annotated[dict[str, Any], Meta(description="the answer object, or what stands in for one")]
+    size: Annotated[int | None, Meta(description="total formula size of the answer, where it has one")]
+    score: Annotated[
+        dict[str, Any],
+        Meta(
+            description=(
+                "what the benchmark keeps of the verdict; of ReplaySCM the published scorer's keys without the "
+                "per-variable ones, the validity funnel and the structure metrics"
+            )
+        ),
+    ]
+    provenance: Annotated[dict[str, Any], Meta(description="how the protocol came by it; of a crash, `error`")]
+    program: Annotated[str, Meta(description="version of the program")]
+    timing: Annotated[Timing, Meta(description="when, and how long")]
+    version: Annotated[int, Meta(description="version of the format")] = RECORD_VERSION
+    benchmark: Annotated[str | msgspec.UnsetType, Meta(description="absent for ReplaySCM")] = msgspec.UNSET
+    steps: Annotated[
+        list[StepRecord] | msgspec.UnsetType, Meta(description="of an episode, everything that was done in it")
+    ] = msgspec.UNSET
+    attribution: Annotated[
+        dict[str, Any] | msgspec.UnsetType, Meta(description="of an episode, what its readings decided")
+    ] = msgspec.UNSET
 
     def __repr__(self) -> str:
         names = [in_one_line(name)[:40] for name in (self.protocol, self.instance, self.pool)]

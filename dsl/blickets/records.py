@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.blickets.item import (
@@ -33,79 +33,72 @@ MAX_BUDGET = 100_000
 
 
 class RuleRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """A rule of the detector.
+    """A rule of the detector."""
 
-    rule: its type; blickets: names of its objects
-    order: the blickets in the order in which they have to be placed; absent where that does not matter
-    """
-
-    rule: Literal["conjunctive", "disjunctive"]
-    blickets: list[str]
-    order: list[str] | UnsetType = UNSET
+    rule: Annotated[Literal["conjunctive", "disjunctive"], Meta(description="its type")]
+    blickets: Annotated[list[str], Meta(description="names of its objects")]
+    order: Annotated[
+        list[str] | UnsetType,
+        Meta(
+            description="the blickets in the order in which they have to be placed; absent where that does not matter"
+        ),
+    ] = UNSET
 
 
 class LaterRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """A further rule.
+    """A further rule."""
 
-    rule: what is in force then; switch: number of activations, or moves, after which it is
-    """
-
-    rule: RuleRecord
-    switch: int
+    rule: Annotated[RuleRecord, Meta(description="what is in force then")]
+    switch: Annotated[int, Meta(description="number of activations, or moves, after which it is")]
 
 
 class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The JSON record of an item's hidden part.
+    """The JSON record of an item's hidden part."""
 
-    rule1: in force at first; rule2: in force after the switch, if there is one; later: the rules after that
-    switch: number of activations, or moves, after which rule2 is in force
-    switch_by: what switch points count
-    p: probability that a satisfied rule reads ACTIVE
-    noise_seed: of the uniform draws, one a step; draws: the first of them, where they are given instead
-    start_on: objects on the detector at the start, in the order of placement; absent where it starts empty
-    check_after_moves: submissions are refused before that many moves
-    check_after_switch: submissions are refused until the last switch has left evidence
-    """
-
-    rule1: RuleRecord
-    rule2: RuleRecord | UnsetType = UNSET
-    switch: int | UnsetType = UNSET
-    later: list[LaterRecord] = []
-    switch_by: SwitchBy = SwitchBy.ACTIVATIONS
-    p: float = 1.0
-    noise_seed: int = 0
-    draws: list[float] = []
-    start_on: list[str] | UnsetType = UNSET
-    check_after_moves: int = 0
-    check_after_switch: bool = False
+    rule1: Annotated[RuleRecord, Meta(description="in force at first")]
+    rule2: Annotated[RuleRecord | UnsetType, Meta(description="in force after the switch, if there is one")] = UNSET
+    switch: Annotated[
+        int | UnsetType, Meta(description="number of activations, or moves, after which rule2 is in force")
+    ] = UNSET
+    later: Annotated[list[LaterRecord], Meta(description="the rules after that")] = []
+    switch_by: Annotated[SwitchBy, Meta(description="what switch points count")] = SwitchBy.ACTIVATIONS
+    p: Annotated[float, Meta(description="probability that a satisfied rule reads ACTIVE")] = 1.0
+    noise_seed: Annotated[int, Meta(description="of the uniform draws, one a step")] = 0
+    draws: Annotated[list[float], Meta(description="the first of them, where they are given instead")] = []
+    start_on: Annotated[
+        list[str] | UnsetType,
+        Meta(
+            description="objects on the detector at the start, in the order of placement; absent where it starts empty"
+        ),
+    ] = UNSET
+    check_after_moves: Annotated[int, Meta(description="submissions are refused before that many moves")] = 0
+    check_after_switch: Annotated[
+        bool, Meta(description="submissions are refused until the last switch has left evidence")
+    ] = False
 
 
 class ItemRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """One item.
+    """One item."""
 
-    id: unique in the pool; n: number of objects; objects: their names; budget: how many moves may be made
-    condition: what hides behind the detector; informed: whether the agent is told
-    sealed: the mechanism
-    count: what counts as an activation; order_reading: whether distractors between ordered blickets matter
-    start: whether objects are on the detector at the start
-    strict_singleton: whether a rule of one blicket has to be called by the word that it is written with
-    graded: whether an ACTIVE reading tells how many blickets are on
-    labels: stratum, seed and difficulty, for tables and matching
-    """
-
-    id: str
-    n: int
-    objects: list[str]
-    budget: int
-    condition: Condition
-    sealed: SealedRecord
-    count: Count = Count.LEVEL
-    order_reading: OrderReading = OrderReading.RELATIVE
-    informed: bool = False
-    start: Literal["empty", "random"] = "empty"
-    strict_singleton: bool = False
-    graded: bool = False
-    labels: dict[str, str] = {}
+    id: Annotated[str, Meta(description="unique in the pool")]
+    n: Annotated[int, Meta(description="number of objects")]
+    objects: Annotated[list[str], Meta(description="their names")]
+    budget: Annotated[int, Meta(description="how many moves may be made")]
+    condition: Annotated[Condition, Meta(description="what hides behind the detector")]
+    sealed: Annotated[SealedRecord, Meta(description="the mechanism")]
+    count: Annotated[Count, Meta(description="what counts as an activation")] = Count.LEVEL
+    order_reading: Annotated[OrderReading, Meta(description="whether distractors between ordered blickets matter")] = (
+        OrderReading.RELATIVE
+    )
+    informed: Annotated[bool, Meta(description="whether the agent is told")] = False
+    start: Annotated[
+        Literal["empty", "random"], Meta(description="whether objects are on the detector at the start")
+    ] = "empty"
+    strict_singleton: Annotated[
+        bool, Meta(description="whether a rule of one blicket has to be called by the word that it is written with")
+    ] = False
+    graded: Annotated[bool, Meta(description="whether an ACTIVE reading tells how many blickets are on")] = False
+    labels: Annotated[dict[str, str], Meta(description="stratum, seed and difficulty, for tables and matching")] = {}
 
 
 def item_from_record(record: ItemRecord) -> BlicketItem:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from calibrant.dsl.causalab.item import BENCHMARK, Bases, Family, LabItem, Name, Terms, Traced, Weights, lab_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
@@ -19,96 +21,75 @@ from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_rec
 
 
 class EquationRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The structural equation of a node.
+    """The structural equation of a node."""
 
-    terms: what is added, each with parent, power (1 or 2) and weight; base: what it is added to, the frequency's only
-    """
-
-    terms: list[tuple[str, int, float]] = []
-    base: float | None = None
+    terms: Annotated[
+        list[tuple[str, int, float]], Meta(description="what is added, each with parent, power (1 or 2) and weight")
+    ] = []
+    base: Annotated[float | None, Meta(description="what it is added to, the frequency's only")] = None
 
 
 class BasesRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """The bases of the crystals, by property.
+    """The bases of the crystals, by property."""
 
-    records: of the earlier crystals; manipulator: of the one that is set; reactor: of the one that is predicted
-    """
-
-    records: list[dict[str, float]]
-    manipulator: dict[str, float]
-    reactor: dict[str, float]
+    records: Annotated[list[dict[str, float]], Meta(description="of the earlier crystals")]
+    manipulator: Annotated[dict[str, float], Meta(description="of the one that is set")]
+    reactor: Annotated[dict[str, float], Meta(description="of the one that is predicted")]
 
 
 class NoiseRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Hidden noise of settings.
+    """Hidden noise of settings."""
 
-    values: what is drawn from; weight: by which a draw counts; affected: nodes that it is added to
-    seed: of the draws; draw: whether affected nodes share a draw
-    """
-
-    values: list[float]
-    weight: float
-    affected: list[str]
-    seed: int
-    draw: Draw = Draw.SHARED
+    values: Annotated[list[float], Meta(description="what is drawn from")]
+    weight: Annotated[float, Meta(description="by which a draw counts")]
+    affected: Annotated[list[str], Meta(description="nodes that it is added to")]
+    seed: Annotated[int, Meta(description="of the draws")]
+    draw: Annotated[Draw, Meta(description="whether affected nodes share a draw")] = Draw.SHARED
 
 
 class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """The JSON record of an item's sealed part.
+    """The JSON record of an item's sealed part."""
 
-    equations: node -> how it is computed, in the order in which bases are drawn; bases: of all crystals
-    target: the reactor crystal's frequency; hidden: noise, if there is any
-    labels: how hard the item is, as numbers
-    """
-
-    equations: dict[str, EquationRecord]
-    bases: BasesRecord
-    target: float
-    hidden: NoiseRecord | None = None
-    labels: dict[str, float] = {}
+    equations: Annotated[
+        dict[str, EquationRecord], Meta(description="node -> how it is computed, in the order in which bases are drawn")
+    ]
+    bases: Annotated[BasesRecord, Meta(description="of all crystals")]
+    target: Annotated[float, Meta(description="the reactor crystal's frequency")]
+    hidden: Annotated[NoiseRecord | None, Meta(description="noise, if there is any")] = None
+    labels: Annotated[dict[str, float], Meta(description="how hard the item is, as numbers")] = {}
 
 
 class TracedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """One entry of a static trace.
+    """One entry of a static trace."""
 
-    values: of all nodes; set: the property that was set to get here from the entry before, null for a crystal as it is
-    value: what it was set to
-    """
-
-    values: dict[str, float]
-    property: str | None = msgspec.field(name="set", default=None)
-    value: float | None = None
+    values: Annotated[dict[str, float], Meta(description="of all nodes")]
+    property: Annotated[
+        str | None,
+        Meta(description="the property that was set to get here from the entry before, null for a crystal as it is"),
+    ] = msgspec.field(name="set", default=None)
+    value: Annotated[float | None, Meta(description="what it was set to")] = None
 
 
 class LabRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """One laboratory.
+    """One laboratory."""
 
-    id: unique in the pool; suite: where it belongs; line: its place there
-    family: shape of the equations; properties: their names, sorted
-    records: values of earlier crystals; baseline: of the manipulator crystal; reactor: shown of the reactor crystal
-    allowance: settings that may be made; tries: of the reactor; sealed: mechanism, bases and target
-    freq_parent: whether the frequency may be a parent; noise: whether settings are noisy
-    weights: class of the weights; settable: properties that may be set, null for all
-    trace: measurements and settings that the item shows; reading: what the value of a setting means
-    """
-
-    id: str
-    suite: str
-    line: int
-    family: Family
-    properties: list[str]
-    records: list[dict[str, float]]
-    baseline: dict[str, float]
-    reactor: dict[str, float]
-    allowance: int
-    sealed: SealedRecord
-    freq_parent: bool = False
-    noise: bool = False
-    weights: Weights = Weights.SMALL
-    settable: list[str] | None = None
-    trace: list[TracedRecord] = []
-    tries: int = TRIES
-    reading: Reading = Reading.VALUE
+    id: Annotated[str, Meta(description="unique in the pool")]
+    suite: Annotated[str, Meta(description="where it belongs")]
+    line: Annotated[int, Meta(description="its place there")]
+    family: Annotated[Family, Meta(description="shape of the equations")]
+    properties: Annotated[list[str], Meta(description="their names, sorted")]
+    records: Annotated[list[dict[str, float]], Meta(description="values of earlier crystals")]
+    baseline: Annotated[dict[str, float], Meta(description="of the manipulator crystal")]
+    reactor: Annotated[dict[str, float], Meta(description="shown of the reactor crystal")]
+    allowance: Annotated[int, Meta(description="settings that may be made")]
+    sealed: Annotated[SealedRecord, Meta(description="mechanism, bases and target")]
+    freq_parent: Annotated[bool, Meta(description="whether the frequency may be a parent")] = False
+    noise: Annotated[bool, Meta(description="whether settings are noisy")] = False
+    weights: Annotated[Weights, Meta(description="class of the weights")] = Weights.SMALL
+    settable: Annotated[list[str] | None, Meta(description="properties that may be set, null for all")] = None
+    trace: Annotated[list[TracedRecord], Meta(description="measurements and settings that the item shows")] = []
+    tries: Annotated[int, Meta(description="of the reactor")] = TRIES
+    reading: Annotated[Reading, Meta(description="what the value of a setting means")] = Reading.VALUE
 
 
 def read_pool(path: Path) -> Pool[LabItem]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from calibrant.dsl.causim.item import BENCHMARK, CausimItem, Labels, Sealed, Task
 from calibrant.dsl.causim.model import Model
@@ -26,47 +26,39 @@ from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_rec
 
 
 class LabelsRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """The JSON record of difficulty labels; those that do not apply are omitted.
+    """The JSON record of difficulty labels; those that do not apply are omitted."""
 
-    size: number of right answers; trivial: `do` covers every required key
-    effect_all, effect_some: something outside `do` changes in all, in some worlds that fit
-    copy: the evidence with `do` written over it is right
-    """
-
-    size: int
-    trivial: bool
-    effect_all: bool | UnsetType = UNSET
-    effect_some: bool | UnsetType = UNSET
-    copy: bool | UnsetType = UNSET
+    size: Annotated[int, Meta(description="number of right answers")]
+    trivial: Annotated[bool, Meta(description="`do` covers every required key")]
+    effect_all: Annotated[
+        bool | UnsetType, Meta(description="something outside `do` changes in all, in some worlds that fit")
+    ] = UNSET
+    effect_some: Annotated[
+        bool | UnsetType, Meta(description="something outside `do` changes in all, in some worlds that fit")
+    ] = UNSET
+    copy: Annotated[bool | UnsetType, Meta(description="the evidence with `do` written over it is right")] = UNSET
 
 
 class ItemRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """One question. Values are JSON values; a tuple is a list behind the tag "tuple".
+    """One question. Values are JSON values; a tuple is a list behind the tag "tuple"."""
 
-    id: unique in the pool; type: of the question; scenario: whether one answer is right or several
-    program: the source, which is read and never run; view: whether the prompt shows it or sentences
-    fixed_exogenous: noise whose value is given; unknown_exogenous: the other noise
-    do: values set by intervention; observed_endogenous: values seen in the factual world
-    with_noise: a counterfactual that asks for the unknown noise too
-    labels: how hard it is; world: sealed, the noise of the world that the question was drawn from
-    scm_id, v: the program, and its number of nodes; topology: one of the six, or empty
-    """
-
-    id: str
-    type: QuestionType
-    scenario: Scenario
-    program: str
-    fixed_exogenous: dict[str, Any]
-    unknown_exogenous: list[str]
-    labels: LabelsRecord
-    do: dict[str, Any] = {}
-    observed_endogenous: dict[str, Any] = {}
-    with_noise: bool = False
-    view: View = "code"
-    scm_id: str = ""
-    v: int = 0
-    topology: str = ""
-    world: dict[str, Any] = {}
+    id: Annotated[str, Meta(description="unique in the pool")]
+    type: Annotated[QuestionType, Meta(description="of the question")]
+    scenario: Annotated[Scenario, Meta(description="whether one answer is right or several")]
+    program: Annotated[str, Meta(description="the source, which is read and never run")]
+    fixed_exogenous: Annotated[dict[str, Any], Meta(description="noise whose value is given")]
+    unknown_exogenous: Annotated[list[str], Meta(description="the other noise")]
+    labels: Annotated[LabelsRecord, Meta(description="how hard it is")]
+    do: Annotated[dict[str, Any], Meta(description="values set by intervention")] = {}
+    observed_endogenous: Annotated[dict[str, Any], Meta(description="values seen in the factual world")] = {}
+    with_noise: Annotated[bool, Meta(description="a counterfactual that asks for the unknown noise too")] = False
+    view: Annotated[View, Meta(description="whether the prompt shows it or sentences")] = "code"
+    scm_id: Annotated[str, Meta(description="the program, and its number of nodes")] = ""
+    v: Annotated[int, Meta(description="the program, and its number of nodes")] = 0
+    topology: Annotated[str, Meta(description="one of the six, or empty")] = ""
+    world: Annotated[
+        dict[str, Any], Meta(description="sealed, the noise of the world that the question was drawn from")
+    ] = {}
 
 
 def read_pool(path: Path) -> Pool[CausimItem]:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import msgspec
 import pytest
 
+from calibrant.audits.replayscm.certificates.shape import CertificateFile
 from calibrant.bench.cli import main
 from calibrant.bench.commands.schema import schema as command_schema
 from calibrant.bench.core.registry import NAMES
+from calibrant.bench.core.schemas import SCHEMAS, line_schema
 from calibrant.bench.pools.bundled import SAMPLES, bundled_pool, bundled_sample
 from calibrant.bench.replayscm.fields import VerdictLine
-from calibrant.bench.schemas.certificates import CertificateFile
-from calibrant.bench.schemas.described import line_schema, shared_out
-from calibrant.bench.schemas.files import SCHEMAS
 from tests.support.commands import jsonl, refused
 from tests.support.shared import shared_file, shared_vectors
 
@@ -42,29 +41,21 @@ def test_the_command_knows_every_schema() -> None:
     assert set(get_args(get_args(annotated)[0])) == set(SCHEMAS)
 
 
-def test_docstrings_are_shared_out_among_fields() -> None:
+def test_a_description_is_one_line_and_a_field_without_one_has_none() -> None:
     class Part(msgspec.Struct, rename="camel"):
-        """What it is: a part.
-
-        size, other_size: in bytes; longer
-            than a line; pool: of its own
+        """What it is:
+        a part.
         """
 
-        size: int
-        other_size: int
-        pool: str
+        other_size: Annotated[int, msgspec.Meta(description="in bytes")]
         version: int
 
-    made = line_schema("t", Part)["$defs"]["Part"]
-    assert made["description"] == "What it is: a part."
-    told = {name: field["description"] for name, field in made["properties"].items()}
-    assert told == {
-        "size": "in bytes; longer than a line",
-        "otherSize": "in bytes; longer than a line",
-        "pool": "of its own",
-        "version": "version of the format",
+    part = line_schema("t", Part)["$defs"]["Part"]
+    assert part["description"] == "What it is: a part."
+    assert part["properties"] == {
+        "otherSize": {"type": "integer", "description": "in bytes"},
+        "version": {"type": "integer"},
     }
-    assert shared_out("Plain text.", {"a"}) == ("Plain text.", {})
 
 
 def _holds(schema: dict[str, Any], value: Any, whole: dict[str, Any]) -> bool:

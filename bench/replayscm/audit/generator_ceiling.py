@@ -15,9 +15,10 @@ from collections import Counter
 from collections.abc import Sequence
 from math import sqrt
 from random import Random
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 from calibrant.baselines.replayscm.posterior.local import Local
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
@@ -33,18 +34,15 @@ Behaviour: TypeAlias = tuple[object, ...]
 
 
 class GeneratorCeiling(msgspec.Struct, frozen=True):
-    """The ceiling of one instance under the process that published items are drawn from.
+    """The ceiling of one instance under the process that published items are drawn from."""
 
-    probability: what the best answer found can expect; None where it could not be estimated
-    standard_error: of that, over `draws` members; draws: how many members; left_out: why there is none; else empty
-    realised: whether gold does what that answer does; None without gold
-    """
-
-    probability: float | None
-    standard_error: float | None
-    draws: int
-    realised: bool | None
-    left_out: str
+    probability: Annotated[
+        float | None, Meta(description="what the best answer found can expect; None where it could not be estimated")
+    ]
+    standard_error: Annotated[float | None, Meta(description="of that, over `draws` members")]
+    draws: Annotated[int, Meta(description="how many members")]
+    realised: Annotated[bool | None, Meta(description="whether gold does what that answer does; None without gold")]
+    left_out: Annotated[str, Meta(description="why there is none; else empty")]
 
 
 def generator_ceiling(problem: Problem) -> GeneratorCeiling:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from sys import intern
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from calibrant.audits.replayscm.findings import Findings
 from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling
@@ -30,28 +31,28 @@ class AuditKey(NamedTuple):
 
 
 class AuditRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The audit of one instance of a pool, or why there is none.
+    """The audit of one instance of a pool, or why there is none."""
 
-    generator: the ceiling under the process that published items are drawn from; None without findings
-    config: what was asked for; outcome: whether it was audited; findings: null if it was not
-    error: why it was not; empty otherwise
-    """
-
-    pool: str
-    pool_digest: str
-    pool_size: int
-    index: int
-    instance: str
-    setting: str
-    stratum: str
-    config: dict[str, Any]
-    outcome: Literal["audited", "out_of_budget", "crashed"]
-    findings: Findings | None
-    generator: GeneratorCeiling | None
-    error: str
-    program: str
-    timing: Timing
-    version: int = RECORD_VERSION
+    pool: Annotated[str, Meta(description="name of the pool")]
+    pool_digest: Annotated[str, Meta(description="SHA-256 of what the pool's file holds, decompressed")]
+    pool_size: Annotated[int, Meta(description="how many items the pool has")]
+    index: Annotated[int, Meta(description="place of the item in its pool, from 0")]
+    instance: Annotated[str, Meta(description="id of the item")]
+    setting: Annotated[
+        str, Meta(description="row group of tables: the disclosure, or the published table that the pool belongs to")
+    ]
+    stratum: Annotated[str, Meta(description="the finer group of the generator; empty if there is none")]
+    config: Annotated[dict[str, Any], Meta(description="what was asked for")]
+    outcome: Annotated[Literal["audited", "out_of_budget", "crashed"], Meta(description="whether it was audited")]
+    findings: Annotated[Findings | None, Meta(description="null if it was not")]
+    generator: Annotated[
+        GeneratorCeiling | None,
+        Meta(description="the ceiling under the process that published items are drawn from; None without findings"),
+    ]
+    error: Annotated[str, Meta(description="why it was not; empty otherwise")]
+    program: Annotated[str, Meta(description="version of the program")]
+    timing: Annotated[Timing, Meta(description="when, and how long")]
+    version: Annotated[int, Meta(description="version of the format")] = RECORD_VERSION
 
     @property
     def key(self) -> AuditKey:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.names import is_name
@@ -19,25 +20,19 @@ E = TypeVar("E", bound=Enum)
 
 
 class AllowanceRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """The budget of an episode.
+    """The budget of an episode."""
 
-    worlds: after the start; rows: of a world; max_targets: of an action; contexts: all, drawn or chosen
-    """
-
-    worlds: int
-    rows: int
-    max_targets: int
-    contexts: str
+    worlds: Annotated[int, Meta(description="after the start")]
+    rows: Annotated[int, Meta(description="of a world")]
+    max_targets: Annotated[int, Meta(description="of an action")]
+    contexts: Annotated[str, Meta(description="all, drawn or chosen")]
 
 
 class ForecastRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """A held-out world that is to be forecast.
+    """A held-out world that is to be forecast."""
 
-    constants: variable -> value; contexts: a text per row, a character per root
-    """
-
-    constants: dict[str, int]
-    contexts: list[str]
+    constants: Annotated[dict[str, int], Meta(description="variable -> value")]
+    contexts: Annotated[list[str], Meta(description="a text per row, a character per root")]
 
 
 class ExtensionRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -46,13 +41,19 @@ class ExtensionRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     pools.records.ProblemRecord describes them.
     """
 
-    max_parents: int | None = None
-    prior: str = Prior.UNIFORM.value
-    noise: str | dict[str, Any] | None = None
-    hidden: dict[str, list[str] | None] = {}
-    allowance: AllowanceRecord | None = None
-    question: str = Question.MAP.value
-    forecast_worlds: list[ForecastRecord] = msgspec.field(default_factory=list, name="asked")
+    max_parents: Annotated[int | None, Meta(description="class of an extended item, hidden parents included")] = None
+    prior: Annotated[str, Meta(description="uniform or by_parents")] = Prior.UNIFORM.value
+    noise: Annotated[
+        str | dict[str, Any] | None, Meta(description='"1/20", {"shared": [[rate, prior], ..]} or {"each": [..]}')
+    ] = None
+    hidden: Annotated[
+        dict[str, list[str] | None], Meta(description="name -> exact functional parents, or null for any")
+    ] = {}
+    allowance: Annotated[AllowanceRecord | None, Meta(description="of an episode")] = None
+    question: Annotated[str, Meta(description="map or forecast")] = Question.MAP.value
+    forecast_worlds: Annotated[list[ForecastRecord], Meta(description="worlds to forecast")] = msgspec.field(
+        default_factory=list, name="asked"
+    )
 
     @property
     def is_extended(self) -> bool:

@@ -3,47 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, natural
 
 
 class OrderedRecord(msgspec.Struct, forbid_unknown_fields=True, tag="ordered", tag_field="type"):
-    """The full order is disclosed.
+    """The full order is disclosed."""
 
-    order: every variable, causes before effects
-    """
-
-    order: list[str]
-    roots: list[str]
+    order: Annotated[list[str], Meta(description="every variable, causes before effects")]
+    roots: Annotated[list[str], Meta(description="names of the variables without a mechanism")]
 
 
 class BlocksRecord(msgspec.Struct, forbid_unknown_fields=True, tag="blocks", tag_field="type"):
-    """Coarse precedence blocks are disclosed.
+    """Coarse precedence blocks are disclosed."""
 
-    blocks: in their order; together they list every variable once
-    """
-
-    blocks: list[list[str]]
-    roots: list[str]
+    blocks: Annotated[list[list[str]], Meta(description="in their order; together they list every variable once")]
+    roots: Annotated[list[str], Meta(description="names of the variables without a mechanism")]
 
 
 class HiddenOrderRecord(msgspec.Struct, forbid_unknown_fields=True, tag="hidden_order", tag_field="type"):
     """Only the roots are disclosed."""
 
-    roots: list[str]
+    roots: Annotated[list[str], Meta(description="names of the variables without a mechanism")]
 
 
 class HiddenRootsRecord(msgspec.Struct, forbid_unknown_fields=True, tag="hidden_roots", tag_field="type"):
-    """Only the number of roots is disclosed.
+    """Only the number of roots is disclosed."""
 
-    root_count: that number
-    """
-
-    root_count: int
+    root_count: Annotated[int, Meta(description="that number")]
 
 
 DisclosureRecord: TypeAlias = OrderedRecord | BlocksRecord | HiddenOrderRecord | HiddenRootsRecord

@@ -6,9 +6,10 @@ characters 0 and 1 with one character per variable in the order of `variables`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
 from calibrant.dsl.replayscm.extensions.records import ExtensionRecord
@@ -19,92 +20,78 @@ VERSION = 1
 
 
 class HeaderRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """First line of a pool file.
+    """First line of a pool file."""
 
-    name: of the pool; metadata: whatever its maker says of it
-    """
-
-    format: str
-    version: int
-    name: str = ""
-    metadata: dict[str, Any] = {}
+    format: Annotated[str, Meta(description="name of the format")]
+    version: Annotated[int, Meta(description="version of the format")]
+    name: Annotated[str, Meta(description="of the pool")] = ""
+    metadata: Annotated[dict[str, Any], Meta(description="whatever its maker says of it")] = {}
 
 
 class WorldRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """One world.
+    """One world."""
 
-    id: unique in the instance; rows: a text of 0 and 1 for each unit, a character for each variable
-    constants: variable -> value that it is clamped to in every row; assigned: those set row by row, as the rows show
-    units: names of the rows, only where they differ from the instance's; environment: root -> environment level
-    """
-
-    id: str
-    rows: list[str]
-    constants: dict[str, int] = {}
-    assigned: list[str] = []
-    units: list[str] | None = None
-    environment: dict[str, float] = {}
+    id: Annotated[str, Meta(description="unique in the instance")]
+    rows: Annotated[list[str], Meta(description="a text of 0 and 1 for each unit, a character for each variable")]
+    constants: Annotated[dict[str, int], Meta(description="variable -> value that it is clamped to in every row")] = {}
+    assigned: Annotated[list[str], Meta(description="those set row by row, as the rows show")] = []
+    units: Annotated[
+        list[str] | None, Meta(description="names of the rows, only where they differ from the instance's")
+    ] = None
+    environment: Annotated[dict[str, float], Meta(description="root -> environment level")] = {}
 
 
 class ResultRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A stored model output with the evaluation that came with it.
+    """A stored model output with the evaluation that came with it."""
 
-    model: who answered; raw_response: its text; extracted_answer: what the file says was extracted
-    evaluation: the metrics that came with it; verdict: what stands beside the evaluation, such as `valid`
-    """
-
-    model: str
-    raw_response: str | None = None
-    extracted_answer: Any = None
-    evaluation: dict[str, Any] = {}
-    verdict: dict[str, Any] = {}
+    model: Annotated[str, Meta(description="who answered")]
+    raw_response: Annotated[str | None, Meta(description="its text")] = None
+    extracted_answer: Annotated[Any, Meta(description="what the file says was extracted")] = None
+    evaluation: Annotated[dict[str, Any], Meta(description="the metrics that came with it")] = {}
+    verdict: Annotated[dict[str, Any], Meta(description="what stands beside the evaluation, such as `valid`")] = {}
 
 
 class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The JSON record of a problem's sealed part.
+    """The JSON record of a problem's sealed part."""
 
-    heldout: the held-out worlds; gold: variable -> formula of the latent SCM; gold_size: its total size as stated
-    latent_order: every variable, causes before effects; max_predecessors: the generator's window
-    budget_deltas: slack values of accGoldPlus; labels: stratum, seed, difficulty and pairing ids
-    seed: of flips and drawn contexts; noise: the true rate, or variable -> rate, where the item does not disclose it
-    """
-
-    heldout: list[WorldRecord] = []
-    gold: dict[str, str] | None = None
-    gold_size: int | None = None
-    latent_order: list[str] | None = None
-    max_predecessors: int | None = None
-    budget_deltas: list[int] = msgspec.field(default_factory=lambda: [0, 10, 25])
-    labels: dict[str, str] = {}
-    seed: int | None = None
-    noise: str | dict[str, str] | None = None
+    heldout: Annotated[list[WorldRecord], Meta(description="the held-out worlds")] = []
+    gold: Annotated[dict[str, str] | None, Meta(description="variable -> formula of the latent SCM")] = None
+    gold_size: Annotated[int | None, Meta(description="its total size as stated")] = None
+    latent_order: Annotated[list[str] | None, Meta(description="every variable, causes before effects")] = None
+    max_predecessors: Annotated[int | None, Meta(description="the generator's window")] = None
+    budget_deltas: Annotated[list[int], Meta(description="slack values of accGoldPlus")] = msgspec.field(
+        default_factory=lambda: [0, 10, 25]
+    )
+    labels: Annotated[dict[str, str], Meta(description="stratum, seed, difficulty and pairing ids")] = {}
+    seed: Annotated[int | None, Meta(description="of flips and drawn contexts")] = None
+    noise: Annotated[
+        str | dict[str, str] | None,
+        Meta(description="the true rate, or variable -> rate, where the item does not disclose it"),
+    ] = None
 
 
 class ProblemRecord(ExtensionRecord, forbid_unknown_fields=True, omit_defaults=True):
-    """One instance: what solvers see, and `sealed` apart from it.
+    """One instance: what solvers see, and `sealed` apart from it."""
 
-    id: unique in the pool; kind: the benchmark's name of what is asked; units: names of the rows
-    disclosure: what is told about roots and order; training: the training worlds; sealed: what solvers do not see
-    operators: those that formulas may use; allow_constants: whether 0 and 1 may
-    shares_units: whether a unit keeps its latent thresholds in every world
-    reference: variable -> formula of the SCM to differ from, in Alternative-SCM items; results: stored model outputs
-    max_parents: class of an extended item, hidden parents included; prior: uniform or by_parents
-    noise: "1/20", {"shared": [[rate, prior], ..]} or {"each": [..]}; question: map or forecast
-    hidden: name -> exact functional parents, or null for any; allowance: of an episode; asked: worlds to forecast
-    """
-
-    id: str
-    kind: str
-    variables: list[str]
-    units: list[str]
-    disclosure: DisclosureRecord
-    training: list[WorldRecord]
-    sealed: SealedRecord
-    operators: list[str] = msgspec.field(default_factory=lambda: list(STANDARD_OPERATORS))
-    allow_constants: bool = False
-    shares_units: bool = False
-    reference: dict[str, str] | None = None
-    results: list[ResultRecord] = msgspec.field(default_factory=list)
+    id: Annotated[str, Meta(description="unique in the pool")]
+    kind: Annotated[str, Meta(description="the benchmark's name of what is asked")]
+    variables: Annotated[list[str], Meta(description="names, in the order of columns")]
+    units: Annotated[list[str], Meta(description="names of the rows")]
+    disclosure: Annotated[DisclosureRecord, Meta(description="what is told about roots and order")]
+    training: Annotated[list[WorldRecord], Meta(description="the training worlds")]
+    sealed: Annotated[SealedRecord, Meta(description="what solvers do not see")]
+    operators: Annotated[list[str], Meta(description="those that formulas may use")] = msgspec.field(
+        default_factory=lambda: list(STANDARD_OPERATORS)
+    )
+    allow_constants: Annotated[bool, Meta(description="whether 0 and 1 may")] = False
+    shares_units: Annotated[bool, Meta(description="whether a unit keeps its latent thresholds in every world")] = False
+    reference: Annotated[
+        dict[str, str] | None,
+        Meta(description="variable -> formula of the SCM to differ from, in Alternative-SCM items"),
+    ] = None
+    results: Annotated[list[ResultRecord], Meta(description="stored model outputs")] = msgspec.field(
+        default_factory=list
+    )
 
 
 def schema() -> dict[str, Any]:

@@ -1,0 +1,91 @@
+"""JSON Schemas of one line of each kind of file; fields are described in the `Meta` of the records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Set
+from typing import Any
+
+import msgspec
+
+from calibrant.bench.core.registry import benchmark, benchmarks
+
+TAG_DESCRIPTION = "kind of this record"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def line_schema(title: str, *records: Any) -> dict[str, Any]:
+    """Return the schema of one line of a file that holds these records."""
+    schemas, parts = msgspec.json.schema_components(records, ref_template="#/$defs/{name}")
+    schema: dict[str, Any] = {"$schema": DIALECT, "title": title}
+    schema |= schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
+    tags = {part["discriminator"]["propertyName"] for part in _parts_of(parts) if "discriminator" in part}
+    return schema | {"$defs": {name: _described(part, tags) for name, part in sorted(parts.items())}}
+
+
+def _described(part: dict[str, Any], tags: Set[str]) -> dict[str, Any]:
+    """Return a definition with its docstring as one line, and with its tag described, which is no field of the record.
+
+    tags: names of properties by which a reader tells records of one union apart
+    """
+    properties = {
+        name: value | {"description": TAG_DESCRIPTION} if name in tags and "description" not in value else value
+        for name, value in part.get("properties", {}).items()
+    }
+    text = {"description": " ".join(part.get("description", "").split())}
+    return part | text | ({"properties": properties} if properties else {})
+
+
+def _parts_of(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield every object in a schema."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    for part in value if isinstance(value, list) else ():
+        yield from _parts_of(part)
+
+
+def records(name: str) -> dict[str, Any]:
+    """Return the schema of records of runs, the same for every benchmark."""
+    from calibrant.bench.runs.records import Record
+
+    return line_schema("A line of records.jsonl, which `calibrant run` writes", Record)
+
+
+def verdicts(name: str) -> dict[str, Any]:
+    """Return the schema of lines of `calibrant score`."""
+    return line_schema("A line that `calibrant score` writes", benchmark(name).verdict_record)
+
+
+def audits(name: str) -> dict[str, Any]:
+    """Return the schema of what `calibrant audit` writes."""
+    from calibrant.bench.core.finding_records import FindingRecord
+
+    if own_records := benchmark(name).line_records("audits"):
+        return line_schema("A line of audits.jsonl, which `calibrant audit` writes", *own_records)
+    return line_schema("A finding, of the list that `calibrant audit --json` writes", FindingRecord)
+
+
+def certificates(name: str) -> dict[str, Any]:
+    """Return the schema of a certificate file."""
+    from calibrant.bench.core.finding_records import ClaimFile
+
+    title = "A certificate, which `calibrant audit --certificates` writes"
+    return line_schema(title, *(benchmark(name).line_records("certificates") or (ClaimFile,)))
+
+
+def pools(name: str) -> dict[str, Any]:
+    """Return the schema of lines of native pool files."""
+    title = "A line of a native pool file: the header first, then the instances"
+    return line_schema(title, *benchmark(name).pool_records)
+
+
+def training(name: str) -> dict[str, Any]:
+    """Return the schema of lines of `calibrant training`, whose items are of one benchmark, whatever the name."""
+    records_by_benchmark = (candidate.line_records("training") for candidate in benchmarks())
+    title = "A line that `calibrant training` writes: the header first, then the examples"
+    return line_schema(title, *next(filter(None, records_by_benchmark)))
+
+
+SCHEMAS: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    make.__name__: make for make in (records, verdicts, audits, certificates, pools, training)
+}
