@@ -22,12 +22,16 @@ from calibrant.bench.commands.schema import schema
 from calibrant.bench.commands.score import score
 from calibrant.bench.commands.separate import separate
 from calibrant.bench.commands.show import show
+from calibrant.bench.commands.start.fitting import fit
+from calibrant.bench.commands.start.listing import list_items
 from calibrant.bench.commands.table import table
 from calibrant.bench.commands.verify import verify
 from calibrant.bench.examples import epilog
+from calibrant.bench.help_groups import GroupedCommands, short_help
 
 app = typer.Typer(
     name="calibrant",
+    cls=GroupedCommands,
     help="Solve, score and calibrate executable causal-mechanism benchmarks.",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -53,9 +57,11 @@ for command in (
     play,
     schema,
     training,
+    fit,
 ):
-    app.command(epilog=epilog(command.__name__))(guarded(command))
-app.add_typer(pool_app, name="pool")
+    app.command(epilog=epilog(command.__name__), short_help=short_help(command.__name__))(guarded(command))
+app.command("list", epilog=epilog("list"), short_help=short_help("list"))(guarded(list_items))
+app.add_typer(pool_app, name="pool", short_help=short_help("pool"))
 
 
 def _print_version(wanted: bool) -> None:

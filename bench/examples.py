@@ -31,10 +31,18 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "show": (
         "calibrant show pool.yaml INSTANCE",
+        "calibrant show pool.yaml INSTANCE --why",
+        "calibrant show pool.yaml INSTANCE --html why.html",
         "calibrant show pool.yaml INSTANCE --gold",
         "calibrant show pool.jsonl INSTANCE --run runs --html episodes.html",
         "calibrant show causim.jsonl INSTANCE --gold --html question.html",
     ),
+    "fit": (
+        "calibrant fit lamps.csv",
+        "calibrant fit lamps.csv --target Y --html why.html",
+        "calibrant fit lamps.csv --do set --out lamps.jsonl --certificates certificates",
+    ),
+    "list": ("calibrant list pool.yaml", "calibrant list pool.jsonl --setting Hidden-order --limit 0 --json"),
     "prompts": ("calibrant prompts pool.yaml --out prompts.jsonl", "calibrant prompts pool.yaml --limit 1 --text"),
     "sample": ("calibrant sample --seed 1 --out pool.jsonl --per-stratum 2",),
     "demo": ("calibrant demo", "calibrant demo --out demo --workers 1"),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from calibrant.audits.replayscm.hardening.harden import Hardening
     from calibrant.bench.protocols.base import Protocol, ProtocolResult
     from calibrant.bench.replayscm.audit.separations import SeparatedPair
+    from calibrant.bench.replayscm.fitting.fit import Fit, fit
     from calibrant.bench.runs.records import Record
     from calibrant.bench.verbs.base import Solution
     from calibrant.bench.version import __version__
@@ -63,6 +64,7 @@ __all__ = [
     "CausimScore",
     "Finding",
     "Findings",
+    "Fit",
     "Found",
     "Generated",
     "Hardening",
@@ -87,6 +89,7 @@ __all__ = [
     "VersionSpace",
     "__version__",
     "audit",
+    "fit",
     "generate",
     "harden",
     "load_pool",
@@ -108,6 +111,7 @@ _HOME = {
     "CausimScore": "calibrant.item_types",
     "Finding": "calibrant.audits.finding",
     "Findings": "calibrant.audits.replayscm.findings",
+    "Fit": "calibrant.bench.replayscm.fitting.fit",
     "Found": "calibrant.solvers.outcome",
     "Generated": "calibrant.audits.replayscm.generation.generate",
     "Hardening": "calibrant.audits.replayscm.hardening.harden",
@@ -132,6 +136,7 @@ _HOME = {
     "VersionSpace": "calibrant.solvers.replayscm.version_space",
     "__version__": "calibrant.bench.version",
     "audit": "calibrant.verbs",
+    "fit": "calibrant.bench.replayscm.fitting.fit",
     "generate": "calibrant.verbs",
     "harden": "calibrant.verbs",
     "load_pool": "calibrant.verbs",

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from markupsafe import Markup
 
     from calibrant.audits.why import Why
@@ -64,4 +66,36 @@ class Explainable(Protocol):
         ...
 
 
+class FittedTable(Protocol):
+    """Hypotheses that fit a table of one's own. fits: whether any does"""
+
+    @property
+    def fits(self) -> bool: ...
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the terminal."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        ...
+
+    def write(
+        self, name: str, *, html: Path | None, svg: Path | None, out: Path | None, certificates: Path | None
+    ) -> Iterator[str]:
+        """Write a page, a picture, a pool of one item and certificates, as far as asked for; yields notes."""
+        ...
+
+
+class Fittable(Protocol):
+    """Tables of one's own, fitted by hypotheses of the benchmark."""
+
+    def fit(
+        self, data: Path, *, target: str | None, do: str | None, roots: Sequence[str] | None, max_parents: int
+    ) -> FittedTable:
+        """Return what fits a CSV file; `CalibrantError` names row and column of a fault."""
+        ...
+
+
+FITTING: Capability[Fittable] = Capability("`fit`")
 EXPLANATIONS: Capability[Explainable] = Capability("`show --why`")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark, TaskHandout
-from calibrant.bench.core.capabilities import EXPLANATIONS, Providers
+from calibrant.bench.core.capabilities import EXPLANATIONS, FITTING, Providers
 from calibrant.bench.core.evaluator import Evaluator
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
@@ -37,7 +37,7 @@ class ReplayScm(Benchmark[Problem]):
     name = "replayscm"
     title = "ReplaySCM"
     settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
-    provides: ClassVar[Providers] = {EXPLANATIONS: "why.explainer:EXPLANATIONS"}
+    provides: ClassVar[Providers] = {EXPLANATIONS: "why.explainer:EXPLANATIONS", FITTING: "fitting.command:FITTING"}
     extracts_when_scored = True
     report_options = ScoreOptions(structure=True)
     reports_read_pools = True  # which items share a latent SCM

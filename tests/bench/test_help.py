@@ -17,6 +17,7 @@ from calibrant.bench.app import app
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmarks
 from calibrant.bench.examples import EXAMPLES
+from calibrant.bench.help_groups import GROUPS, MAX_SHORT_HELP
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.protocols.registry import describe_protocol, meanings
@@ -163,3 +164,16 @@ def test_ctrl_c_promises_to_go_on_only_where_that_holds(
             assert main(line) == 130
         said = "calibrant: interrupted" + "; the same command goes on from here" * goes_on
         assert capsys.readouterr().err.strip() == said
+
+
+def test_the_list_of_commands_is_grouped_and_no_line_of_it_is_cut() -> None:
+    """At 80 columns, in groups, every command once."""
+    lines = CliRunner().invoke(app, ["--help"]).stdout.splitlines()
+    start = lines.index("Start:")
+    assert [line for line in lines[start:] if line.endswith(":")] == [f"{heading}:" for heading in GROUPS]
+    rows = [line.split(None, 1) for line in lines[start:] if line.startswith("  ")]
+    assert [name for name, _ in rows] == [name for group in GROUPS.values() for name in group]
+    assert {name for name, _ in rows} == {name[0] for name in COMMANDS}
+    assert [text for _, text in rows] == [text for group in GROUPS.values() for text in group.values()]
+    assert all(len(text) <= MAX_SHORT_HELP and text[0].isupper() and not text.endswith(".") for _, text in rows)
+    assert max(map(len, lines)) <= 80

@@ -109,6 +109,13 @@ def _masked(text: str, folder: Path) -> str:
     return re.sub(r'(seconds\w*"?:? ?)(\d+\.\d+(e-\d+)?)', r"\1TIME", text)
 
 
+def _table(out: Path) -> Path:
+    """A table of two columns that are equal, and a third in which one row is never shown with X2 free."""
+    path = out.parent / "table.csv"
+    path.write_text("X1,X2,X3,set\n0,0,0,\n1,1,1,\n0,1,1,X2\n1,0,0,X2\n", encoding="utf-8")
+    return path
+
+
 def base_line(command: str, files: Files, out: Path) -> list[object]:
     """The shortest line of a command on these files. out: the folder into which it may write"""
     pool, one, new = files.pool, files.ids[0], ["--out", out / "new.jsonl"]
@@ -121,6 +128,8 @@ def base_line(command: str, files: Files, out: Path) -> list[object]:
         "table": [files.run, *scored],
         "report": [files.run, *scored],
         "show": [pool, one],
+        "list": [pool],
+        "fit": [_table(out), "--do", "set"],
         "prompts": [pool],
         "sample": ["--seed", 1, "--per-stratum", 1, "--strata", SUITES["replayscm"], *new],
         "audit": [pool],

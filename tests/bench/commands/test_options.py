@@ -116,6 +116,11 @@ CHOSEN = {
     "report:--decided-at": [".95", "--attribution", "--pool", "POOL"],
     "table:--attribution": ["--pool", "POOL", "--columns", "earned"],
     "separate:--against": ["ANSWER"],
+    "list:--setting": ["no-such-setting"],
+    "fit:--target": ["X3"],
+    "fit:--do": ["no-such-column"],
+    "fit:--roots": ["X1,X2"],
+    "fit:--out": ["OUT/table.jsonl"],
 }
 """Values of one command alone."""
 

@@ -1,0 +1,1 @@
+"""Commands to begin with: what a pool has, and own data."""

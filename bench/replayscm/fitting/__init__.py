@@ -1,0 +1,1 @@
+"""SCMs and formulas of a table of Boolean columns."""

@@ -1,0 +1,91 @@
+"""Boolean columns with, for each row, the columns that were set in it; every fault is one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.names import is_name
+from calibrant.dsl.replayscm.pools.build import MAX_VARIABLES
+
+MAX_ROWS = 100_000  # rows of a table; its different rows are what counts, at most 2**columns
+BITS = {"0": 0, "1": 1, "false": 0, "true": 1, "0.0": 0, "1.0": 1}
+NOTHING_SET = {"", "none", "-", "nan", "null"}
+SEPARATORS = ",;+ "
+
+
+@dataclass(frozen=True)
+class BooleanTable:
+    """names: of columns; rows: a bit a column; targets: columns that were set, per row; source: for messages
+
+    first_line: number of the first row, as messages and the reason count them
+    """
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[int, ...], ...]
+    targets: tuple[frozenset[str], ...]
+    source: str
+    first_line: int
+
+
+def boolean_table(
+    columns: Mapping[str, Sequence[Any]], do: str | None, source: str, first_line: int = 1
+) -> BooleanTable:
+    """Check and convert columns of values; `CalibrantError` names source, line and column of what is wrong.
+
+    do: the column that names the columns set in each row, or nothing; first_line: number of the first row
+    """
+    names = [name for name in columns if name != do]
+    if do is not None and do not in columns:
+        raise CalibrantError(f"{source} has no column {short_repr(do)}; it has {', '.join(map(short_repr, columns))}")
+    _check_names(names, source)
+    number = len(next(iter(columns.values())))
+    if not number:
+        raise CalibrantError(f"{source} has no rows")
+    if number > MAX_ROWS:
+        raise CalibrantError(f"{source} has {number:,} rows; at most {MAX_ROWS:,} are read")
+    for name, values in columns.items():
+        if len(values) != number:
+            raise CalibrantError(f"{source}, column {short_repr(name)}: {len(values)} values, not {number}")
+    bits = [[_bit(value, name, source, first_line + r) for r, value in enumerate(columns[name])] for name in names]
+    settings = columns[do] if do is not None else [""] * number
+    targets = [_targets(value, names, do or "", source, first_line + r) for r, value in enumerate(settings)]
+    return BooleanTable(tuple(names), tuple(zip(*bits, strict=True)), tuple(targets), source, first_line)
+
+
+def _check_names(names: Sequence[str], source: str) -> None:
+    if not names:
+        raise CalibrantError(f"{source} has no columns")
+    if len(names) > MAX_VARIABLES:
+        raise CalibrantError(f"{source} has {len(names)} columns; at most {MAX_VARIABLES} are fitted: leave some out")
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise CalibrantError(f"{source} has two columns {short_repr(repeated)}")
+    for name in names:
+        if not is_name(name):
+            reason = "a letter or _ first, then letters, digits or _; no operator's name"
+            raise CalibrantError(f"{source}, column {short_repr(name)}: rename it: {reason}")
+
+
+def _bit(value: Any, column: str, source: str, line: int) -> int:
+    bit = BITS.get(str(value).strip().lower())
+    if bit is None:
+        where = f"{source}, row {line}, column {short_repr(column)}"
+        raise CalibrantError(f"{where}: {short_repr(value)} is not Boolean; allowed: 0, 1, true, false")
+    return bit
+
+
+def _targets(value: Any, names: Iterable[str], do: str, source: str, line: int) -> frozenset[str]:
+    text = "" if value is None else str(value).strip()
+    if text.lower() in NOTHING_SET:
+        return frozenset()
+    for separator in SEPARATORS[1:]:
+        text = text.replace(separator, ",")
+    targets = [part for part in text.split(",") if part]
+    unknown = next((part for part in targets if part not in names), None)
+    if unknown is not None:
+        where = f"{source}, row {line}, column {short_repr(do)}"
+        raise CalibrantError(f"{where}: {short_repr(unknown)} is no column; write columns that were set, or nothing")
+    return frozenset(targets)

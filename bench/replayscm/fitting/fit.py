@@ -1,0 +1,245 @@
+"""The least SCM, or the least formula of one column, that fits a Boolean table; how many others fit, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import comb
+from pathlib import Path
+from typing import Any
+
+from calibrant.audits.replayscm.why.contradiction import smallest_contradiction
+from calibrant.audits.replayscm.why.explanation import explain
+from calibrant.audits.replayscm.why.parts import ReplayWhy
+from calibrant.bench.pages.why.page import why_page
+from calibrant.bench.replayscm.audit.certificates import write_certificates
+from calibrant.bench.replayscm.fitting.columns import BooleanTable
+from calibrant.bench.replayscm.fitting.sources import table_of
+from calibrant.bench.replayscm.why.drawing import drawing
+from calibrant.bench.replayscm.why.page import body
+from calibrant.bench.replayscm.why.words import lines as why_lines
+from calibrant.dsl.atomic_write import write_atomically
+from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.formulas.infix import infix
+from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.replayscm.disclosure import Disclosure, HiddenOrder, HiddenRoots, natural
+from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.problem import Pool, Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.solvers.replayscm.exact import ExactAnswer, solve
+from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
+
+MAX_PARENT_SETS = 5_000_000  # of all variables together: seconds
+ITEM = "table"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """SCMs that a table admits.
+
+    problem: the table as an item, which every other function takes; target: the column that was asked for, if one was
+    outcome: the least SCM with proof (`Found`), `Impossible` with what was exhausted, or `OutOfBudget`
+    why: how many SCMs fit, what is open and what would settle it; None where nothing fits
+    """
+
+    problem: Problem
+    target: str | None
+    outcome: Found[ExactAnswer] | Impossible | OutOfBudget
+    why: ReplayWhy | None
+
+    @property
+    def formula(self) -> str | None:
+        """The formula of the target, in infix form."""
+        if self.target is None or not isinstance(self.outcome, Found):
+            return None
+        return infix(self.outcome.value.model.mechanisms[self.target])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        answer = self.outcome.value if isinstance(self.outcome, Found) else None
+        return {
+            "target": self.target,
+            "roots": None if answer is None else list(answer.model.roots),
+            "mechanisms": None if answer is None else {v: str(f) for v, f in answer.model.mechanisms.items()},
+            "size": None if answer is None else answer.size,
+            "proof": None if answer is None else dict(answer.provenance),
+            "exhausted": self.outcome.exhausted if isinstance(self.outcome, Impossible) else None,
+            "out_of_budget": self.outcome.reached if isinstance(self.outcome, OutOfBudget) else None,
+            "why": None if self.why is None else self.why.to_dict(),
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the terminal."""
+        if isinstance(self.outcome, Found):
+            model = self.outcome.value.model
+            if self.target is None:
+                yield f"roots: {', '.join(model.roots)}"
+            for variable in model.order:
+                yield f"{variable} = {infix(model.mechanisms[variable])}"
+            yield f"total size {self.outcome.value.size}, proven least: {self.outcome.value.provenance['class']}"
+        elif isinstance(self.outcome, Impossible):
+            yield f"nothing fits: {self.outcome.exhausted}"
+        else:
+            yield f"not decided: {self.outcome.reached}"
+        if self.why is not None:
+            yield ""
+            yield from why_lines(self.why)
+
+    @property
+    def fits(self) -> bool:
+        """Whether some SCM fits."""
+        return isinstance(self.outcome, Found)
+
+    def write(
+        self,
+        name: str,
+        *,
+        html: Path | None = None,
+        svg: Path | None = None,
+        out: Path | None = None,
+        certificates: Path | None = None,
+    ) -> Iterator[str]:
+        """Write a page, a picture, a pool of this item and certificates, as far as asked for; yields notes.
+
+        name: of the table, as the page has it
+        """
+        if self.why is not None and html is not None:
+            write_atomically(html, why_page(self.why, body(self.why, "why"), name))
+        if self.why is not None and svg is not None:
+            write_atomically(svg, drawing(self.why))
+        if out is not None:
+            write_pool(Pool(out.name.partition(".")[0], (self.problem,)), out)
+        if self.why is not None and certificates is not None:
+            model_class = ModelClass(self.why.max_parents)
+            yield from write_certificates([self.problem], certificates, lambda _: model_class)
+
+
+def fit(
+    data: Any,
+    *,
+    target: str | None = None,
+    do: str | None = None,
+    roots: Sequence[str] | None = None,
+    max_parents: int = 4,
+    columns: Sequence[str] | None = None,
+) -> Fit:
+    """Fit a table of Boolean columns: the least SCM, or with `target` the least formula of that column.
+
+    data: a path to a CSV file, a data frame (pandas, polars, pyarrow), a mapping of columns, a list of mappings, or an
+        array of two dimensions
+    target: the column to explain by the others; None explains every column that is no root
+    do: the column that names the columns set by an intervention in each row, separated by commas; empty for none
+    roots: columns that need no explanation; None: as few as possible, proven by exhaustion
+    max_parents: largest number of columns that one depends on, 1 to 6
+    columns: names of an array's columns
+    """
+    if max_parents not in range(1, MAX_PARENTS + 1):
+        raise CalibrantError(f"max_parents is {short_repr(max_parents)}; 1 to {MAX_PARENTS} are supported")
+    if target is not None and roots is not None:
+        raise CalibrantError("target and roots exclude each other: with a target all other columns are roots")
+    table = table_of(data, do, columns)
+    for name in [target] if target is not None else roots or ():
+        if name not in table.names:
+            raise CalibrantError(f"{table.source} has no column {short_repr(name)}; it has {', '.join(table.names)}")
+    free = natural(name for name in table.names if name != target) if target is not None else roots
+    if free is not None:
+        task = _task(table, HiddenOrder(natural(table.names), natural(free)))
+        return _fit_under(table, task, target, max_parents)
+    return _fewest_roots(table, max_parents)
+
+
+def _fewest_roots(table: BooleanTable, max_parents: int) -> Fit:
+    """Fit with as few roots as possible: every smaller number is exhausted first."""
+    for number in range(1, len(table.names)):
+        task = _task(table, HiddenRoots(natural(table.names), number))
+        _require_size(table, task, max_parents)
+        try:
+            if VersionSpace(task, ModelClass(max_parents)).counts_by_roots:
+                return _fit_under(table, task, None, max_parents)
+        except BudgetSpent as spent:
+            raise CalibrantError(f"{table.source}: {spent}; name the roots") from None
+    reason = f"no column is a function of at most {max_parents} others where it was not set; every root set was tried"
+    reason += f"; {_what_to_raise(max_parents)}"
+    return Fit(
+        _problem(_task(table, HiddenRoots(natural(table.names), len(table.names)))), None, Impossible(reason), None
+    )
+
+
+def _what_to_raise(max_parents: int) -> str:
+    if max_parents < MAX_PARENTS:
+        return f"raise max_parents (--max-parents), at most {MAX_PARENTS}"
+    return f"wider classes than {MAX_PARENTS} are not searched: leave out columns, or add one that combines some"
+
+
+def _fit_under(table: BooleanTable, task: Task, target: str | None, max_parents: int) -> Fit:
+    clash = smallest_contradiction(task)
+    if clash is not None:
+        first, second = (place.split()[-1] for place in (clash.first, clash.second))
+        contradiction = f"{clash.variable} differs, and all that it may depend on is equal"
+        advice = "correct one, or name the columns that were set in a column given by do (--do)"
+        raise CalibrantError(
+            f"{table.source}, rows {first} and {second} contradict each other: {contradiction}; {advice}"
+        )
+    _require_size(table, task, max_parents)
+    outcome = solve(task, max_parents=max_parents, nested_roots=False)
+    if isinstance(outcome, Impossible):
+        return Fit(_problem(task), target, Impossible(_exhausted(outcome, task, target, max_parents)), None)
+    try:
+        why = explain(task, ITEM, max_parents=max_parents)
+    except (BudgetSpent, ValueError):
+        return Fit(_problem(task), target, outcome, None)
+    return Fit(_problem(task), target, outcome, why)
+
+
+def _exhausted(outcome: Impossible, task: Task, target: str | None, max_parents: int) -> str:
+    """Return what was gone through, and what to raise."""
+    if target is None:
+        return f"{outcome.exhausted}; {_what_to_raise(max_parents)}"
+    others = len(task.variables) - 1
+    sets = sum(comb(others, k) for k in range(max_parents + 1))
+    claim = (
+        f"{target} is no function of at most {max_parents} of the {others} other columns: all {sets:,} sets were tried"
+    )
+    return f"{claim}; {_what_to_raise(max_parents)}"
+
+
+def _require_size(table: BooleanTable, task: Task, max_parents: int) -> None:
+    numbers = [len(task.disclosure.admissible_parents(v)) for v in task.disclosure.endogenous]
+    sets = sum(comb(number, k) for number in numbers for k in range(max_parents + 1))
+    if sets > MAX_PARENT_SETS:
+        raise CalibrantError(
+            f"{table.source}: {len(table.names)} columns have {sets:,} sets of at most {max_parents} parents; at most"
+            f" {MAX_PARENT_SETS:,} are gone through: leave out columns, or lower max_parents (--max-parents)"
+        )
+
+
+def _task(table: BooleanTable, disclosure: Disclosure) -> Task:
+    """The table as a task: rows with the same columns set are a world, in the order of the table."""
+    names = natural(table.names)
+    order = [table.names.index(name) for name in names]
+    groups: dict[frozenset[str], list[int]] = {}
+    for r, targets in enumerate(table.targets):
+        groups.setdefault(targets, []).append(r)
+    worlds = tuple(_world(table, names, order, targets, rows) for targets, rows in groups.items())
+    kind = TaskKind.ROOTS if disclosure.roots is None else TaskKind.SCM
+    return Task(kind, disclosure, Grammar(allow_constants=True), Panel(names, worlds), False, 0)
+
+
+def _world(
+    table: BooleanTable, names: tuple[str, ...], order: Sequence[int], targets: frozenset[str], rows: Sequence[int]
+) -> World:
+    texts = ["".join(str(table.rows[r][k]) for k in order) for r in rows]
+    assigned = natural(targets)
+    return World(
+        f"do_{'_'.join(assigned)}" if assigned else "observed",
+        Intervention(assigned=assigned),
+        names,
+        tuple(str(table.first_line + r) for r in rows),
+        columns_from_rows(texts, len(names)),
+    )
+
+
+def _problem(task: Task) -> Problem:
+    return Problem(ITEM, task, Sealed(None, None, Panel(task.variables, ()), task.variables))

@@ -1,0 +1,84 @@
+"""Tables from CSV files, data frames, mappings and arrays."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from calibrant.bench.replayscm.fitting.columns import BooleanTable, boolean_table
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.parse_limits import TooLargeError, read_bounded
+
+
+def read_csv(path: Path, do: str | None) -> BooleanTable:
+    """A CSV file with a head; the delimiter is a comma, a semicolon or a tab, whichever the head has first."""
+    try:
+        text = read_bounded(path).decode("utf-8-sig")
+    except TooLargeError as error:
+        raise CalibrantError(f"{path.name}: {error}") from None
+    except UnicodeDecodeError:
+        raise CalibrantError(f"{path.name} is not text in UTF-8") from None
+    head = text.split("\n", 1)[0]
+    delimiter = min((c for c in ",;\t" if c in head), key=head.index, default=",")
+    try:
+        lines = [line for line in csv.reader(text.splitlines(), delimiter=delimiter, strict=True) if line]
+    except csv.Error as error:
+        raise CalibrantError(f"{path.name} is not CSV: {error}") from None
+    if not lines:
+        raise CalibrantError(f"{path.name} is empty; the first line has the names of the columns")
+    names = [name.strip() for name in lines[0]]
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise CalibrantError(f"{path.name} has two columns '{repeated}'")
+    for number, line in enumerate(lines[1:], 2):
+        if len(line) != len(names):
+            raise CalibrantError(f"{path.name}, row {number}: {len(line)} values under {len(names)} names")
+    columns = {name: [line[k] for line in lines[1:]] for k, name in enumerate(names)}
+    return boolean_table(columns, do, path.name, 2)
+
+
+def table_of(data: Any, do: str | None, columns: Sequence[str] | None) -> BooleanTable:
+    """A table from a path, a data frame, a mapping of columns, rows that are mappings, or an array with `columns`."""
+    if isinstance(data, str | Path):
+        return read_csv(Path(data), do)
+    if isinstance(data, Mapping):
+        return boolean_table({str(name): list(values) for name, values in data.items()}, do, "the data")
+    if hasattr(data, "shape") and not hasattr(data, "columns"):
+        return _from_array(data, do, columns)
+    if isinstance(data, Sequence) and data and all(isinstance(row, Mapping) for row in data):
+        names = list(data[0])
+        different = next((n for n, row in enumerate(data, 1) if list(row) != names), None)
+        if different is not None:
+            raise CalibrantError(f"the data, row {different}: other columns than row 1")
+        return boolean_table({str(name): [row[name] for row in data] for name in names}, do, "the data")
+    return boolean_table(_from_frame(data), do, "the data")
+
+
+def _from_array(data: Any, do: str | None, columns: Sequence[str] | None) -> BooleanTable:
+    if len(data.shape) != 2:
+        raise CalibrantError(f"the data is an array of {len(data.shape)} dimensions; rows and columns are needed")
+    names = [f"X{k + 1}" for k in range(data.shape[1])] if columns is None else list(columns)
+    if len(names) != data.shape[1]:
+        raise CalibrantError(f"the data has {data.shape[1]} columns; {len(names)} names were given")
+    values = data.tolist()
+    return boolean_table({name: [row[k] for row in values] for k, name in enumerate(names)}, do, "the data")
+
+
+def _from_frame(data: Any) -> dict[str, list[Any]]:
+    """The columns of a frame of pandas, polars, pyarrow and their like, through narwhals (extra `frames`)."""
+    try:
+        narwhals = import_module("narwhals")
+    except ImportError:
+        kind = type(data).__name__
+        raise CalibrantError(
+            f"a {kind} is read with narwhals, which is missing: pip install 'calibrant[frames]', or give a mapping"
+        ) from None
+    try:
+        frame = narwhals.from_native(data, eager_only=True)
+    except TypeError:
+        allowed = "a path, a data frame, a mapping of columns, a list of mappings or an array of two dimensions"
+        raise CalibrantError(f"the data must be {allowed}, got {type(data).__name__}") from None
+    return {str(name): frame[name].to_list() for name in frame.columns}

@@ -1,0 +1,120 @@
+"""Tables of one's own: least formula or SCM with proof, how many fit, and one line for what is wrong."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import calibrant
+from calibrant.bench.replayscm.fitting.columns import BooleanTable
+from calibrant.bench.replayscm.fitting.sources import table_of
+from calibrant.dsl.formulas.reference import evaluate
+from tests.support.commands import called
+from tests.support.replayscm.brute_force import function_size
+
+NAMES = ("A", "B", "C")
+
+
+def rows_of(bits: int, shown: int) -> list[dict[str, int]]:
+    """Rows of a function of A, B, C; shown: the rows that the table has."""
+    every = [dict(zip(NAMES, (r & 1, r >> 1 & 1, r >> 2 & 1), strict=True)) | {"Y": bits >> r & 1} for r in range(8)]
+    return [row for r, row in enumerate(every) if shown >> r & 1]
+
+
+@given(bits=st.integers(0, 255), shown=st.integers(1, 255))
+@settings(max_examples=40, deadline=None)
+def test_the_formula_is_least_and_as_many_functions_fit_as_rows_leave(bits: int, shown: int) -> None:
+    rows = rows_of(bits, shown)
+    fitted = calibrant.fit(rows, target="Y")
+    assert isinstance(fitted.outcome, calibrant.Found)
+    answer: Any = fitted.outcome.value
+    formula = answer.model.mechanisms["Y"]
+    assert all(evaluate(formula, row) == row["Y"] for row in rows)
+    agreeing = [other for other in range(256) if not (other ^ bits) & shown]
+    grammar = fitted.problem.task.grammar
+    # a constant is a literal of size 1; any other function is as small over its own parents as over all three
+    sizes = [1 if other in (0, 255) else function_size(other, 3, grammar) for other in agreeing]
+    assert answer.size == min(size for size in sizes if size is not None)
+    assert fitted.why is not None
+    assert fitted.why.count.lower == str(len(agreeing))
+
+
+def test_parity_of_seven_says_what_was_exhausted_and_what_to_raise(tmp_path: Path) -> None:
+    bits = list(product((0, 1), repeat=7))
+    path = tmp_path / "parity.csv"
+    lines = [",".join(map(str, (*row, sum(row) % 2))) for row in bits]
+    path.write_text("a,b,c,d,e,f,g,y\n" + "\n".join(lines), encoding="utf-8")
+    done = called("fit", path, "--target", "y")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == (
+        "nothing fits: y is no function of at most 4 of the 7 other columns: all 99 sets were tried; "
+        "raise max_parents (--max-parents), at most 6\n"
+    )
+    assert (
+        "all 127 sets were tried; wider classes than 6"
+        in called("fit", path, "--target", "y", "--max-parents", 6).stdout
+    )
+
+
+def test_interventions_make_an_scm_of_a_table(tmp_path: Path) -> None:
+    """X2 = X1 where it is free, X3 = X2 always: two worlds tell the direction."""
+    path = tmp_path / "table.csv"
+    path.write_text("X1;X2;X3;set\n0;0;0;\n1;1;1;\n0;1;1;X2\n1;0;0;X2\n", encoding="utf-8-sig")
+    fitted = calibrant.fit(path, do="set")
+    assert isinstance(fitted.outcome, calibrant.Found)
+    answer: Any = fitted.outcome.value
+    assert {v: str(f) for v, f in answer.model.mechanisms.items()} == {"X2": "X1", "X3": "X2"}
+    done = called("fit", path, "--do", "set", "--html", tmp_path / "w.html", "--out", tmp_path / "t.jsonl", "--json",
+                  "--certificates", tmp_path / "c")  # fmt: skip
+    assert json.loads(done.stdout)["mechanisms"] == {"X2": "X1", "X3": "X2"}
+    assert "<main" in (tmp_path / "w.html").read_text(encoding="utf-8")
+    verified = called("verify", tmp_path / "c" / "table.json", tmp_path / "t.jsonl")
+    assert (verified.returncode, verified.stdout[:2]) == (0, "ok")
+
+
+def test_frames_arrays_mappings_and_rows_are_the_same_table() -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals")
+    columns = {"A": [0, 1, 1], "Y": [True, False, False]}
+    expected = table_of(columns, None, None)
+    frame = pandas.DataFrame(columns)
+    assert table_of(frame, None, None) == expected
+    assert table_of(frame.to_dict("records"), None, None) == expected
+    array = np.array([[0, 1], [1, 0], [1, 0]])
+    assert table_of(array, None, ["A", "Y"]) == expected
+    assert expected == BooleanTable(("A", "Y"), ((0, 1), (1, 0), (1, 0)), (frozenset(),) * 3, "the data", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "reason"),
+    [
+        ("A,Y\n0,1\nx,1\n", (), "t.csv, row 3, column 'A': 'x' is not Boolean; allowed: 0, 1, true, false"),
+        ("A,Y\n0,\n", (), "t.csv, row 2, column 'Y': '' is not Boolean"),
+        ("A,Y\n0,1\n0,0\n", ("--target", "Y"), "t.csv, rows 2 and 3 contradict each other: Y differs"),
+        ("A,Y\n0,1\n", ("--target", "Z"), "t.csv has no column 'Z'; it has A, Y"),
+        ("A,Y\n0,1\n", ("--do", "set"), "t.csv has no column 'set'; it has 'A', 'Y'"),
+        ("A,set\n0,B\n", ("--do", "set"), "t.csv, row 2, column 'set': 'B' is no column"),
+        ("A,A\n0,1\n", (), "t.csv has two columns 'A'"),
+        ("A,Y\n0\n", (), "t.csv, row 2: 1 values under 2 names"),
+        ("", (), "t.csv is empty"),
+        ("A,Y\n", (), "t.csv has no rows"),
+        ("a b,Y\n0,1\n", (), "t.csv, column 'a b': rename it"),
+        (",".join(f"x{k}" for k in range(61)) + "\n" + ",".join("0" * 61), (), "t.csv has 61 columns; at most 60"),
+        (",".join(f"x{k}" for k in range(60)) + "\n" + ",".join("0" * 60), ("--roots", "x0", "--max-parents", "6"),
+         "t.csv: 60 columns have"),
+        ("A,Y\n0,1\n", ("--target", "Y", "--roots", "A"), "target and roots exclude each other"),
+    ],
+)  # fmt: skip
+def test_each_fault_is_one_line(text: str, arguments: tuple[str, ...], reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text, encoding="utf-8")
+    done = called("fit", path, *arguments)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert reason in done.stderr
