@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -14,7 +15,7 @@ import msgspec
 from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark as benchmark_named
-from calibrant.bench.pages.aligned import aligned_lines
+from calibrant.bench.pages.aligned import GAP, aligned_lines
 from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs
 from calibrant.bench.runs.runner import Selection
@@ -24,6 +25,7 @@ from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Item
 
 CERTIFICATES = "*.claim.json"
+MIN_CLAIM_WIDTH = 24  # columns; in fewer a line holds one or two words
 
 
 class PoolFindings(Iterable[Finding]):
@@ -59,10 +61,32 @@ def _item_findings(name: str, item: Item[Any, Any]) -> list[Finding]:
     return list(benchmark_named(name).findings(item))
 
 
-def findings_lines(found: Iterable[Finding]) -> Iterator[str]:
-    """A line each."""
-    lines = [[one.where, one.kind, str(one.verdict), one.claim] for one in found]
-    return aligned_lines(["Instance", "Kind", "Verdict", "Claim"], lines) if lines else iter(["nothing found"])
+def findings_lines(found: Iterable[Finding], width: int | None = None) -> Iterator[str]:
+    """Yield the lines of the table of findings; a claim that ends beyond the width continues below itself.
+
+    width: columns of a line, as far as the other cells leave MIN_CLAIM_WIDTH of them; None: a line for each finding
+    """
+    cells = [
+        [*map(in_one_line, (finding.where, finding.kind, str(finding.verdict), finding.claim))] for finding in found
+    ]
+    if not cells:
+        return iter(["nothing found"])
+    headings = ["Instance", "Kind", "Verdict", "Claim"]
+    if width is not None:
+        used = sum(
+            max(map(len, column)) + GAP for column in zip(headings[:-1], *(row[:-1] for row in cells), strict=True)
+        )
+        claim_width = max(MIN_CLAIM_WIDTH, width - used)
+        cells = [line for row in cells for line in _wrapped_row(row, claim_width)]
+    return aligned_lines(headings, cells)
+
+
+def _wrapped_row(cells: Sequence[str], width: int) -> Iterator[list[str]]:
+    """Yield the row, then a row for each further line of its last cell, which is wrapped to the width."""
+    *labels, claim = cells
+    for line in textwrap.wrap(claim, width, break_on_hyphens=False) or [""]:
+        yield [*labels, line]
+        labels = [""] * len(labels)
 
 
 def finding_record(found: Finding) -> dict[str, Any]:

@@ -122,6 +122,7 @@ def _claims(
     from calibrant.bench.claims.findings import fails, finding_record, findings_lines, pool_findings, write_certificates
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pages.json_stream import list_pieces
+    from calibrant.bench.terminal import stated_width
 
     of = benchmark_of(pool)
     found = pool_findings(of, pool, selection, by)
@@ -133,7 +134,7 @@ def _claims(
             typer.echo(piece, nl=False)
         typer.echo()
     else:
-        for line in findings_lines(found):
+        for line in findings_lines(found, stated_width(sys.stdout)):
             typer.echo(line)
     return 1 if failed else 0
 

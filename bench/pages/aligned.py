@@ -13,7 +13,7 @@ from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 ALL = "all"
 LABELS = {"setting": "Setting", "system": "System", "pool": "Pool", "stratum": "Stratum"}
 NEEDED = 4  # so many of the first rather than a label without which the rows are still distinct
-_GAP = 2
+GAP = 2  # columns between two cells
 
 
 class Fitted(NamedTuple):
@@ -79,10 +79,10 @@ def fitted(
 ) -> Fitted:
     """Return the rows with as many columns as fit the width, `first` first; labels go last, while rows differ."""
     cells = {key: [in_one_line(row.get(key, UNDEFINED)) for row in rows] for key in headings}
-    widths = {key: max(map(len, (heading, *cells[key]))) + _GAP for key, heading in headings.items()}
+    widths = {key: max(map(len, (heading, *cells[key]))) + GAP for key, heading in headings.items()}
     kept = list(headings)
-    if width is not None and sum(widths.values()) - _GAP > width:
-        kept = _chosen(list(headings), labels, first, cells, widths, width + _GAP)
+    if width is not None and sum(widths.values()) - GAP > width:
+        kept = _chosen(list(headings), labels, first, cells, widths, width + GAP)
     text = aligned([headings[key] for key in kept], [list(row) for row in zip(*(cells[k] for k in kept), strict=True)])
     return Fitted(text, tuple(headings[key] for key in headings if key not in kept))
 
