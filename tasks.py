@@ -5,10 +5,11 @@ skip that when nothing has changed since; the tests add the libraries of require
 (`python3 tasks.py docs`) those of requirements-docs.lock. The tools that the project has adapters for are large:
 `python3 tasks.py test-integrations` has an environment of its own for them, .venv-integrations, with
 requirements-integrations.lock added. `lock-integrations` resolves that file anew from pyproject.toml; versions that it
-has stay. `test-newcomer` runs the tests in a fresh clone as on a new machine, in a random order; `test-ci` does too,
-and then runs here, with the shared vectors, the tests that did not pass there. `test-lowest` runs the command and a
-tenth of the test files with the lowest versions that pyproject.toml allows; `lock-lowest` writes that list. `coverage`
-measures which lines the tests run, `release-check` what a release needs.
+has stay. `test-newcomer` runs the tests in a fresh clone as on a new machine, in a random order; `test-lowest` runs the
+command and a tenth of the test files with the lowest versions that pyproject.toml allows; `lock-lowest` writes that
+list. `test-ci` is all of continuous integration: the newcomer's tests; in the same clone, with the shared vectors, the
+tests that did not pass there; the site, the integrations, the lowest versions. `coverage` measures which lines the
+tests run, `release-check` what a release needs.
 `make demo`, `make test` and so on call this file.
 """
 
@@ -25,27 +26,29 @@ import sys
 import tempfile
 import tomllib
 import venv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 LOCK, RIVALS, INTEGRATIONS = "requirements.lock", "requirements-rivals.lock", "requirements-integrations.lock"
 DOCS, LOWEST, QUALITY = "requirements-docs.lock", "requirements-lowest.lock", "requirements-quality.lock"
 ADAPTERS = ("inspect", "verifiers", "lm-eval", "integrations")  # extras of requirements-integrations.lock
-SITE = "docs/_build/html"
+SITE = ("tests.support.pages.site", "-W", "--keep-going", "-q", "-b", "html", "docs", "docs/_build/html")
 
 CHECKS = (("ruff", "format", "--check", "."), ("ruff", "check", "."))
 TYPES = ("mypy",)  # one process, which would leave a core idle: it works while the tests are collected
 # three workers on two cores: tests of processes, browsers and servers wait for a fifth of their time
 TESTS = ("pytest", "-q", "-n", "3", "--dist", "worksteal")
+# imports all modules and rewrites the assertions of all tests once: each worker would for itself, in 15 s instead of 7
+COMPILATION = ("pytest", "-qq", "--collect-only")
+FEWER_TESTS = ("pytest", "-q", "-n", "2", "--dist", "worksteal")
 # with the types of the packages that there are adapters for
 TYPED = ("calibrant", "calibrant_tasks", "tests.integrations")
-INTEGRATION_TESTS = (
-    ("mypy", *(part for package in TYPED for part in ("-p", package))),
-    ("pytest", "-q", "-n", "2", "--dist", "worksteal", "tests/integrations"),
-)
+INTEGRATION_TYPES = ("mypy", *(part for package in TYPED for part in ("-p", package)))
+INTEGRATION_TESTS = (*FEWER_TESTS, "tests/integrations")
 LIBRARY_TESTS = (  # of libraries that a tenth of the files does not import
     "tests/audits/blickets/test_statistics.py",
     "tests/bench/runs/test_other_servers.py",
@@ -57,25 +60,55 @@ LOWEST_TESTS = (
     ("pip", "check"),
     ("calibrant.bench.cli", "--version"),
     ("calibrant.bench.cli", "pool", "check", "bench/data/sample_ordered.jsonl"),
-    ("pytest", "-q", "-n", "2", "--dist", "worksteal", "--one-in", "10"),
-    ("pytest", "-q", "-n", "2", "--dist", "worksteal", *LIBRARY_TESTS),
+    (*FEWER_TESTS, "--one-in", "10", "tests", *LIBRARY_TESTS),
 )
 FLOORS = {"dsl": 94}  # percent of lines that the tests of a package have to run
 RELEASE_TESTS = ("pytest", "-q", "tests/test_release.py", "tests/test_wheel.py", "tests/test_readme.py")
 SPEED_HISTORY = "bench/lab/speed/history.jsonl"
 BUILD = ("hatchling", "editables", "pathspec", "trove-classifiers", "tomlkit")  # with which `pip install .` builds
 MACHINE = re.compile(r"CI|(?:CALIBRANT|NUMBA)_\w+")  # variables that a newcomer does not have
-PIP = ("pip", "install", "--quiet", "--disable-pip-version-check")
+# the first import compiles a module: all of them would take as long again, most are never imported
+PIP = ("pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile")
 
 
 @dataclass(frozen=True)
 class Process:
-    """A module to run, where and with which variables; what is said should it fail."""
+    """A module to run with a Python, where and with which variables; what is said should it fail."""
 
+    python: Path
     command: tuple[str, ...]
     folder: Path = ROOT
     variables: Mapping[str, str] | None = None  # None: those of this process
     advice: str = ""
+    is_silent: bool = False
+
+    def start(self) -> subprocess.Popen[bytes]:
+        print("$ python -m", *self.command, flush=True)
+        output = subprocess.DEVNULL if self.is_silent else None
+        line = [str(self.python), "-m", *self.command]
+        return subprocess.Popen(line, cwd=self.folder, env=self.variables or _variables(), stdout=output, stderr=output)
+
+    def run(self) -> int:
+        """Return the exit code."""
+        code = self.start().wait()
+        if code and self.advice:
+            print(self.advice, flush=True)
+        return code
+
+
+def run_together(*chains: Sequence[Process]) -> None:
+    """Run chains of processes at the same time, each up to the first that fails.
+
+    Once all have ended: stop with the exit code of the first chain that failed.
+    """
+
+    def run_chain(chain: Sequence[Process]) -> int:
+        return next(filter(None, (process.run() for process in chain)), 0)
+
+    with ThreadPoolExecutor(len(chains)) as threads:
+        codes = list(threads.map(run_chain, chains))
+    if any(codes):
+        sys.exit(next(filter(None, codes)))
 
 
 @dataclass(frozen=True)
@@ -88,29 +121,13 @@ class Environment:
     def python(self) -> Path:
         return self.folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
-    def run(
-        self,
-        *command: str,
-        folder: Path = ROOT,
-        variables: Mapping[str, str] | None = None,
-        advice: str = "",
-    ) -> None:
-        """Run a module of its Python in the folder; stop with its exit code if it fails."""
-        self.run_together(Process(command, folder, variables, advice))
+    def process(self, *command: str) -> Process:
+        """Return a module of its Python, to be run in this checkout."""
+        return Process(self.python, command)
 
-    def run_together(self, *processes: Process) -> None:
-        """Run modules at the same time; stop with the exit code of the first that fails once all have ended."""
-        started = []
-        for process in processes:
-            print("$ python -m", *process.command, flush=True)
-            line = [str(self.python), "-m", *process.command]
-            started.append(subprocess.Popen(line, cwd=process.folder, env=process.variables or _variables()))
-        codes = [running.wait() for running in started]
-        for process, code in zip(processes, codes, strict=True):
-            if code and process.advice:
-                print(process.advice, flush=True)
-        if any(codes):
-            sys.exit(next(code for code in codes if code))
+    def run(self, *command: str) -> None:
+        """Run a module of its Python in this checkout; stop with its exit code if it fails."""
+        run_together([self.process(*command)])
 
     def install(self, size: str, lock: str = LOCK, options: tuple[str, ...] = ()) -> None:
         """Make it agree with a lock file, which pip installs with these options, and pyproject.toml."""
@@ -228,9 +245,13 @@ def tests_environment() -> Environment:
 
 def test() -> None:
     made = tests_environment()
+    _check_style(made)
+    run_together([made.process(*TYPES)], [made.process(*TESTS)])
+
+
+def _check_style(made: Environment) -> None:
     for command in CHECKS:
         made.run(*command)
-    made.run_together(Process(TYPES), Process(TESTS))
 
 
 def test_newcomer() -> None:
@@ -239,34 +260,53 @@ def test_newcomer() -> None:
     ORDER_SEED repeats the order of a run that failed: the command is printed.
     """
     made = tests_environment()
-    with newcomer() as run:
-        made.run(*run.command, folder=run.folder, variables=run.variables, advice=run.advice)
+    with newcomer(made) as tests:
+        run_together([tests])
 
 
 def test_ci() -> None:
-    """Each test once, in the harder of two places: as a newcomer, and here what did not pass there.
+    """Run all of continuous integration, each test once, in the harder of two places.
 
-    That is what needs shared vectors, whose cases are tests of their own, or needs CI=true.
+    That is as a newcomer; then in the same clone, with the shared vectors and this process's CI, what did not pass
+    before: cases that come with the vectors, which are tests of their own, and what needs CI=true. The site and the
+    integrations follow in the same clone, because compiled kernels are cached by path.
     """
-    made = tests_environment()
-    for command in CHECKS:
-        made.run(*command)
-    with newcomer() as run:
-        passed = run.folder.parent / "passed"
-        types = Process(TYPES)
-        tests = Process((*run.command, f"--passed-to={passed}"), run.folder, run.variables, run.advice)
-        made.run_together(types, tests)
-        print(f"{len(passed.read_text(encoding='utf-8').splitlines())} tests passed there; the others here:")
-        made.run(
-            *TESTS,
-            f"--but={passed}",
-            variables=_variables() | {"XDG_CACHE_HOME": str(run.folder.parent / "cache")},  # its compiled kernels
-            advice="`python3 tasks.py test` has these tests and all others",
-        )
+    with _background(Process(Path(sys.executable), ("tasks", "install-others"))) as installation:
+        made = tests_environment()
+        _check_style(made)
+        with newcomer(made) as tests:
+            passed = tests.folder.parent / "passed"
+            replace(tests, command=COMPILATION, advice="", is_silent=True).run()
+            run_together([made.process(*TYPES)], [replace(tests, command=(*tests.command, f"--passed-to={passed}"))])
+            print(f"{len(passed.read_text(encoding='utf-8').splitlines())} tests passed there; now the others")
+            here = replace(tests, variables=_in_clone(tests), advice="`python3 tasks.py test` has these tests too")
+            run_together([replace(here, command=(*FEWER_TESTS, f"--but={passed}"))], [replace(here, command=SITE)])
+            if installation.wait():
+                sys.exit(installation.returncode)
+            integrations, lowest = integrations_environment(), lowest_environment()
+            run_together([integrations.process(*INTEGRATION_TYPES)], [lowest.process(*line) for line in LOWEST_TESTS])
+            run_together([replace(here, python=integrations.python, command=INTEGRATION_TESTS, advice="")])
 
 
 @contextmanager
-def newcomer() -> Iterator[Process]:
+def _background(process: Process) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process, which is ended should the block end before it."""
+    running = process.start()
+    try:
+        yield running
+    finally:
+        running.terminate()
+        running.wait()
+
+
+def _in_clone(tests: Process) -> dict[str, str]:
+    """Return this process's variables, with the clone's modules and caches, and the vectors beside this checkout."""
+    places = {name: (tests.variables or {})[name] for name in ("PYTHONPATH", "XDG_CACHE_HOME")}
+    return {"CALIBRANT_SHARED": str(ROOT.parent / "shared")} | _variables() | places
+
+
+@contextmanager
+def newcomer(made: Environment) -> Iterator[Process]:
     """The tests in a fresh clone that has what is changed and new in this checkout."""
     seed = os.environ.get("ORDER_SEED") or str(random.SystemRandom().randrange(1_000_000))
     with tempfile.TemporaryDirectory(prefix="calibrant-newcomer-", ignore_cleanup_errors=True) as folder:
@@ -281,7 +321,7 @@ def newcomer() -> Iterator[Process]:
         variables = {"PYTHONPATH": str(clone), "XDG_CACHE_HOME": str(cache)}
         kept = {name: value for name, value in _variables().items() if not MACHINE.fullmatch(name)}
         advice = f"the same order again: ORDER_SEED={seed} python3 tasks.py test-newcomer"
-        yield Process((*TESTS, f"--order-seed={seed}"), clone, kept | variables, advice)
+        yield Process(made.python, (*TESTS, f"--order-seed={seed}"), clone, kept | variables, advice)
 
 
 def _uncommitted() -> list[str]:
@@ -301,15 +341,15 @@ def lowest_environment() -> Environment:
 
 
 def install_others() -> None:
-    """Set up the environment that `test` does not use, so that it can run meanwhile."""
+    """Set up the environments that `test` does not use, so that it can run meanwhile."""
     integrations_environment()
+    lowest_environment()
 
 
 def test_lowest() -> None:
     """Run the command, and a fixed tenth of the test files, with the lowest versions that pyproject.toml allows."""
     made = lowest_environment()
-    for command in LOWEST_TESTS:
-        made.run(*command)
+    run_together([made.process(*command) for command in LOWEST_TESTS])
 
 
 def soak() -> None:
@@ -370,15 +410,15 @@ def release_check() -> None:
     print(*problems, sep="\n")
     if problems:
         sys.exit(1)
-    print("still to run: make test-ci test-integrations test-lowest coverage docs")
+    print("still to run: make test-ci coverage")
     print(f"then: git tag -a v{version} -m 'Calibrant {version}' && git push --tags")
 
 
 def docs() -> None:
     made = environment()
     _add_docs(made)
-    made.run("sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", SITE)
-    print(f"the site begins at {SITE}/index.html")
+    made.run(*SITE)
+    print(f"the site begins at {SITE[-1]}/index.html")
 
 
 def _add_docs(made: Environment) -> None:
@@ -387,8 +427,7 @@ def _add_docs(made: Environment) -> None:
 
 def test_integrations() -> None:
     made = integrations_environment()
-    for command in INTEGRATION_TESTS:
-        made.run(*command)
+    run_together([made.process(*INTEGRATION_TYPES), made.process(*INTEGRATION_TESTS)])
 
 
 TASKS = {

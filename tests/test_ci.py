@@ -1,22 +1,18 @@
-"""Continuous integration on a bare machine: the browser is installed, and without one nothing passes quietly."""
+"""Continuous integration runs `tasks.py test-ci`; on a bare machine the browser is installed, or something fails."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from tests.support.commands import CHECKOUT
 
-OTHERS = "python3 tasks.py install-others []"
 RECORDED = '#!{bash}\necho "{name} $* [${{DEBIAN_FRONTEND:-}}]" >> "{log}"\n{more}\n'
 
 
@@ -32,12 +28,7 @@ class BareMachine:
             found = shutil.which(name)
             assert found is not None
             (self.folder / name).symlink_to(found)
-        self.stub_python()
-
-    def stub_python(self, failing: str = "none") -> None:
-        """Tasks of which one fails; the tests end when the installation beside them has begun."""
-        begun = f'[[ $2 != test ]] || until [[ "$(<"{self.log}")" == *install-others* ]]; do :; done'
-        self.stub("python3", f"{begun}\n[[ $2 != {failing} ]] || exit 3")
+        self.stub("python3")
 
     def stub(self, name: str, more: str = "") -> None:
         path = self.folder / name
@@ -47,86 +38,17 @@ class BareMachine:
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
     def run(self, **environment: str) -> tuple[int, str, list[str]]:
-        """Return exit code, standard error, and the recorded calls.
-
-        The installation that goes on beside the first tests is left out: it has no place in their order.
-        """
+        """Return exit code, standard error, and the recorded calls."""
         bare = {"PATH": str(self.folder), **environment}
         done = subprocess.run(
             [CHECKOUT / ".ci" / "run"], env=bare, capture_output=True, text=True, timeout=60, check=False
         )
-        calls = self.log.read_text(encoding="utf-8").splitlines()
-        assert calls.count(OTHERS) == 1
-        return done.returncode, done.stderr, [call for call in calls if call != OTHERS]
+        return done.returncode, done.stderr, self.log.read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> BareMachine:
     return BareMachine(tmp_path)
-
-
-@pytest.fixture
-def tasks() -> Iterator[ModuleType]:
-    """tasks.py, which is no part of a package."""
-    spec = importlib.util.spec_from_file_location("tasks", CHECKOUT / "tasks.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["tasks"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["tasks"]
-
-
-def test_what_runs_together_ends_with_the_code_of_what_fails(
-    tasks: ModuleType, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """When all have ended: `make test` says what is wrong with types and what is wrong with tests."""
-    python = tasks.Environment(Path(sys.prefix))
-    fine = [tasks.Process(("platform", *more), advice="not said") for more in ((), ("--terse",))]
-    python.run_together(*fine)
-    with pytest.raises(SystemExit) as stopped:
-        python.run_together(tasks.Process(("json.tool", "no such file"), advice="to repeat it"), fine[0])
-    assert stopped.value.code in (1, 2)
-    printed = capfd.readouterr()
-    assert "no such file" in printed.err
-    assert printed.out.endswith("to repeat it\n")
-    assert "not said" not in printed.out
-
-
-def _git(folder: Path, *arguments: str) -> None:
-    who = ("-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", "-C", str(folder), *who, *arguments], check=True, capture_output=True)
-
-
-def test_a_newcomer_has_this_checkout_and_nothing_of_this_machine(
-    tasks: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With what is changed, new or deleted since the last commit, without what git ignores."""
-    checkout = tmp_path / "checkout"
-    (checkout / "tests").mkdir(parents=True)
-    for name in ("kept.py", "changed.py", "deleted.py"):
-        (checkout / name).write_text("old", encoding="utf-8")
-    (checkout / ".gitignore").write_text("ignored.py", encoding="utf-8")
-    _git(tmp_path, "init", str(checkout))
-    _git(checkout, "add", ".")
-    _git(checkout, "commit", "-m", "all of it")
-    (checkout / "deleted.py").unlink()
-    for name in ("changed.py", "tests/new one.py", "ignored.py"):
-        (checkout / name).write_text("new", encoding="utf-8")
-    monkeypatch.setattr(tasks, "ROOT", checkout)
-    for name, value in (("CI", "true"), ("CALIBRANT_SHARED", "here"), ("NUMBA_CACHE_DIR", "here"), ("ORDER_SEED", "7")):
-        monkeypatch.setenv(name, value)
-    with tasks.newcomer() as run:
-        files = {str(path.relative_to(run.folder)): path for path in run.folder.rglob("*") if path.is_file()}
-        texts = {name: path.read_text(encoding="utf-8") for name, path in files.items() if ".git/" not in name}
-        assert not {"CI", "CALIBRANT_SHARED", "NUMBA_CACHE_DIR"} & run.variables.keys()
-        assert not (run.folder.parent / "shared").exists()
-        assert not Path(run.variables["XDG_CACHE_HOME"]).exists()
-        assert "--order-seed=7" in run.command
-        assert run.advice.endswith("ORDER_SEED=7 python3 tasks.py test-newcomer")
-    assert texts == {".gitignore": "ignored.py", "kept.py": "old", "changed.py": "new", "tests/new one.py": "new"}
-    assert not run.folder.exists()
 
 
 FEW = """import os, pytest
@@ -167,8 +89,7 @@ def test_what_does_not_pass_in_one_place_runs_in_the_other(tmp_path: Path) -> No
     assert "test_both" not in there
 
 
-TASKS = ("test", "docs", "test-integrations")
-TESTS = tuple(f"python3 tasks.py {task} []" for task in TASKS)
+TESTS = ("python3 tasks.py test-ci []",)
 UPDATE = "apt-get update -qq [noninteractive]"
 INSTALL = "apt-get install -y -qq --no-install-recommends chromium [noninteractive]"
 
@@ -199,13 +120,9 @@ def test_an_installation_that_fails_is_said(machine: BareMachine) -> None:
     assert said.endswith("chromium could not be installed: the browser tests will fail\n")
 
 
-@pytest.mark.parametrize(("failing", "ran"), [("install-others", 1), ("test", 1), ("docs", 2)])
-def test_what_fails_ends_the_run(machine: BareMachine, failing: str, ran: int) -> None:
-    """So does an installation beside the first tests, when these have ended."""
-    machine.stub_python(failing)
-    code, _, calls = machine.run()
-    assert code == 3
-    assert calls == [*TESTS[:ran]]
+def test_what_fails_ends_the_run(machine: BareMachine) -> None:
+    machine.stub("python3", "exit 3")
+    assert machine.run() == (3, "", [*TESTS])
 
 
 @pytest.mark.parametrize(("browser", "environment"), [("chromium-browser", {"CI": "true"}), (None, {})])

@@ -1,0 +1,232 @@
+"""The tasks of tasks.py: what each runs, where, and all that continuous integration runs."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, Self
+
+import pytest
+
+from tests.support.commands import CHECKOUT
+
+
+@pytest.fixture
+def tasks() -> Iterator[ModuleType]:
+    """tasks.py, which is no part of a package."""
+    spec = importlib.util.spec_from_file_location("tasks", CHECKOUT / "tasks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["tasks"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["tasks"]
+
+
+def test_what_runs_together_ends_with_the_code_of_what_fails(
+    tasks: ModuleType, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """When all have ended: `make test` says what is wrong with types and what is wrong with tests."""
+    python = Path(sys.executable)
+    fine = [tasks.Process(python, ("platform", *more), advice="not said") for more in ((), ("--terse",))]
+    tasks.run_together([fine[0]], [fine[1], replace(fine[0], is_silent=True)])
+    assert len(capfd.readouterr().out.splitlines()) == 5
+    failing = tasks.Process(python, ("json.tool", "no such file"), advice="to repeat it")
+    never = tasks.Process(python, ("platform", "--nonaliased"))
+    with pytest.raises(SystemExit) as stopped:
+        tasks.run_together([failing, never], fine)
+    assert stopped.value.code in (1, 2)
+    printed = capfd.readouterr()
+    assert "no such file" in printed.err
+    assert "to repeat it\n" in printed.out
+    assert "$ python -m platform --terse\n" in printed.out
+    assert "--nonaliased" not in printed.out
+    assert "not said" not in printed.out
+
+
+def _git(folder: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "-C", str(folder), *who, *arguments], check=True, capture_output=True)
+
+
+def test_a_newcomer_has_this_checkout_and_nothing_of_this_machine(
+    tasks: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what is changed, new or deleted since the last commit, without what git ignores."""
+    checkout = tmp_path / "checkout"
+    (checkout / "tests").mkdir(parents=True)
+    for name in ("kept.py", "changed.py", "deleted.py"):
+        (checkout / name).write_text("old", encoding="utf-8")
+    (checkout / ".gitignore").write_text("ignored.py", encoding="utf-8")
+    _git(tmp_path, "init", str(checkout))
+    _git(checkout, "add", ".")
+    _git(checkout, "commit", "-m", "all of it")
+    (checkout / "deleted.py").unlink()
+    for name in ("changed.py", "tests/new one.py", "ignored.py"):
+        (checkout / name).write_text("new", encoding="utf-8")
+    monkeypatch.setattr(tasks, "ROOT", checkout)
+    for name, value in (("CI", "true"), ("CALIBRANT_SHARED", "here"), ("NUMBA_CACHE_DIR", "here"), ("ORDER_SEED", "7")):
+        monkeypatch.setenv(name, value)
+    with tasks.newcomer(tasks.Environment(tmp_path)) as run:
+        files = {str(path.relative_to(run.folder)): path for path in run.folder.rglob("*") if path.is_file()}
+        texts = {name: path.read_text(encoding="utf-8") for name, path in files.items() if ".git/" not in name}
+        assert not {"CI", "CALIBRANT_SHARED", "NUMBA_CACHE_DIR"} & run.variables.keys()
+        assert not (run.folder.parent / "shared").exists()
+        assert not Path(run.variables["XDG_CACHE_HOME"]).exists()
+        assert "--order-seed=7" in run.command
+        assert run.advice.endswith("ORDER_SEED=7 python3 tasks.py test-newcomer")
+    assert texts == {".gitignore": "ignored.py", "kept.py": "old", "changed.py": "new", "tests/new one.py": "new"}
+    assert not run.folder.exists()
+
+
+class RecordedRun:
+    """Processes that a task would start, in the order in which they would begin; a test says which of them fails."""
+
+    def __init__(self, tasks: ModuleType, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+        self.processes: list[Any] = []
+        self.failing: tuple[str, ...] = ("nothing",)
+        self.background: list[str] = []
+        monkeypatch.setattr(tasks.Process, "run", lambda process: self._run(process))
+        monkeypatch.setattr(tasks.Process, "start", lambda process: self._start(process))
+        monkeypatch.setattr(tasks.Environment, "install", lambda *_: None)
+        monkeypatch.setattr(tasks.Environment, "add", lambda *_: None)
+        monkeypatch.setattr(tasks, "ThreadPoolExecutor", _InOrder)
+        for name in ("", "_INTEGRATIONS", "_LOWEST"):
+            monkeypatch.setenv(f"CALIBRANT{name}_VENV", str(folder / f"env{name}"))
+
+    def _run(self, process: Any) -> int:
+        self.processes.append(process)
+        for option in process.command:
+            if option.startswith("--passed-to="):
+                Path(option.removeprefix("--passed-to=")).write_text("a test\n", encoding="utf-8")
+        return 3 if set(self.failing) <= set(process.command) else 0
+
+    def _start(self, process: Any) -> Any:
+        code = 3 if set(self.failing) <= set(process.command) else 0
+        self.background.append(" ".join(process.command))
+
+        def wait() -> int:
+            self.background.append("waited")
+            return code
+
+        return SimpleNamespace(wait=wait, terminate=lambda: self.background.append("ended"), returncode=code)
+
+    def lines(self) -> list[str]:
+        """Return the commands, each after the name of its environment, without what differs between runs."""
+        texts = (f"{process.python.parent.parent.name}: {' '.join(process.command)}" for process in self.processes)
+        return [re.sub(r"=\S*/passed|=\d+", "=X", text) for text in texts]
+
+
+class _InOrder:
+    """A pool of threads that does one after another."""
+
+    def __init__(self, _: int) -> None:
+        self.map = map
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def run(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RecordedRun:
+    recorded = RecordedRun(tasks, monkeypatch, tmp_path)
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    (checkout / "tasks.py").write_text("", encoding="utf-8")
+    _git(tmp_path, "init", str(checkout))
+    _git(checkout, "add", ".")
+    _git(checkout, "commit", "-m", "all of it")
+    monkeypatch.setattr(tasks, "ROOT", checkout)
+    return recorded
+
+
+EVERYTHING = (
+    "env: ruff format --check .",
+    "env: ruff check .",
+    "env: pytest -qq --collect-only",
+    "env: mypy",
+    "env: pytest -q -n 3 --dist worksteal --order-seed=X --passed-to=X",
+    "env: pytest -q -n 2 --dist worksteal --but=X",
+    "env: tests.support.pages.site -W --keep-going -q -b html docs docs/_build/html",
+    "env_INTEGRATIONS: mypy -p calibrant -p calibrant_tasks -p tests.integrations",
+    "env_LOWEST: pip check",
+    "env_LOWEST: calibrant.bench.cli --version",
+    "env_LOWEST: calibrant.bench.cli pool check bench/data/sample_ordered.jsonl",
+    "env_LOWEST: pytest -q -n 2 --dist worksteal --one-in 10 tests",
+    "env_INTEGRATIONS: pytest -q -n 2 --dist worksteal tests/integrations",
+)
+
+
+def test_continuous_integration_runs_everything(
+    tasks: ModuleType, run: RecordedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a newcomer first; then where the same clone has the vectors and CI, with the kernels of the first run."""
+    monkeypatch.setenv("CI", "true")
+    tasks.test_ci()
+    lines = run.lines()
+    lowest = lines[-2].removesuffix(" " + " ".join(tasks.LIBRARY_TESTS))
+    assert [*lines[:-2], lowest, lines[-1]] == list(EVERYTHING)
+    _, _, compilation, _, first, second, site, *_, integrations = run.processes
+    assert first.folder.name == "calibrant"
+    assert {process.folder for process in (compilation, second, site, integrations)} == {first.folder}
+    assert "CI" not in first.variables
+    assert "CALIBRANT_SHARED" not in first.variables
+    assert compilation.variables == first.variables
+    for process in (second, site, integrations):
+        assert process.variables["CI"] == "true"
+        assert process.variables["CALIBRANT_SHARED"] == str(tasks.ROOT.parent / "shared")
+        for name in ("XDG_CACHE_HOME", "PYTHONPATH"):
+            assert process.variables[name] == first.variables[name]
+    assert run.background == ["tasks install-others", "waited", "ended", "waited"]
+
+
+@pytest.mark.parametrize(
+    ("failing", "num_processes"),
+    [
+        ("ruff format", 1),
+        ("mypy", 5),
+        ("pytest --order-seed=7", 5),
+        ("pytest -n 2 --dist", 7),
+        ("tests.support.pages.site", 7),
+        ("tasks install-others", 7),
+        ("mypy -p", 12),
+        ("pip check", 9),
+        ("pytest --one-in", 12),
+        ("pytest tests/integrations", 13),
+    ],
+)
+def test_a_part_that_fails_fails_continuous_integration(
+    tasks: ModuleType, run: RecordedRun, failing: str, num_processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what runs beside it, and nothing after it."""
+    monkeypatch.setenv("ORDER_SEED", "7")
+    run.failing = tuple(failing.split())
+    with pytest.raises(SystemExit) as stopped:
+        tasks.test_ci()
+    assert stopped.value.code == 3
+    assert len(run.processes) == num_processes
+    assert run.background[-2:] == ["ended", "waited"]
+
+
+@pytest.mark.parametrize(
+    ("task", "lines"),
+    [
+        ("test", [*EVERYTHING[:2], "env: mypy", "env: pytest -q -n 3 --dist worksteal"]),
+        ("docs", [EVERYTHING[6]]),
+        ("test-integrations", [EVERYTHING[7], EVERYTHING[12]]),
+        ("test-newcomer", ["env: pytest -q -n 3 --dist worksteal --order-seed=X"]),
+    ],
+)
+def test_a_task_runs_its_part(tasks: ModuleType, run: RecordedRun, task: str, lines: list[str]) -> None:
+    tasks.TASKS[task]()
+    assert run.lines() == lines
