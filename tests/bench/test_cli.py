@@ -15,10 +15,11 @@ from typer.testing import CliRunner
 
 from calibrant.bench.app import app
 from calibrant.bench.cli import main
-from calibrant.bench.pools.bundled import SAMPLES
+from calibrant.bench.pools.bundled import SAMPLES, bundled_files
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from tests.support.commands import CHECKOUT, PROGRESS, called, command, program, refused
+from tests.support.effort import effort
 from tests.support.shared import shared_file
 from tests.support.stub_protocols import small_pool
 
@@ -220,7 +221,26 @@ def test_sample_names_the_strata_there_are(tmp_path: Path, capsys: pytest.Captur
     assert "unknown stratum 'moon'; known: hs_n6_easy_calibration, " in line
 
 
-def test_the_demo_answers_every_bundled_problem_and_ends_with_a_report_and_a_plot(tmp_path: Path) -> None:
+def _every_nth_item(pool: Path, step: int, folder: Path) -> Path:
+    header, *items = pool.read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / pool.name).write_text("".join([header, *items[::step]]), encoding="utf-8")
+    return folder / pool.name
+
+
+@pytest.mark.soak
+def test_the_demo_answers_the_bundled_problems_and_ends_with_a_report_and_a_plot(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every third item, or fifth of CauSim's, where kinds of questions take turns: one of each stratum, suite and kind.
+
+    In a soak all of them, as a user has them.
+    """
+    pools = tmp_path_factory.mktemp("pools")
+    fewer = {
+        name: tuple(_every_nth_item(pool, effort(5 if name == "causim" else 3, 1), pools) for pool in paths)
+        for name, paths in bundled_files().items()
+    }
+    monkeypatch.setattr("calibrant.bench.pools.bundled.bundled_files", lambda: fewer)
     done = called("demo", "--json", "--workers", 1, "--out", tmp_path)
     assert done.returncode == 0
     rows = {(row["setting"], row["system"]): row for row in json.loads(done.stdout)["rows"]}
@@ -241,7 +261,7 @@ def test_the_demo_answers_every_bundled_problem_and_ends_with_a_report_and_a_plo
     page = report.read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
     assert page.index('id="table-1"') < page.index('<section class="timeline"') < page.index('id="table-standing"')
-    assert "HeldoutExact, 24 SCMs" in plot.read_text(encoding="utf-8")
+    assert f"HeldoutExact, {effort(8, 24)} SCMs" in plot.read_text(encoding="utf-8")
 
 
 # --- pipes --------------------------------------------------------------------------------------------------------

@@ -310,8 +310,14 @@ def test_a_command_is_measured_from_outside(tmp_path: Path) -> None:
 def test_every_benchmark_runs_in_a_tiny_mode(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Commands that are measured as processes run here, where they need not start 40 times; in a soak they do."""
+    """Each call once, where a rival that ends with an error or answers otherwise shows; in a soak warmed and timed.
+
+    Commands that are measured as processes run here, where they need not start 40 times; in a soak they do.
+    """
     if not SOAKING:
+        once = Discipline(1, 0.0)
+        for place in ("__main__", "startup"):
+            monkeypatch.setattr(f"calibrant.bench.lab.speed.{place}.QUICK", once)
         for place in MEASURED_FROM_OUTSIDE:
             monkeypatch.setattr(f"calibrant.bench.lab.speed.{place}.command_cost", cost_in_this_process)
         # row by row, 16 variables take a second; `test_tables_are_printed_for_people` has them
