@@ -33,6 +33,7 @@ from calibrant.solvers.replayscm.experiments.readings import candidate_rows, ver
 U64 = npt.NDArray[np.uint64]
 Flags = npt.NDArray[np.bool_]
 
+REFUTED = "refute"  # label of a requirement from a drawn member
 DRAWS = 32  # members that are refuted at a time
 MAX_NEW_ROWS = 200  # unmet requirements that are added at a time, those of fewest worlds
 
@@ -42,8 +43,8 @@ class ClairvoyantMinimum:
     """A proven minimum.
 
     worlds: places of the candidates; floor: members that all candidates together leave
-    rows: requirements that every set that leaves the floor meets; weights: duals; bound: what these prove
-    num_refutations: requirements that came from drawn members
+    rows: local requirements, which every set that leaves the floor meets; weights: duals; bound: what these prove
+    num_refutations: requirements that came from drawn members, which are not among the rows
     """
 
     worlds: tuple[int, ...]
@@ -94,6 +95,7 @@ class ClairvoyantSearch:
             refutations = self._refutations(chosen, rng)
             num_refutations += len(refutations)
             requirements += refutations
+        rows = [row for row in rows if not row.label.startswith(REFUTED)]  # others check those without the draws
         weights = dual_weights(rows, len(self.worlds)) if rows else []
         bound = certified_bound(rows, weights)
         return ClairvoyantMinimum(tuple(chosen), floor, tuple(rows), tuple(weights), bound, num_refutations)
@@ -147,7 +149,9 @@ class ClairvoyantSearch:
         truth = np.array([self._word(row) for world in self.evidence for row in world.rows], np.uint64)
         differs = np.logical_or.reduceat(readings != truth, spans[:-1], axis=1)
         refuted = {frozenset(np.flatnonzero(row).tolist()) for row in differs if row.any()}
-        return [CoverRow(f"refute member {sorted(worlds)[:3]}", ((worlds,),)) for worlds in sorted(refuted, key=sorted)]
+        return [
+            CoverRow(f"{REFUTED} member {sorted(worlds)[:3]}", ((worlds,),)) for worlds in sorted(refuted, key=sorted)
+        ]
 
     def _word(self, row: str) -> int:
         return sum(1 << self.index[v] for v, bit in zip(self.scm_class.observed, row, strict=True) if bit == "1")

@@ -1,0 +1,170 @@
+"""Audits of extended items: is the verdict winnable, decided, trivial, and are hidden variables needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from fractions import Fraction
+from math import log2
+from random import Random
+
+from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
+from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
+from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE
+from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms, replay_row
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.world import World
+from calibrant.solvers.replayscm.experiments.policies import episode_evidence
+from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass
+from calibrant.solvers.replayscm.hidden.meanings import meaning
+from calibrant.solvers.replayscm.noise.posterior import Posterior
+from calibrant.solvers.replayscm.noise.predictions import DECIDED
+from calibrant.solvers.replayscm.noise.sampling import PosteriorSampler
+
+NUM_TRIED_DRAWS = 8
+
+
+class Finding(Enum):
+    """Defects of an extended item."""
+
+    UNWINNABLE = "unwinnable"
+    AMBIGUOUS = "ambiguous"
+    TRIVIAL = "trivial"
+    VACUOUS = "vacuous"
+
+
+@dataclass(frozen=True)
+class ExtendedFinding:
+    """A defect with its reason in one line.
+
+    share: the exact posterior that the claim rests on, where it rests on one
+    """
+
+    kind: Finding
+    reason: str
+    share: Fraction | None = None
+
+
+def audit_extended(problem: Problem) -> list[ExtendedFinding]:
+    """Return the defects of an extended item; `BudgetSpent` where hidden columns are too many."""
+    scm_class, gold = task_class(problem.task), problem.sealed.gold
+    if gold is None:
+        raise ValueError(f"'{problem.id}' has no gold")
+    functions = gold.local_functions
+    heldout = [row for world in problem.sealed.heldout.worlds for row in evidence_of_world(scm_class, world)]
+    findings = []
+    if problem.task.extension is not None and problem.task.extension.is_episode:
+        findings += _winnable(problem, scm_class, functions, heldout)
+        evidence = episode_evidence(ScmEpisode(problem))
+    else:
+        evidence = [row for world in problem.task.training.worlds for row in evidence_of_world(scm_class, world)]
+    posterior = Posterior(scm_class).condition(*evidence)
+    _, share = _top_share(posterior, heldout, Random(problem.id))
+    threshold = Fraction(1) if scm_class.noise.is_silent else DECIDED
+    if share >= threshold and problem.task.kind.value == "CAL_A_SCM_EPISODE":
+        findings.append(ExtendedFinding(Finding.TRIVIAL, "the verdict is decided at the start", share))
+    if share < threshold and not (problem.task.extension and problem.task.extension.is_episode):
+        claim = "members disagree on held-out worlds" if threshold == 1 else "no tried behaviour reaches 99/100"
+        findings.append(ExtendedFinding(Finding.AMBIGUOUS, claim, share))
+    if scm_class.hidden_parents and lies_in_visible_class(scm_class, functions):
+        findings.append(ExtendedFinding(Finding.VACUOUS, "gold's meaning needs no hidden variable"))
+    return findings
+
+
+def evidence_of_world(scm_class: MechanismClass, world: World) -> list[EvidenceWorld]:
+    """Return a world as evidence; targets set row by row are constants of single rows."""
+    constants = {v: world.intervention.constants[v] for v in world.intervention.constants}
+    rows = world.row_texts(scm_class.observed)
+    if not world.intervention.assigned:
+        return [EvidenceWorld(constants, tuple(rows))]
+    single = []
+    for text, values in zip(rows, world.rows(), strict=True):
+        single.append(EvidenceWorld({v: values[v] for v in world.intervention.targets}, (text,)))
+    return single
+
+
+def _winnable(
+    problem: Problem, scm_class: MechanismClass, gold: Mechanisms, heldout: Sequence[EvidenceWorld]
+) -> list[ExtendedFinding]:
+    """Check that all candidates together, shown clean as often as wished, leave one held-out behaviour."""
+    extension = problem.task.extension
+    assert extension is not None
+    assert extension.allowance is not None
+    contexts = range(1 << len(scm_class.roots))
+    worlds = [
+        EvidenceWorld(do, clean_rows(scm_class, gold, do, contexts))
+        for do in candidate_worlds(scm_class.observed, extension.allowance.max_targets)
+    ]
+    silent = replace(scm_class, noise=NOISE_FREE)
+    everything = Posterior(silent).condition(*worlds)
+    share = exact_mass(everything.condition(*_clean(heldout))) / exact_mass(everything)
+    if share == 1:
+        return []
+    return [ExtendedFinding(Finding.UNWINNABLE, "all worlds together leave several held-out behaviours", share)]
+
+
+def _clean(worlds: Sequence[EvidenceWorld]) -> list[EvidenceWorld]:
+    return [replace(world, is_clean=True) for world in worlds]
+
+
+def _top_share(
+    posterior: Posterior, heldout: Sequence[EvidenceWorld], rng: Random
+) -> tuple[tuple[tuple[str, ...], ...], Fraction]:
+    """Return the clean held-out behaviour of largest posterior among those of drawn members, with that posterior."""
+    sampler, scm_class = PosteriorSampler(posterior), posterior.scm_class
+    num_draws = 1 if scm_class.noise.is_silent else NUM_TRIED_DRAWS
+    shares: dict[tuple[tuple[str, ...], ...], Fraction] = {}
+    whole = exact_mass(posterior)
+    for _ in range(num_draws):
+        member = sampler.draw(rng)
+        behaviour = tuple(_replayed(scm_class, member, world) for world in heldout)
+        if behaviour not in shares:
+            hard = (EvidenceWorld(w.constants, rows, is_clean=True) for w, rows in zip(heldout, behaviour, strict=True))
+            shares[behaviour] = exact_mass(posterior.condition(*hard)) / whole
+    top = max(shares, key=shares.__getitem__)
+    return top, shares[top]
+
+
+def _replayed(scm_class: MechanismClass, member: Mechanisms, world: EvidenceWorld) -> tuple[str, ...]:
+    rows = []
+    for row in world.rows:
+        observed = {v: int(bit) for v, bit in zip(scm_class.observed, row, strict=True)}
+        values = replay_row(scm_class, member, observed, world.constants)
+        rows.append("".join(str(values[v]) for v in scm_class.observed))
+    return tuple(rows)
+
+
+def lies_in_visible_class(scm_class: MechanismClass, gold: Mechanisms) -> bool:
+    """Return whether the class without hidden variables has an SCM of gold's meaning.
+
+    Its mechanisms are gold's reduced functions, which the meaning fixes: they need few enough admissible parents. They
+    are acyclic, since gold's graph is.
+    """
+    hidden = tuple(scm_class.hidden_parents)
+    names = [v for v in sorted(gold) if v not in hidden]
+    for variable, (parents, _) in zip(names, meaning(gold, hidden), strict=True):
+        if len(parents) > scm_class.max_parents:
+            return False
+        if not set(parents) <= set(scm_class.admissible_parents(variable)):
+            return False
+    return True
+
+
+def start_labels(problem: Problem, num_draws: int = 64) -> dict[str, str]:
+    """Return labels of the start: entropy of the posterior in bits, and how needed hidden variables are.
+
+    Noise-free with a uniform prior the entropy is exact, log2 of the members; else the mean of -log2 of the posterior
+    of drawn members, without bias.
+    """
+    scm_class = task_class(problem.task)
+    posterior = Posterior(scm_class).condition(*episode_evidence(ScmEpisode(problem)))
+    mass, rng = exact_mass(posterior), Random(f"{problem.id}|labels")
+    sampler = PosteriorSampler(posterior)
+    drawn_bits = [-log2(posterior.likelihood(sampler.draw(rng)) / mass) for _ in range(num_draws)]
+    labels = {"bits_start": f"{sum(drawn_bits) / num_draws:.3f}"}
+    for hidden in scm_class.hidden_parents:
+        labels[f"hidden_needed.{hidden}"] = f"{float(1 - posterior.without_children(hidden)):.4f}"
+    return labels

@@ -1,0 +1,196 @@
+"""Extended items from a seed: gold from the published process or from the stated prior, clean held-out worlds.
+
+Where there is neither noise nor a hidden variable gold is the published process's. Elsewhere it is drawn from the
+stated prior, because only then is calibration a theorem. Gold of hidden items is drawn again until each hidden variable
+has two children whose visible function changes if it is held constant; labels state it, and calibration is claimed
+without that condition only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from random import Random
+
+from calibrant.audits.replayscm.extended.strata import MAX_TARGETS, NUM_ROWS, ExtendedStratum
+from calibrant.dsl.formulas.table import TruthTable
+from calibrant.dsl.formulas.text import STANDARD
+from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered, RootedDisclosure, natural
+from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts, Extension
+from calibrant.dsl.replayscm.extensions.local_functions import context_values
+from calibrant.dsl.replayscm.extensions.model_class import MechanismClass, model_class
+from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE, known_rate
+from calibrant.dsl.replayscm.extensions.prior import Prior
+from calibrant.dsl.replayscm.extensions.randomness import is_flipped
+from calibrant.dsl.replayscm.extensions.reference import Mechanisms, evaluation_order, replay_row
+from calibrant.dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.sampling.problems import sample_problem
+from calibrant.dsl.replayscm.sampling.scms import sample_labels
+from calibrant.dsl.replayscm.sampling.strata import NUM_ROOTS, NUM_WORLDS
+from calibrant.dsl.replayscm.sampling.worlds import sample_assigned, sample_intervention
+from calibrant.dsl.replayscm.scm import LocalFunction, Scm
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
+from calibrant.solvers.replayscm.experiments.answers import member_formulas
+from calibrant.solvers.replayscm.hidden.meanings import reduced_function
+from calibrant.solvers.replayscm.noise.posterior import Posterior
+from calibrant.solvers.replayscm.noise.sampling import PosteriorSampler
+
+SETTINGS = ("hidden-order", "ordered")
+MIN_HIDDEN_CHILDREN = 2
+MAX_DRAWS = 2_000  # from one class; in some orders too few variables come behind a hidden one
+SEED_BITS = 40
+
+
+def sample_extended(
+    stratum: ExtendedStratum, seed: int, *, setting: str = "hidden-order", is_episode: bool = True
+) -> Problem:
+    """Return the item of a stratum and seed; the same arguments give the same item.
+
+    setting: of SETTINGS; is_episode: otherwise the stratum's worlds are given, with flips as an episode has them
+    """
+    if setting not in SETTINGS:
+        raise ValueError(f"unknown setting '{setting}'; known: {', '.join(SETTINGS)}")
+    rng = Random(f"{stratum.name}:{setting}:{is_episode}:{seed}")
+    if stratum.is_plain:
+        latent = sample_problem(stratum.shape.base, seed).sealed
+        assert latent.gold is not None
+        gold, order = latent.gold, latent.latent_order
+        scm_class = _class(stratum, order, {}, setting, Prior.UNIFORM)
+    else:
+        scm_class, gold, order = _from_prior(stratum, setting, rng)
+    item_seed = rng.getrandbits(SEED_BITS)
+    name = f"CAL_{stratum.name}_{'episode' if is_episode else 'passive'}_{setting}_{seed}"
+    return _problem(stratum, scm_class, gold, order, name, item_seed, rng, is_episode=is_episode)
+
+
+def _class(
+    stratum: ExtendedStratum,
+    order: Sequence[str],
+    hidden: dict[str, tuple[str, ...] | None],
+    setting: str,
+    prior: Prior,
+) -> MechanismClass:
+    observed = natural(v for v in order if v not in hidden)
+    roots = natural(order[:NUM_ROOTS])
+    disclosure: RootedDisclosure = HiddenOrder(natural(order), roots)
+    if setting == "ordered":
+        disclosure = Ordered(tuple(order), roots)
+    noise = known_rate(stratum.rate) if stratum.rate else NOISE_FREE
+    return MechanismClass(observed, roots, disclosure, stratum.max_parents, prior, noise, hidden)
+
+
+def _from_prior(stratum: ExtendedStratum, setting: str, rng: Random) -> tuple[MechanismClass, Scm, tuple[str, ...]]:
+    while True:
+        order = list(sample_labels(stratum.shape.base.num_variables, rng))
+        hidden: dict[str, tuple[str, ...] | None] = {}
+        for number in range(stratum.num_hidden):
+            name = f"H{number + 1}"
+            # the parents come early, so that in Ordered items there are variables left to be children
+            early = [v for v in order[: NUM_ROOTS + 2] if v not in hidden]
+            parents = tuple(sorted(rng.sample(early, stratum.num_hidden_parents), key=order.index))
+            order.insert(order.index(parents[-1]) + 1 if order.index(parents[-1]) >= NUM_ROOTS else NUM_ROOTS, name)
+            hidden[name] = natural(parents)
+        scm_class = _class(stratum, order, hidden, setting, Prior.BY_PARENTS)
+        sampler = PosteriorSampler(Posterior(scm_class))
+        members = (sampler.draw(rng) for _ in range(MAX_DRAWS))
+        accepted = (m for m in members if all(_num_affected(m, name) >= MIN_HIDDEN_CHILDREN for name in hidden))
+        member = next(accepted, None)
+        if member is not None:
+            break
+    gold = Scm(scm_class.roots, member_formulas(scm_class.roots, member))
+    latent = tuple(order) if setting == "ordered" else (*scm_class.roots, *(evaluation_order(member) or ()))
+    return scm_class, gold, latent
+
+
+def _num_affected(member: Mechanisms, hidden: str) -> int:
+    """Return how many children have another visible function if the hidden variable is held constant."""
+    affected = 0
+    for v, function in member.items():
+        if hidden in function.parents:
+            every = {h: f for h, f in member.items() if h in function.parents and h.startswith("H")}
+            constant = every | {hidden: LocalFunction((), TruthTable(0, 0))}
+            before = reduced_function(function, tuple(sorted(every.items())))
+            held = [reduced_function(function, tuple(sorted(constant.items())))]
+            at_one = every | {hidden: LocalFunction((), TruthTable(0, 1))}
+            held.append(reduced_function(function, tuple(sorted(at_one.items()))))
+            affected += before not in held
+            assert v != hidden
+    return affected
+
+
+def _problem(
+    stratum: ExtendedStratum,
+    scm_class: MechanismClass,
+    gold: Scm,
+    order: Sequence[str],
+    name: str,
+    seed: int,
+    rng: Random,
+    *,
+    is_episode: bool,
+) -> Problem:
+    allowance = Allowance(stratum.shape.num_worlds, NUM_ROWS, MAX_TARGETS, Contexts.ALL) if is_episode else None
+    extension = Extension(
+        scm_class.observed,
+        scm_class.roots,
+        scm_class.max_parents,
+        scm_class.prior,
+        scm_class.noise,
+        dict(scm_class.hidden_parents),
+        allowance,
+    )
+    assert model_class(extension, scm_class.disclosure) == scm_class
+    rates = dict.fromkeys(scm_class.endogenous, stratum.rate) if stratum.rate else {}
+    training: list[World] = []
+    if not is_episode:
+        interventions = [Intervention(), *_interventions(stratum, scm_class, stratum.shape.num_worlds - 1, rng)]
+        training = [
+            _world(f"train_{number}", scm_class, gold, intervention, seed, number, rates, rng)
+            for number, intervention in enumerate(interventions)
+        ]
+    heldout = [
+        _world(f"heldout_{number}", scm_class, gold, intervention, seed, number, {}, rng)
+        for number, intervention in enumerate(_interventions(stratum, scm_class, NUM_WORLDS, rng))
+    ]
+    panels = [Panel(natural(scm_class.observed), tuple(worlds)) for worlds in (training, heldout)]
+    kind = TaskKind.EPISODE if is_episode else TaskKind.SCM
+    task = Task(kind, scm_class.disclosure, STANDARD, panels[0], False, len(heldout), None, extension)
+    labels = {"stratum": stratum.name, "difficulty": stratum.shape.base.difficulty, "seed": str(name.rsplit("_", 1)[1])}
+    if stratum.num_hidden:
+        labels["hidden_children"] = f"at least {MIN_HIDDEN_CHILDREN} of each hidden variable"
+    sealed = Sealed(gold, gold.size, panels[1], tuple(order), labels=labels, seed=seed, rates=rates)
+    return Problem(name, task, sealed)
+
+
+def _interventions(stratum: ExtendedStratum, scm_class: MechanismClass, number: int, rng: Random) -> list[Intervention]:
+    """Return interventions of the published sampler, none on a hidden variable, no two alike."""
+    chosen: dict[object, Intervention] = {}
+    while len(chosen) < number:
+        intervention = sample_intervention(stratum.shape.base, scm_class.observed, rng)
+        chosen.setdefault(intervention.signature, intervention)
+    return list(chosen.values())
+
+
+def _world(
+    name: str,
+    scm_class: MechanismClass,
+    gold: Scm,
+    intervention: Intervention,
+    seed: int,
+    number: int,
+    rates: dict[str, Fraction],
+    rng: Random,
+) -> World:
+    """Return a world of all contexts; flips as in an episode, by the world's place."""
+    num_rows = 1 << len(scm_class.roots)
+    assigned = sample_assigned(intervention.assigned, num_rows, rng)
+    rows = []
+    for row in range(num_rows):
+        clamped = {**intervention.constants, **{v: column >> row & 1 for v, column in assigned.items()}}
+        flipped = frozenset(
+            v for v, rate in rates.items() if v not in clamped and is_flipped(seed, number, row, v, rate)
+        )
+        rows.append(replay_row(scm_class, gold.local_functions, context_values(scm_class, row), clamped, flipped))
+    variables = natural(scm_class.observed)
+    columns = tuple(sum(row[v] << r for r, row in enumerate(rows)) for v in variables)
+    return World(name, intervention, variables, tuple(f"u{r:02d}" for r in range(num_rows)), columns)

@@ -1,0 +1,320 @@
+"""Independent checks of certificates: tables and DAGs are listed, worlds replayed; nothing of the solvers is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations, product
+from math import ceil
+from typing import Any
+
+MAX_ENDOGENOUS = 6  # DAGs are listed up to that many, hidden variables included
+MAX_TABLE_PARENTS = 4
+
+
+class CertificateError(ValueError):
+    """A certificate that does not hold; the message names the claim that fails."""
+
+
+def verify_certificate(document: Mapping[str, Any]) -> str:
+    """Check a certificate; return what was checked in a line. `CertificateError` names the first claim that fails."""
+    try:
+        if document["claim"] == "mass":
+            return _verify_mass(document)
+        if document["claim"] == "clairvoyant":
+            return _verify_clairvoyant(document)
+    except (KeyError, TypeError, IndexError, AttributeError, ZeroDivisionError) as error:
+        raise CertificateError(f"malformed: {type(error).__name__} {error}") from None
+    except CertificateError:
+        raise
+    except ValueError as error:
+        raise CertificateError(f"malformed: {error}") from None
+    raise CertificateError(f"unknown claim {document['claim']!r}")
+
+
+# --- mass -------------------------------------------------------------------------------------------------------------
+
+
+def _verify_mass(document: Mapping[str, Any]) -> str:
+    scm_class, rows = document["class"], document["rows"]
+    names = [v for v in scm_class["observed"] if v not in scm_class["roots"]]
+    if len(names) + len(scm_class["hidden"]) > MAX_ENDOGENOUS:
+        raise CertificateError(f"more than {MAX_ENDOGENOUS} endogenous variables: DAGs are not listed")
+    mass = Fraction(0)
+    columns = list(_columns(scm_class, rows))
+    stated = {_column_key(column["hidden"]): column for column in document["columns"]}
+    if len(stated) != len(document["columns"]):
+        raise CertificateError("a column is listed twice")
+    for hidden in columns:
+        column = stated.pop(_column_key(hidden), None)
+        if column is None:
+            raise CertificateError(f"a column of weight is missing: {_column_key(hidden)}")
+        mass += _verify_column(scm_class, rows, hidden, column)
+    if stated:
+        raise CertificateError(f"a column that has no weight: {next(iter(stated))}")
+    if mass != Fraction(document["mass"]):
+        raise CertificateError(f"the mass is {mass}, not {document['mass']}")
+    return f"mass {mass} recounted over {len(columns)} columns"
+
+
+def _column_key(hidden: Sequence[Mapping[str, Any]]) -> str:
+    return "; ".join(
+        f"{h['name']}({','.join(h['parents'])}) {' '.join(f'{p}:{b}' for p, b in sorted(h['values'].items()))}"
+        for h in hidden
+    )
+
+
+def _columns(scm_class: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Every combination of hidden values in the seen patterns, the first value 0, that some function has."""
+    listed: list[list[dict[str, Any]]] = []
+    for name, stated in scm_class["hidden"].items():
+        options = []
+        sets = [stated] if stated is not None else _parent_sets(scm_class, name)
+        for parents in sets:
+            places = [scm_class["observed"].index(u) for u in parents]
+            patterns = sorted({"".join(row["row"][i] for i in places) for row in rows}, key=lambda text: text[::-1])
+            for bits in product((0, 1), repeat=max(0, len(patterns) - 1)):
+                values = dict(zip(patterns, (0, *bits), strict=True)) if patterns else {}
+                number = sum(
+                    all(table[_place(pattern)] == bit for pattern, bit in values.items())
+                    for table in _essential_tables(len(parents))
+                )
+                if number:
+                    signs = 2 if patterns else 1
+                    options.append({"name": name, "parents": list(parents), "values": values, "number": signs * number})
+        listed.append(options)
+    yield from (list(choice) for choice in product(*listed))
+
+
+def _place(pattern: str) -> int:
+    return int(pattern[::-1] or "0", 2)
+
+
+def _parent_sets(scm_class: Mapping[str, Any], name: str) -> Iterator[tuple[str, ...]]:
+    candidates = scm_class["admissible"][name]
+    for size in range(min(scm_class["max_parents"], len(candidates)) + 1):
+        yield from combinations(candidates, size)
+
+
+_TABLES: dict[int, list[tuple[int, ...]]] = {}
+
+
+def _essential_tables(num_vars: int) -> list[tuple[int, ...]]:
+    """Every table that depends on all variables; bit i of a row is variable i."""
+    if num_vars > MAX_TABLE_PARENTS:
+        raise CertificateError(f"tables of more than {MAX_TABLE_PARENTS} parents are not listed")
+    if num_vars not in _TABLES:
+        size = 1 << num_vars
+        tables = (tuple(bits >> row & 1 for row in range(size)) for bits in range(1 << size))
+        _TABLES[num_vars] = [
+            table
+            for table in tables
+            if all(any(table[row] != table[row ^ 1 << i] for row in range(size)) for i in range(num_vars))
+        ]
+    return _TABLES[num_vars]
+
+
+def _verify_column(
+    scm_class: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    hidden: Sequence[Mapping[str, Any]],
+    column: Mapping[str, Any],
+) -> Fraction:
+    """Return the column's part of the mass, by listing; check its integers."""
+    complete = []
+    for row in rows:
+        values = {v: int(bit) for v, bit in zip(scm_class["observed"], row["row"], strict=True)}
+        for h in hidden:
+            values[h["name"]] = h["values"]["".join(str(values[u]) for u in h["parents"])]
+        complete.append((values, frozenset(row["targets"]), bool(row["clean"])))
+    if len(column["terms"]) != len(scm_class["rates"]):
+        raise CertificateError("a term for each rate is expected")
+    part = Fraction(0)
+    for (rate, prior), term in zip(scm_class["rates"], column["terms"], strict=True):
+        exact: dict[str, dict[str, Fraction]] = {}
+        for v in (v for v in scm_class["observed"] if v not in scm_class["roots"]):
+            exact[v] = {
+                " ".join(parents): _set_weight(scm_class, complete, v, parents, Fraction(rate))
+                for parents in _parent_sets(scm_class, v)
+            }
+        factor = Fraction(prior)
+        for h in hidden:
+            weight = Fraction(1) if scm_class["hidden"][h["name"]] is not None else _prior(scm_class, len(h["parents"]))
+            factor *= h["number"] * weight
+            exact[h["name"]] = {" ".join(h["parents"]): Fraction(1)}
+        value = factor * _dag_sum(exact, scm_class["roots"])
+        stated = {v: {s: Fraction(w) for s, w in sets.items() if Fraction(w)} for v, sets in term["weights"].items()}
+        _compare_weights(exact, stated)
+        if _dag_sum(stated, scm_class["roots"]) != Fraction(term["sum"]):
+            raise CertificateError("the sum over DAGs of a term is wrong")
+        if Fraction(term["factor"]) * Fraction(term["sum"]) != value:
+            raise CertificateError("a term is not its factor times its sum")
+        part += value
+    return part
+
+
+def _compare_weights(exact: Mapping[str, Mapping[str, Fraction]], stated: Mapping[str, Mapping[str, Fraction]]) -> None:
+    """Stated integers are the exact weights times one number for each variable."""
+    for v, sets in exact.items():
+        positive = {s: w for s, w in sets.items() if w}
+        if positive.keys() != stated.get(v, {}).keys():
+            raise CertificateError(f"parent sets of {v} differ")
+        if len({stated[v][s] / w for s, w in positive.items()}) > 1:
+            raise CertificateError(f"a weight of {v} is wrong")
+
+
+def _set_weight(
+    scm_class: Mapping[str, Any],
+    rows: Sequence[tuple[Mapping[str, int], frozenset[str], bool]],
+    variable: str,
+    parents: Sequence[str],
+    rate: Fraction,
+) -> Fraction:
+    """Sum of the probability of the variable's cells over all tables that depend on all parents."""
+    total = Fraction(0)
+    free = [(values, is_clean) for values, targets, is_clean in rows if variable not in targets]
+    cells = [(sum(values[u] << i for i, u in enumerate(parents)), values[variable], clean) for values, clean in free]
+    for table in _essential_tables(len(parents)):
+        wrong = sum(table[row] != value for row, value, clean in cells if not clean)
+        if any(table[row] != value for row, value, clean in cells if clean):
+            continue
+        num_noisy = sum(not clean for _, _, clean in cells)
+        total += rate**wrong * (1 - rate) ** (num_noisy - wrong)
+    return total * _prior(scm_class, len(parents))
+
+
+def _prior(scm_class: Mapping[str, Any], num_parents: int) -> Fraction:
+    return Fraction(scm_class["parent_weights"][num_parents])
+
+
+def _dag_sum(options: Mapping[str, Mapping[str, Fraction]], roots: Sequence[str]) -> Fraction:
+    """Sum of products over acyclic choices, by listing choices variable by variable."""
+    names = list(options)
+    total = Fraction(0)
+    for choice in product(*([(s, w) for s, w in options[v].items() if w] for v in names)):
+        if _is_acyclic({v: s.split() for v, (s, _) in zip(names, choice, strict=True)}, roots):
+            value = Fraction(1)
+            for _, weight in choice:
+                value *= weight
+            total += value
+    return total
+
+
+def _is_acyclic(parents: Mapping[str, Sequence[str]], roots: Sequence[str]) -> bool:
+    placed, waiting = set(roots), set(parents)
+    while waiting:
+        ready = {v for v in waiting if placed.issuperset(parents[v])}
+        if not ready:
+            return False
+        placed |= ready
+        waiting -= ready
+    return True
+
+
+# --- clairvoyant ------------------------------------------------------------------------------------------------------
+
+
+def _verify_clairvoyant(document: Mapping[str, Any]) -> str:
+    """Check requirements by replay, weights by adding up; the floor is a count that the mass certificate checks."""
+    scm_class, candidates = document["class"], document["candidates"]
+    readings = [_readings(scm_class, document["truth"], do) for do in candidates]
+    start = _readings(scm_class, document["truth"], {})
+    loads, total = [Fraction(0)] * len(candidates), Fraction(0)
+    chosen = set(document["worlds"])
+    if len(chosen) != len(document["worlds"]) or not chosen <= set(range(len(candidates))):
+        raise CertificateError("the worlds are no distinct candidates")
+    for row in document["rows"]:
+        weight, alternatives = Fraction(row["weight"]), row["alternatives"]
+        _verify_requirement(document, row, readings, start)
+        if not any(all(chosen & set(worlds) for worlds in parts) for parts in alternatives):
+            raise CertificateError(f"the worlds do not meet {row['label']}")
+        if weight < 0:
+            raise CertificateError(f"a negative weight at {row['label']}")
+        total += weight
+        is_plain = len(alternatives) == 1 and len(alternatives[0]) == 1
+        pieces = [[weight]] if is_plain else [[Fraction(part) for part in parts] for parts in row["parts"]]
+        if [len(parts) for parts in pieces] != [len(parts) for parts in alternatives]:
+            raise CertificateError(f"weights of other sets at {row['label']}")
+        for worlds_of, parts in zip(alternatives, pieces, strict=True):
+            if sum(parts) < weight or min(parts) < 0:
+                raise CertificateError(f"an alternative weighs more than its sets at {row['label']}")
+            for worlds, part in zip(worlds_of, parts, strict=True):
+                for world in worlds:
+                    loads[world] += part
+    if any(load > 1 for load in loads):
+        raise CertificateError("a world weighs more than 1")
+    if ceil(total) != document["bound"]:
+        raise CertificateError(f"the weights prove {ceil(total)}, not {document['bound']}")
+    if document["bound"] > len(chosen):
+        raise CertificateError("the bound is above the number of worlds")
+    if document["proved_by"] == "dual weights" and document["bound"] != len(chosen):
+        raise CertificateError("the weights prove less than is claimed")
+    return f"{len(chosen)} worlds; the weights of {len(document['rows'])} requirements prove {document['bound']}"
+
+
+def _readings(scm_class: Mapping[str, Any], truth: Mapping[str, Any], do: Mapping[str, int]) -> list[dict[str, int]]:
+    """Return the rows of the truth in all contexts."""
+    rows = []
+    for bits in product((0, 1), repeat=len(scm_class["roots"])):
+        values = {root: do.get(root, bit) for root, bit in zip(scm_class["roots"], bits, strict=True)}
+        waiting = dict(truth)
+        while waiting:
+            ready = [v for v, f in waiting.items() if v in do or all(u in values for u in f["parents"])]
+            if not ready:
+                raise CertificateError("the truth has a cycle")
+            for v in ready:
+                function = waiting.pop(v)
+                place = 0 if v in do else sum(values[u] << i for i, u in enumerate(function["parents"]))
+                values[v] = do[v] if v in do else int(function["table"][place])
+        rows.append(values)
+    return rows
+
+
+def _verify_requirement(
+    document: Mapping[str, Any],
+    row: Mapping[str, Any],
+    readings: Sequence[Sequence[Mapping[str, int]]],
+    start: Sequence[Mapping[str, int]],
+) -> None:
+    """Check that each set holds every candidate that shows its pattern, and that the start does not."""
+    head, parents = _checked_set(document, row["label"])
+    by_pattern: dict[tuple[int, ...], set[int]] = {}
+    for world, rows in enumerate(readings):
+        if head not in document["candidates"][world]:
+            for values in rows:
+                by_pattern.setdefault(tuple(values[u] for u in (*parents, head)), set()).add(world)
+    at_start = {tuple(values[u] for u in (*parents, head)) for values in start}
+    reachable = {*by_pattern, *at_start}
+    conflicts = {key[:-1] for key in reachable if {(*key[:-1], 0), (*key[:-1], 1)} <= reachable}
+    alternatives = {frozenset(frozenset(worlds) for worlds in parts) for parts in row["alternatives"]}
+    if not conflicts:
+        needed = {frozenset({frozenset(worlds)}) for key, worlds in by_pattern.items() if key not in at_start}
+        if not alternatives <= needed:
+            raise CertificateError(f"{row['label']}: not all worlds that show the pattern are listed")
+        return
+    if any((*pattern, 0) in at_start and (*pattern, 1) in at_start for pattern in conflicts):
+        raise CertificateError(f"{row['label']}: the start shows the conflict already")
+    expected = set()
+    for pattern in conflicts:
+        keys = [key for key in ((*pattern, 0), (*pattern, 1)) if key not in at_start]
+        expected.add(frozenset(frozenset(by_pattern[key]) for key in keys))
+    if alternatives != expected:
+        raise CertificateError(f"{row['label']}: the alternatives are not those of all conflicts")
+
+
+def _checked_set(document: Mapping[str, Any], label: str) -> tuple[str, list[str]]:
+    """Return variable and parents of a requirement, if a change of that mechanism alone is a member of the class."""
+    scm_class = document["class"]
+    head, _, rest = label.partition("(")
+    parents = [u for u in rest.partition(")")[0].split(",") if u]
+    if head not in scm_class["admissible"] or not set(parents) <= set(scm_class["admissible"][head]):
+        raise CertificateError(f"{label}: no parent set of the class")
+    if len(set(parents)) != len(parents) or len(parents) > scm_class["max_parents"]:
+        raise CertificateError(f"{label}: at most {scm_class['max_parents']} distinct parents")
+    if not scm_class["is_ordered"]:
+        below = {head}
+        while more := {v for v, f in document["truth"].items() if below & set(f["parents"])} - below:
+            below |= more
+        if below & set(parents):
+            raise CertificateError(f"{label}: a parent descends from the variable")
+    return head, parents

@@ -1,0 +1,84 @@
+"""Defects of extended items, each on an item that has it and on one that has not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from math import log2
+from random import Random
+from typing import Any
+
+import pytest
+
+from calibrant.audits.replayscm.extended.findings import Finding, audit_extended, lies_in_visible_class, start_labels
+from calibrant.audits.replayscm.extended.generate import sample_extended
+from calibrant.audits.replayscm.extended.strata import extended_strata
+from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
+from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.extensions.reference import enumerate_scms, visible_rows
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.solvers.replayscm.experiments.policies import episode_evidence
+from calibrant.solvers.replayscm.experiments.readings import version_space
+from tests.support.replayscm.extensions.random_items import random_class, random_member
+
+STRATA = [s for s in extended_strata() if s.shape.base.num_variables == 6]
+
+
+def _kinds(problem: Problem) -> set[Finding]:
+    return {finding.kind for finding in audit_extended(problem)}
+
+
+def test_passive_items_are_ambiguous_iff_members_disagree() -> None:
+    kinds: list[Any] = []
+    for stratum in (STRATA[0], STRATA[3], STRATA[12]):
+        for seed in range(3):
+            problem = sample_extended(stratum, seed, is_episode=False)
+            findings = audit_extended(problem)
+            kinds.append([finding.kind for finding in findings])
+            for finding in findings:
+                assert finding.kind is Finding.AMBIGUOUS
+                assert finding.share is not None
+                assert finding.share < (1 if not stratum.rate else Fraction(99, 100))
+    assert [] in kinds  # 24 worlds of 8 rows decide most
+
+
+def test_episodes_are_winnable_and_not_trivial() -> None:
+    for place in (0, 1, 6):
+        assert not _kinds(sample_extended(STRATA[place], 1)) & {Finding.UNWINNABLE, Finding.TRIVIAL}
+
+
+def test_a_map_that_one_world_decides_is_trivial() -> None:
+    """Without held-out worlds there is one behaviour from the start on."""
+    problem = sample_extended(STRATA[0], 2)
+    panel = replace(problem.sealed.heldout, worlds=())
+    assert Finding.TRIVIAL in _kinds(replace(problem, sealed=replace(problem.sealed, heldout=panel)))
+
+
+def test_meanings_that_need_no_hidden_variable_by_enumeration() -> None:
+    rng = Random(4)
+    outcomes: set[bool] = set()
+    for _ in range(40):
+        scm_class = random_class(rng, 4, num_hidden=1, max_parents=1)
+        member = random_member(rng, scm_class)
+        visible = random_class(Random(0), 4, max_parents=1)
+        order = scm_class.disclosure.order
+        disclosure = (
+            Ordered(tuple(v for v in order if v != "H1"), scm_class.roots)
+            if order
+            else HiddenOrder(scm_class.observed, scm_class.roots)
+        )
+        visible = replace(visible, roots=scm_class.roots, disclosure=disclosure)
+        rows = visible_rows(scm_class, member)
+        expected = any(visible_rows(visible, other) == rows for other, _ in enumerate_scms(visible))
+        assert lies_in_visible_class(scm_class, member) == expected
+        outcomes.add(expected)
+    assert outcomes == {True, False}
+
+
+def test_labels_of_the_start() -> None:
+    problem = sample_extended(STRATA[0], 3)
+    labels = start_labels(problem)
+    space = version_space(problem.task, task_class(problem.task), episode_evidence(ScmEpisode(problem)))
+    assert float(labels["bits_start"]) == pytest.approx(log2(space.count), abs=1e-3)
+    hidden = start_labels(sample_extended(STRATA[1], 3))
+    assert 0 < float(hidden["hidden_needed.H1"]) <= 1
