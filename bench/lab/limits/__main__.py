@@ -20,17 +20,17 @@ MINUTES = 2.0
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0, or 2 for bad input."""
-    given = _arguments().parse_args(arguments)
+    options = _arguments().parse_args(arguments)
     sweeps = [sweep for name in TOPICS for sweep in _sweeps(name)]
-    known = [sweep.key for sweep in sweeps]
-    if unknown := [key for key in given.key if key not in known]:
-        print(f"bench.lab.limits: unknown sweep '{unknown[0]}'; known: {', '.join(known)}", file=sys.stderr)
+    sweep_keys = [sweep.key for sweep in sweeps]
+    if unknown := [key for key in options.key if key not in sweep_keys]:
+        print(f"bench.lab.limits: unknown sweep '{unknown[0]}'; known: {', '.join(sweep_keys)}", file=sys.stderr)
         return 2
-    given.out.mkdir(parents=True, exist_ok=True)
+    options.out.mkdir(parents=True, exist_ok=True)
     try:
         for sweep in sweeps:
-            if not given.key or sweep.key in given.key:
-                _write(sweep, list(_measured(sweep, given.minutes)), given.out)
+            if not options.key or sweep.key in options.key:
+                _write(sweep, list(_measure(sweep, options.minutes)), options.out)
     except CalibrantError as error:
         print(f"bench.lab.limits: {error}", file=sys.stderr)
         return 2
@@ -56,16 +56,16 @@ def _sweeps(name: str) -> tuple[Sweep, ...]:
     return sweeps
 
 
-def _measured(sweep: Sweep, minutes: float) -> Iterator[Point]:
+def _measure(sweep: Sweep, minutes: float) -> Iterator[Point]:
     for point in points(sweep, range(sweep.problems), minutes):
         print(f"{sweep.key}: {point.curve} at {point.x}, {point.median:.3g} s {point.stop}", file=sys.stderr)
         yield point
 
 
-def _write(sweep: Sweep, found: Sequence[Point], out: Path) -> None:
-    (out / f"{sweep.key}.json").write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
-    (out / f"{sweep.key}.svg").write_text(plot(sweep, found), encoding="utf-8")
-    print(f"### {sweep.title}\n\n{table(sweep, found)}")
+def _write(sweep: Sweep, points: Sequence[Point], out: Path) -> None:
+    (out / f"{sweep.key}.json").write_bytes(msgspec.json.format(msgspec.json.encode(points), indent=1) + b"\n")
+    (out / f"{sweep.key}.svg").write_text(plot(sweep, points), encoding="utf-8")
+    print(f"### {sweep.title}\n\n{table(sweep, points)}")
 
 
 if __name__ == "__main__":

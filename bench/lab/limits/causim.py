@@ -35,7 +35,7 @@ def sweeps() -> tuple[Sweep, ...]:
     )
 
 
-def _answers(topology: str, each: int, nodes: int, seed: int) -> Ask:
+def _answers(topology: str, stride: int, nodes: int, seed: int) -> Ask:
     """Questions about a counterfactual. each: 1 if all nodes are seen, 2 if every other one"""
     try:
         item = _counterfactual(topology, nodes, seed)
@@ -43,9 +43,9 @@ def _answers(topology: str, each: int, nodes: int, seed: int) -> Ask:
         why = str(error)
         return lambda: why
     question = item.task.question
-    if each > 1:
-        seen = {name: question.observed[name] for name in item.task.model.names[::each]}
-        question = replace(question, observed=seen)
+    if stride > 1:
+        observed = {name: question.observed[name] for name in item.task.model.names[::stride]}
+        question = replace(question, observed=observed)
 
     def ask() -> str | None:
         size = AnswerSet(item.task.model, question).size()

@@ -23,7 +23,7 @@ PROBLEMS = 3
 
 
 def sweeps() -> tuple[Sweep, ...]:
-    curves = [Curve(name, VARIABLES, partial(_asked, make)) for name, make in COMMANDS.items()]
+    curves = [Curve(name, VARIABLES, partial(_ask_on_pool, make)) for name, make in COMMANDS.items()]
     title = "commands on one problem, order hidden"
     return (Sweep("commands", title, "variables", curves, PROBLEMS, MOST_SECONDS, apart=True),)
 
@@ -38,15 +38,18 @@ def _run(pool: Path, out: Path) -> list[str]:
 
 
 def _score(pool: Path, out: Path) -> list[str]:
-    records, predictions = _answered(pool).read_text(encoding="utf-8").splitlines(), out / "predictions.jsonl"
-    told = [json.loads(line) for line in records]
-    lines = [{"instanceId": one["instance"], "model": "exact", "response": json.dumps(one["answer"])} for one in told]
+    records, predictions = _write_answers(pool).read_text(encoding="utf-8").splitlines(), out / "predictions.jsonl"
+    records_read = [json.loads(line) for line in records]
+    lines = [
+        {"instanceId": entry["instance"], "model": "exact", "response": json.dumps(entry["answer"])}
+        for entry in records_read
+    ]
     predictions.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
     return ["score", str(pool), str(predictions), "--workers", "1"]
 
 
 def _alternatives(pool: Path, out: Path) -> list[str]:
-    return ["alternatives", str(_answered(pool).parent), "--out", str(out / "alternatives.jsonl")]
+    return ["alternatives", str(_write_answers(pool).parent), "--out", str(out / "alternatives.jsonl")]
 
 
 def _pairs(pool: Path, out: Path) -> list[str]:
@@ -74,7 +77,7 @@ COMMANDS: dict[str, Callable[[Path, Path], list[str]]] = {
 }
 
 
-def _asked(make: Callable[[Path, Path], list[str]], num_variables: int, seed: int) -> Ask:
+def _ask_on_pool(make: Callable[[Path, Path], list[str]], num_variables: int, seed: int) -> Ask:
     line = make(_pool(num_variables, seed), Path(mkdtemp(dir=_folder().name)))
     return lambda: _done(line)
 
@@ -88,15 +91,15 @@ def _folder() -> TemporaryDirectory[str]:
 @cache
 def _pool(num_variables: int, seed: int) -> Path:
     pool = Path(mkdtemp(dir=_folder().name)) / "pool.jsonl"
-    drawn = ["--strata", f"large_n{num_variables}", "--per-stratum", "1", "--seed", str(seed)]
-    if why := _done(["generate", *drawn, "--out", str(pool), "--workers", "1"]):
+    arguments = ["--strata", f"large_n{num_variables}", "--per-stratum", "1", "--seed", str(seed)]
+    if why := _done(["generate", *arguments, "--out", str(pool), "--workers", "1"]):
         raise ValueError(why)
     return pool
 
 
 @cache
-def _answered(pool: Path) -> Path:
-    """The records of a run on the pool."""
+def _write_answers(pool: Path) -> Path:
+    """Return the records of a run on the pool."""
     if why := _done(_run(pool, pool.parent)):
         raise ValueError(why)
     return pool.parent / "run" / "records.jsonl"
@@ -104,7 +107,7 @@ def _answered(pool: Path) -> Path:
 
 def _done(line: list[str]) -> str | None:
     """Why a command refused; None if it ended with an answer, also one that a check fails."""
-    said = io.StringIO()
-    with redirect_stdout(io.StringIO()), redirect_stderr(said):
+    output = io.StringIO()
+    with redirect_stdout(io.StringIO()), redirect_stderr(output):
         code = main(line)
-    return said.getvalue().strip().splitlines()[-1] if code >= BAD_INPUT else None
+    return output.getvalue().strip().splitlines()[-1] if code >= BAD_INPUT else None

@@ -1,4 +1,4 @@
-"""How a sweep is shown: a plot with a curve for each way to answer, and a table in Markdown."""
+"""Output of a sweep: a plot with a curve for each way to answer, and a table in Markdown."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ LEAST = 1e-5  # seconds; what took less is drawn there
 
 
 def plot(sweep: Sweep, points: Sequence[Point]) -> str:
-    """As SVG: medians joined by lines, up to the slowest problem as a bar; a cross where a curve stops."""
+    """Return an SVG: medians joined by lines, bars up to the slowest problem, a cross where a curve stops."""
     with style():
         figure, ((axes,),) = new_figure(1, 1, extra=1.5)
         look = looks(curve.name for curve in sweep.curves)
         for curve in sweep.curves:
-            own = [point for point in points if point.curve == curve.name and point.answered]
-            xs = [point.x for point in own]
-            middle = [max(point.median, LEAST) for point in own]
-            above = [max(point.most, LEAST) - low for point, low in zip(own, middle, strict=True)]
+            curve_points = [point for point in points if point.curve == curve.name and point.answered]
+            xs = [point.x for point in curve_points]
+            middle = [max(point.median, LEAST) for point in curve_points]
+            above = [max(point.maximum, LEAST) - low for point, low in zip(curve_points, middle, strict=True)]
             colour, marker = look[curve.name]
-            reach = [[0.0] * len(own), above]
+            reach = [[0.0] * len(curve_points), above]
             axes.errorbar(
                 xs,
                 middle,
@@ -58,7 +58,7 @@ def _cell(point: Point) -> str:
     if not point.answered:
         return "not answered"
     short = "" if point.answered == point.problems else f", {point.answered} of {point.problems}"
-    return f"{_seconds(point.median)} ({_seconds(point.most)}{short})"
+    return f"{_seconds(point.median)} ({_seconds(point.maximum)}{short})"
 
 
 def _seconds(value: float) -> str:

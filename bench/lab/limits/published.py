@@ -69,17 +69,19 @@ class Answer(NamedTuple):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0, or 2 for bad input."""
-    given = _arguments().parse_args(arguments)
-    known = {network.name: network for network in NETWORKS}
-    if unknown := [name for name in given.name if name not in known]:
-        print(f"bench.lab.limits.published: unknown network '{unknown[0]}'; known: {', '.join(known)}", file=sys.stderr)
+    arguments_given = _arguments().parse_args(arguments)
+    networks = {network.name: network for network in NETWORKS}
+    if unknown := [name for name in arguments_given.name if name not in networks]:
+        print(
+            f"bench.lab.limits.published: unknown network '{unknown[0]}'; known: {', '.join(networks)}", file=sys.stderr
+        )
         return 2
     print("| size of | variables | rows | sets published | sets here | proved | seconds, median (most) | gap, nats |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
     try:
         for network in NETWORKS:
-            if not given.name or network.name in given.name:
-                answers = [_answer(network, seed, given.seconds) for seed in range(given.problems)]
+            if not arguments_given.name or network.name in arguments_given.name:
+                answers = [_answer(network, seed, arguments_given.seconds) for seed in range(arguments_given.problems)]
                 print(f"| {' | '.join(_cells(network, answers))} |", flush=True)
     except CalibrantError as error:
         print(f"bench.lab.limits.published: {error}", file=sys.stderr)
@@ -131,7 +133,7 @@ def _cells(network: Network, answers: Sequence[Answer]) -> Iterator[str]:
     yield " to ".join(f"{n:,}" for n in sorted({min(a.sets for a in answers), max(a.sets for a in answers)}))
     yield f"{sum(a.low == a.high for a in answers)} of {len(answers)}"
     yield f"{median(a.took for a in answers):.1f} ({max(a.took for a in answers):.1f})"
-    yield "; ".join(_gap(one) for one in answers if one.low != one.high) or "none"
+    yield "; ".join(_gap(answer) for answer in answers if answer.low != answer.high) or "none"
 
 
 def _gap(answer: Answer) -> str:

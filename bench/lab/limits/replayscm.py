@@ -40,8 +40,8 @@ def sweeps() -> tuple[Sweep, ...]:
             f"least SCM, up to {AT_PARENTS} parents",
             "variables",
             [
-                Curve("order hidden", VARIABLES, partial(_least, "hidden-order")),
-                Curve("order told", VARIABLES, partial(_least, "ordered")),
+                Curve("order hidden", VARIABLES, partial(_ask_least, "hidden-order")),
+                Curve("order told", VARIABLES, partial(_ask_least, "ordered")),
             ],
         ),
         Sweep(
@@ -103,11 +103,11 @@ def _task(num_variables: int, seed: int, setting: str = "hidden-order") -> Task:
 
 
 def _wide(num_units: int, seed: int) -> Task:
-    """A problem with that many rows a world; not filtered, because few rows leave shortcuts."""
-    drawn = _stratum(AT_VARIABLES, num_units)
-    rng = Random(f"{drawn.name}:{seed}")
-    latent = sample_scm(drawn, rng)
-    return problem_of(drawn, drawn.name, seed, latent, sample_evidence(drawn, latent, rng)).task
+    """Return a problem with that many rows a world; not filtered, because few rows leave shortcuts."""
+    stratum = _stratum(AT_VARIABLES, num_units)
+    rng = Random(f"{stratum.name}:{seed}")
+    latent = sample_scm(stratum, rng)
+    return problem_of(stratum, stratum.name, seed, latent, sample_evidence(stratum, latent, rng)).task
 
 
 def _solving(task: Task, max_parents: int) -> Ask:
@@ -118,7 +118,7 @@ def _solving(task: Task, max_parents: int) -> Ask:
     return ask
 
 
-def _least(setting: str, num_variables: int, seed: int) -> Ask:
+def _ask_least(setting: str, num_variables: int, seed: int) -> Ask:
     return _solving(_task(num_variables, seed, setting), AT_PARENTS)
 
 
@@ -155,7 +155,7 @@ def _count_variables(num_variables: int, seed: int) -> Ask:
 
 
 def _shares(num_variables: int, seed: int) -> Ask:
-    """Of every variable the share of members with each parent set."""
+    """Return, per variable, the share of members with each parent set."""
     task = _task(num_variables, seed)
 
     def ask() -> str | None:
@@ -187,8 +187,8 @@ def _members(name: str, num_variables: int, seed: int) -> Ask:
         first = chosen.first(task, model_class)
         if isinstance(first, OutOfBudget):
             return first.reached
-        counted = chosen.count_up_to(task, model_class, 2)
-        return None if isinstance(counted, Counted) else counted.reached
+        result = chosen.count_up_to(task, model_class, 2)
+        return None if isinstance(result, Counted) else result.reached
 
     return ask
 

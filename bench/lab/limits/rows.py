@@ -44,7 +44,7 @@ def _answer(row: Protocol, num_variables: int, seed: int) -> Ask:
     task = sampled(num_variables, seed).task
 
     def ask() -> str | None:
-        found = row.answer(task)
-        return None if found.answer is not None else found.outcome.replace("_", " ")
+        result = row.answer(task)
+        return None if result.answer is not None else result.outcome.replace("_", " ")
 
     return ask

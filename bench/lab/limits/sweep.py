@@ -39,7 +39,7 @@ class Curve(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """What is asked, against what.
+    """A question to problems of growing size.
 
     key: of the file of its plot; title: the question; axis: what the sizes are
     problems: of each size; most_seconds: a curve ends where half of them took longer
@@ -51,7 +51,7 @@ class Sweep(NamedTuple):
     axis: str
     curves: Sequence[Curve]
     problems: int = PROBLEMS
-    most_seconds: float = MOST_SECONDS
+    max_seconds: float = MOST_SECONDS
     apart: bool = False
 
 
@@ -68,19 +68,19 @@ class Point(msgspec.Struct, frozen=True, omit_defaults=True):
     problems: int
     answered: int
     median: float
-    most: float
+    maximum: float
     stop: str = ""
 
 
 def points(sweep: Sweep, seeds: Sequence[int], minutes: float) -> Iterator[Point]:
-    """Every curve as far as it goes. minutes: after which a curve begins no further size"""
+    """Yield every curve as far as it goes. minutes: after which a curve begins no further size"""
     for curve in sweep.curves:
         until = time.monotonic() + 60 * minutes
         for x in curve.xs:
             if time.monotonic() >= until:
                 break
             if x == curve.xs[0]:
-                _within(curve.prepare(x, len(seeds)), sweep.most_seconds)  # imports and compiles
+                _within(curve.prepare(x, len(seeds)), sweep.max_seconds)  # imports and compiles
             point = _point(sweep, curve, x, seeds)
             yield point
             if point.stop:
@@ -91,35 +91,35 @@ def _point(sweep: Sweep, curve: Curve, x: int, seeds: Sequence[int]) -> Point:
     took: list[float] = []
     refused: list[str] = []
     for seed in seeds:
-        ask = partial(_measured, curve.prepare(x, seed), sweep.most_seconds)
-        one, why = _apart(ask, sweep.most_seconds) if sweep.apart else ask()
-        took.append(one)
+        ask = partial(_measure, curve.prepare(x, seed), sweep.max_seconds)
+        cost, why = _apart(ask, sweep.max_seconds) if sweep.apart else ask()
+        took.append(cost)
         refused += [why] if why else []
-        if 2 * sum(one >= sweep.most_seconds for one in took) > len(seeds):
+        if 2 * sum(cost >= sweep.max_seconds for cost in took) > len(seeds):
             break
     stop = ""
     if len(refused) == len(took):
         stop = refused[0]
-    elif median(took) >= sweep.most_seconds:
-        stop = _late(sweep.most_seconds)
+    elif median(took) >= sweep.max_seconds:
+        stop = _late(sweep.max_seconds)
     return Point(sweep.key, curve.name, x, len(took), len(took) - len(refused), median(took), max(took), stop)
 
 
-def _measured(ask: Ask, most_seconds: float) -> tuple[float, str]:
+def _measure(ask: Ask, max_seconds: float) -> tuple[float, str]:
     refused: list[str] = []
-    took = seconds(lambda: refused.extend(filter(None, [_within(ask, most_seconds)])), 1)
+    took = seconds(lambda: refused.extend(filter(None, [_within(ask, max_seconds)])), 1)
     why = "".join(refused)
     # the system's clock that interrupts may be a few milliseconds ahead of the one that measures
-    return max(took, most_seconds) if why == _late(most_seconds) else took, why
+    return max(took, max_seconds) if why == _late(max_seconds) else took, why
 
 
-def _apart(ask: Callable[[], tuple[float, str]], most_seconds: float) -> tuple[float, str]:
+def _apart(ask: Callable[[], tuple[float, str]], max_seconds: float) -> tuple[float, str]:
     """In a copy of this process, which the system ends after twice the time; `CalibrantError` if it ends otherwise."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         try:
-            resource.setrlimit(resource.RLIMIT_CPU, (ceil(2 * most_seconds),) * 2)
+            resource.setrlimit(resource.RLIMIT_CPU, (ceil(2 * max_seconds),) * 2)
             os.write(writing, msgspec.json.encode(ask()))
             os._exit(0)
         except BaseException:
@@ -127,13 +127,13 @@ def _apart(ask: Callable[[], tuple[float, str]], most_seconds: float) -> tuple[f
         os._exit(1)
     os.close(writing)
     with os.fdopen(reading, "rb") as answer:
-        said = answer.read()
+        reply = answer.read()
     _, status = os.waitpid(child, 0)
-    if said:
-        return msgspec.json.decode(said, type=tuple[float, str])
+    if reply:
+        return msgspec.json.decode(reply, type=tuple[float, str])
     if not os.WIFSIGNALED(status):
         raise CalibrantError("a problem was not asked to its end: its process crashed")
-    return 2 * most_seconds, _late(most_seconds)
+    return 2 * max_seconds, _late(max_seconds)
 
 
 def _late(most_seconds: float) -> str:
@@ -142,14 +142,14 @@ def _late(most_seconds: float) -> str:
 
 def _within(ask: Ask, most_seconds: float) -> str | None:
     try:
-        with _interrupted(most_seconds):
+        with _interrupt_after(most_seconds):
             return ask()
     except TimeoutError:
         return _late(most_seconds)
 
 
 @contextmanager
-def _interrupted(after: float) -> Iterator[None]:
+def _interrupt_after(after: float) -> Iterator[None]:
     """After so much processor time `TimeoutError`, as soon as Python has control again."""
 
     def stop(number: int, frame: FrameType | None) -> None:

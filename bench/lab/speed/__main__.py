@@ -48,22 +48,24 @@ WIDTH = 160  # of tables that go into a file
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0, 1 if a target was missed and --check was given, 2 for bad input."""
     parser = _arguments()
-    given = parser.parse_args(arguments)
-    unknown = [name for name in given.name if name not in BENCHMARKS]
+    arguments_given = parser.parse_args(arguments)
+    unknown = [name for name in arguments_given.name if name not in BENCHMARKS]
     if unknown:
         parser.error(f"unknown benchmark '{unknown[0]}'; known: {', '.join(BENCHMARKS)}")
     try:
-        if given.append and given.append.exists():
-            read_history(given.append)  # refused before minutes of measuring
-        options = _options(given.pool or list(bundled_pools()), given.rival, quick=given.quick)
-        rows = list(_measured(given.name or list(BENCHMARKS), options))
+        if arguments_given.append and arguments_given.append.exists():
+            read_history(arguments_given.append)  # refused before minutes of measuring
+        options = _options(
+            arguments_given.pool or list(bundled_pools()), arguments_given.rival, quick=arguments_given.quick
+        )
+        rows = list(_measure(arguments_given.name or list(BENCHMARKS), options))
     except (CalibrantError, ValueError) as error:
         print(f"bench.lab.speed: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
-    _write(rows, as_json=given.json)
-    if given.append:
-        append_release(given.append, rows)
-    return int(given.check and any(row.met is False for row in rows))
+    _write(rows, as_json=arguments_given.json)
+    if arguments_given.append:
+        append_release(arguments_given.append, rows)
+    return int(arguments_given.check and any(row.met is False for row in rows))
 
 
 def _arguments() -> argparse.ArgumentParser:
@@ -93,7 +95,7 @@ def _options(pools: Sequence[Path], rival: Path | None, *, quick: bool) -> Optio
     return Options(problems, official, QUICK if quick else THOROUGH, QUICK_SCALE if quick else 1.0, rival)
 
 
-def _measured(names: Sequence[str], options: Options) -> Iterator[Row]:
+def _measure(names: Sequence[str], options: Options) -> Iterator[Row]:
     for name in names:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         benchmark: Callable[[Options], Iterator[Row]] = import_module(

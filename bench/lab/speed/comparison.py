@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 
 class Discipline(NamedTuple):
-    """How thoroughly to measure.
+    """Thoroughness of a measurement.
 
     rounds: how many turns every rival gets; seconds: how long each turn takes at least (0: one call, no warm-up)
     """
@@ -66,7 +66,7 @@ class Comparison:
 
 
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was measured of one rival in one case.
+    """Measurement of one rival in one case.
 
     per_second: items a second, median over rounds
     ratio: how many times faster the first rival is; low, high: least and greatest over rounds
@@ -89,30 +89,30 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     note: str = ""
 
 
-def measured(comparison: Comparison, discipline: Discipline) -> Iterator[Row]:
-    """A row per rival, after all of them were measured in turns."""
-    times = _turns(comparison.rivals, discipline)
-    for index, (rival, own) in enumerate(zip(comparison.rivals, times, strict=True)):
-        ratios = [other / first for other, first in zip(own, times[0], strict=True)]
-        row = Row(comparison.topic, comparison.case, rival.name, comparison.item, 1 / median(own))
+def measure(comparison: Comparison, discipline: Discipline) -> Iterator[Row]:
+    """Yield a row per rival, after all of them were measured in turns."""
+    times = _measure_turns(comparison.rivals, discipline)
+    for index, (rival, rival_times) in enumerate(zip(comparison.rivals, times, strict=True)):
+        ratios = [rival_time / first for rival_time, first in zip(rival_times, times[0], strict=True)]
+        row = Row(comparison.topic, comparison.case, rival.name, comparison.item, 1 / median(rival_times))
         if index:
             row = replace(row, ratio=median(ratios), low=min(ratios), high=max(ratios))
         else:
             row = replace(row, counts=dict(comparison.counts))
-        yield judged(row, comparison.published, rival)
+        yield judge_row(row, comparison.published, rival)
 
 
-def judged(row: Row, published: float | None, rival: Rival) -> Row:
-    """The row with its ratio to the published rate, and whether it reaches the rival's target."""
+def judge_row(row: Row, published: float | None, rival: Rival) -> Row:
+    """Return the row with its ratio to the published rate, and whether it reaches the rival's target."""
     times_published = row.per_second / published if published and row.per_second else None
     targets = ((rival.least_ratio, row.ratio), (rival.least_times_published, times_published))
     at_least, reached = next(((d, r) for d, r in targets if d is not None and r is not None), (None, None))
-    met = None if at_least is None or reached is None else reached >= at_least
-    return replace(row, times_published=times_published, at_least=at_least, met=met)
+    is_met = None if at_least is None or reached is None else reached >= at_least
+    return replace(row, times_published=times_published, at_least=at_least, met=is_met)
 
 
-def _turns(rivals: Sequence[Rival], discipline: Discipline) -> list[list[float]]:
-    """Seconds per item, [rival][round]; an untimed call first warms up and tells how many calls fill a turn."""
+def _measure_turns(rivals: Sequence[Rival], discipline: Discipline) -> list[list[float]]:
+    """Return seconds per item, [rival][round]; an untimed call warms up and sizes the turns."""
     repeats = [1] * len(rivals)
     if discipline.seconds:
         for rival in rivals:
@@ -120,13 +120,13 @@ def _turns(rivals: Sequence[Rival], discipline: Discipline) -> list[list[float]]
         repeats = [ceil(discipline.seconds / _positive(seconds(rival.call, 1))) for rival in rivals]
     times: list[list[float]] = [[] for _ in rivals]
     for _ in range(discipline.rounds):
-        for rival, repeat, own in zip(rivals, repeats, times, strict=True):
-            own.append(_positive(seconds(rival.call, repeat)) / (repeat * rival.num_items))
+        for rival, repeat, rival_times in zip(rivals, repeats, times, strict=True):
+            rival_times.append(_positive(seconds(rival.call, repeat)) / (repeat * rival.num_items))
     return times
 
 
 def seconds(call: Callable[[], object], repeat: int) -> float:
-    """Processor seconds of that many calls."""
+    """Return the processor seconds of that many calls."""
     start = time.process_time()
     for _ in range(repeat):
         call()

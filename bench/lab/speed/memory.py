@@ -1,4 +1,4 @@
-"""What a pool of 100,000 items takes: the largest resident set of each command, and items a second.
+"""Memory and rate on a pool of 100,000 items: largest resident set of each command, items a second.
 
 Items are those of a bundled pool over and over, under ids of their own. Commands run in one process each. ReplaySCM's
 that take milliseconds an item get its easiest items; its `audit` finds records of all but the last hundred. `generate`
@@ -83,23 +83,27 @@ def _official_rows(number: int, folder: Path) -> Iterator[Row]:
 
 
 def _sibling_rows(benchmark: str, number: int, folder: Path) -> Iterator[Row]:
-    """Of what ReplaySCM does in another way."""
+    """Yield rows of the other benchmarks, for commands that work differently on ReplaySCM."""
     yield _row(benchmark, "audit", ("audit", "pool.jsonl"), number, folder)
     yield _row(benchmark, "audit --json", ("audit", "pool.jsonl", "--json"), number, folder)
-    made = max(1, number // 5)
-    drawn = ("generate", "--benchmark", benchmark, "--strata", SUITES[benchmark], "--per-stratum", str(made))
-    yield _row(benchmark, "generate", (*drawn, "--seed", "1", "--workers", "1", "--out", "made.jsonl"), made, folder)
+    num_generated = max(1, number // 5)
+    command = ("generate", "--benchmark", benchmark, "--strata", SUITES[benchmark], "--per-stratum", str(num_generated))
+    yield _row(
+        benchmark, "generate", (*command, "--seed", "1", "--workers", "1", "--out", "made.jsonl"), num_generated, folder
+    )
 
 
 def _slow_rows(number: int, folder: Path) -> Iterator[Row]:
     easiest = next(iter(bundled_files()["replayscm"]))
     _write_pool(easiest, number, folder, first=EASY)
     for name, line in SLOW.items():
-        made = max(1, number // 5) if name == "generate" else number
+        num_items = max(1, number // 5) if name == "generate" else number
         if name == "audit":
             _write_audits(folder, min(number, EASY), number - min(number // 2, NEW))
         if name != "export" or find_spec("pyarrow"):
-            yield _row("replayscm", name, [str(made) if word == "NUMBER" else word for word in line], made, folder)
+            yield _row(
+                "replayscm", name, [str(num_items) if word == "NUMBER" else word for word in line], num_items, folder
+            )
 
 
 def _commands(protocol: str) -> Commands:
@@ -125,36 +129,39 @@ def _row(benchmark: str, name: str, line: Sequence[str], number: int, folder: Pa
     return Row(TOPIC, case, name, "item", number / cost.processor, met=cost.peak <= MOST, counts=counts)
 
 
-def _write_audits(folder: Path, known: int, number: int) -> None:
-    """The records that an audit of the first so many items would have written, from those of the first few."""
-    command_cost(OURS, *SLOW["audit"], "--limit", str(known), folder=folder)
+def _write_audits(folder: Path, num_known: int, number: int) -> None:
+    """Return the records that an audit of the first so many items would have written, from those of the first few."""
+    command_cost(OURS, *SLOW["audit"], "--limit", str(num_known), folder=folder)
     path = folder / "audits" / "audits.jsonl"
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     with path.open("a", encoding="utf-8") as lines, (folder / "pool.jsonl").open(encoding="utf-8") as pool:
-        for index, item in enumerate(islice(pool, known + 1, number + 1), known):
-            made = records[index % known] | {"instance": json.loads(item)["id"], "index": index}
-            lines.write(json.dumps(made, separators=(",", ":")) + "\n")
+        for index, item in enumerate(islice(pool, num_known + 1, number + 1), num_known):
+            record = records[index % num_known] | {"instance": json.loads(item)["id"], "index": index}
+            lines.write(json.dumps(record, separators=(",", ":")) + "\n")
 
 
 def _write_pool(bundled: Path, number: int, folder: Path, *, first: int | None = None) -> None:
-    """The pool, of the first so many of the bundled items, and for every item a response that answers nothing."""
+    """Write a pool from the first so many bundled items, and for every item a response without an answer."""
     head, *items = bundled.read_text(encoding="utf-8").splitlines()[: None if first is None else first + 1]
     ids = [json.loads(item)["id"] for item in items]
-    with (folder / "pool.jsonl").open("w", encoding="utf-8") as pool, (folder / "responses.jsonl").open("w") as told:
+    with (
+        (folder / "pool.jsonl").open("w", encoding="utf-8") as pool,
+        (folder / "responses.jsonl").open("w") as responses,
+    ):
         pool.write(head + "\n")
-        for index, (item, known) in enumerate(islice(cycle(zip(items, ids, strict=True)), number)):
-            name = f"{known}-{index}"
-            pool.write(item.replace(json.dumps(known), json.dumps(name), 1) + "\n")
-            told.write(json.dumps({"instanceId": name, "model": "none", "response": "{}"}) + "\n")
+        for index, (item, item_id) in enumerate(islice(cycle(zip(items, ids, strict=True)), number)):
+            name = f"{item_id}-{index}"
+            pool.write(item.replace(json.dumps(item_id), json.dumps(name), 1) + "\n")
+            responses.write(json.dumps({"instanceId": name, "model": "none", "response": "{}"}) + "\n")
 
 
 def _write_official(number: int, folder: Path) -> None:
-    """The same items in the official format, repeated as text."""
+    """Return the same items in the official format, repeated as text."""
     bundled = bundled_files()["replayscm"][0]
     command_cost(OURS, "pool", "convert", str(bundled), "bundled.yaml", folder=folder)
     head, *records = re.split(r"^(?=- problem:)", (folder / "bundled.yaml").read_text(encoding="utf-8"), flags=re.M)
     ids = item_ids(read_pool(bundled).problems)
     with (folder / "official.yaml").open("w", encoding="utf-8") as pool:
         pool.write(head)
-        for index, (record, known) in enumerate(islice(cycle(zip(records, ids, strict=True)), number)):
-            pool.write(record.replace(f"instanceId: {known}\n", f"instanceId: {known}-{index}\n", 1))
+        for index, (record, item_id) in enumerate(islice(cycle(zip(records, ids, strict=True)), number)):
+            pool.write(record.replace(f"instanceId: {item_id}\n", f"instanceId: {item_id}-{index}\n", 1))

@@ -1,4 +1,4 @@
-"""What every benchmark is given, and how problems are chosen from the pools."""
+"""Options of every benchmark, and the choice of problems from pools."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def usable(problem: Problem) -> bool:
 
 
 def by_setting(problems: Iterable[Problem]) -> Mapping[str, list[Problem]]:
-    return _grouped(problems, lambda problem: problem.setting)
+    return _group(problems, lambda problem: problem.setting)
 
 
 def by_stratum(problems: Iterable[Problem]) -> Mapping[str, list[Problem]]:
-    return _grouped(problems, lambda problem: problem.stratum)
+    return _group(problems, lambda problem: problem.stratum)
 
 
-def _grouped(problems: Iterable[Problem], key: Callable[[Problem], str]) -> Mapping[str, list[Problem]]:
+def _group(problems: Iterable[Problem], key: Callable[[Problem], str]) -> Mapping[str, list[Problem]]:
     """In the order in which the keys occur."""
     groups: dict[str, list[Problem]] = {}
     for problem in problems:

@@ -23,7 +23,7 @@ SAID = 500  # characters of what a command said before it failed
 
 
 class Cost(NamedTuple):
-    """Of a process and of those that it started and waited for.
+    """Cost of a process and of those that it started and waited for.
 
     processor: seconds, user and system; wall: seconds; peak: the largest resident set of any of them, in bytes
     peaks: the sum over all of them of the largest that each was seen to have; None where the system does not tell
@@ -42,14 +42,14 @@ def command_cost(
     environment: dict[str, str] | None = None,
     budget: float = threading.TIMEOUT_MAX,
 ) -> Cost:
-    """Of `calibrant ARGUMENTS` as installed for that Python, run in the folder; its output goes into files there.
+    """Measure `calibrant ARGUMENTS` as installed for that Python, run in the folder; output goes into files there.
 
     This Python runs the checkout that it was started in, every other one what is installed for it. Raises
     CalibrantError with the end of what the command said if it does not end with 0, or not within so many seconds.
     """
-    said = folder / "said.txt"
+    output = folder / "said.txt"
     start = time.monotonic()
-    with said.open("wb") as errors, (folder / "printed.txt").open("wb") as printed:
+    with output.open("wb") as errors, (folder / "printed.txt").open("wb") as printed:
         process = subprocess.Popen(
             [str(python), "-m", "calibrant.bench.cli", *arguments],
             cwd=folder,
@@ -57,14 +57,14 @@ def command_cost(
             stderr=errors,
             env=_environment(python) | (environment or {}),
         )
-        with _watched(process.pid) as peaks, _ended_after(budget, process) as is_late:
+        with _watch(process.pid) as peaks, _ended_after(budget, process) as is_late:
             _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if is_late.is_set():
         raise CalibrantError(f"{arguments[0]}: not done in {budget:.0f} s")
     if process.returncode:
         raise CalibrantError(
-            f"{python} -m calibrant.bench.cli {arguments[0]}: {said.read_text(errors='replace')[-SAID:]}"
+            f"{python} -m calibrant.bench.cli {arguments[0]}: {output.read_text(errors='replace')[-SAID:]}"
         )
     return Cost(
         used.ru_utime + used.ru_stime, time.monotonic() - start, used.ru_maxrss * KIB, sum(peaks.values()) or None
@@ -90,7 +90,7 @@ def _ended_after(seconds: float, process: subprocess.Popen[bytes]) -> Iterator[t
 
 
 @contextmanager
-def _watched(process: int) -> Iterator[dict[int, int]]:
+def _watch(process: int) -> Iterator[dict[int, int]]:
     """The peaks in bytes by process, of that one and those that it starts, looked at while the context is open."""
     peaks: dict[int, int] = {}
     ended = threading.Event()
@@ -114,16 +114,16 @@ def _peaks(process: int) -> dict[int, int]:
     sizes: dict[int, int] = {}
     for status in PROCESSES.glob("[0-9]*/status"):
         try:
-            told = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+            fields = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
         except OSError:  # it has ended meanwhile
             continue
-        if "VmHWM" in told:
-            parents[int(told["Pid"])] = int(told["PPid"])
-            sizes[int(told["Pid"])] = int(told["VmHWM"].split()[0]) * KIB
-    found = {process}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return {one: sizes[one] for one in found if one in sizes}
+        if "VmHWM" in fields:
+            parents[int(fields["Pid"])] = int(fields["PPid"])
+            sizes[int(fields["Pid"])] = int(fields["VmHWM"].split()[0]) * KIB
+    processes = {process}
+    while more := {child for child, parent in parents.items() if parent in processes} - processes:
+        processes |= more
+    return {member: sizes[member] for member in processes if member in sizes}
 
 
 def _environment(python: Path) -> dict[str, str]:

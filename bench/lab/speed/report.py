@@ -31,18 +31,18 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor() or platform.machine()
-    named = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
-    name = named.get("model name", platform.machine())
-    return f"{name}, family {named.get('cpu family', '?')} model {named.get('model', '?')}"
+    fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    name = fields.get("model name", platform.machine())
+    return f"{name}, family {fields.get('cpu family', '?')} model {fields.get('model', '?')}"
 
 
 def json_report(rows: Sequence[Row]) -> bytes:
-    """One object: the machine, and the rows as they were measured."""
+    """Return one object: the machine, and the rows as they were measured."""
     return msgspec.json.format(msgspec.json.encode({"machine": machine(), "rows": rows}), indent=1)
 
 
 def print_report(rows: Iterable[Row], console: Console) -> None:
-    """A table per benchmark; in each case the first rival is ours and the others say how many times faster it is."""
+    """Print a table per benchmark; in each case the first rival is ours, with its lead over the others."""
     topics: dict[str, list[Row]] = {}
     for row in rows:
         topics.setdefault(row.topic, []).append(row)
@@ -73,7 +73,7 @@ def _table(topic: str, rows: Sequence[Row]) -> Table:
 
 
 def _cells(row: Row) -> list[str]:
-    """One text per column; a ratio is followed by its range over the rounds."""
+    """Return one text per column; a ratio is followed by its range over the rounds."""
     ratio = "" if row.ratio is None else f"{_number(row.ratio)} ({_number(row.low)} to {_number(row.high)})"
     return [
         row.case,

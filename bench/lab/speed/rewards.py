@@ -10,7 +10,7 @@ from itertools import islice
 from msgspec.structs import replace
 
 from calibrant.bench.core.registry import NAMES, benchmark
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options
 from calibrant.bench.training.curricula import in_turns
 from calibrant.bench.training.rewards import Worth, attributed, lesson, shaped, verdict
@@ -28,7 +28,7 @@ def rows(options: Options) -> Iterator[Row]:
             work = partial(_reward, worth, name, answers, repeats)
             rival = Rival("calibrant", work, len(answers) * repeats)
             case = f"{worth.__name__}, {benchmark(name).title}"
-            for row in measured(Comparison(TOPIC, case, "answer", [rival]), options.discipline):
+            for row in measure(Comparison(TOPIC, case, "answer", [rival]), options.discipline):
                 reached = row.per_second is not None and row.per_second >= WANTED_A_SECOND
                 yield replace(row, met=reached, note=f"at least {WANTED_A_SECOND:,} a second")
 
@@ -36,17 +36,17 @@ def rows(options: Options) -> Iterator[Row]:
 def _answers(name: str) -> Iterator[tuple[str, str]]:
     """Records, each with a text that answers it rightly, as another item asks, or not at all."""
     of = benchmark(name)
-    items = [drawn.item for drawn in islice(in_turns(of, of.training.stages[:4], SEED), ITEMS)]
+    items = [entry.item for entry in islice(in_turns(of, of.training.stages[:4], SEED), ITEMS)]
     golds = [json.dumps(of.training.gold(item)) for item in items]
     for place, item in enumerate(items):
-        said = (golds[place], golds[place - 1], "I cannot tell.")[place % 3]
-        yield json.dumps(of.record(item)), said
+        reply = (golds[place], golds[place - 1], "I cannot tell.")[place % 3]
+        yield json.dumps(of.record(item)), reply
 
 
 def _reward(worth: Worth, name: str, answers: Sequence[tuple[str, str]], repeats: int) -> None:
     for _ in range(repeats):
         for record, text in answers:
-            asked = lesson(name, record)
-            said = asked.score_completion(text)
-            assert said is not None
-            worth(asked, said)
+            task = lesson(name, record)
+            result = task.score_completion(text)
+            assert result is not None
+            worth(task, result)

@@ -1,4 +1,4 @@
-"""What a first run costs: commands in processes of their own, with an empty cache of kernels and with a full one.
+"""Cost of a first run: commands in separate processes, with an empty cache of kernels and with a full one.
 
 A command alone: from an empty cache of its own. All commands: one after another, from one cache that was empty before
 the first, so that every kernel is compiled once; that is what a version of the program costs somebody in all.
@@ -37,51 +37,57 @@ class Measured(NamedTuple):
 
 
 def rows(options: Options) -> Iterator[Row]:
-    """A row a command and state; targets: what a command's first run costs, and what all commands compile."""
+    """Yield a row a command and state; targets: what a command's first run costs, and what all commands compile."""
     with TemporaryDirectory(prefix="calibrant-startup-") as scratch:
         folder = Path(scratch)
         commands = _commands(folder, quick=options.discipline == QUICK)
-        ours = _measured(OURS, commands, folder / "ours")
-        rival = _measured(options.rival, commands, folder / "rival") if options.rival else {}
-    for name, cost in ours.items():
-        yield _row(name, cost.empty, cost.full, met=cost.empty <= MOST)
+        our_costs = _measure(OURS, commands, folder / "ours")
+        rival = _measure(options.rival, commands, folder / "rival") if options.rival else {}
+    for name, cost in our_costs.items():
+        yield _row(name, cost.empty, cost.full, is_met=cost.empty <= MOST)
         if name in rival:
             yield _of_rival(name, rival[name].empty, rival[name].full, cost.empty)
-    turns, full = sum(cost.turn for cost in ours.values()), sum(cost.full for cost in ours.values())
-    yield _row(TOGETHER, turns, full, met=turns - full <= MOST)
-    if rival.keys() == ours.keys():
+    turns, full = sum(cost.turn for cost in our_costs.values()), sum(cost.full for cost in our_costs.values())
+    yield _row(TOGETHER, turns, full, is_met=turns - full <= MOST)
+    if rival.keys() == our_costs.keys():
         of_rival = rival.values()
         yield _of_rival(TOGETHER, sum(cost.turn for cost in of_rival), sum(cost.full for cost in of_rival), turns)
 
 
-def _row(case: str, empty: float, full: float, *, met: bool) -> Row:
+def _row(case: str, empty: float, full: float, *, is_met: bool) -> Row:
     counts = {"empty": empty, "full": full, "more": empty - full, "at most": MOST}
-    return Row(TOPIC, case, "this state", met=met, counts=counts)
+    return Row(TOPIC, case, "this state", met=is_met, counts=counts)
 
 
-def _of_rival(case: str, empty: float, full: float, ours: float) -> Row:
+def _of_rival(case: str, empty: float, full: float, our_cost: float) -> Row:
     counts = {"empty": empty, "full": full, "more": empty - full}
-    return Row(TOPIC, case, "rival", ratio=empty / ours, counts=counts)
+    return Row(TOPIC, case, "rival", ratio=empty / our_cost, counts=counts)
 
 
 def _commands(folder: Path, *, quick: bool) -> Commands:
-    """Of every benchmark, on the first few items of a bundled pool."""
+    """Return the commands of every benchmark, on the first few items of a bundled pool."""
     pools = {name: _few(next(iter(files)), folder / f"{name}.jsonl") for name, files in bundled_files().items()}
     hidden = next(path for path in bundled_files()["replayscm"] if "hidden_order" in path.name)
     pool, responses = _few(hidden, folder / "hidden_order.jsonl"), folder / "responses.jsonl"
     write_responses(read_pool(Path(pool)).problems, responses, RESPONSES, mixed=True)
-    others = {name: few for name, few in pools.items() if name != "replayscm"}
-    one, stratum = ("--workers", "1"), ("--strata", "hs_n6_easy_calibration")
+    sibling_pools = {name: few for name, few in pools.items() if name != "replayscm"}
+    one_worker, stratum = ("--workers", "1"), ("--strata", "hs_n6_easy_calibration")
     commands = {
-        "run exact": ("run", "exact", pool, "--out", "runs", *one),
-        "score": ("score", pool, str(responses), "--out", "scores.jsonl", *one),
+        "run exact": ("run", "exact", pool, "--out", "runs", *one_worker),
+        "score": ("score", pool, str(responses), "--out", "scores.jsonl", *one_worker),
         "alternatives": ("alternatives", "runs", "--sweep", pool, "--seeds", "2", "--out", "alternatives.jsonl"),
-        "audit": ("audit", pool, "--out", "audits", *one),
-        "harden": ("harden", pool, "--out", "hardened.jsonl", *one),
-        "generate": (*("generate", "--seed", "1", "--per-stratum", "1"), *stratum, "--out", "generated.jsonl", *one),
-        "run all": ("run", "all", pool, "--out", "all", *one),
-        **{f"{name}: run all": ("run", "all", few, "--out", name, *one) for name, few in others.items()},
-        "demo": ("demo", "--out", "demo", *one),
+        "audit": ("audit", pool, "--out", "audits", *one_worker),
+        "harden": ("harden", pool, "--out", "hardened.jsonl", *one_worker),
+        "generate": (
+            *("generate", "--seed", "1", "--per-stratum", "1"),
+            *stratum,
+            "--out",
+            "generated.jsonl",
+            *one_worker,
+        ),
+        "run all": ("run", "all", pool, "--out", "all", *one_worker),
+        **{f"{name}: run all": ("run", "all", few, "--out", name, *one_worker) for name, few in sibling_pools.items()},
+        "demo": ("demo", "--out", "demo", *one_worker),
     }
     return {"run exact": commands["run exact"]} if quick else commands
 
@@ -92,15 +98,15 @@ def _few(pool: Path, path: Path) -> str:
     return str(path)
 
 
-def _measured(python: Path, commands: Commands, folder: Path) -> Mapping[str, Measured]:
-    """Of every command; of another state, of those that it knows."""
+def _measure(python: Path, commands: Commands, folder: Path) -> Mapping[str, Measured]:
+    """Measure every command that this state of the project has."""
     together = folder / "together"
     together.mkdir(mode=0o700, parents=True)
     turns = {name: _seconds(python, line, folder / "turns", together) for name, line in commands.items()}
     measured = {}
     for index, (name, line) in enumerate(commands.items()):
-        with TemporaryDirectory(dir=folder) as own:
-            empty = _seconds(python, line, folder / str(index), Path(own))
+        with TemporaryDirectory(dir=folder) as scratch:
+            empty = _seconds(python, line, folder / str(index), Path(scratch))
         full, turn = _seconds(python, line, folder / "again", together), turns[name]
         if turn is not None and empty is not None and full is not None:
             measured[name] = Measured(empty, turn, full)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.bench.lab.speed.causim.rates import SPARSE, _half_seen, _questions, _right
+from calibrant.bench.lab.speed.causim.rates import SPARSE, _observe_half, _questions, _right
 from calibrant.dsl.causim.model import run
 from calibrant.dsl.causim.question import project
 from calibrant.dsl.causim.topology import TOPOLOGIES
@@ -12,7 +12,9 @@ from calibrant.solvers.causim.space import WorldSpace
 
 def test_twin_membership_is_asked_where_evidence_leaves_several_worlds() -> None:
     assert set(SPARSE) == set(TOPOLOGIES) - {"inverted_star"}
-    items = [_half_seen(i) for name in SPARSE for i in _questions(name, 2) if i.task.question.type == "counterfactual"]
+    items = [
+        _observe_half(i) for name in SPARSE for i in _questions(name, 2) if i.task.question.type == "counterfactual"
+    ]
     assert len(items) == 10
     for item in items:
         model, question = item.task.model, item.task.question

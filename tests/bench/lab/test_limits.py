@@ -55,7 +55,7 @@ def test_what_does_not_end_is_interrupted_and_the_others_are_asked() -> None:
 
         return ask
 
-    sweep = Sweep("key", "title", "size", [Curve("one", (1, 2), goes_on)], most_seconds=0.02)
+    sweep = Sweep("key", "title", "size", [Curve("one", (1, 2), goes_on)], max_seconds=0.02)
     few = [(point.x, point.answered, point.stop) for point in points(sweep, (0, 0, 1), FAR)]
     assert few == [(1, 2, ""), (2, 2, "")]
     most = [(point.x, point.problems, point.answered, point.stop) for point in points(sweep, (0, 1, 1), FAR)]
@@ -66,16 +66,16 @@ def test_what_only_the_system_can_end_is_in_a_process_of_its_own() -> None:
     def gone(x: int, seed: int) -> Ask:
         return lambda: "too large" if seed == 1 else os.kill(os.getpid(), SIGKILL) if seed == 2 else None
 
-    sweep = Sweep("key", "title", "size", [Curve("one", (1,), gone)], most_seconds=0.5, apart=True)
+    sweep = Sweep("key", "title", "size", [Curve("one", (1,), gone)], max_seconds=0.5, apart=True)
     (point,) = points(sweep, (0, 1, 2), FAR)
-    assert (point.problems, point.answered, point.most) == (3, 1, 1.0)
+    assert (point.problems, point.answered, point.maximum) == (3, 1, 1.0)
 
 
 def test_a_problem_that_crashes_is_no_late_one(capfd: pytest.CaptureFixture[str]) -> None:
     def crashed(x: int, seed: int) -> Ask:
         return lambda: str(1 // seed)
 
-    sweep = Sweep("key", "title", "size", [Curve("one", (1,), crashed)], most_seconds=0.5, apart=True)
+    sweep = Sweep("key", "title", "size", [Curve("one", (1,), crashed)], max_seconds=0.5, apart=True)
     with pytest.raises(CalibrantError, match="its process crashed"):
         list(points(sweep, (0,), FAR))
     assert "ZeroDivisionError" in capfd.readouterr().err

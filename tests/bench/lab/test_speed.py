@@ -20,14 +20,14 @@ from rich.console import Console
 
 from calibrant.bench.cli import main as command
 from calibrant.bench.lab.speed.__main__ import BENCHMARKS, main
-from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, Row, measured
+from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, Row, measure
 from calibrant.bench.lab.speed.options import by_stratum
 from calibrant.bench.lab.speed.processes import OURS, Cost, command_cost
 from calibrant.bench.lab.speed.replayscm import published, scoring, synthesis, tables
 from calibrant.bench.lab.speed.replayscm.c_loop import CLoop, NoCompilerError, compiled_loop
 from calibrant.bench.lab.speed.replayscm.candidates import gold_of, random_candidates, typical
 from calibrant.bench.lab.speed.replayscm.official_file import write_official_file
-from calibrant.bench.lab.speed.replayscm.parsing import nested
+from calibrant.bench.lab.speed.replayscm.parsing import parse_nested
 from calibrant.bench.lab.speed.replayscm.rowwise import RowwisePanels
 from calibrant.bench.lab.speed.report import print_report
 from calibrant.bench.pools.bundled import bundled_pool
@@ -135,8 +135,8 @@ def test_the_typical_problem_has_the_median_size(pool: tuple[Problem, ...]) -> N
 
 
 def test_the_unchecked_reader_nests_what_it_reads() -> None:
-    assert nested("X1") == "X1"
-    assert nested("(and X1 (not X2)(xor X3 X4 X5 ) )") == ["and", "X1", ["not", "X2"], ["xor", "X3", "X4", "X5"]]
+    assert parse_nested("X1") == "X1"
+    assert parse_nested("(and X1 (not X2)(xor X3 X4 X5 ) )") == ["and", "X1", ["not", "X2"], ["xor", "X3", "X4", "X5"]]
 
 
 @pytest.mark.parametrize("setting", ["ordered", "hidden-roots"])
@@ -230,7 +230,7 @@ def test_rivals_take_turns_and_ratios_are_formed_within_a_round(monkeypatch: pyt
         Rival("theirs", lambda: calls.append("theirs"), 2, least_ratio=5),
     ]
     comparison = Comparison("topic", "case", "item", rivals, published=4.0, counts={"rows": 8})
-    ours, theirs = measured(comparison, Discipline(3, 0.0))
+    ours, theirs = measure(comparison, Discipline(3, 0.0))
     assert calls == ["ours", "theirs"] * 3
     assert (ours.per_second, ours.ratio, ours.times_published, ours.counts) == (2, None, 0.5, {"rows": 8})
     assert (theirs.low, theirs.ratio, theirs.high) == (4, 4, 12)  # per item: 1/4, 3 | 1/2, 2 | 1, 4
@@ -243,7 +243,7 @@ def test_a_target_is_judged_by_the_median(monkeypatch: pytest.MonkeyPatch, targe
     clock = iter([0, 1, 1, 3, 3, 4, 4, 8, 8, 9, 9, 109])
     monkeypatch.setattr(time, "process_time", lambda: next(clock))
     rivals = [Rival("ours", lambda: None), Rival("theirs", lambda: None, least_ratio=target)]
-    _, theirs = measured(Comparison("topic", "case", "item", rivals), Discipline(3, 0.0))
+    _, theirs = measure(Comparison("topic", "case", "item", rivals), Discipline(3, 0.0))
     assert theirs.met is met
 
 
@@ -251,7 +251,7 @@ def test_a_turn_is_filled_with_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0, 2, 2, 12])  # a call takes 2 seconds and 9 are asked for: 5 calls
     monkeypatch.setattr(time, "process_time", lambda: next(clock))
     calls: list[int] = []
-    (row,) = measured(Comparison("topic", "case", "item", [Rival("ours", lambda: calls.append(1))]), Discipline(1, 9.0))
+    (row,) = measure(Comparison("topic", "case", "item", [Rival("ours", lambda: calls.append(1))]), Discipline(1, 9.0))
     assert len(calls) == 1 + 1 + 5
     assert row.per_second == 0.5
 

@@ -16,7 +16,7 @@ from calibrant.audits.blickets.public_runs import attribute_runs
 from calibrant.baselines.blickets.grid import GRID
 from calibrant.bench.blickets.agents import agent
 from calibrant.bench.blickets.standing import SEED, all_played
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options
 from calibrant.dsl.action import Action
 from calibrant.dsl.blickets.episode import BlicketEpisode
@@ -44,30 +44,30 @@ Work = tuple[Callable[[], object], int]  # what is timed, and how many items it 
 
 def rows(options: Options) -> Iterator[Row]:
     yield from _moves(options)
-    for learner, num_objects, wanted in LEARNERS:
+    for learner, num_objects, target in LEARNERS:
         number = EPISODES if learner != "universal" else EPISODES // 10
-        work = _playing(learner, _static_items(num_objects, _scaled(number, options)))
-        yield from _rate(options, f"{learner} learner, {num_objects} objects", "episode", wanted, work)
+        work = _playing(learner, _static_items(num_objects, _scale(number, options)))
+        yield from _rate(options, f"{learner} learner, {num_objects} objects", "episode", target, work)
     yield from _rate(options, "grid of 27 agents, 6 conditions", "episode", GRID_A_SECOND, _grid(options))
     yield from _rate(options, f"audit of traces, {TRACE_MOVES} moves", "trace", TRACES_A_SECOND, _audit(options))
 
 
-def _scaled(number: int, options: Options) -> int:
+def _scale(number: int, options: Options) -> int:
     return max(1, round(number * options.scale))
 
 
-def _rate(options: Options, case: str, item: str, wanted: float, work: Work) -> Iterator[Row]:
+def _rate(options: Options, case: str, item: str, target: float, work: Work) -> Iterator[Row]:
     comparison = Comparison(TOPIC, case, item, [Rival("calibrant", *work)])
-    yield from (_wanted(row, wanted) for row in measured(comparison, options.discipline))
+    yield from (_compare_target(row, target) for row in measure(comparison, options.discipline))
 
 
-def _wanted(row: Row, least: float) -> Row:
-    reached = row.per_second is not None and row.per_second >= least
-    return replace(row, met=reached, note=f"at least {least:,.0f} a second")
+def _compare_target(row: Row, target: float) -> Row:
+    reached = row.per_second is not None and row.per_second >= target
+    return replace(row, met=reached, note=f"at least {target:,.0f} a second")
 
 
 def _moves(options: Options) -> Iterator[Row]:
-    """Random toggles, submitted nothing, under a switch."""
+    """Yield random toggles, submitted nothing, under a switch."""
     item = next(sample_items(SUITES["hard-3"], SEED))
     actions = toggles(item.task.objects, item.task.budget, Random(1))
 
@@ -80,13 +80,13 @@ def _moves(options: Options) -> Iterator[Row]:
         Rival("episode", played_fast, len(actions)),
         Rival("reference interpreter", lambda: run(item, actions), len(actions)),
     ]
-    fast, reference = measured(Comparison(TOPIC, "moves, 5 objects, a switch", "move", rivals), options.discipline)
-    yield _wanted(fast, MOVES_A_SECOND)
+    fast, reference = measure(Comparison(TOPIC, "moves, 5 objects, a switch", "move", rivals), options.discipline)
+    yield _compare_target(fast, MOVES_A_SECOND)
     yield reference
 
 
 def toggles(objects: Sequence[str], number: int, rng: Random) -> list[Action]:
-    """Moves that are all possible."""
+    """Return moves that are all possible."""
     on: set[str] = set()
     actions: list[Action] = []
     for _ in range(number):
@@ -120,7 +120,7 @@ def _playing(name: str, items: Sequence[BlicketItem]) -> Work:
 
 def _grid(options: Options) -> Work:
     """With grades, and with what would have fired."""
-    episodes = _scaled(GRID_EPISODES, options)
+    episodes = _scale(GRID_EPISODES, options)
     agents = [member.name for member in GRID]
     return lambda: all_played(agents, GRID_SUITES, episodes), len(agents) * len(GRID_SUITES) * episodes
 
@@ -128,23 +128,25 @@ def _grid(options: Options) -> Work:
 def _audit(options: Options) -> Work:
     """From lines of text to counts."""
     rng = Random(8)
-    lines = [text_log(rng.choice(all_rules(8)), TRACE_MOVES, rng) for _ in range(_scaled(TRACES, options))]
+    lines = [text_log(rng.choice(all_rules(8)), TRACE_MOVES, rng) for _ in range(_scale(TRACES, options))]
     return lambda: attribute_runs(text_runs(lines)), len(lines)
 
 
 def text_log(rule: Rule, num_moves: int, rng: Random) -> str:
-    """A run as the public text game tells it: eight objects, an empty machine, random moves that are all possible."""
+    """Return a log of the public text game: eight objects, an empty machine, random moves that are possible."""
     names = [f"object {i}" for i in range(8)]
     task = Task(tuple(names), num_moves)
     episode = BlicketEpisode(BlicketItem("log", Condition.CONJUNCTIVE, task, Sealed((Mechanism(rule),))))
     places = ", ".join(f"{name} is on the floor" for name in names)
-    told = [f"You observe them: {places}. {_light(active=False)}"]
+    lines = [f"You observe them: {places}. {_light(active=False)}"]
     for action in toggles(names, num_moves, rng):
         ((verb, name),) = action.items()
-        asked, done = ("put {} on the machine", "You put {} on the machine.")
+        request, outcome = ("put {} on the machine", "You put {} on the machine.")
         if verb == "remove":
-            asked, done = ("take {} off the machine", "You took {} off of the machine.")
-        told.append(f"> {asked}\n{done} {_light(active=episode.act(action).reading == ACTIVE)}".format(name, name))
+            request, outcome = ("take {} off the machine", "You took {} off of the machine.")
+        lines.append(
+            f"> {request}\n{outcome} {_light(active=episode.act(action).reading == ACTIVE)}".format(name, name)
+        )
     line = {
         "metric_type": "trial",
         "obj_name_list": names,
@@ -153,7 +155,7 @@ def text_log(rule: Rule, num_moves: int, rng: Random) -> str:
         "num_correct": rng.randrange(9),
         "expl_cfg": {"env_kwargs": {"rule": str(rule.form)}},
         "qa_cfg": {},
-        "history_obs": "\n".join(told),
+        "history_obs": "\n".join(lines),
     }
     return json.dumps(line)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, generate_items
@@ -31,18 +31,18 @@ Work = tuple[Callable[[], object], int]  # what is timed, and how many items it 
 
 
 def rows(options: Options) -> Iterator[Row]:
-    yield from _rate(options, "episode, 7 nodes", "reading", READINGS_A_SECOND, _readings(_scaled(READINGS, options)))
-    scoring = _scores(_scaled(HYPOTHESES, options))
+    yield from _rate(options, "episode, 7 nodes", "reading", READINGS_A_SECOND, _readings(_scale(READINGS, options)))
+    scoring = _scores(_scale(HYPOTHESES, options))
     yield from _rate(options, "hypotheses, 7 nodes", "hypothesis", HYPOTHESES_A_SECOND, scoring)
     for suite, milliseconds in SOLVED:
-        items = _items(suite, _scaled(ITEMS, options))
+        items = _items(suite, _scale(ITEMS, options))
         yield from _rate(options, f"exact, {suite}", "item", 1_000 / milliseconds, _solving(items))
     for suite, milliseconds in COUNTED:
-        items = _items(suite, _scaled(ITEMS, options))
+        items = _items(suite, _scale(ITEMS, options))
         yield from _rate(options, f"count, {suite}", "space", 1_000 / milliseconds, _counting(items))
 
 
-def _scaled(number: int, options: Options) -> int:
+def _scale(number: int, options: Options) -> int:
     return max(1, round(number * options.scale))
 
 
@@ -50,11 +50,11 @@ def _items(suite: str, number: int) -> list[LabItem]:
     return list(generate_items(PLANS[suite], 1, number))
 
 
-def _rate(options: Options, case: str, item: str, wanted: float, work: Work) -> Iterator[Row]:
+def _rate(options: Options, case: str, item: str, target: float, work: Work) -> Iterator[Row]:
     comparison = Comparison(TOPIC, case, item, [Rival("calibrant", *work)])
-    for row in measured(comparison, options.discipline):
-        reached = row.per_second is not None and row.per_second >= wanted
-        yield replace(row, met=reached, note=f"at least {wanted:,.0f} a second")
+    for row in measure(comparison, options.discipline):
+        reached = row.per_second is not None and row.per_second >= target
+        yield replace(row, met=reached, note=f"at least {target:,.0f} a second")
 
 
 def _readings(number: int) -> Work:

@@ -11,7 +11,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options
 from calibrant.dsl.causim.bundle import load_source
 from calibrant.dsl.causim.generation.growth import grow
@@ -34,55 +34,55 @@ SPARSE = tuple(name for name in TOPOLOGIES if name != "inverted_star")  # one ta
 
 
 def rows(options: Options) -> Iterator[Row]:
-    each = max(1, round(EACH * options.scale))
-    items = [item for topology in SPARSE for item in _questions(topology, each)]
+    num_questions = max(1, round(EACH * options.scale))
+    items = [item for topology in SPARSE for item in _questions(topology, num_questions)]
     sources = sorted({item.task.source for item in items})
-    load = partial(_each, load_source, sources)
+    load = partial(_call_each, load_source, sources)
     yield from _rate(options, "loading", "program", LOADED_A_SECOND, load, len(sources))
     repeats = max(1, round(REPEATS * options.scale))
     judged = [(AnswerSet(item.task.model, item.task.question), _right(item)) for item in items]
     judge = partial(_judge, judged, repeats)
     yield from _rate(options, "membership", "answer", JUDGED_A_SECOND, judge, len(judged) * repeats)
     yield from _rate(
-        options, "answers counted", "question", COUNTED_A_SECOND, partial(_each, _count, items), len(items)
+        options, "answers counted", "question", COUNTED_A_SECOND, partial(_call_each, _count, items), len(items)
     )
-    asked = [_half_seen(item) for item in items if item.task.question.type == "counterfactual"]
-    twins = [(TwinAnswerSet(item.task.model, item.task.question), _right(item)) for item in asked]
+    half_observed = [_observe_half(item) for item in items if item.task.question.type == "counterfactual"]
+    twins = [(TwinAnswerSet(item.task.model, item.task.question), _right(item)) for item in half_observed]
     yield from _rate(options, "twin membership", "answer", TWINS_A_SECOND, partial(_judge, twins, 1), len(twins))
     number = len(TYPES) * NODES * len(TOPOLOGIES)
-    yield from _rate(options, "items made with labels", "question", MADE_A_SECOND, _made, number)
+    yield from _rate(options, "items made with labels", "question", MADE_A_SECOND, _generate, number)
 
 
 def _rate(
-    options: Options, case: str, item: str, wanted: float, work: Callable[[], object], number: int
+    options: Options, case: str, item: str, target: float, work: Callable[[], object], number: int
 ) -> Iterator[Row]:
     comparison = Comparison(TOPIC, f"{case}, {NODES} nodes", item, [Rival("calibrant", work, number)])
-    for row in measured(comparison, options.discipline):
-        reached = row.per_second is not None and row.per_second >= wanted
-        yield replace(row, met=reached, note=f"at least {wanted:,.0f} a second")
+    for row in measure(comparison, options.discipline):
+        reached = row.per_second is not None and row.per_second >= target
+        yield replace(row, met=reached, note=f"at least {target:,.0f} a second")
 
 
-def _questions(topology: str, each: int) -> Iterator[CausimItem]:
+def _questions(topology: str, num_questions: int) -> Iterator[CausimItem]:
     version = grow(SEED, f"{topology}-0000", topology, NODES)[-1]
-    yield from items_of_version(version, f"{topology}-0000", each=each, seed=SEED)
+    yield from items_of_version(version, f"{topology}-0000", each=num_questions, seed=SEED)
 
 
-def _half_seen(item: CausimItem) -> CausimItem:
+def _observe_half(item: CausimItem) -> CausimItem:
     """With the evidence of every other node, so that the fitting worlds are no product."""
     question = item.task.question
-    seen = {name: question.observed[name] for name in item.task.model.names[::2]}
-    return copied(item, task=copied(item.task, question=copied(question, observed=seen)))
+    observed = {name: question.observed[name] for name in item.task.model.names[::2]}
+    return copied(item, task=copied(item.task, question=copied(question, observed=observed)))
 
 
 def _right(item: CausimItem) -> Answer:
-    found = AnswerSet(item.task.model, item.task.question).pick()
-    assert isinstance(found, Found)
-    return found.value
+    answer = AnswerSet(item.task.model, item.task.question).pick()
+    assert isinstance(answer, Found)
+    return answer.value
 
 
-def _each(work: Callable[..., object], given: Iterable[object]) -> None:
-    for one in given:
-        work(one)
+def _call_each(work: Callable[..., object], values: Iterable[object]) -> None:
+    for value in values:
+        work(value)
 
 
 def _judge(judged: Iterable[tuple[AnswerSet, Answer]], repeats: int) -> None:
@@ -95,7 +95,7 @@ def _count(item: CausimItem) -> object:
     return AnswerSet(item.task.model, item.task.question).size()
 
 
-def _made() -> None:
+def _generate() -> None:
     """Versions of 1 to NODES nodes of a program of each topology, a question of each type about each."""
     for topology in TOPOLOGIES:
         items = list(generated_items(SEED, topology, 1, nodes=NODES, each=1))

@@ -1,1 +1,1 @@
-"""What the adapter to Inspect costs beside Inspect itself."""
+"""Cost of the adapter to Inspect beside that of Inspect itself."""

@@ -48,25 +48,33 @@ def rows(options: Options) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         pool = Path(folder, "pool.jsonl")
         write_pool(Pool("speed", tuple(problems)), pool)
-        own, whole, log = _evaluated(pool, problems)
+        scoring_seconds, total_seconds, log = _evaluate(pool, problems)
         start = time.process_time()
         scorer = PoolScorer([pool])
-        right = sum(scorer.score(one).line["correct"] for one in Predictions(log, scorer))
-        read = time.process_time() - start
+        right = sum(scorer.score(prediction).line["correct"] for prediction in Predictions(log, scorer))
+        read_seconds = time.process_time() - start
     assert right == samples
     limit = f"at most {1_000 * MOST_SECONDS:g} ms a sample"
-    yield Row(TOPIC, case, "adapter's share", "sample", samples / own, met=own <= MOST_SECONDS * samples, note=limit)
-    yield Row(TOPIC, case, "whole evaluation", "sample", samples / whole)
-    yield Row(TOPIC, case, "calibrant score on its log", "sample", samples / read)
+    yield Row(
+        TOPIC,
+        case,
+        "adapter's share",
+        "sample",
+        samples / scoring_seconds,
+        met=scoring_seconds <= MOST_SECONDS * samples,
+        note=limit,
+    )
+    yield Row(TOPIC, case, "whole evaluation", "sample", samples / total_seconds)
+    yield Row(TOPIC, case, "calibrant score on its log", "sample", samples / read_seconds)
 
 
 def _copies(problems: Sequence[Problem]) -> Iterator[Problem]:
-    """The problems again and again, under ids of their own."""
+    """Yield the problems again and again, under ids of their own."""
     for place, problem in enumerate(cycle(problems)):
         yield replace(problem, id=f"{problem.id}-{place}")
 
 
-def _evaluated(pool: Path, problems: Sequence[Problem]) -> tuple[float, float, Path]:
+def _evaluate(pool: Path, problems: Sequence[Problem]) -> tuple[float, float, Path]:
     """Seconds of the adapter and of all, and the log."""
     from inspect_ai import Task, eval
     from inspect_ai.util import registry_create
@@ -77,15 +85,15 @@ def _evaluated(pool: Path, problems: Sequence[Problem]) -> tuple[float, float, P
     spent, start = Spent(), time.process_time()
     task: Task = registry_create("task", "calibrant/replayscm", pool=str(pool))
     spent.seconds += time.process_time() - start
-    setup, solved, scored = _timed(spent, texts)
+    setup, solved, scored = _time_parts(spent, texts)
     task.setup, task.solver, task.scorer = setup, solved, [scored]
     (log,) = eval(task, model="none/none", epochs=EPOCHS, log_dir=str(pool.parent), display="none")
     assert log.status == "success"
     return spent.seconds, time.process_time() - start, Path(log.location)
 
 
-def _timed(spent: Spent, texts: dict[str, str]) -> tuple[Any, Any, Any]:
-    """The adapter's setup, a solver that gives these answers, and the adapter's scorer."""
+def _time_parts(spent: Spent, texts: dict[str, str]) -> tuple[Any, Any, Any]:
+    """Return the adapter's setup, a solver that gives these answers, and the adapter's scorer."""
     from inspect_ai.model import ModelOutput
     from inspect_ai.scorer import mean, scorer, stderr
     from inspect_ai.solver import solver
@@ -93,7 +101,7 @@ def _timed(spent: Spent, texts: dict[str, str]) -> tuple[Any, Any, Any]:
 
     tools, verdict = registry_create("solver", "calibrant/experiments"), registry_create("scorer", "calibrant/verdict")
 
-    async def clocked(work: Any) -> Any:
+    async def clock(work: Any) -> Any:
         start = time.thread_time()
         try:
             return await work
@@ -101,14 +109,14 @@ def _timed(spent: Spent, texts: dict[str, str]) -> tuple[Any, Any, Any]:
             spent.seconds += time.thread_time() - start
 
     @solver
-    def prepared() -> Any:
+    def prepare() -> Any:
         async def solve(state: Any, generate: Any) -> Any:
-            return await clocked(tools(state, generate))
+            return await clock(tools(state, generate))
 
         return solve
 
     @solver
-    def answered() -> Any:
+    def answer() -> Any:
         async def solve(state: Any, generate: Any) -> Any:
             state.output = ModelOutput.from_content("latent", texts[state.sample_id])
             return state
@@ -116,10 +124,10 @@ def _timed(spent: Spent, texts: dict[str, str]) -> tuple[Any, Any, Any]:
         return solve
 
     @scorer(metrics={"*": [mean(), stderr(cluster="cluster")]})
-    def judged() -> Any:
+    def judge() -> Any:
         async def score(state: Any, target: Any) -> Any:
-            return await clocked(verdict(state, target))
+            return await clock(verdict(state, target))
 
         return score
 
-    return prepared(), answered(), judged()
+    return prepare(), answer(), judge()

@@ -45,9 +45,9 @@ def rows(options: Options) -> Iterator[Row]:
     seconds = [min(_seconds(problem) for _ in range(ROUNDS)) for problem in problems]
     case = f"{len(problems)} instances"
     for target in TARGETS:
-        found = target.figure(seconds)
-        counts = {"seconds": found, "at most": target.at_most}
-        yield Row(TOPIC, case, target.name, "instance", 1 / found, counts=counts, met=found <= target.at_most)
+        value = target.figure(seconds)
+        counts = {"seconds": value, "at most": target.at_most}
+        yield Row(TOPIC, case, target.name, "instance", 1 / value, counts=counts, met=value <= target.at_most)
     yield Row(TOPIC, case, "start-up, beside the first", counts={"seconds": max(0.0, start - seconds[0])})
     if options.rival is not None:
         yield from _against(options.rival, _spread(problems, NUM_SHARED))
@@ -79,16 +79,18 @@ def _against(rival: Path, problems: Sequence[Problem]) -> Iterator[Row]:
         for _ in range(ROUNDS):
             alone = [_cost(python, problems[:1], Path(folder)) for python in pythons]
             costs = [_cost(python, problems, Path(folder)) for python in pythons]
-            rounds.append([(whole - one) / (len(problems) - 1) for whole, one in zip(costs, alone, strict=True)])
-    ours, others = zip(*rounds, strict=True)
-    ratios = [other / own for own, other in rounds]
-    yield Row(TOPIC, case, "this state", "instance", 1 / median(ours))
+            rounds.append(
+                [(total - alone_cost) / (len(problems) - 1) for total, alone_cost in zip(costs, alone, strict=True)]
+            )
+    ours_per_round, rival_per_round = zip(*rounds, strict=True)
+    ratios = [rival_cost / our_cost for our_cost, rival_cost in rounds]
+    yield Row(TOPIC, case, "this state", "instance", 1 / median(ours_per_round))
     yield Row(
         TOPIC,
         case,
         "the other state",
         "instance",
-        1 / median(others),
+        1 / median(rival_per_round),
         ratio=median(ratios),
         low=min(ratios),
         high=max(ratios),

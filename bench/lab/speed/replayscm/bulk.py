@@ -33,36 +33,36 @@ def rows(options: Options) -> Iterator[Row]:
         folder = Path(temporary)
         pool = folder / "pool.jsonl"
         problems = write_large_pool(options.problems, pool, INSTANCES)
-        said, fewer, written = (folder / f"{name}.jsonl" for name in ("responses", "fewer", "verdicts"))
+        responses, fewer, verdicts = (folder / f"{name}.jsonl" for name in ("responses", "fewer", "verdicts"))
         for mixed, case in ((True, "as models repeat themselves"), (False, "all mechanisms new")):
             number = count if mixed else max(INSTANCES, count // SHARE)
-            different = write_responses(problems, said, number, mixed=mixed)
-            cost = command_cost(OURS, "score", str(pool), str(said), folder=folder)
-            told: dict[str, float] = {"different responses": different}
-            yield _row(case, "calibrant score", number, cost, told, goal=number >= RESPONSES)
+            different = write_responses(problems, responses, number, mixed=mixed)
+            cost = command_cost(OURS, "score", str(pool), str(responses), folder=folder)
+            counts: dict[str, float] = {"different responses": different}
+            yield _row(case, "calibrant score", number, cost, counts, goal=number >= RESPONSES)
             if options.scale == 1:  # a glance needs no second process
-                number = _beginning(said, fewer, max(INSTANCES, count // SHARE))
-                cost = command_cost(OURS, "score", str(pool), str(fewer), "--out", str(written), folder=folder)
+                number = _beginning(responses, fewer, max(INSTANCES, count // SHARE))
+                cost = command_cost(OURS, "score", str(pool), str(fewer), "--out", str(verdicts), folder=folder)
                 yield _row(case, "calibrant score --out", number, cost, {})
-                written.unlink()
+                verdicts.unlink()
             if options.rival is not None:
-                number = _beginning(said, fewer, max(INSTANCES, count // RIVAL_SHARE))
+                number = _beginning(responses, fewer, max(INSTANCES, count // RIVAL_SHARE))
                 cost = command_cost(options.rival, "score", str(pool), str(fewer), folder=folder)
                 yield _row(case, "the rival, a part", number, cost, {})
 
 
-def _beginning(whole: Path, part: Path, most: int) -> int:
+def _beginning(source: Path, part: Path, max_bytes: int) -> int:
     """Copies the first lines of a file; how many."""
-    with whole.open("rb") as lines, part.open("wb") as some:
+    with source.open("rb") as lines, part.open("wb") as beginning:
         number = 0
-        for line in islice(lines, most):
-            some.write(line)
+        for line in islice(lines, max_bytes):
+            beginning.write(line)
             number += 1
     return number
 
 
 def _peak(cost: Cost) -> int:
-    """Of all processes; where the system does not tell, no more than if each were as large as the largest one."""
+    """Return the peak memory of all processes; where unknown, an upper bound from the largest one."""
     return cost.peaks or cost.peak * (1 + usable_cores())
 
 
@@ -70,8 +70,8 @@ def _row(case: str, name: str, count: int, cost: Cost, counts: dict[str, float],
     rate = count / cost.processor
     figures = f"{cost.wall:.1f} s, processor {cost.processor:.1f} s, "
     figures += f"peaks of its processes together {_peak(cost) / MEGABYTE:.0f} MB"
-    wanted = f"; at most {MOST_SECONDS} s and {MOST_BYTES // MEGABYTE} MB" if goal else ""
-    said = "".join(f"; {value:,} {name}" for name, value in counts.items())
+    goal_text = f"; at most {MOST_SECONDS} s and {MOST_BYTES // MEGABYTE} MB" if goal else ""
+    counts_text = "".join(f"; {value:,} {name}" for name, value in counts.items())
     usual = published.submissions("Ordered")
     return Row(
         TOPIC,
@@ -81,5 +81,5 @@ def _row(case: str, name: str, count: int, cost: Cost, counts: dict[str, float],
         rate,
         times_published=rate / usual if usual else None,
         met=(cost.wall <= MOST_SECONDS and _peak(cost) <= MOST_BYTES) if goal else None,
-        note=figures + wanted + said,
+        note=figures + goal_text + counts_text,
     )

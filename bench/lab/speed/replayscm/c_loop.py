@@ -67,12 +67,14 @@ def _pointer(array: npt.NDArray[Any]) -> ctypes.c_void_p:
 @contextmanager
 def compiled_loop(compiler: str = "cc") -> Iterator[CLoop]:
     """The loop compiled for this processor; `NoCompilerError` if that is not possible."""
-    found = shutil.which(compiler)
-    if found is None:
+    compiler_path = shutil.which(compiler)
+    if compiler_path is None:
         raise NoCompilerError(f"no C compiler '{compiler}' on the path")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         library = Path(folder) / "replay_loop.so"
-        done = subprocess.run([found, *FLAGS, "-o", library, SOURCE], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [compiler_path, *FLAGS, "-o", library, SOURCE], capture_output=True, text=True, check=False
+        )
         if done.returncode:
             reason = " ".join(done.stderr.split())[:200]
             raise NoCompilerError(f"'{compiler} {' '.join(FLAGS)}' failed: {reason}")

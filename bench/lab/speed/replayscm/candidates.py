@@ -14,7 +14,7 @@ LISTS = ("and", "or", "xor", "iff")
 
 
 def gold_of(problem: Problem) -> Scm:
-    """The latent SCM; ValueError if the pool does not tell it."""
+    """Return the latent SCM; ValueError if the pool does not tell it."""
     if problem.sealed.gold is None:
         raise ValueError(f"{problem.id}: benchmarks need the gold SCM")
     return problem.sealed.gold
@@ -31,17 +31,19 @@ def _like(gold: Scm, rng: Random) -> tuple[dict[str, Formula], tuple[str, ...]]:
     earlier = list(gold.roots)
     mechanisms = {}
     for variable in gold.order:
-        mechanisms[variable] = Formula(tuple(_other(node, earlier, rng) for node in gold.mechanisms[variable].nodes))
+        mechanisms[variable] = Formula(
+            tuple(_different(node, earlier, rng) for node in gold.mechanisms[variable].nodes)
+        )
         earlier.append(variable)
     return mechanisms, gold.order
 
 
-def _other(node: Node, variables: Sequence[str], rng: Random) -> Node:
+def _different(node: Node, variables: Sequence[str], rng: Random) -> Node:
     if isinstance(node, Apply):
         return Apply(rng.choice(LISTS), node.arity) if node.operator in LISTS else node
     return rng.choice(variables) if isinstance(node, str) else node
 
 
 def typical(problems: Sequence[Problem]) -> Problem:
-    """The problem whose gold formulas are of median total size."""
+    """Return the problem whose gold formulas are of median total size."""
     return sorted(problems, key=lambda problem: gold_of(problem).size)[len(problems) // 2]

@@ -47,13 +47,13 @@ SEEDS = (1, 2, 3)
 def rows(options: Options) -> Iterator[Row]:
     problems = [p for p in options.problems if p.setting == "Hidden-order"]
     largest = [p for p in problems if len(p.task.variables) == LARGEST]
-    for max_parents, most in MOST_MEDIAN_MS.items():
+    for max_parents, max_ms in MOST_MEDIAN_MS.items():
         if largest:
-            yield from _on_pools(largest, ModelClass(max_parents), most, options.discipline.rounds)
+            yield from _on_pools(largest, ModelClass(max_parents), max_ms, options.discipline.rounds)
     yield from _scaling(SIZES, SEEDS) if options.scale == 1 else _scaling(SIZES[:1], SEEDS[:1])
 
 
-def _on_pools(problems: Sequence[Problem], model_class: ModelClass, most: float, rounds: int) -> Iterator[Row]:
+def _on_pools(problems: Sequence[Problem], model_class: ModelClass, max_ms: float, rounds: int) -> Iterator[Row]:
     case = f"Hidden-order, {LARGEST} variables, up to {model_class.max_parents} parents"
     ways: dict[str, Callable[[Task], object]] = {
         "subset DP: exact count": lambda task: VersionSpace(task, model_class).count,
@@ -67,12 +67,12 @@ def _on_pools(problems: Sequence[Problem], model_class: ModelClass, most: float,
             call = partial(way, problem.task)
             times[name].append(1000 * median([seconds(call, 1) for _ in range(rounds + 1)][1:] or [seconds(call, 1)]))
     first = next(iter(times.values()))
-    for name, own in times.items():
-        counts = {"median ms": median(own), "max ms": max(own), "problems": len(own)}
-        row = Row(TOPIC, case, name, "problem", 1000 * len(own) / sum(own), counts=counts)
-        ratios = [b / a for a, b in zip(first, own, strict=True)]
-        if own is first:
-            yield replace(row, met=median(own) <= most)
+    for name, engine_times in times.items():
+        counts = {"median ms": median(engine_times), "max ms": max(engine_times), "problems": len(engine_times)}
+        row = Row(TOPIC, case, name, "problem", 1000 * len(engine_times) / sum(engine_times), counts=counts)
+        ratios = [b / a for a, b in zip(first, engine_times, strict=True)]
+        if engine_times is first:
+            yield replace(row, met=median(engine_times) <= max_ms)
         else:
             yield replace(row, ratio=median(ratios), low=min(ratios), high=max(ratios))
 
@@ -85,7 +85,7 @@ def _up_to_one(variant: Engine, model_class: ModelClass, task: Task) -> object:
 
 
 def scaling_problem(num_endogenous: int, seed: int) -> Problem:
-    """A sampled problem without the checks that pools make, in Hidden-order form: large ones would not pass them."""
+    """Return a sampled Hidden-order problem without the checks of pools, which large ones would not pass."""
     name = f"scaling_{num_endogenous}"
     stratum = Stratum(
         name, name, NUM_ROOTS + num_endogenous, NUM_UNITS, 3, (4, 9), (0.6, 0.3, 0.1), 0.5, max_survivors=num_endogenous
@@ -96,26 +96,26 @@ def scaling_problem(num_endogenous: int, seed: int) -> Problem:
 
 
 def _scaling(sizes: Sequence[int], seeds: Sequence[int]) -> Iterator[Row]:
-    asked = list(ENGINES)
-    for name in asked:  # imports and compiles
+    engines = list(ENGINES)
+    for name in engines:  # imports and compiles
         _answers(engine(name), scaling_problem(min(sizes), 0).task)
     for num_endogenous in sizes:
         tasks = [scaling_problem(num_endogenous, seed).task for seed in seeds]
         case = f"{num_endogenous} endogenous variables, up to {SCALING_CLASS.max_parents} parents"
-        for name in tuple(asked):
+        for name in tuple(engines):
             times = []
             for task in tasks:
                 took = _answers(engine(name), task)
                 if took is None:
                     yield Row(TOPIC, case, name, note="more variables than it supports may lie on a cycle together")
-                    asked.remove(name)
+                    engines.remove(name)
                     break
                 times.append(took)
             else:
                 counts = {"median ms": 1000 * median(times), "max ms": 1000 * max(times), "problems": len(times)}
                 yield Row(TOPIC, case, name, "problem", len(times) / sum(times), counts=counts)
                 if max(times) > MOST_SECONDS:
-                    asked.remove(name)
+                    engines.remove(name)
 
 
 def _answers(chosen: Engine, task: Task) -> float | None:

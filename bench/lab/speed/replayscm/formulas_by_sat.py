@@ -10,7 +10,7 @@ from functools import partial
 from random import Random
 from statistics import median
 
-from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, Row, measured
+from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options
 from calibrant.dsl.formulas.partial import PartialTable
 from calibrant.dsl.formulas.table import num_rows
@@ -34,7 +34,7 @@ def rows(options: Options) -> Iterator[Row]:
     for num_seen in SEEN if thorough else SEEN[:1]:
         for num_vars in VARIABLES if thorough else VARIABLES[:3]:
             tables = random_tables(num_vars, num_seen, max(1, round(NUM_TABLES * options.scale)))
-            yield from measured(_comparison(num_vars, num_seen, tables), discipline)
+            yield from measure(_comparison(num_vars, num_seen, tables), discipline)
 
 
 def random_tables(num_vars: int, num_seen: int, count: int) -> list[PartialTable]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, Row, measured
+from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options
 from calibrant.bench.lab.speed.replayscm.official_file import MEGABYTE, write_official_file
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
@@ -28,7 +28,7 @@ def rows(options: Options) -> Iterator[Row]:
         return
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         comparison = _comparison(options.official, Path(folder), round(NUM_BYTES * options.scale))
-        yield from measured(comparison, Discipline(min(options.discipline.rounds, ROUNDS), 0.0))
+        yield from measure(comparison, Discipline(min(options.discipline.rounds, ROUNDS), 0.0))
 
 
 def _comparison(source: Path, folder: Path, num_bytes: int) -> Comparison:

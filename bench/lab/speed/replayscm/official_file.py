@@ -57,7 +57,7 @@ def _split(text: str) -> tuple[str, list[str]]:
 
 
 def _record(text: str, problem: Problem, index: int, num_bytes: int) -> str:
-    """A copy of a record under an id of its own, with model results that fill it up."""
+    """Return a copy of a record under an id of its own, with model results that fill it up."""
     indent = len(text) - len(text.lstrip(" ")) + 2
     body = re.sub(r"^ *modelResults:.*\n?", "", text.rstrip() + "\n", flags=re.MULTILINE)
     body = body.replace(f"instanceId: {problem.id}", f"instanceId: {problem.id}_copy{index}", 1)

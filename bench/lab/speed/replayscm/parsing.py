@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options, by_setting
 from calibrant.bench.lab.speed.replayscm import published
 from calibrant.bench.lab.speed.replayscm.candidates import gold_of
@@ -21,7 +21,7 @@ _TOKEN = re.compile(r"[()]|[^\s()]+")
 
 def rows(options: Options) -> Iterator[Row]:
     for setting, problems in by_setting(options.problems).items():
-        yield from measured(_comparison(setting, problems), options.discipline)
+        yield from measure(_comparison(setting, problems), options.discipline)
 
 
 def _comparison(setting: str, problems: list[Problem]) -> Comparison:
@@ -34,24 +34,24 @@ def _comparison(setting: str, problems: list[Problem]) -> Comparison:
     rivals = [
         Rival("parse", lambda: [parse(*arguments) for arguments in work], len(work)),
         Rival("parse, any variable", lambda: [parse(text, grammar) for text, grammar, _ in work], len(work)),
-        Rival("recursive descent, unchecked", lambda: [nested(text) for text in texts], len(work)),
+        Rival("recursive descent, unchecked", lambda: [parse_nested(text) for text in texts], len(work)),
     ]
     counts = {"mechanisms": len(work), "mean characters": sum(map(len, texts)) / len(work)}
     return Comparison(TOPIC, setting, "mechanism", rivals, published.EXPRESSIONS, counts)
 
 
-def nested(text: str) -> Tree:
+def parse_nested(text: str) -> Tree:
     """Rival: the textbook reader of s-expressions, by regular expression and recursion; it checks nothing."""
-    tree, _ = _read(_TOKEN.findall(text), 0)
+    tree, _ = _read_tokens(_TOKEN.findall(text), 0)
     return tree
 
 
-def _read(tokens: list[str], index: int) -> tuple[Tree, int]:
+def _read_tokens(tokens: list[str], index: int) -> tuple[Tree, int]:
     if tokens[index] != "(":
         return tokens[index], index + 1
     items: list[Tree] = []
     index += 1
     while tokens[index] != ")":
-        item, index = _read(tokens, index)
+        item, index = _read_tokens(tokens, index)
         items.append(item)
     return items, index + 1

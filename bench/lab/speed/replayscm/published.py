@@ -28,7 +28,7 @@ EXPRESSIONS = 43_309  # parse_mechanism on 430 gold mechanisms, 28.7 characters 
 
 
 def submissions(setting: str, stratum: str | None = None) -> float | None:
-    """The published scorer's submissions a second; without a stratum the median over strata. None if unknown."""
+    """Return the published scorer's submissions a second; without a stratum the median over strata. None if unknown."""
     if setting not in SETTINGS:
         return None
     column = SETTINGS.index(setting)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options, by_setting
 from calibrant.bench.lab.speed.replayscm import published
 from calibrant.bench.lab.speed.replayscm.c_loop import CLoop, NoCompilerError, compiled_loop
@@ -44,9 +44,9 @@ def rows(options: Options) -> Iterator[Row]:
 def _rows(options: Options, c_loop: CLoop | None) -> Iterator[Row]:
     for setting, problems in by_setting(options.problems).items():
         case = Case(setting, typical(problems), max(20, round(BATCH * options.scale)))
-        yield from measured(case.one(), options.discipline)
-        yield from measured(case.many(c_loop), options.discipline)
-        yield from measured(case.from_formulas(), options.discipline)
+        yield from measure(case.as_single(), options.discipline)
+        yield from measure(case.many(c_loop), options.discipline)
+        yield from measure(case.from_formulas(), options.discipline)
 
 
 class Case:
@@ -62,7 +62,7 @@ class Case:
         self.rowwise = RowwisePanels(self.panels)
         self.programs = compile_candidates(self.candidates, problem.task.variables)
 
-    def one(self) -> Comparison:
+    def as_single(self) -> Comparison:
         """Ways to replay a single candidate; a kernel call has its overhead for itself."""
         candidate = self.candidates[0]
         program = compile_candidates([candidate], self.problem.task.variables)

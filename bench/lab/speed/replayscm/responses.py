@@ -28,15 +28,15 @@ _LISTS = ("and", "or", "xor", "iff")
 
 
 def write_large_pool(problems: Sequence[Problem], path: Path, count: int) -> tuple[Problem, ...]:
-    """That many instances: the problems, under other ids as often as it takes."""
-    named = enumerate(islice(cycle(problems), count))
-    made = tuple(replace(p, id=f"{p.id}~{index}", results=tuple) for index, p in named)
-    write_pool(Pool("bulk", made), path)
-    return made
+    """Write that many instances: the problems, repeated under other ids."""
+    indexed = enumerate(islice(cycle(problems), count))
+    problems_copied = tuple(replace(p, id=f"{p.id}~{index}", results=tuple) for index, p in indexed)
+    write_pool(Pool("bulk", problems_copied), path)
+    return problems_copied
 
 
 def write_responses(problems: Sequence[Problem], path: Path, count: int, *, mixed: bool) -> int:
-    """That many predictions, model by model and sample by sample; how many different responses they hold."""
+    """Write that many predictions, by model and sample; return the number of different responses."""
     speakers = [_Speaker(problem, Random(f"{SEED} {problem.id}"), mixed=mixed) for problem in problems]
     per_model = -(-count // len(MODELS))
     with path.open("w", encoding="utf-8") as file:
@@ -47,13 +47,13 @@ def write_responses(problems: Sequence[Problem], path: Path, count: int, *, mixe
 
 
 def new_responses(problem: Problem, count: int) -> list[str]:
-    """That many responses to one problem, bare and fenced, with no mechanism twice."""
+    """Return that many responses to one problem, bare and fenced, with no mechanism twice."""
     speaker = _Speaker(problem, Random(f"{SEED} {problem.id}"), mixed=False)
     return [speaker.say() for _ in range(count)]
 
 
 class _Speaker:
-    """What models say of one problem. different: digests of its responses so far"""
+    """Responses of models to one problem. different: digests of its responses so far"""
 
     def __init__(self, problem: Problem, rng: Random, *, mixed: bool) -> None:
         self.problem = problem
@@ -76,7 +76,7 @@ class _Speaker:
         rng = self._rng
         if self._mixed and self._said and rng.random() < REPEATED:
             return rng.choice(self._said)
-        text = self._spelled({variable: self._mechanism(variable) for variable in self._parents})
+        text = self._spell({variable: self._mechanism(variable) for variable in self._parents})
         self.different.add(hash(text))
         if self._mixed:
             if rng.random() < BROKEN:
@@ -89,11 +89,11 @@ class _Speaker:
 
     def _mechanism(self, variable: str) -> str:
         if self._mixed and self._rng.random() < KNOWN:
-            known = self._known[variable]
-            return known[min(int(self._rng.expovariate(0.2)), len(known) - 1)]
+            texts = self._known[variable]
+            return texts[min(int(self._rng.expovariate(0.2)), len(texts) - 1)]
         return next(self._new[variable])
 
-    def _spelled(self, mechanisms: dict[str, str]) -> str:
+    def _spell(self, mechanisms: dict[str, str]) -> str:
         answer: dict[str, Any] = {"mechanisms": mechanisms}
         if self.problem.task.kind is TaskKind.ROOTS:
             answer = {"roots": self._roots, **answer}
@@ -103,14 +103,14 @@ class _Speaker:
 
     def _formulas(self, variable: str) -> Iterator[str]:
         """Formulas over the variables before this one, none twice."""
-        seen: set[int] = set()
+        sizes_used: set[int] = set()
         names, rng, size = self._parents[variable], self._rng, 3
         while True:
             text = _formula(rng, names, size)
-            if hash(text) in seen:
+            if hash(text) in sizes_used:
                 size += 1  # over few variables there are few small ones
                 continue
-            seen.add(hash(text))
+            sizes_used.add(hash(text))
             size = max(3, size - 1)
             yield text
 

@@ -17,7 +17,7 @@ from random import Random
 from statistics import median
 from typing import Any
 
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options, by_setting, by_stratum
 from calibrant.bench.lab.speed.replayscm import published
 from calibrant.bench.lab.speed.replayscm.candidates import LISTS, gold_of
@@ -39,13 +39,13 @@ ROUNDS = 5  # at most: 32 cases of eight rows are a few minutes
 
 def rows(options: Options) -> Iterator[Row]:
     for setting, problems in by_setting(options.problems).items():
-        seen = []
+        collected = []
         for stratum, members in by_stratum(problems).items():
             discipline = options.discipline._replace(rounds=min(ROUNDS, options.discipline.rounds))
-            for row in measured(_comparison(setting, stratum, members[0]), discipline):
-                seen.append(row)
+            for row in measure(_comparison(setting, stratum, members[0]), discipline):
+                collected.append(row)
                 yield row
-        yield from _medians(setting, seen)
+        yield from _medians(setting, collected)
 
 
 def _comparison(setting: str, stratum: str, problem: Problem) -> Comparison:
@@ -85,16 +85,16 @@ def _comparison(setting: str, stratum: str, problem: Problem) -> Comparison:
     return Comparison(TOPIC, f"{setting}, {stratum}", "response", rivals, rate, counts)
 
 
-def _medians(setting: str, seen: list[Row]) -> Iterator[Row]:
+def _medians(setting: str, collected: list[Row]) -> Iterator[Row]:
     """Per way of scoring the median over strata of how many times the published rate was reached."""
-    for name in dict.fromkeys(row.rival for row in seen):
-        reached = [row.times_published for row in seen if row.rival == name and row.times_published is not None]
+    for name in dict.fromkeys(row.rival for row in collected):
+        reached = [row.times_published for row in collected if row.rival == name and row.times_published is not None]
         if reached:
             middle = median(reached)
             case = f"{setting}, median of {len(reached)} strata"
-            least = _target(name)
-            met = None if least is None else middle >= least
-            yield Row(TOPIC, case, name, times_published=middle, at_least=least, met=met)
+            target = _target(name)
+            is_met = None if target is None else middle >= target
+            yield Row(TOPIC, case, name, times_published=middle, at_least=target, met=is_met)
 
 
 def _target(name: str) -> float | None:
@@ -106,12 +106,12 @@ def spellings(problem: Problem, count: int) -> list[dict[str, Any]]:
     rng = Random(SEED)
     gold = gold_of(problem)
     return [
-        scm_answer(problem.task.kind, Scm(gold.roots, {v: _reordered(f, rng) for v, f in gold.mechanisms.items()}))
+        scm_answer(problem.task.kind, Scm(gold.roots, {v: _reorder(f, rng) for v, f in gold.mechanisms.items()}))
         for _ in range(count)
     ]
 
 
-def _reordered(formula: Formula, rng: Random) -> Formula:
+def _reorder(formula: Formula, rng: Random) -> Formula:
     def node(item: Apply, arguments: Sequence[Formula]) -> Formula:
         order = list(arguments)
         if item.operator in LISTS:

@@ -37,15 +37,20 @@ def rows(options: Options) -> Iterator[Row]:
             ratios = [b / a for a, b in zip(full, fewer, strict=True)]
             row = _row(case, FEWER_PARENTS, fewer)
             yield replace(row, ratio=median(ratios), low=min(ratios), high=max(ratios))
-        met = median(times) <= MOST_MEDIAN_MS and max(times) <= MOST_MS
-        yield replace(_row(f"{setting}, all strata", MAX_PARENTS, times), met=met)
+        is_met = median(times) <= MOST_MEDIAN_MS and max(times) <= MOST_MS
+        yield replace(_row(f"{setting}, all strata", MAX_PARENTS, times), met=is_met)
 
 
 def _row(case: str, max_parents: int, times: Sequence[float], **counts: float) -> Row:
     spread = {"median ms": median(times), "max ms": max(times), "problems": len(times)}
-    named = {key.replace("_", " "): value for key, value in counts.items()}
+    labelled_counts = {key.replace("_", " "): value for key, value in counts.items()}
     return Row(
-        TOPIC, case, f"up to {max_parents} parents", "problem", 1000 * len(times) / sum(times), counts=spread | named
+        TOPIC,
+        case,
+        f"up to {max_parents} parents",
+        "problem",
+        1000 * len(times) / sum(times),
+        counts=spread | labelled_counts,
     )
 
 
@@ -61,6 +66,6 @@ def milliseconds(problems: Sequence[Problem], rounds: int) -> tuple[list[float],
 
 
 def most_states(problems: Sequence[Problem]) -> int:
-    """The most states that formula search looked at for one of these problems."""
+    """Return the most states that formula search looked at for one of these problems."""
     outcomes = [solve(problem.task, max_parents=MAX_PARENTS) for problem in problems]
     return max(int(outcome.value.provenance["states"]) for outcome in outcomes if isinstance(outcome, Found))

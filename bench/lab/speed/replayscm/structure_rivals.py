@@ -48,10 +48,10 @@ class ScoreRival(NamedTuple):
 
 
 def missing_libraries() -> list[str]:
-    return [name for name in LIBRARIES if not installed(name)]
+    return [name for name in LIBRARIES if not is_installed(name)]
 
 
-def installed(name: str) -> bool:
+def is_installed(name: str) -> bool:
     return find_spec(LIBRARIES[name]) is not None
 
 
@@ -63,14 +63,14 @@ def on_one_core() -> Iterator[None]:
 
 
 def score_rivals(kind: str) -> list[ScoreRival]:
-    """Those of the libraries that have the local score `bic`, `k2` or `bdeu` (one imaginary row)."""
+    """Return the libraries that have the local score `bic`, `k2` or `bdeu` (one imaginary row)."""
     rivals = [
         ScoreRival("pgmpy", lambda frame: _pgmpy(frame, kind), 1e-9, SOME),
         ScoreRival("pyAgrum", lambda frame: _agrum_score(frame, kind), {"bic": 1e-9, "k2": 1e-5}.get(kind), ALL),
     ]
     if kind == "bdeu":
         rivals.append(ScoreRival("causal-learn", _causal_learn_bdeu, 1e-9, SOME))
-    return [rival for rival in rivals if installed(rival.library)]
+    return [rival for rival in rivals if is_installed(rival.library)]
 
 
 def hill_climbers(frame: Frame, max_parents: int) -> list[Rival]:
@@ -83,24 +83,24 @@ def hill_climbers(frame: Frame, max_parents: int) -> list[Rival]:
         "causal-learn": lambda: ges_graph(observed, max_parents=max_parents),
     }
     labels = {"pgmpy": "pgmpy", "pyAgrum": "pyAgrum", "causal-learn": "causal-learn GES"}
-    return [Rival(labels[name], call) for name, call in calls.items() if installed(name)]
+    return [Rival(labels[name], call) for name, call in calls.items() if is_installed(name)]
 
 
 def tabu_searchers(frame: Frame, max_parents: int) -> list[Rival]:
     observed = without_interventions(frame)
-    if not installed("pyAgrum"):
+    if not is_installed("pyAgrum"):
         return []
     return [Rival("pyAgrum", lambda: agrum_tabu(observed, max_parents))]
 
 
 def interventional_searchers(frame: Frame, targets: Sequence[Sequence[int]]) -> list[Rival]:
     """Greedy searches that know the interventions."""
-    return [Rival("gies", lambda: gies_graph(frame, targets))] if installed("gies") else []
+    return [Rival("gies", lambda: gies_graph(frame, targets))] if is_installed("gies") else []
 
 
 def exact_searchers(frame: Frame, max_parents: int) -> list[Rival]:
-    """The optimum of a linear Gaussian BIC, which is the only score that causal-learn searches exactly."""
-    if not installed("causal-learn"):
+    """Return the optimum of a linear Gaussian BIC, which is the only score that causal-learn searches exactly."""
+    if not is_installed("causal-learn"):
         return []
     search = library("causallearn.search.ScoreBased.ExactSearch").bic_exact_search
     rows = table(frame).astype(float)
@@ -119,10 +119,10 @@ def resampled_climbers(frame: Frame, max_parents: int, rows: Sequence[Any]) -> l
     observed = without_interventions(frame)
     free = free_constraints(frame.num_vars, max_parents=max_parents)
     calls: dict[str, Callable[[], object]] = {
-        "pgmpy": lambda: [hill_climbing_graph(observed.take(some), free) for some in rows],
-        "pyAgrum": lambda: [agrum_climbed(observed.take(some), max_parents) for some in rows],
+        "pgmpy": lambda: [hill_climbing_graph(observed.take(sample), free) for sample in rows],
+        "pyAgrum": lambda: [agrum_climbed(observed.take(sample), max_parents) for sample in rows],
     }
-    return [Rival(name, call, len(rows)) for name, call in calls.items() if installed(name)]
+    return [Rival(name, call, len(rows)) for name, call in calls.items() if is_installed(name)]
 
 
 def without_interventions(frame: Frame) -> Frame:
@@ -173,10 +173,10 @@ def _causal_learn_bdeu(frame: Frame) -> LocalScore:
     """Without its structure prior: it adds the log odds of one parent in expectation."""
     bdeu = library("causallearn.score.LocalScoreFunction").local_score_BDeu
     rows = table(frame)
-    others = frame.num_vars - 1
+    num_others = frame.num_vars - 1
 
     def score(child: int, parents: Sequence[int]) -> float:
-        prior = len(parents) * log(1 / others) + (others - len(parents)) * log(1 - 1 / others)
+        prior = len(parents) * log(1 / num_others) + (num_others - len(parents)) * log(1 - 1 / num_others)
         return float(bdeu(rows, child, list(parents))) - prior
 
     return score

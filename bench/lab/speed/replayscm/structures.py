@@ -22,7 +22,7 @@ from calibrant.baselines.structure_learning.frame import Frame
 from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
 from calibrant.baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bic, k2, mbde
 from calibrant.baselines.structure_learning.search import HillClimbing, Tabu, learn
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options
 from calibrant.bench.lab.speed.replayscm.structure_rivals import (
     SOME,
@@ -61,11 +61,11 @@ def rows(options: Options) -> Iterator[Row]:
             frame = frame_from_panel(panel)
             yield from agreements(frame)
             for comparison in _comparisons(panel, frame, max(2, round(REPLICATES * options.scale))):
-                yield from measured(comparison, options.discipline)
+                yield from measure(comparison, options.discipline)
 
 
 def panels_by_size(problems: Sequence[Problem]) -> list[Panel]:
-    """The first training panel of the least and of the greatest number of variables."""
+    """Return the first training panel of the least and of the greatest number of variables."""
     panels = {len(p.task.variables): p.task.training for p in reversed(problems)}
     return [panels[size] for size in sorted({min(panels), max(panels)})]
 
@@ -73,17 +73,17 @@ def panels_by_size(problems: Sequence[Problem]) -> list[Panel]:
 def agreements(frame: Frame) -> Iterator[Row]:
     """Return whether the libraries' local scores are our numbers, on a share of all families."""
     pooled = without_interventions(frame)
-    families = sampled(all_families(frame.num_vars), SOME)
+    families = sample_families(all_families(frame.num_vars), SOME)
     for kind, score in SHARED_SCORES.items():
-        ours = local_scores(pooled, families, score=score)
+        our_scores = local_scores(pooled, families, score=score)
         for rival in score_rivals(kind):
-            theirs = rival_scores(rival, pooled, families)
-            apart = max(abs(b / a - 1) for a, b in zip(ours, theirs, strict=True))
-            met = None if rival.tolerance is None else apart <= rival.tolerance
+            library_scores = rival_scores(rival, pooled, families)
+            apart = max(abs(b / a - 1) for a, b in zip(our_scores, library_scores, strict=True))
+            is_met = None if rival.tolerance is None else apart <= rival.tolerance
             note = f"{len(families)} values, apart by at most {apart:.1g} of the value"
             if rival.tolerance is None:
                 note += "; known to differ"
-            yield Row(TOPIC, f"{frame.num_vars} variables, same {kind}", rival.library, met=met, note=note)
+            yield Row(TOPIC, f"{frame.num_vars} variables, same {kind}", rival.library, met=is_met, note=note)
 
 
 def _comparisons(panel: Panel, frame: Frame, replicates: int) -> Iterator[Comparison]:
@@ -96,16 +96,18 @@ def _scores(frame: Frame) -> Iterator[Comparison]:
     """Local scores; of mbde on the rows as they are, of the others as if nobody had set anything."""
     pooled = without_interventions(frame)
     families = all_families(frame.num_vars)
-    few = sampled(families, SOME)
+    few = sample_families(families, SOME)
     counts = {"rows": frame.num_rows, "families": len(families)}
     dictionaries = Rival("dictionaries", lambda: [dictionary_score(frame, *family) for family in few], len(few))
-    ours = Rival("LocalScores", lambda: local_scores(frame, families), len(families))
-    yield Comparison(TOPIC, f"{frame.num_vars} variables, mbde", "score", [ours, dictionaries], counts=counts)
+    our_rival = Rival("LocalScores", lambda: local_scores(frame, families), len(families))
+    yield Comparison(TOPIC, f"{frame.num_vars} variables, mbde", "score", [our_rival, dictionaries], counts=counts)
     for kind, score in SHARED_SCORES.items():
         rivals = [Rival("LocalScores", partial(local_scores, pooled, families, score=score), len(families))]
         for rival in score_rivals(kind):
-            own = sampled(families, rival.num_families)
-            rivals.append(Rival(rival.library, partial(rival_scores, rival, pooled, own), len(own)))
+            families_timed = sample_families(families, rival.num_families)
+            rivals.append(
+                Rival(rival.library, partial(rival_scores, rival, pooled, families_timed), len(families_timed))
+            )
         yield Comparison(TOPIC, f"{frame.num_vars} variables, {kind}", "score", rivals)
 
 
@@ -148,7 +150,7 @@ def _bootstraps(frame: Frame, replicates: int) -> Iterator[Comparison]:
 
 
 def all_families(num_vars: int) -> list[tuple[int, int]]:
-    """Every child with every set of at most MAX_PARENTS parents."""
+    """Return every child with every set of at most MAX_PARENTS parents."""
     return [
         (child, sum(1 << parent for parent in parents))
         for child in range(num_vars)
@@ -157,7 +159,7 @@ def all_families(num_vars: int) -> list[tuple[int, int]]:
     ]
 
 
-def sampled(families: Sequence[tuple[int, int]], number: int) -> Sequence[tuple[int, int]]:
+def sample_families(families: Sequence[tuple[int, int]], number: int) -> Sequence[tuple[int, int]]:
     """At most that many families at equal distances: all children, and parent sets of all sizes."""
     return families[:: -(-len(families) // number)]
 
@@ -165,14 +167,14 @@ def sampled(families: Sequence[tuple[int, int]], number: int) -> Sequence[tuple[
 def local_scores(
     frame: Frame, families: Sequence[tuple[int, int]], *, score: NetworkScore | None = None
 ) -> Sequence[float]:
-    """All the scores, mbde unless another is given; each computed once."""
+    """Return all the scores, mbde unless another is given; each computed once."""
     children, parents = zip(*families, strict=True)
     scores: list[float] = LocalScores(frame, score or mbde()).of_families(children, parents).tolist()
     return scores
 
 
 def rival_scores(rival: ScoreRival, frame: Frame, families: Sequence[tuple[int, int]]) -> list[float]:
-    """A library's scores, each computed once, by a score object that is new."""
+    """Return a library's scores, each computed once, by a score object that is new."""
     score = rival.make(frame)
     variables = range(frame.num_vars)
     return [score(child, [u for u in variables if parents >> u & 1]) for child, parents in families]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement, product
 from random import Random
 
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options
 from calibrant.dsl.formulas.formula import Formula, apply, var
 from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
@@ -31,16 +31,16 @@ NAMES = tuple("ABCDEF")
 def rows(options: Options) -> Iterator[Row]:
     for num_parents in PARENTS:
         tables = planted_tables(num_parents, max(2, round(NUM_TABLES * options.scale)))
-        yield from measured(_comparison(num_parents, tables), options.discipline)
+        yield from measure(_comparison(num_parents, tables), options.discipline)
 
 
 def _comparison(num_parents: int, tables: Sequence[PartialTable]) -> Comparison:
-    found = [least_size(table) for table in tables]
+    sizes = [least_size(table) for table in tables]
     rivals = [Rival("least_formula", lambda: [least_size(table) for table in tables], len(tables))]
     counts: dict[str, float] = {
-        "mean size": sum(size for size, _ in found) / len(found),
-        "mean states": sum(states for _, states in found) / len(found),
-        "most states": max(states for _, states in found),
+        "mean size": sum(size for size, _ in sizes) / len(sizes),
+        "mean states": sum(states for _, states in sizes) / len(sizes),
+        "most states": max(states for _, states in sizes),
     }
     if num_parents <= ENUMERABLE:
         rivals.append(Rival("bottom-up in Python", lambda: [enumerated_size(table) for table in tables], len(tables)))
@@ -51,10 +51,10 @@ def _comparison(num_parents: int, tables: Sequence[PartialTable]) -> Comparison:
 def planted_tables(num_parents: int, count: int) -> list[PartialTable]:
     """Return what evidence could say about random mechanisms that mention that many parents, some of them twice."""
     rng = Random(SEED + num_parents)
-    return [_planted(num_parents, rng) for _ in range(count)]
+    return [_plant(num_parents, rng) for _ in range(count)]
 
 
-def _planted(num_parents: int, rng: Random) -> PartialTable:
+def _plant(num_parents: int, rng: Random) -> PartialTable:
     names = NAMES[:num_parents]
     leaves = [*names, *rng.choices(names, k=rng.randint(0, 2))]
     rng.shuffle(leaves)
@@ -85,19 +85,19 @@ def enumerated_size(table: PartialTable) -> tuple[int, int]:
     """Rival: least size by enumeration of all functions in the order of size, and how many of them that took."""
     mask = full_mask(table.num_vars)
     layers: list[list[int]] = [[], [projection(i, table.num_vars).bits for i in range(table.num_vars)]]
-    known = set(layers[1])
+    reached = set(layers[1])
     while not any((bits ^ table.value) & table.care == 0 for bits in layers[-1]):
         layer: list[int] = []
         for bits in _of_size(len(layers), layers, mask):
-            if bits not in known:
-                known.add(bits)
+            if bits not in reached:
+                reached.add(bits)
                 layer.append(bits)
         layers.append(layer)
-    return len(layers) - 1, len(known)
+    return len(layers) - 1, len(reached)
 
 
 def _of_size(size: int, layers: Sequence[Sequence[int]], mask: int) -> Iterator[int]:
-    """Every function that an operator makes of listed functions of total size `size` - 1, with repetitions."""
+    """Yield every function that an operator makes of listed functions of total size `size` - 1, with repetitions."""
     for name in STANDARD_OPERATORS:
         operator = OPERATORS[name]
         for arity in range(operator.min_arity, (operator.max_arity or size - 1) + 1):

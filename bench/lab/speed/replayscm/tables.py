@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 
-from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options
 from calibrant.bench.lab.speed.replayscm.rowwise import RULES, Bools
 from calibrant.dsl.formulas.formula import Formula, fold
@@ -35,11 +35,11 @@ def rows(options: Options) -> Iterator[Row]:
             ]
             case = f"{num_vars} variables, {operation}"
             comparison = Comparison(TOPIC, case, "operation", rivals, counts={"rows": num_rows(num_vars)})
-            yield from measured(comparison, options.discipline)
+            yield from measure(comparison, options.discipline)
 
 
 def operands(num_vars: int) -> tuple[TruthTable, TruthTable]:
-    """Two random functions, the second independent of the last variable, so that `support` has to look at all."""
+    """Return two random functions, the second independent of the last variable: the worst case of `support`."""
     rng = Random(SEED + num_vars)
     first, second = (TruthTable(num_vars, rng.getrandbits(num_rows(num_vars))) for _ in range(2))
     return first, cofactor(second, num_vars - 1, False)
@@ -59,7 +59,7 @@ def table_calls(num_vars: int) -> dict[str, Call]:
 
 
 def array_calls(num_vars: int) -> dict[str, Call]:
-    """The same on arrays with one byte a row; a variable is an axis of length 2 of a view."""
+    """Return the same on arrays with one byte a row; a variable is an axis of length 2 of a view."""
     f, g = (np.array(bits(table)) for table in operands(num_vars))
     middle = num_vars // 2
     return {
@@ -73,7 +73,7 @@ def array_calls(num_vars: int) -> dict[str, Call]:
 
 
 def list_calls(num_vars: int) -> dict[str, Call]:
-    """The same on lists, row by row."""
+    """Return the same on lists, row by row."""
     f, g = (bits(table) for table in operands(num_vars))
     middle = num_vars // 2
     return {

@@ -34,7 +34,7 @@ class Question(NamedTuple):
 
 
 def agreement(options: Options) -> Iterator[Row]:
-    yield _agreement("problems of 12 to 16 variables", _sampled(options.scale))
+    yield _agreement("problems of 12 to 16 variables", _sample(options.scale))
     pooled = [p.task for p in options.problems if p.task.disclosure.order is None]
     yield _agreement("pools, order not told", pooled[: max(1, round(len(pooled) * options.scale))])
 
@@ -42,22 +42,24 @@ def agreement(options: Options) -> Iterator[Row]:
 def question_of(task: Task, roots: Iterable[str] | None = None) -> Question:
     """roots: the root set, where the disclosure does not tell it"""
     index = {v: i for i, v in enumerate(task.variables)}
-    told = tuple((task.disclosure.roots or ()) if roots is None else roots)
-    mask = sum(1 << index[root] for root in told)
+    root_names = tuple((task.disclosure.roots or ()) if roots is None else roots)
+    mask = sum(1 << index[root] for root in root_names)
     search = ParentSearch(task, MAX_PARENTS)
 
-    def listed(free: Mask) -> dict[int, dict[Mask, Cost]]:
+    def list_options(free: Mask) -> dict[int, dict[Mask, Cost]]:
         options = {}
-        for v in (v for v in task.variables if v not in told):
+        for v in (v for v in task.variables if v not in root_names):
             candidates = [index[u] for u in task.disclosure.admissible_parents(v)]
-            found = search.parent_sets(index[v], candidates, free=free)
-            options[index[v]] = {one.mask: by_size(one.at_least, one.mask) for one in found}
+            parent_sets = search.parent_sets(index[v], candidates, free=free)
+            options[index[v]] = {
+                parent_set.mask: by_size(parent_set.at_least, parent_set.mask) for parent_set in parent_sets
+            }
         return options
 
-    return Question(listed(mask), listed(0) if len(index) <= MOST_VARIABLES else {}, mask, len(index))
+    return Question(list_options(mask), list_options(0) if len(index) <= MOST_VARIABLES else {}, mask, len(index))
 
 
-def _sampled(scale: float) -> Iterator[Task]:
+def _sample(scale: float) -> Iterator[Task]:
     for num_variables, number in COMPARED.items():
         for seed in range(max(1, round(number * scale))):
             yield sample_problem(stratum(f"large_n{num_variables}"), seed).task
@@ -72,15 +74,15 @@ def _agreement(case: str, tasks: Iterable[Task]) -> Row:
             question = question_of(task, roots)
             expected = _by_subsets(question)
             for subset_dp in (0, MAX_SUBSET_DP):
-                found = optimal_choice(question.options, question.roots, question.num_vars, subset_dp=subset_dp)
+                optimum = optimal_choice(question.options, question.roots, question.num_vars, subset_dp=subset_dp)
                 compared += 1
-                differences += found != expected
+                differences += optimum != expected
     counts: dict[str, float] = {"differences": differences, "choices": compared, "problems": problems}
     return Row(TOPIC, f"agreement: {case}", "subset DP on all parent sets", met=differences == 0, counts=counts)
 
 
 def _by_subsets(question: Question) -> Choice | None:
     num = question.num_vars
-    costs = {v: {m: distinct(c, v, m, num) for m, c in own.items()} for v, own in question.every.items()}
+    costs = {v: {m: distinct(c, v, m, num) for m, c in sets.items()} for v, sets in question.every.items()}
     best = best_structure(costs, question.roots)
     return None if best is None else Choice(without_tie_break(best[0], num), best[1])

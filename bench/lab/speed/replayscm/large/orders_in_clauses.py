@@ -12,8 +12,8 @@ from calibrant.solvers.sat.cnf import Cnf, linear_order
 
 def least_size(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> int | None:
     """None if every choice has a cycle. options: per variable its possible parent sets and what they cost"""
-    found = parts(options, roots)
-    sizes = None if found is None else [_of_part(part) for part in found]
+    components = parts(options, roots)
+    sizes = None if components is None else [_of_part(part) for part in components]
     return None if sizes is None or None in sizes else sum(size for size in sizes if size is not None)
 
 

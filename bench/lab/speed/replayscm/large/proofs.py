@@ -37,30 +37,32 @@ def rows(options: Options) -> Iterator[Row]:
     number = max(1, round(PROBLEMS * options.scale))
     sizes = MOST_SECONDS if options.scale == 1 else {20: MOST_SECONDS[20]}
     solve(sample_problem(stratum("large_n12"), 0).task)  # compiles
-    for num_variables, most in sizes.items():
+    for num_variables, max_seconds in sizes.items():
         chosen = stratum(f"large_n{num_variables}")
-        tasks = [_generated(chosen, seed, options.scale) for seed in range(number)]
-        yield _proofs(num_variables, most, tasks)
+        tasks = [_generate(chosen, seed, options.scale) for seed in range(number)]
+        yield _proofs(num_variables, max_seconds, tasks)
         yield from _choices(f"{num_variables} variables, choice alone", [question_of(task) for task in tasks])
     yield from agreement(options)
 
 
-def _generated(chosen: Stratum, seed: int, scale: float) -> Task:
+def _generate(chosen: Stratum, seed: int, scale: float) -> Task:
     """By the whole generator; by the sampler, which is quick, where figures mean nothing."""
     return (generate(chosen, seed).problem if scale == 1 else sample_problem(chosen, seed)).task
 
 
-def _proofs(num_variables: int, most: float, tasks: Sequence[Task]) -> Row:
-    timed = [_timed(partial(solve, task, max_parents=MAX_PARENTS)) for task in tasks]
+def _proofs(num_variables: int, max_seconds: float, tasks: Sequence[Task]) -> Row:
+    timed = [_time_call(partial(solve, task, max_parents=MAX_PARENTS)) for task in tasks]
     times = [took for took, _ in timed]
-    proved = sum(isinstance(outcome, Found) and took <= most for took, outcome in timed)
+    proved = sum(isinstance(outcome, Found) and took <= max_seconds for took, outcome in timed)
     counts = {"median s": median(times), "max s": max(times), "proved in time": proved, "problems": len(tasks)}
-    met = proved >= ENOUGH if len(tasks) == PROBLEMS else None
+    is_met = proved >= ENOUGH if len(tasks) == PROBLEMS else None
     case = f"{num_variables} variables, Hidden-order"
-    return Row(TOPIC, case, f"up to {MAX_PARENTS} parents", "problem", len(tasks) / sum(times), met=met, counts=counts)
+    return Row(
+        TOPIC, case, f"up to {MAX_PARENTS} parents", "problem", len(tasks) / sum(times), met=is_met, counts=counts
+    )
 
 
-def _timed(call: Callable[[], T]) -> tuple[float, T]:
+def _time_call(call: Callable[[], T]) -> tuple[float, T]:
     answers: list[T] = []
     took = seconds(lambda: answers.append(call()), 1)
     return took, answers[0]
@@ -69,32 +71,32 @@ def _timed(call: Callable[[], T]) -> tuple[float, T]:
 # --- the choice alone -----------------------------------------------------------------------------------------------
 
 
-def _ours(question: Question, engine: str = "auto") -> int | None:
+def _solve_ours(question: Question, engine: str = "auto") -> int | None:
     best = optimal_choice(question.options, question.roots, question.num_vars, engine=engine)
     return None if best is None else total_size(best.cost)
 
 
 def _choices(case: str, questions: Sequence[Question]) -> Iterator[Row]:
     ways: dict[str, Callable[[Question], int | None]] = {
-        "RC2 with cuts": _ours,
+        "RC2 with cuts": _solve_ours,
         "RC2, order in clauses": lambda question: orders_in_clauses.least_size(question.options, question.roots),
     }
     if find_spec("highspy"):
-        ways["HiGHS with cuts"] = partial(_ours, engine="integer_program")
+        ways["HiGHS with cuts"] = partial(_solve_ours, engine="integer_program")
     else:
         yield Row(TOPIC, case, "HiGHS with cuts", note="highspy is not installed")
     yield Row(TOPIC, case, "subset DP", note="more than 16 variables that compete for an order")
     times: dict[str, list[float]] = {name: [] for name in ways}
     for question in questions:
-        timed = {name: _timed(partial(way, question)) for name, way in ways.items()}
+        timed = {name: _time_call(partial(way, question)) for name, way in ways.items()}
         sizes = {size for _, size in timed.values()}
         assert len(sizes) == 1, f"different least sizes: {sizes}"
         for name, (took, _) in timed.items():
             times[name].append(took)
-    for name, own in times.items():
-        ratios = [other / first for other, first in zip(own, times["RC2 with cuts"], strict=True)]
-        counts = {"median s": median(own), "max s": max(own)}
-        row = Row(TOPIC, case, name, "problem", len(own) / sum(own), counts=counts)
+    for name, engine_times in times.items():
+        ratios = [engine_time / first for engine_time, first in zip(engine_times, times["RC2 with cuts"], strict=True)]
+        counts = {"median s": median(engine_times), "max s": max(engine_times)}
+        row = Row(TOPIC, case, name, "problem", len(engine_times) / sum(engine_times), counts=counts)
         yield (
             row
             if name == "RC2 with cuts"
