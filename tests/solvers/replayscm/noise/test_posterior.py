@@ -9,15 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, Ordered, RootedDisclosure
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind, NoiseModel, known_rate
 from calibrant.dsl.replayscm.extensions.prior import Prior
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, enumerate_scms, posterior_weights
+from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.solvers.replayscm.noise.local_weights import invert, parent_masks
 from calibrant.solvers.replayscm.noise.most_probable import fewest_mismatches, most_probable
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.rows import VariableRows
+from calibrant.solvers.replayscm.noise.rows import EvidenceRow, VariableRows, target_mask
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 OBSERVED = ("A", "B", "C")
 RATES = (Fraction(0), Fraction(1, 7), Fraction(2, 5))
@@ -95,6 +98,22 @@ def test_fewest_mismatches_by_listing_tables(noisy: dict[int, int]) -> None:
                 costs.append(sum(n for w, n in noisy.items() if (table >> patterns[w] ^ w >> 3) & 1))
         listed[mask] = min(costs), costs.count(min(costs))
     assert fewest_mismatches(rows, 3, masks) == listed
+
+
+def test_rate_zero_counts_what_version_spaces_count() -> None:
+    """On bundled items, whose worlds set variables row by row too; every mechanism by the same evidence."""
+    for problem in list(read_pool(bundled_pool("hidden-order")).problems)[::8]:
+        task, roots = problem.task, problem.task.disclosure.roots
+        assert roots is not None
+        scm_class = MechanismClass(task.variables, roots, HiddenOrder(task.variables, roots), 3)
+        rows = [
+            EvidenceRow(sum(values[v] << i for i, v in enumerate(task.variables)), target_mask(scm_class, targets))
+            for world in task.training.worlds
+            for targets in [world.intervention.targets]
+            for values in world.rows()
+        ]
+        count = Posterior(scm_class).condition_rows(rows).mass
+        assert count == VersionSpace(task, ModelClass(3)).count
 
 
 def test_rate_zero_counts_members() -> None:
