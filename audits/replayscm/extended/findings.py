@@ -20,9 +20,9 @@ from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.replayscm.experiments.policies import episode_evidence
 from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass
 from calibrant.solvers.replayscm.hidden.meanings import meaning
+from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.noise.predictions import DECIDED
-from calibrant.solvers.replayscm.noise.sampling import PosteriorSampler
 
 NUM_TRIED_DRAWS = 8
 
@@ -114,7 +114,7 @@ def _top_share(
     posterior: Posterior, heldout: Sequence[EvidenceWorld], rng: Random
 ) -> tuple[tuple[tuple[str, ...], ...], Fraction]:
     """Return the clean held-out behaviour of largest posterior among those of drawn members, with that posterior."""
-    sampler, scm_class = PosteriorSampler(posterior), posterior.scm_class
+    sampler, scm_class = posterior_sampler(posterior), posterior.scm_class
     num_draws = 1 if scm_class.noise.is_silent else NUM_TRIED_DRAWS
     shares: dict[tuple[tuple[str, ...], ...], Fraction] = {}
     whole = exact_mass(posterior)
@@ -162,7 +162,7 @@ def start_labels(problem: Problem, num_draws: int = 64) -> dict[str, str]:
     scm_class = task_class(problem.task)
     posterior = Posterior(scm_class).condition(*episode_evidence(ScmEpisode(problem)))
     mass, rng = exact_mass(posterior), Random(f"{problem.id}|labels")
-    sampler = PosteriorSampler(posterior)
+    sampler = posterior_sampler(posterior)
     drawn_bits = [-log2(posterior.likelihood(sampler.draw(rng)) / mass) for _ in range(num_draws)]
     labels = {"bits_start": f"{sum(drawn_bits) / num_draws:.3f}"}
     for hidden in scm_class.hidden_parents:

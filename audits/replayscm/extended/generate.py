@@ -32,8 +32,8 @@ from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.replayscm.experiments.answers import member_formulas
 from calibrant.solvers.replayscm.hidden.meanings import reduced_function
+from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.sampling import PosteriorSampler
 
 SETTINGS = ("hidden-order", "ordered")
 MIN_HIDDEN_CHILDREN = 2
@@ -91,7 +91,7 @@ def _from_prior(stratum: ExtendedStratum, setting: str, rng: Random) -> tuple[Me
             order.insert(order.index(parents[-1]) + 1 if order.index(parents[-1]) >= NUM_ROOTS else NUM_ROOTS, name)
             hidden[name] = natural(parents)
         scm_class = _class(stratum, order, hidden, setting, Prior.BY_PARENTS)
-        sampler = PosteriorSampler(Posterior(scm_class))
+        sampler = posterior_sampler(Posterior(scm_class))
         members = (sampler.draw(rng) for _ in range(MAX_DRAWS))
         accepted = (m for m in members if all(_num_affected(m, name) >= MIN_HIDDEN_CHILDREN for name in hidden))
         member = next(accepted, None)

@@ -21,10 +21,10 @@ from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.experiments.policies import stop_worlds
 from calibrant.solvers.replayscm.experiments.shares import request_rows
+from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
 from calibrant.solvers.replayscm.noise.best_map import best_map
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.noise.predictions import MAX_LISTED_CELLS, cell_marginals, free_bits
-from calibrant.solvers.replayscm.noise.sampling import PosteriorSampler
 
 NUM_BEHAVIOUR_DRAWS = 256
 NUM_FORECAST_DRAWS = 4_096
@@ -60,7 +60,7 @@ def answer_posterior(task: Task, worlds: Sequence[EvidenceWorld], item_id: str) 
     posterior = Posterior(scm_class).condition(*worlds)
     rng = Random(f"{item_id}|posterior")
     try:
-        sampler = PosteriorSampler(posterior)
+        sampler = posterior_sampler(posterior)
         members = [sampler.draw(rng) for _ in range(NUM_BEHAVIOUR_DRAWS)]
     except BudgetSpent as spent:
         return OutOfBudget(str(spent))
@@ -108,7 +108,7 @@ def answer_forecast(task: Task, worlds: Sequence[EvidenceWorld], item_id: str) -
 def _sampled_forecast(
     posterior: Posterior, requests: Sequence[Sequence[tuple[int, int]]], rng: Random
 ) -> list[list[dict[str, float]]]:
-    scm_class, sampler = posterior.scm_class, PosteriorSampler(posterior)
+    scm_class, sampler = posterior.scm_class, posterior_sampler(posterior)
     counts = [[Counter[str]() for _ in rows] for rows in requests]
     for _ in range(NUM_FORECAST_DRAWS):
         member, rates = sampler.draw_with_rates(rng)

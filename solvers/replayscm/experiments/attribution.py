@@ -14,9 +14,9 @@ from random import Random
 from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass
+from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.noise.predictions import DECIDED
-from calibrant.solvers.replayscm.noise.sampling import PosteriorSampler
 
 NUM_TRIED_DRAWS = 8  # a behaviour of share 0.99 is missed by all with probability 10**-16
 
@@ -52,7 +52,7 @@ def decide_behaviour(
     """
     threshold = Fraction(1) if posterior.scm_class.noise.is_silent else DECIDED
     tried: dict[tuple[tuple[str, ...], ...], None] = {}
-    sampler = PosteriorSampler(posterior)
+    sampler = posterior_sampler(posterior)
     num_draws = 0 if posterior.scm_class.noise.is_silent and maps else NUM_TRIED_DRAWS
     for member in [*maps, *(sampler.draw(rng) for _ in range(num_draws))]:
         behaviour = tuple(clean_rows(posterior.scm_class, member, do, contexts) for do, contexts in worlds)

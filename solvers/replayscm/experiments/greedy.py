@@ -27,10 +27,9 @@ from calibrant.solvers.replayscm.drawn_members import Members, draw
 from calibrant.solvers.replayscm.experiments.members import MemberArrays, numpy_rng
 from calibrant.solvers.replayscm.experiments.readings import candidate_rows, version_space
 from calibrant.solvers.replayscm.experiments.shares import BITS_TOLERANCE, binary_entropy, request_rows
-from calibrant.solvers.replayscm.hidden.sampling import GroupedSampler
+from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
 from calibrant.solvers.replayscm.noise.approximate import ApproximateMasses
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.sampling import PosteriorSampler
 
 F64 = npt.NDArray[np.float64]
 U64 = npt.NDArray[np.uint64]
@@ -154,7 +153,7 @@ class WorldChooser:
     def _best_hidden(
         self, worlds: Sequence[EvidenceWorld], contexts: Sequence[Sequence[int]], rng: Random
     ) -> Choice | None:
-        sampler = GroupedSampler(Posterior(self.scm_class).condition(*worlds))
+        sampler = posterior_sampler(Posterior(self.scm_class).condition(*worlds))
         members = MemberArrays(self.scm_class, [sampler.draw(rng) for _ in range(NUM_PAIR_MEMBERS)])
         shares = np.zeros(len(self.places))
         for variant in contexts:
@@ -184,7 +183,7 @@ class WorldChooser:
         self, posterior: Posterior, contexts: Sequence[Sequence[int]], rng: Random, num_draws: int
     ) -> F64:
         """Return the estimate after the evidence of a posterior, from so many drawn readings."""
-        sampler = PosteriorSampler(posterior)
+        sampler = posterior_sampler(posterior)
         has_hidden = bool(self.scm_class.hidden_parents)
         num_members = max(num_draws, NUM_PAIR_MEMBERS) if has_hidden else num_draws
         drawn_pairs = [sampler.draw_with_rates(rng) for _ in range(num_members)]

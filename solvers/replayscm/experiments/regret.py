@@ -18,8 +18,8 @@ from calibrant.solvers.replayscm.experiments.listed import list_candidates
 from calibrant.solvers.replayscm.experiments.members import MemberArrays
 from calibrant.solvers.replayscm.experiments.shares import best_by_bits, expected_bits, request_rows
 from calibrant.solvers.replayscm.hidden.meanings import MAX_LISTED_MEMBERS
+from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.sampling import PosteriorSampler
 
 MAX_REGRET_MEMBERS = 2_000
 NUM_TRUTHS = 64
@@ -93,7 +93,7 @@ def _pair_regret(
 ) -> StepRegret:
     """Estimate shares by pairs of drawn members that read alike."""
     rng = Random(seed)
-    sampler = PosteriorSampler(posterior)
+    sampler = posterior_sampler(posterior)
     members = MemberArrays(posterior.scm_class, [sampler.draw(rng) for _ in range(NUM_PAIR_MEMBERS)])
     rows = [request_rows(posterior.scm_class, do, contexts) for do in candidates]
     words = np.array([word for world in rows for word, _ in world], np.uint64)

@@ -1,20 +1,69 @@
-"""Draws of members with hidden variables, noise-free: group, column, DAG, tables; exact weights."""
+"""Draws of members with hidden variables, noise-free: parents, group, column, DAG, tables; all by exact weights."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from functools import cached_property
+from math import lcm
 from random import Random
 
-from calibrant.dsl.replayscm.extensions.reference import Mechanisms
-from calibrant.solvers.replayscm.noise.posterior import Posterior
+import numpy as np
+
+from calibrant.solvers.acyclic.draws import below, weighted
+from calibrant.solvers.replayscm.hidden.columns import HiddenColumn
+from calibrant.solvers.replayscm.hidden.grouped import ColumnGroups, column_groups
+from calibrant.solvers.replayscm.noise.posterior import Posterior, Term
 from calibrant.solvers.replayscm.noise.sampling import PosteriorSampler
 
 
-class GroupedSampler:
-    """Sampler for a noise-free posterior with hidden variables."""
+class GroupedSampler(PosteriorSampler):
+    """Sampler for a noise-free posterior with hidden variables, which sums groups and not columns."""
 
-    def __init__(self, posterior: Posterior) -> None:
-        self._sampler = PosteriorSampler(posterior)
+    @cached_property
+    def _parts(self) -> list[tuple[ColumnGroups, int]]:
+        """Each choice of hidden parents with its weight as an integer."""
+        parts = list(column_groups(self.posterior))
+        scale = lcm(*(part.factor.denominator for part in parts))
+        weights = [int(part.mass * scale) for part in parts]
+        if not any(weights):
+            raise ValueError("the posterior is empty")
+        return [(part, weight) for part, weight in zip(parts, weights, strict=True) if weight]
 
-    def draw(self, rng: Random) -> Mechanisms:
-        """Return one member with probability proportional to its prior weight."""
-        return self._sampler.draw(rng)
+    @cached_property
+    def _row_totals(self) -> dict[tuple[int, tuple[int, ...]], list[tuple[int, int]]]:
+        return {}
+
+    def choose_term(self, rng: Random) -> tuple[Hashable, tuple[HiddenColumn, ...], Term]:
+        """Return the summand of one column, drawn through its group."""
+        whole = sum(weight for _, weight in self._parts)
+        place: int = weighted(rng, ((i, weight) for i, (_, weight) in enumerate(self._parts)), whole)
+        part = self._parts[place][0]
+        totals = part.group_totals
+        key: tuple[int, ...] = weighted(rng, totals.items(), sum(totals.values()))
+        if (place, key) not in self._row_totals:
+            self._row_totals[place, key] = [(row, part.partial_sum(key, [row])) for row in part.groups[key]]
+        rows = self._row_totals[place, key]
+        row: int = weighted(rng, rows, sum(weight for _, weight in rows))
+        members = np.flatnonzero(part.column_places == row)
+        mark = below(rng, part.numbers[row])
+        column = int(members[np.searchsorted(np.cumsum(part.columns.numbers[members]), mark, side="right")])
+        columns = _hidden_columns(part, column)
+        (term,) = self.posterior.column_terms(columns)
+        return (place, column), columns, term
+
+
+def _hidden_columns(part: ColumnGroups, column: int) -> tuple[HiddenColumn, ...]:
+    """Return a joint column as one column of each hidden variable; the number of functions is not used by draws."""
+    listed = []
+    for place, (index, parents) in enumerate(zip(part.hidden, part.parents, strict=True)):
+        word = int(part.columns.words[place, column])
+        values = {pattern & parents: word >> j & 1 for j, pattern in enumerate(part.columns.patterns)}
+        listed.append(HiddenColumn(index, parents, values, 1))
+    return tuple(listed)
+
+
+def posterior_sampler(posterior: Posterior) -> PosteriorSampler:
+    """Return the cheapest sampler for a posterior."""
+    if posterior.scm_class.hidden_parents and posterior.scm_class.noise.is_silent:
+        return GroupedSampler(posterior)
+    return PosteriorSampler(posterior)

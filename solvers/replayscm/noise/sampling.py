@@ -6,7 +6,7 @@ are drawn again. A set is drawn in proportion to w(S), so on the mean no more ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
@@ -37,9 +37,9 @@ class PosteriorSampler:
 
     def __init__(self, posterior: Posterior) -> None:
         self.posterior = posterior
-        self._draws: dict[int, Draws] = {}
-        self._rows: dict[int, dict[int, VariableRows]] = {}
-        self._rates: dict[tuple[int, int, Mask], list[tuple[Rate, int]]] = {}
+        self._draws: dict[Hashable, Draws] = {}
+        self._rows: dict[Hashable, dict[int, VariableRows]] = {}
+        self._rates: dict[tuple[Hashable, int, Mask], list[tuple[Rate, int]]] = {}
 
     @cached_property
     def _terms(self) -> list[tuple[tuple[HiddenColumn, ...], Term, int]]:
@@ -64,9 +64,7 @@ class PosteriorSampler:
     def draw_with_rates(self, rng: Random) -> tuple[Mechanisms, dict[str, Fraction]]:
         """Return one SCM and the rate of each observed endogenous variable."""
         scm_class = self.posterior.scm_class
-        places = ((place, weight) for place, (_, _, weight) in enumerate(self._terms))
-        place: int = weighted(rng, places, self._whole)
-        columns, term, _ = self._terms[place]
+        place, columns, term = self.choose_term(rng)
         draws = self._draws.setdefault(place, Draws(term.weights))
         chosen = draws.draw(rng)
         names = scm_class.variables
@@ -93,7 +91,14 @@ class PosteriorSampler:
             mechanisms[names[column.index]] = LocalFunction(parents, function)
         return {v: negate_arguments(f, negated) for v, f in mechanisms.items()}, rates
 
-    def _rate(self, rng: Random, place: int, variable: int, mask: Mask, rate_index: int) -> Rate:
+    def choose_term(self, rng: Random) -> tuple[Hashable, tuple[HiddenColumn, ...], Term]:
+        """Return a summand of the mass by its weight, with a key for what its draws share."""
+        places = ((place, weight) for place, (_, _, weight) in enumerate(self._terms))
+        place: int = weighted(rng, places, self._whole)
+        columns, term, _ = self._terms[place]
+        return place, columns, term
+
+    def _rate(self, rng: Random, place: Hashable, variable: int, mask: Mask, rate_index: int) -> Rate:
         grid = self.posterior.scm_class.noise.grid
         if self.posterior.scm_class.noise.kind is not NoiseKind.EACH:
             return scaled_rate(grid[rate_index][0])

@@ -12,21 +12,27 @@ import pytest
 
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind, NoiseModel
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, enumerate_scms
+from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
 from calibrant.solvers.replayscm.noise.approximate import ApproximateMasses
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.replayscm.noise.sampling import PosteriorSampler
 from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
 
 GRID = ((Fraction(0), Fraction(1, 4)), (Fraction(1, 10), Fraction(1, 2)), (Fraction(1, 3), Fraction(1, 4)))
 
 
-@pytest.mark.parametrize("kind", ["rate", "shared", "each", "hidden", "null"])
+@pytest.mark.parametrize("kind", ["rate", "shared", "each", "hidden", "null", "silent", "silent null"])
 def test_members_come_by_their_posterior(kind: str) -> None:
     rng = Random(kind)
-    stated = None if kind == "null" else 2
-    hidden = int(kind in ("hidden", "null"))
+    stated = None if "null" in kind else 2
+    hidden = int(kind not in ("rate", "shared", "each"))
     scm_class = random_class(
-        rng, 3 + hidden, num_roots=1 + hidden, num_hidden=hidden, max_parents=1, stated=stated, rate=Fraction(1, 5)
+        rng,
+        3 + hidden,
+        num_roots=1 + hidden,
+        num_hidden=hidden,
+        max_parents=1,
+        stated=stated,
+        rate=None if "silent" in kind else Fraction(1, 5),
     )
     if kind in ("shared", "each"):
         scm_class = replace(scm_class, noise=NoiseModel(NoiseKind(kind), GRID))
@@ -37,7 +43,7 @@ def test_members_come_by_their_posterior(kind: str) -> None:
         for member, _ in enumerate_scms(scm_class)
     }
     assert sum(shares.values()) == 1
-    sampler, number = PosteriorSampler(posterior), 4_000
+    sampler, number = posterior_sampler(posterior), 4_000
     counts = Counter(tuple(sorted(sampler.draw(rng).items())) for _ in range(number))
     assert counts.keys() <= {key for key, share in shares.items() if share}
     for key, share in shares.items():
