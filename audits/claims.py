@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Meta
 
 from calibrant.audits.recounting import RecountLimitError
-from calibrant.dsl.errors import in_one_line, short_repr
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 FORMAT = "calibrant-claim"
 VERSION = 1
@@ -38,6 +38,10 @@ class Certificate(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
 
 # Given evidence and certificate: why the claim does not follow in the class as worded, or an empty text if it does.
 Verifier: TypeAlias = Callable[[Any, Certificate], str]
+
+
+class Refused(CalibrantError):  # noqa: N818  # a verdict, raised where it is reached
+    """A certificate that does not hold; the message says what is wrong."""
 
 
 class NoData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

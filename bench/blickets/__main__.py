@@ -11,10 +11,16 @@ from collections.abc import Iterator, Sequence
 
 from calibrant.baselines.blickets.grid import GRID
 from calibrant.bench.blickets.agents import agent
-from calibrant.bench.blickets.findings import paper_findings
-from calibrant.bench.blickets.learners import learner_table
-from calibrant.bench.blickets.standing import DEFAULT_AGENTS, DEFAULT_SUITES, SEED, all_played, standing_table
-from calibrant.bench.blickets.tables import paper_tables
+from calibrant.bench.blickets.paper_tables.findings import paper_findings
+from calibrant.bench.blickets.paper_tables.learners import learner_table
+from calibrant.bench.blickets.paper_tables.standing import (
+    DEFAULT_AGENTS,
+    DEFAULT_SUITES,
+    SEED,
+    all_played,
+    standing_table,
+)
+from calibrant.bench.blickets.paper_tables.tables import paper_tables
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.report.layout import Table, TableRow
 from calibrant.dsl.blickets.sampling import SUITES

@@ -13,7 +13,7 @@ from calibrant.baselines.blickets.grid import GRID, PRESETS, GridAgent
 from calibrant.baselines.blickets.habits import Explore, Revise, Stop
 from calibrant.baselines.blickets.monitors import first_firings
 from calibrant.baselines.blickets.simple import SIMPLE
-from calibrant.bench.blickets.tables import PlayedEpisode
+from calibrant.bench.blickets.paper_tables.tables import PlayedEpisode
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.item import Condition, SwitchBy, Task

@@ -8,15 +8,17 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark, EpisodeHandout
+from calibrant.bench.core.capabilities import FINDINGS, Providers
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
 from calibrant.bench.episodes import sole_action
 from calibrant.bench.pages.timeline import Timeline
+from calibrant.bench.pools.capabilities import AUDIT, VERIFY
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.report.sections import Answer, Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
@@ -27,8 +29,6 @@ from calibrant.dsl.episode import Episode, Step
 from calibrant.dsl.item import Pool
 
 if TYPE_CHECKING:
-    from calibrant.audits.claims import Verifier
-    from calibrant.audits.finding import Finding
     from calibrant.audits.soundness import Soundness
     from calibrant.bench.blickets.solve import BlicketVerbs
     from calibrant.bench.blickets.training import BlicketTraining
@@ -38,6 +38,7 @@ class Blickets(Benchmark[BlicketItem]):
     name = "blickets"
     title = "Extended blickets"
     settings = ("conjunctive", "disjunctive", "moderator", "order", "stochastic", "noisy-moderator")
+    provides: ClassVar[Providers] = {FINDINGS: "audit:FINDINGS", AUDIT: "audit:AUDIT", VERIFY: "audit:AUDIT"}
     public_fields = (
         "id",
         "n",
@@ -213,25 +214,6 @@ class Blickets(Benchmark[BlicketItem]):
         from calibrant.bench.blickets.timeline import blicket_timeline
 
         return blicket_timeline(item, steps, system)
-
-    def findings(self, item: BlicketItem) -> Iterator[Finding]:
-        from calibrant.audits.blickets.items import item_findings
-        from calibrant.audits.blickets.strategies import counting_decides, gameable
-
-        yield from item_findings(item)
-        yield from gameable(item)
-        yield from counting_decides(item)
-
-    def evidence(self, item: BlicketItem) -> object:
-        from calibrant.audits.blickets.evidence import evidence_of
-
-        return evidence_of(item)
-
-    @property
-    def verifiers(self) -> Mapping[str, Verifier]:
-        from calibrant.audits.blickets.verification import VERIFIERS
-
-        return VERIFIERS
 
     @property
     def figures(self) -> Mapping[str, Column[BlicketItem]]:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from calibrant.bench.blickets.tables import PlayedEpisode, paper_tables
+from calibrant.bench.blickets.paper_tables.tables import PlayedEpisode, paper_tables
 from calibrant.bench.blickets.verdict import METRICS, PrintedScore
 from calibrant.bench.core.attribution import decision_notes
 from calibrant.bench.report.layout import Heading, Source, Table, TableRow

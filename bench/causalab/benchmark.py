@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark, EpisodeHandout
-from calibrant.bench.core.capabilities import PAGES, Providers
+from calibrant.bench.core.capabilities import FINDINGS, PAGES, Providers
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
 from calibrant.bench.episodes import sole_action
+from calibrant.bench.pools.capabilities import AUDIT, VERIFY
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.report.sections import Answer, Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
@@ -33,8 +34,6 @@ from calibrant.dsl.records import convert_object
 from calibrant.solvers.budget import BudgetSpent
 
 if TYPE_CHECKING:
-    from calibrant.audits.claims import Verifier
-    from calibrant.audits.finding import Finding
     from calibrant.audits.soundness import Soundness
     from calibrant.bench.causalab.solve import LabVerbs
     from calibrant.bench.causalab.training import LabTraining
@@ -46,7 +45,12 @@ class CausaLab(Benchmark[LabItem]):
     name = NAME
     title = "CausaLab"
     settings = tuple(PLANS)
-    provides: ClassVar[Providers] = {PAGES: "pages:PAGES"}
+    provides: ClassVar[Providers] = {
+        AUDIT: "audit:AUDIT",
+        FINDINGS: "audit:FINDINGS",
+        PAGES: "pages:PAGES",
+        VERIFY: "audit:AUDIT",
+    }
     public_fields = (
         "id",
         "family",
@@ -220,22 +224,6 @@ class CausaLab(Benchmark[LabItem]):
 
         with refuse_uncounted(item):
             return graphs_page(item, [run_picture(f"{name}, {item.id}", item, steps) for name, steps in episodes])
-
-    def findings(self, item: LabItem) -> Iterator[Finding]:
-        from calibrant.audits.causalab.items import item_findings
-
-        yield from item_findings(item)
-
-    def evidence(self, item: LabItem) -> object:
-        from calibrant.audits.causalab.certificates import item_evidence
-
-        return item_evidence(item)
-
-    @property
-    def verifiers(self) -> Mapping[str, Verifier]:
-        from calibrant.audits.causalab.verification import VERIFIERS
-
-        return VERIFIERS
 
     @property
     def figures(self) -> Mapping[str, Column[LabItem]]:

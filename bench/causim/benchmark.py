@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark, HardenedItem, TaskHandout
-from calibrant.bench.core.capabilities import PAGES, Providers
+from calibrant.bench.core.capabilities import FINDINGS, PAGES, Providers
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
+from calibrant.bench.pools.capabilities import AUDIT, VERIFY
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.report.sections import Answer, Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
@@ -27,8 +28,6 @@ from calibrant.dsl.records import convert_object
 from calibrant.solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
-    from calibrant.audits.claims import Verifier
-    from calibrant.audits.finding import Finding
     from calibrant.audits.soundness import Soundness
     from calibrant.bench.causim.solve import CausimVerbs
     from calibrant.bench.causim.training import CausimTraining
@@ -38,7 +37,12 @@ class Causim(Benchmark[CausimItem]):
     name = "causim"
     title = "CauSim"
     settings = ("deduction", "intervention", "abduction", "counterfactual")
-    provides: ClassVar[Providers] = {PAGES: "pages:PAGES"}
+    provides: ClassVar[Providers] = {
+        AUDIT: "audit:AUDIT",
+        FINDINGS: "audit:FINDINGS",
+        PAGES: "pages:PAGES",
+        VERIFY: "audit:AUDIT",
+    }
     public_fields = (
         "id",
         "type",
@@ -192,11 +196,6 @@ class Causim(Benchmark[CausimItem]):
         except ModelError as error:
             raise PoolError(str(error)) from None
 
-    def findings(self, item: CausimItem) -> Iterator[Finding]:
-        from calibrant.audits.causim.items import item_findings
-
-        return item_findings(item)
-
     def hardened(self, item: CausimItem) -> Outcome[HardenedItem]:
         from calibrant.audits.causim.hardening import harden_item
 
@@ -216,17 +215,6 @@ class Causim(Benchmark[CausimItem]):
         from calibrant.audits.causim.training import ORDERS, write_training
 
         return write_training(path, items, ORDERS[ORDERS.index(order)])
-
-    def evidence(self, item: CausimItem) -> object:
-        from calibrant.audits.causim.certificates import evidence_of
-
-        return evidence_of(item.task.source, item.task.question, item.sealed.world)
-
-    @property
-    def verifiers(self) -> Mapping[str, Verifier]:
-        from calibrant.audits.causim.certificates import VERIFIERS
-
-        return VERIFIERS
 
     def suite_of(self, item: CausimItem) -> str:
         """Its topology; a stratum has the number of nodes beside it."""

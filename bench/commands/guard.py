@@ -19,6 +19,8 @@ from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 import typer
 
+from calibrant.bench.core.options import OptionError
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -141,6 +143,8 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
         require_apart(inputs, targets)
         try:
             return command(*arguments, **options)
+        except OptionError as error:
+            raise typer.BadParameter(str(error), param_hint=error.option) from None
         except KeyboardInterrupt:
             raise StoppedError(goes_on=any(role.goes_on for role in written.values())) from None
 

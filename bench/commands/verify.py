@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
@@ -16,8 +16,7 @@ from calibrant.bench.commands.progress import progress_bar
 
 if TYPE_CHECKING:
     from calibrant.audits.recounting import Listener
-    from calibrant.bench.claims.certificate_files import Check, FileCheck
-    from calibrant.bench.core.benchmark import Benchmark
+    from calibrant.bench.pools.certificate_files import FileCheck
     from calibrant.bench.runs.jobs import Progress
 
 DEFAULT_SECONDS = 300.0
@@ -37,13 +36,14 @@ def verify(
 
     A certificate that takes longer than the budget is reported as open, with what was recounted of it until then.
     """
-    from calibrant.bench.claims.certificate_files import check_file
     from calibrant.bench.core.registry import benchmark_of
+    from calibrant.bench.pools.capabilities import VERIFY
+    from calibrant.bench.pools.certificate_files import check_file
 
     if len(paths) < 2:
         raise typer.BadParameter("give at least one certificate, and the pool as the last argument")
     *certificates, pool = paths
-    check = _check_against(benchmark_of(pool), pool)
+    check = benchmark_of(pool).require(VERIFY).check_against(pool)
     with progress_bar("verifying ") as progress:
         checks = []
         for number, path in enumerate(certificates):
@@ -51,31 +51,6 @@ def verify(
             checks.append(check_file(path, check, budget, _steps(path, progress)))
         progress("certificates", len(certificates), len(certificates))
     return _print(checks, as_json=as_json)
-
-
-def _check_against(benchmark: Benchmark, pool: Path) -> Check:  # type: ignore[type-arg]
-    """Return the check of one certificate against the items of a pool."""
-    from calibrant.bench.core.registry import DEFAULT
-    from calibrant.dsl.stored_items import items_by_id
-
-    if benchmark.name != DEFAULT:
-        from calibrant.bench.claims.findings import checked
-
-        items = items_by_id(benchmark.read_pool(pool).items)
-        return lambda certificate: checked(benchmark, certificate, items)
-    from calibrant.audits.replayscm.certificates.verification import Refused
-    from calibrant.audits.replayscm.certificates.verification import verify as verify_count
-    from calibrant.dsl.replayscm.pools.files import read_pool
-
-    problems = items_by_id(read_pool(pool, keep_results=False).problems)
-
-    def check(certificate: Mapping[str, object]) -> tuple[bool, str]:
-        instance = certificate.get("instance")
-        if not isinstance(instance, str) or instance not in problems:
-            raise Refused("it is about no instance of this pool")
-        return True, verify_count(certificate, problems[instance])
-
-    return check
 
 
 def _steps(path: Path, progress: Progress) -> Listener:
@@ -94,7 +69,7 @@ def _steps(path: Path, progress: Progress) -> Listener:
 
 
 def _print(checks: Sequence[FileCheck], *, as_json: bool) -> int:
-    from calibrant.bench.claims.certificate_files import Verdict
+    from calibrant.bench.pools.certificate_files import Verdict
     from calibrant.dsl.errors import in_one_line
 
     if as_json:

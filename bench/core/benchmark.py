@@ -37,8 +37,7 @@ from calibrant.dsl.message import Message
 from calibrant.solvers.outcome import Outcome
 
 if TYPE_CHECKING:
-    from calibrant.audits.claims import Certificate, Verifier
-    from calibrant.audits.finding import Finding
+    from calibrant.audits.claims import Certificate
     from calibrant.audits.soundness import Soundness
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
@@ -305,10 +304,6 @@ class Benchmark(ABC, Generic[I]):
         """An episode step by step; `TranscriptError` if the item does not answer so."""
         self._absent("timelines of episodes")
 
-    def findings(self, item: I) -> Iterator[Finding]:
-        """Return what can be proved about an item."""
-        self._absent("findings")
-
     def hardened(self, item: I) -> Outcome[HardenedItem]:
         """The item with the least more evidence that leaves one answer; reads what is sealed."""
         self._absent("hardening")
@@ -321,15 +316,6 @@ class Benchmark(ABC, Generic[I]):
     def write_training(self, path: Path, items: Sequence[I], order: str) -> tuple[int, int]:
         """Worked solutions as JSON lines, in one of `orders`; how many, and how many items have none."""
         self._absent("training data")
-
-    def evidence(self, item: I) -> object:
-        """Return what the certificates of its findings are about."""
-        self._absent("certificates")
-
-    @property
-    def verifiers(self) -> Mapping[str, Verifier]:
-        """Checkers of its claims that share no code with what makes them."""
-        self._absent("certificates")
 
     def suite_of(self, item: I) -> str:
         """The group that `calibrant pool stats` counts an item in, beside its setting."""

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
+    from calibrant.audits.claims import Verifier
+    from calibrant.audits.finding import Finding
     from calibrant.audits.why import Why
     from calibrant.dsl.episode import Step
 
 C = TypeVar("C")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # two keys with one subject are two keys
 class Capability(Generic[C]):
     """A key to an object of type C. subject: the command or function that needs it, as refusals name it"""
 
@@ -99,3 +101,24 @@ class Fittable(Protocol):
 
 FITTING: Capability[Fittable] = Capability("`fit`")
 EXPLANATIONS: Capability[Explainable] = Capability("`show --why`")
+
+
+class Verifiable(Protocol):
+    """Items about which something can be proved, with certificates that others can check.
+
+    verifiers: checkers of claims that share no code with what makes them
+    """
+
+    @property
+    def verifiers(self) -> Mapping[str, Verifier]: ...
+
+    def findings(self, item: Any) -> Iterator[Finding]:
+        """Yield what can be proved about an item; reads what is sealed."""
+        ...
+
+    def evidence(self, item: Any) -> object:
+        """Return what the certificates of its findings are about."""
+        ...
+
+
+FINDINGS: Capability[Verifiable] = Capability("`audit`")

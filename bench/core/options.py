@@ -19,6 +19,14 @@ from calibrant.bench.core.names import TITLES
 from calibrant.dsl.errors import CalibrantError, in_one_line
 
 
+class OptionError(CalibrantError):
+    """An option that does not fit the others; the command names it before the reason."""
+
+    def __init__(self, reason: str, option: str) -> None:
+        super().__init__(reason)
+        self.option = option
+
+
 @dataclass(frozen=True)
 class DeclaredOption:
     """An option of a command.

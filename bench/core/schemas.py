@@ -57,12 +57,11 @@ def verdicts(name: str) -> dict[str, Any]:
 
 
 def audits(name: str) -> dict[str, Any]:
-    """Return the schema of what `calibrant audit` writes."""
-    from calibrant.bench.core.finding_records import FindingRecord
+    """Return the schema of what `calibrant audit --out` writes."""
+    from calibrant.bench.pools.findings_audit import FindingsRecord
 
-    if own_records := benchmark(name).line_records("audits"):
-        return line_schema("A line of audits.jsonl, which `calibrant audit` writes", *own_records)
-    return line_schema("A finding, of the list that `calibrant audit --json` writes", FindingRecord)
+    records = benchmark(name).line_records("audits") or (FindingsRecord,)
+    return line_schema("A line of audits.jsonl, which `calibrant audit` writes", *records)
 
 
 def certificates(name: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import msgspec
 
 from calibrant.audits.claims import Certificate, verify
 from calibrant.bench.core.benchmark import Benchmark, HardenedItem
+from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark as benchmark_named
 from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
@@ -91,8 +92,8 @@ def _harden_item(name: str, item: Item[Any, Any]) -> tuple[Item[Any, Any], dict[
         if isinstance(outcome, Impossible):
             return item, _report(item.id, "impossible", why=f"searched completely: {outcome.exhausted}"), None
         return item, _report(item.id, "out_of_budget", why=outcome.reached), None
-    hardened = outcome.value
-    holds = verify(hardened.certificate, of.evidence(item), of.verifiers).holds
+    hardened, claims = outcome.value, of.require(FINDINGS)
+    holds = verify(hardened.certificate, claims.evidence(item), claims.verifiers).holds
     new = hardened.item if hardened.told else item
     report = _report(item.id, REACHED, hardened_id=new.id, revealed=hardened.told, certified=holds)
     return new, report, hardened.certificate if holds else None

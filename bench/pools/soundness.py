@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from calibrant.audits.finding import ClaimStatus
 from calibrant.audits.soundness import Soundness
 from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.dsl.item import Item
 from calibrant.dsl.pool_text import pool_digest
 
@@ -91,6 +92,6 @@ def _notes(
             yield Note(DUPLICATE, item.id, f"the same as {first}")
     if reason := soundness.explain_undecided(item):
         yield Note(UNDECIDED, item.id, reason)
-    for finding in benchmark.findings(item):
+    for finding in benchmark.require(FINDINGS).findings(item):
         if finding.verdict is ClaimStatus.PROVED:
             yield Note(finding.kind, item.id, finding.claim)

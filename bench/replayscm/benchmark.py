@@ -15,6 +15,7 @@ from calibrant.bench.core.capabilities import EXPLANATIONS, FITTING, Providers
 from calibrant.bench.core.evaluator import Evaluator
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
+from calibrant.bench.pools.capabilities import AUDIT, VERIFY
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.report.sections import Answer, Part, ReportContents
@@ -37,7 +38,12 @@ class ReplayScm(Benchmark[Problem]):
     name = "replayscm"
     title = "ReplaySCM"
     settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
-    provides: ClassVar[Providers] = {EXPLANATIONS: "why.explainer:EXPLANATIONS", FITTING: "fitting.command:FITTING"}
+    provides: ClassVar[Providers] = {
+        AUDIT: "audit.auditor:AUDIT",
+        EXPLANATIONS: "why.explainer:EXPLANATIONS",
+        FITTING: "fitting.command:FITTING",
+        VERIFY: "audit.auditor:AUDIT",
+    }
     extracts_when_scored = True
     report_options = ScoreOptions(structure=True)
     reports_read_pools = True  # which items share a latent SCM

@@ -13,13 +13,6 @@ MAX_STATES = 2_000_000_000  # solvers.budget.LEAST_SCM_STATES, which help does n
 class AuditOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Options of `calibrant audit`."""
 
-    out: Annotated[
-        Path | None,
-        Meta(
-            description="Folder of the records; an earlier audit resumes.",
-            extra={"metavar": "DIR", "role": "writes", "inside": ["audits.jsonl", "audits.lock"], "goes_on": True},
-        ),
-    ] = None
     max_parents: Annotated[
         Annotated[int, Meta(ge=1, le=6)] | None,
         Meta(description="The class that verdicts are about. [default: the smallest with gold, at least 4]"),
@@ -27,10 +20,6 @@ class AuditOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     nested_roots: Annotated[
         bool, Meta(description="Hidden-roots: only roots with columns nested over shared units.")
     ] = False
-    html: Annotated[
-        Path | None,
-        Meta(description="Write a report to open offline.", extra={"metavar": "FILE", "role": "writes"}),
-    ] = None
     max_size: Annotated[
         Annotated[int, Meta(ge=1, le=12)] | None,
         Meta(description="Cap on formula size of the certificates' class."),
@@ -42,10 +31,6 @@ class AuditOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             extra={"metavar": "DIR", "role": "reads", "flags": ["--runs", "--run"]},
         ),
     ] = ()
-    budget: Annotated[
-        Annotated[float, Meta(ge=0.001)] | None,
-        Meta(description="Wall seconds per instance; then its process is killed."),
-    ] = None
     details: Annotated[bool, Meta(description="Print everything that was found in each instance.")] = False
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item, Pool
 
@@ -32,7 +33,7 @@ class ItemVerbs(Generic[I]):
         return replace(read, file=path)
 
     def audit(self, item: I) -> tuple[Finding, ...]:
-        return tuple(self.benchmark.findings(self.own(item)))
+        return tuple(self.benchmark.require(FINDINGS).findings(self.own(item)))
 
     def generate(self, seed: int, *, suite: str | None = None) -> I:
         """suite: one of the benchmark's suites, by default the first"""

@@ -150,8 +150,8 @@ def test_ctrl_c_promises_to_go_on_only_where_that_holds(
 
     pool = str(bundled_pool("block"))
     lines = {
-        ("calibrant.bench.replayscm.audit.run.audit_pool", True): ["audit", pool, "--out", str(tmp_path / "a")],
-        ("calibrant.bench.replayscm.audit.run.audit_pool", False): ["audit", pool],
+        ("calibrant.bench.runs.audits.audit_items", True): ["audit", pool, "--out", str(tmp_path / "a")],
+        ("calibrant.bench.runs.audits.audit_items", False): ["audit", pool],
         ("calibrant.bench.runs.runner.run", True): ["run", "exact", pool, "--out", str(tmp_path / "r")],
         ("calibrant.bench.replayscm.pools.hardened.hardened_pool", True): [
             *("harden", pool, "--out", str(tmp_path / "h.jsonl"))

@@ -106,7 +106,7 @@ def made_of(folder: Path, capfd: pytest.CaptureFixture[str]) -> dict[str, object
     audit_pool(pool, folder, options, Selection(limit=1))
     audited = audit_pool(pool, folder, options)
     assert audited.skipped == 1
-    assert isinstance(audited.pool.problems, StoredItems) == (calibrant.dsl.stored_items.MAX_CACHED_ITEMS == 1)
+    assert isinstance(audited.items, StoredItems) == (calibrant.dsl.stored_items.MAX_CACHED_ITEMS == 1)
     assert isinstance(audited.records, tuple) == (calibrant.dsl.stored_items.MAX_CACHED_ITEMS > 1)
     report = folder / "report.jsonl"
     harden = ["harden", str(pool), "--out", str(hardened), "--report", str(report), "--mode", "extra-worlds"]
@@ -114,7 +114,7 @@ def made_of(folder: Path, capfd: pytest.CaptureFixture[str]) -> dict[str, object
     audit = ["audit", str(pool), "--out", str(folder / "audits"), "--max-parents", "2", "--workers", "1"]
     printed = [main([*audit, *more]) for more in ((), ("--json",), ("--details",))], capfd.readouterr().out
     return {
-        "pool": [problem.id for problem in audited.pool.problems],
+        "pool": [problem.id for problem in audited.items],
         "audits": [record.to_dict() for record in audited.records],
         "hardened": hardened.read_bytes(),
         "report": report.read_bytes(),

@@ -15,6 +15,7 @@ from msgspec import UnsetType, to_builtins
 
 import calibrant
 from calibrant.audits.blickets.attribution import attribute_episode
+from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.causalab.item import Weights
 from calibrant.dsl.causim.model import run
@@ -245,7 +246,7 @@ def test_a_space_that_is_not_enumerated_says_so() -> None:
 def test_audits_are_the_findings_of_the_command() -> None:
     for item in ITEMS:
         found: Sequence[calibrant.Finding] = calibrant.audit(item)  # type: ignore[assignment]
-        assert list(found) == list(benchmark(item.benchmark).findings(item))
+        assert list(found) == list(benchmark(item.benchmark).require(FINDINGS).findings(item))
     assert [finding.kind for finding in calibrant.audit(LAB)] == ["vacuous", "trivial", "ambiguous"]
 
 

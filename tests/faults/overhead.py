@@ -24,7 +24,8 @@ from typing import NamedTuple
 from calibrant.audits.replayscm.generation.generate import generate
 from calibrant.audits.replayscm.instance import AuditOptions
 from calibrant.bench.pools.bundled import bundled_pools
-from calibrant.bench.replayscm.audit.run import Audited, timed_audit
+from calibrant.bench.replayscm.audit.run import ScmAudit
+from calibrant.bench.runs.audits import Audited, timed_audit
 from calibrant.bench.runs.executors.opening import open_executor
 from calibrant.bench.runs.jobs import Execution, Executor, Failure
 from calibrant.dsl.errors import CalibrantError
@@ -148,7 +149,7 @@ def _processor_seconds(cluster: Loopback) -> dict[str, list[float]]:
 
 def _seconds(executor: Executor, problems: Sequence[Problem]) -> float:
     started = time.perf_counter()
-    found = dict(executor.as_completed(partial(timed_audit, options=AuditOptions()), dict(enumerate(problems))))
+    found = dict(executor.as_completed(partial(timed_audit, ScmAudit(AuditOptions()).audit), dict(enumerate(problems))))
     seconds = time.perf_counter() - started
     failed = [one for one in found.values() if isinstance(one, Failure) or _unfinished(one)]
     if failed:
@@ -157,7 +158,7 @@ def _seconds(executor: Executor, problems: Sequence[Problem]) -> float:
 
 
 def _unfinished(audited: Audited) -> bool:
-    return audited.findings is None
+    return audited.result is None
 
 
 def _nothing() -> None:

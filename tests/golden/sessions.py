@@ -77,11 +77,17 @@ REPLAYSCM = (
     "report runs more --no-times --audits audits --plots plots",
 )
 
+AUDIT_WITH_RECORDS = (
+    "audit pool.jsonl --workers 1 --out audits --html audit.html --limit 3",
+    "audit pool.jsonl --workers 1 --out audits --fail-on ambiguous --limit 4",
+)
+
 INTERACTIVE = (
     *EVERY_BENCHMARK,
     "show pool.jsonl {id} --run runs",
     "show pool.jsonl {id} --run runs --html episode.html",
     "audit pool.jsonl --fail-on ambiguous",
+    *AUDIT_WITH_RECORDS,
 )
 
 CAUSIM = (
@@ -89,6 +95,7 @@ CAUSIM = (
     "harden pool.jsonl --out hard.jsonl --workers 1 --limit 3",
     "training pool.jsonl --out training.jsonl --limit 3",
     "show pool.jsonl {id} --html graph.html",
+    *AUDIT_WITH_RECORDS,
 )
 
 BENCHMARKS = ("replayscm", "blickets", "causalab", "causim")

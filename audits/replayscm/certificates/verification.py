@@ -21,12 +21,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from calibrant.audits.claims import MAX_REASON_CHARS, Refused
 from calibrant.audits.recounting import RecountLimitError, checkpoint
 from calibrant.audits.replayscm.certificates.dags import LargeGroupError, Names, count_dags
 from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP, essential_functions, least_sizes
 from calibrant.audits.replayscm.certificates.rup import ProofError, check_refutation
 from calibrant.audits.replayscm.certificates.shape import CertificateFile
-from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.errors import in_one_line, short_repr
 from calibrant.dsl.formulas.operators import OPERATORS
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.pools.files import record_from_problem
@@ -38,10 +39,6 @@ from calibrant.dsl.replayscm.world import World
 KEYS = {"format", "version", "instance", "evidence", "class", "functions", "by_roots", "count", "unique"}
 CLASS_KEYS = {"max_parents", "max_size", "nested_roots", "in_words"}
 UNIQUE_KEYS = {"roots", "mechanisms", "variables", "cnf", "proof"}
-
-
-class Refused(CalibrantError):  # noqa: N818  # a verdict, raised where it is reached
-    """A certificate that does not hold; the message states why."""
 
 
 def verify(document: Mapping[str, Any], problem: Problem) -> str:
@@ -72,9 +69,6 @@ def _check_shape(document: Mapping[str, Any]) -> None:
     chosen = document["class"]
     if type(chosen["max_parents"]) is not int or type(chosen["nested_roots"]) is not bool:
         raise Refused("its class has a number of parents or a rule for roots that is none")
-
-
-MAX_REASON_CHARS = 500  # a line of a certificate may have megabytes
 
 
 class _Verification:

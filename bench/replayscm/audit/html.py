@@ -13,7 +13,6 @@ from calibrant.bench.replayscm.audit.calibration import PRIORS, WEIGHTS, AnswerR
 from calibrant.bench.replayscm.audit.plots import agreement_plot, profile_plot
 from calibrant.bench.replayscm.audit.records import AuditRecord
 from calibrant.bench.replayscm.audit.reliability import diagram
-from calibrant.bench.replayscm.audit.run import AuditedPool
 from calibrant.bench.replayscm.audit.text import (
     LONGEST,
     MEASURES,
@@ -27,6 +26,7 @@ from calibrant.bench.replayscm.audit.text import (
     short_count,
     verdict,
 )
+from calibrant.bench.runs.audits import AuditedPool
 from calibrant.bench.version import program_version
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.names import natural_key
@@ -37,18 +37,18 @@ from calibrant.dsl.replayscm.separation import Experiment, PairwiseExperiments
 _UNSORTABLE = -1.0  # sorts before every logarithm of a count and every share
 
 
-def report(audited: AuditedPool, calibrated: Calibration) -> str:
+def report(audited: AuditedPool[AuditRecord], calibrated: Calibration) -> str:
     """The whole file. Everything that comes from the pool is escaped."""
     return html_page("audit.html", _context(audited, calibrated))
 
 
-def _context(audited: AuditedPool, calibrated: Calibration) -> dict[str, Any]:
+def _context(audited: AuditedPool[AuditRecord], calibrated: Calibration) -> dict[str, Any]:
     records = audited.records
     anchors = {record.instance: f"i{record.index}" for record in records}
-    problems = {problem.id: problem for problem in audited.pool.problems}
+    problems = {problem.id: problem for problem in audited.items}
     done = [record.findings for record in records if record.findings]
     return {
-        "pool": audited.pool.name,
+        "pool": audited.name,
         "digest": audited.digest,
         "program": program_version(),
         "headlines": _headlines(done),

@@ -15,7 +15,7 @@ MAX_NAMED = 2  # pools that a note names one by one
 PAIR = " -> "  # between two settings that are compared
 PAIRED = 100  # problems behind the paper's paired tables
 
-_FILE = Path(__file__).resolve().parent.parent.parent / "data" / "paper_rows.json"
+_FILE = Path(__file__).resolve().parent.parent / "data" / "paper_rows.json"
 
 # ours -> theirs, by preference: their matched pools where a table has them, else the full ones
 _SETTINGS = {

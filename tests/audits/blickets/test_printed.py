@@ -20,8 +20,8 @@ from calibrant.audits.blickets.printed import (
 from calibrant.audits.blickets.statistics import TwoByTwo, cochran_mantel_haenszel, cohens_h, odds_ratio
 from calibrant.audits.finding import ClaimStatus
 from calibrant.bench.blickets.__main__ import main
-from calibrant.bench.blickets.findings import paper_findings
-from calibrant.bench.blickets.paper import paper
+from calibrant.bench.blickets.paper_tables.findings import paper_findings
+from calibrant.bench.blickets.paper_tables.printed import paper
 from tests.support.shared import shared_file
 
 

@@ -68,8 +68,7 @@ class Files:
             jsonl(files.alternatives, {"instance": files.ids[0], **answers[files.ids[0]]})
             jsonl(folder / "bad.jsonl", *({"id": one, "model": "wrong", "answer": wrong} for one in files.ids))
             assert called("score", files.pool, folder / "bad.jsonl", "--out", files.scored).returncode == 0
-        where = ["--out", files.audit] if benchmark == "replayscm" else []
-        called("audit", files.pool, "--certificates", folder / "certs", "--workers", "1", *where)
+        called("audit", files.pool, "--certificates", folder / "certs", "--workers", "1", "--out", files.audit)
         return files
 
     def __getattr__(self, name: str) -> Path:

@@ -12,6 +12,7 @@ from typing import Any
 
 from calibrant.audits.blickets.strategies import quiet
 from calibrant.audits.claims import Certificate
+from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import Split, grade
@@ -45,7 +46,7 @@ def certificates() -> dict[str, list[Genuine]]:
     """By claim: all that the audit of these items writes."""
     by_claim: dict[str, list[Genuine]] = {}
     for item in items():
-        for finding in benchmark("blickets").findings(item):
+        for finding in benchmark("blickets").require(FINDINGS).findings(item):
             if finding.certificate is not None:
                 by_claim.setdefault(finding.certificate.claim, []).append(Genuine(item, finding.certificate))
     return by_claim

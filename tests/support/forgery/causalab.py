@@ -12,6 +12,7 @@ from calibrant.audits.causalab.items import after_every_setting, mattering_edges
 from calibrant.audits.causalab.printed import PrintedRow, denominator_findings
 from calibrant.audits.causalab.spaces import decided_frequency, space_of
 from calibrant.audits.claims import Certificate
+from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem
@@ -33,7 +34,7 @@ def certificates() -> dict[str, list[Genuine]]:
     """By claim: what the audit of these items writes, at most a dozen each."""
     by_claim: dict[str, list[Genuine]] = {}
     for item in items():
-        for finding in benchmark("causalab").findings(item):
+        for finding in benchmark("causalab").require(FINDINGS).findings(item):
             if finding.certificate is not None and len(by_claim.get(finding.certificate.claim, ())) < 12:
                 by_claim.setdefault(finding.certificate.claim, []).append(Genuine(item, finding.certificate))
     return by_claim

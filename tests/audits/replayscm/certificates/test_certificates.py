@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from calibrant.audits.claims import Refused
 from calibrant.audits.replayscm.certificates.certificate import build_certificate, refutation, to_json
 from calibrant.audits.replayscm.certificates.rup import ProofError, check_refutation
-from calibrant.audits.replayscm.certificates.verification import Refused, verify
+from calibrant.audits.replayscm.certificates.verification import verify
 from calibrant.bench.cli import main
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem

@@ -22,8 +22,9 @@ from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.replayscm.audit.calibration import calibration
 from calibrant.bench.replayscm.audit.reliability import diagram
-from calibrant.bench.replayscm.audit.run import audit_pool, timed_audit
+from calibrant.bench.replayscm.audit.run import ScmAudit, audit_pool
 from calibrant.bench.replayscm.audit.text import calibration_text
+from calibrant.bench.runs.audits import timed_audit
 from calibrant.bench.runs.records import Record, RunFile, Timing
 from calibrant.dsl.formulas.formula import var
 from calibrant.dsl.formulas.reference import evaluate
@@ -279,6 +280,6 @@ def test_what_is_too_large_to_sum_over_is_out_of_budget(monkeypatch: pytest.Monk
     text = " ".join("".join(str(row >> i % 3 & 1) for i in range(22)) for row in range(4))
     gold = scm(names[:3], {names[i]: var(names[i % 3]) for i in range(3, 22)})
     problem = written_problem(HiddenOrder(names, names[:3]), gold, [written_world("w", " ".join(names), text)])
-    record = timed_audit(problem, AuditOptions(max_parents=2, classes=(2,)))
-    assert (record.outcome, record.findings) == ("out_of_budget", None)
+    record = timed_audit(ScmAudit(AuditOptions(max_parents=2, classes=(2,))).audit, problem)
+    assert (record.outcome, record.result) == ("out_of_budget", None)
     assert record.error == "19 variables that may lie on a cycle together, in more than 1,000 partial orders"

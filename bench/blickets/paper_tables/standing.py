@@ -10,9 +10,15 @@ from multiprocessing import get_context
 from statistics import mean, stdev
 
 from calibrant.bench.blickets.agents import played
-from calibrant.bench.blickets.paper import paper
-from calibrant.bench.blickets.rates import counted
-from calibrant.bench.blickets.tables import NOT_PRINTED, PRINTED_AGENTS, PlayedEpisode, printed_counts, share_cell
+from calibrant.bench.blickets.paper_tables.printed import paper
+from calibrant.bench.blickets.paper_tables.rates import counted
+from calibrant.bench.blickets.paper_tables.tables import (
+    NOT_PRINTED,
+    PRINTED_AGENTS,
+    PlayedEpisode,
+    printed_counts,
+    share_cell,
+)
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
 from calibrant.bench.statistics import NORMAL_95
 

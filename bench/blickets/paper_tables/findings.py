@@ -15,9 +15,9 @@ from calibrant.audits.blickets.printed import (
 )
 from calibrant.audits.blickets.statistics import TwoByTwo
 from calibrant.audits.finding import Finding
-from calibrant.bench.blickets.paper import paper
-from calibrant.bench.blickets.rates import Counts
-from calibrant.bench.blickets.tables import printed_counts, printed_detections
+from calibrant.bench.blickets.paper_tables.printed import paper
+from calibrant.bench.blickets.paper_tables.rates import Counts
+from calibrant.bench.blickets.paper_tables.tables import printed_counts, printed_detections
 
 
 def paper_findings() -> Iterator[Finding]:

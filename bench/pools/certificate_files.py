@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeAlias
 
+from calibrant.audits.claims import MAX_REASON_CHARS, Refused
 from calibrant.audits.recounting import Listener, RecountLimitError, limited_recount
-from calibrant.audits.replayscm.certificates.verification import MAX_REASON_CHARS, Refused
+from calibrant.bench.pools.capabilities import CertificateCheck
 from calibrant.dsl.errors import in_one_line, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded
-
-Check: TypeAlias = Callable[[Mapping[str, object]], tuple[bool, str]]  # whether a certificate holds, and one line
 
 
 class Verdict(StrEnum):
@@ -40,7 +38,7 @@ class FileCheck:
 
 
 def check_file(
-    path: Path, check: Check, seconds: float, listen: Listener = lambda part, done, total: None
+    path: Path, check: CertificateCheck, seconds: float, listen: Listener = lambda part, done, total: None
 ) -> FileCheck:
     """Read and check a certificate; `OSError` only where the file cannot be read."""
     try:
@@ -61,7 +59,7 @@ def check_file(
 
 
 def parse_certificate(text: bytes) -> Mapping[str, object]:
-    """Return the object of a file; `Refused` for what is too large, no JSON, or has a field twice in one object."""
+    """Return the object of a file; `Refused` for what is too large, no JSON, or has a field twice."""
     try:
         parsed = load_json(text, object_pairs_hook=_unique, parse_constant=_refuse_number, parse_float=_finite)
     except TooLargeError as error:

@@ -8,9 +8,15 @@ import pytest
 
 from calibrant.bench.blickets.__main__ import main
 from calibrant.bench.blickets.agents import agent, played
-from calibrant.bench.blickets.learners import STATED, Stated, difference_of_means, difference_of_shares, learner_table
-from calibrant.bench.blickets.rates import Share, counted
-from calibrant.bench.blickets.standing import SEED
+from calibrant.bench.blickets.paper_tables.learners import (
+    STATED,
+    Stated,
+    difference_of_means,
+    difference_of_shares,
+    learner_table,
+)
+from calibrant.bench.blickets.paper_tables.rates import Share, counted
+from calibrant.bench.blickets.paper_tables.standing import SEED
 from calibrant.bench.report.layout import NOTHING, Source
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import grade
@@ -119,6 +125,6 @@ def test_the_command_prints_every_stated_row(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert len(STATED) == 31
-    monkeypatch.setattr("calibrant.bench.blickets.learners.STATED", STATED[:1])
+    monkeypatch.setattr("calibrant.bench.blickets.paper_tables.learners.STATED", STATED[:1])
     assert main(["learners", "--episodes", "2"]) == 0
     assert any(line.startswith("prototype") for line in capsys.readouterr().out.splitlines())

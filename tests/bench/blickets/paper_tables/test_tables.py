@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.blickets.paper import paper
-from calibrant.bench.blickets.rates import Counts, Graded, Share, counted, detected, errors_of
-from calibrant.bench.blickets.tables import PlayedEpisode, paper_tables, printed_counts, printed_detections
+from calibrant.bench.blickets.paper_tables.printed import paper
+from calibrant.bench.blickets.paper_tables.rates import Counts, Graded, Share, counted, detected, errors_of
+from calibrant.bench.blickets.paper_tables.tables import PlayedEpisode, paper_tables, printed_counts, printed_detections
 from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import Exposed, grade

@@ -10,7 +10,7 @@ import msgspec
 from calibrant.audits.blickets.printed import PrintedTest, Sides
 from calibrant.audits.blickets.statistics import TwoByTwo
 
-_FILE = Path(__file__).resolve().parent.parent / "data" / "blickets_paper_rows.json"
+_FILE = Path(__file__).resolve().parent.parent / "data" / "paper_rows.json"
 
 
 class PrintedTable(msgspec.Struct, frozen=True):

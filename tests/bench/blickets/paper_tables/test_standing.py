@@ -12,9 +12,9 @@ import pytest
 
 from calibrant.bench.blickets.__main__ import main
 from calibrant.bench.blickets.agents import AGENTS, agent, played
-from calibrant.bench.blickets.conditions import is_easy, is_hard, is_order, is_stochastic
-from calibrant.bench.blickets.rates import Counts, counted
-from calibrant.bench.blickets.standing import SEED, all_played, standing_table
+from calibrant.bench.blickets.paper_tables.conditions import is_easy, is_hard, is_order, is_stochastic
+from calibrant.bench.blickets.paper_tables.rates import Counts, counted
+from calibrant.bench.blickets.paper_tables.standing import SEED, all_played, standing_table
 from calibrant.bench.report.layout import NOTHING, Source
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.errors import CalibrantError

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from calibrant.bench.blickets.conditions import is_easy, is_hard, is_order, is_stochastic
-from calibrant.bench.blickets.paper import PrintedTable, paper
-from calibrant.bench.blickets.rates import Counts, Detections, Errors, Graded, Share, counted, detected, errors_of
+from calibrant.bench.blickets.paper_tables.conditions import is_easy, is_hard, is_order, is_stochastic
+from calibrant.bench.blickets.paper_tables.printed import PrintedTable, paper
+from calibrant.bench.blickets.paper_tables.rates import (
+    Counts,
+    Detections,
+    Errors,
+    Graded,
+    Share,
+    counted,
+    detected,
+    errors_of,
+)
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
 from calibrant.dsl.blickets.item import BlicketItem
 

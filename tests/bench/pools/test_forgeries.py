@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from calibrant.audits.claims import Certificate, ClaimKind, evidence_digest, verify
-from calibrant.audits.replayscm.certificates.verification import Refused
-from calibrant.bench.claims.certificate_files import parse_certificate
-from calibrant.bench.claims.findings import checked
-from calibrant.bench.core.registry import DEFAULT, benchmark, benchmarks
+from calibrant.audits.claims import Certificate, ClaimKind, Refused, evidence_digest, verify
+from calibrant.bench.core.capabilities import FINDINGS
+from calibrant.bench.core.registry import benchmark, benchmarks
+from calibrant.bench.pools.certificate_files import parse_certificate
+from calibrant.bench.pools.findings_audit import check_certificate
 from tests.support.effort import effort
 from tests.support.forgery import blickets, causalab, causim
 from tests.support.forgery.forger import Forger, Genuine
@@ -35,13 +35,15 @@ ENOUGH = 50
 
 
 def test_every_kind_of_claim_has_a_forger() -> None:
-    others = [known.name for known in benchmarks() if known.name != DEFAULT]
-    assert {name: set(benchmark(name).verifiers) for name in others} == {n: set(f) for n, f in FORGERS.items()}
+    others = [known.name for known in benchmarks() if known.capability(FINDINGS)]
+    assert {name: set(benchmark(name).require(FINDINGS).verifiers) for name in others} == {
+        n: set(f) for n, f in FORGERS.items()
+    }
 
 
 def test_every_verifier_declares_its_data_and_derives_its_class() -> None:
     for name in FORGERS:
-        for claim, verifier in benchmark(name).verifiers.items():
+        for claim, verifier in benchmark(name).require(FINDINGS).verifiers.items():
             assert isinstance(verifier, ClaimKind), claim
             assert verifier.data.__struct_config__.forbid_unknown_fields, claim
 
@@ -73,7 +75,7 @@ class Bench:
         return self.ids[id(genuine.item)] if self.claim in OF_NO_ITEM else str(genuine.item.id)
 
     def evidence(self, item: Any) -> object:
-        return item if self.claim in OF_NO_ITEM else benchmark(self.name).evidence(item)
+        return item if self.claim in OF_NO_ITEM else benchmark(self.name).require(FINDINGS).evidence(item)
 
     def is_accepted(self, text: str) -> bool:
         try:
@@ -81,7 +83,7 @@ class Bench:
         except Refused:
             return False
         if self.claim not in OF_NO_ITEM:
-            holds, line = checked(benchmark(self.name), made, self.items)
+            holds, line = check_certificate(benchmark(self.name), made, self.items)
             assert line
             assert len(line) < 1_000
             return holds
@@ -90,7 +92,7 @@ class Bench:
         except (msgspec.ValidationError, ValueError):
             return False
         item = self.items.get(str(made.get("instance")))
-        return item is not None and verify(certificate, item, benchmark(self.name).verifiers).holds
+        return item is not None and verify(certificate, item, benchmark(self.name).require(FINDINGS).verifiers).holds
 
     def is_true(self, file: Any) -> bool:
         """Whatever cannot even be read as a claim is not."""

@@ -13,10 +13,11 @@ import pytest
 
 from calibrant.audits.causim.hardening import harden_item
 from calibrant.audits.replayscm.certificates.certificate import build_certificate, to_json
-from calibrant.bench.claims.certificate_files import Verdict, check_file, parse_certificate
-from calibrant.bench.claims.findings import checked
 from calibrant.bench.cli import main
+from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.pools.certificate_files import Verdict, check_file, parse_certificate
+from calibrant.bench.pools.findings_audit import check_certificate
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causim.topology import TOPOLOGIES
@@ -40,11 +41,11 @@ def refusals(name: str, items: Iterator[Any]) -> tuple[int, list[str]]:
     """How many certificates the audit of these items writes, and what `verify` says of those that it refuses."""
     written, lines = 0, []
     for item in items:
-        for finding in benchmark(name).findings(item):
+        for finding in benchmark(name).require(FINDINGS).findings(item):
             if finding.certificate is not None:
                 written += 1
                 text = json.dumps({"instance": item.id, "certificate": msgspec.to_builtins(finding.certificate)})
-                holds, line = checked(benchmark(name), parse_certificate(text.encode()), {item.id: item})
+                holds, line = check_certificate(benchmark(name), parse_certificate(text.encode()), {item.id: item})
                 lines += [] if holds else [f"{item.id}: {finding.certificate.claim}: {line}"]
     return written, lines
 
@@ -89,7 +90,7 @@ def test_certificates_of_causim_verify(topology: str) -> None:
         outcome = harden_item(item)
         if isinstance(outcome, Found):
             file = {"instance": item.id, "certificate": msgspec.to_builtins(outcome.value[1])}
-            holds, line = checked(causim, json.loads(json.dumps(file)), {item.id: item})
+            holds, line = check_certificate(causim, json.loads(json.dumps(file)), {item.id: item})
             assert holds, line
 
 

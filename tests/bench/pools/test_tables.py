@@ -6,15 +6,16 @@ import re
 
 import pytest
 
-from calibrant.audits.finding import ClaimStatus, Finding
-from calibrant.bench.claims.findings import findings_lines
+from calibrant.audits.finding import ClaimStatus
+from calibrant.bench.core.finding_records import FindingRecord
+from calibrant.bench.pools.findings_audit import findings_lines
 from tests.support.commands import CHECKOUT, called
 
 POOL = CHECKOUT / "bench" / "data" / "sample_causalab.jsonl"
 
 
-def _finding(where: str, claim: str) -> Finding:
-    return Finding(where=where, kind="leak", verdict=ClaimStatus.PROVED, claim=claim)
+def _finding(where: str, claim: str) -> FindingRecord:
+    return FindingRecord(where, "leak", ClaimStatus.PROVED, claim, {}, None)
 
 
 def test_a_wide_claim_continues_below_itself() -> None:

@@ -1,0 +1,40 @@
+"""Audits of extended blickets: what can be proved about an item, and what its certificates are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from calibrant.bench.pools.findings_audit import FindingsAudit
+from calibrant.dsl.blickets.item import BlicketItem
+
+if TYPE_CHECKING:
+    from calibrant.audits.claims import Verifier
+    from calibrant.audits.finding import Finding
+
+
+class BlicketFindings:
+    """Implements Verifiable (bench.core.capabilities)."""
+
+    @property
+    def verifiers(self) -> Mapping[str, Verifier]:
+        from calibrant.audits.blickets.verification import VERIFIERS
+
+        return VERIFIERS
+
+    def findings(self, item: BlicketItem) -> Iterator[Finding]:
+        from calibrant.audits.blickets.items import item_findings
+        from calibrant.audits.blickets.strategies import counting_decides, gameable
+
+        yield from item_findings(item)
+        yield from gameable(item)
+        yield from counting_decides(item)
+
+    def evidence(self, item: BlicketItem) -> object:
+        from calibrant.audits.blickets.evidence import evidence_of
+
+        return evidence_of(item)
+
+
+FINDINGS = BlicketFindings()
+AUDIT = FindingsAudit("blickets")

@@ -1,0 +1,37 @@
+"""Audits of CausaLab: what can be proved about an item, and what its certificates are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from calibrant.bench.pools.findings_audit import FindingsAudit
+from calibrant.dsl.causalab.item import LabItem
+
+if TYPE_CHECKING:
+    from calibrant.audits.claims import Verifier
+    from calibrant.audits.finding import Finding
+
+
+class LabFindings:
+    """Implements Verifiable (bench.core.capabilities)."""
+
+    @property
+    def verifiers(self) -> Mapping[str, Verifier]:
+        from calibrant.audits.causalab.verification import VERIFIERS
+
+        return VERIFIERS
+
+    def findings(self, item: LabItem) -> Iterator[Finding]:
+        from calibrant.audits.causalab.items import item_findings
+
+        yield from item_findings(item)
+
+    def evidence(self, item: LabItem) -> object:
+        from calibrant.audits.causalab.certificates import item_evidence
+
+        return item_evidence(item)
+
+
+FINDINGS = LabFindings()
+AUDIT = FindingsAudit("causalab")

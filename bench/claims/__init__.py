@@ -1,1 +1,0 @@
-"""Findings about items of any benchmark that claims things through audits.claims: found, shown, written, checked."""

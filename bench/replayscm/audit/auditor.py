@@ -1,0 +1,152 @@
+"""ReplaySCM as `calibrant audit` and `calibrant verify` see it: exact counts of SCMs, and their certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from calibrant.audits.replayscm.ambiguity import MIN_PARENTS, PARENTS, restrict_to_grammar
+from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP
+from calibrant.audits.replayscm.instance import AuditOptions
+from calibrant.bench.core.options import OptionError
+from calibrant.bench.pages.json_stream import object_pieces
+from calibrant.bench.pools.capabilities import CertificateCheck, Printed
+from calibrant.bench.replayscm.audit.calibration import Calibration, calibration
+from calibrant.bench.replayscm.audit.certificates import write_certificates
+from calibrant.bench.replayscm.audit.details import details_text
+from calibrant.bench.replayscm.audit.records import AuditRecord
+from calibrant.bench.replayscm.audit.run import ScmAudit
+from calibrant.bench.replayscm.audit.text import (
+    audits_table,
+    calibration_text,
+    gate_class,
+    summary,
+    summary_lines,
+    verdict,
+)
+from calibrant.bench.replayscm.options import AuditOptions as AuditArguments
+from calibrant.bench.report.rate_rows import SHORT_DIGEST
+from calibrant.bench.runs.audits import AuditedPool
+from calibrant.bench.runs.records import folder_records
+from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.solvers.replayscm.version_space import ModelClass
+
+if TYPE_CHECKING:
+    from calibrant.bench.runs.audits import AuditWork
+
+
+class ScmAuditor:
+    """Implements Auditable and CertificateCheckable (bench.pools.capabilities)."""
+
+    workers = None  # an audit takes seconds
+
+    def work(self, options: AuditArguments, fail_on: str | None, *, certify: bool) -> ScmAudit:
+        for folder in options.runs:
+            folder_records(folder)  # a folder without records is refused before the work, not after it
+        _check_cap(options.max_parents, options.max_size, certify=certify)
+        gate = None if fail_on is None else gate_class(fail_on)
+        classes = tuple(sorted({*PARENTS, *([gate] if gate else [])}))
+        return ScmAudit(AuditOptions(options.max_parents, classes, nested_roots=options.nested_roots))
+
+    def report(
+        self,
+        audited: AuditedPool[AuditRecord],
+        work: AuditWork[AuditRecord],
+        options: AuditArguments,
+        fail_on: str | None,
+    ) -> ScmAuditReport:
+        assert isinstance(work, ScmAudit)
+        return ScmAuditReport(audited, work.options, options, fail_on)
+
+    def check_against(self, pool: Path) -> CertificateCheck:
+        from calibrant.audits.claims import Refused
+        from calibrant.audits.replayscm.certificates.verification import verify
+        from calibrant.dsl.replayscm.pools.files import read_pool
+        from calibrant.dsl.stored_items import items_by_id
+
+        problems = items_by_id(read_pool(pool, keep_results=False).problems)
+
+        def check(certificate: Mapping[str, object]) -> tuple[bool, str]:
+            instance = certificate.get("instance")
+            if not isinstance(instance, str) or instance not in problems:
+                raise Refused("it is about no instance of this pool")
+            return True, verify(certificate, problems[instance])
+
+        return check
+
+
+def _check_cap(max_parents: int | None, max_size: int | None, *, certify: bool) -> None:
+    if max_size is None:
+        return
+    if not certify:
+        raise OptionError("it is the cap of the certificates' class: give --certificates too", "--max-size")
+    parents = max_parents or MIN_PARENTS
+    most = MAX_CAP.get(parents, 0)
+    if max_size > most:
+        reason = f"with {parents} parents, `calibrant verify` recounts sizes up to {most}"
+        raise OptionError(reason if most else f"{reason}: none", "--max-size")
+
+
+class ScmAuditReport:
+    """Implements AuditReport (bench.pools.capabilities)."""
+
+    def __init__(
+        self,
+        audited: AuditedPool[AuditRecord],
+        options: AuditOptions,
+        arguments: AuditArguments,
+        fail_on: str | None,
+    ) -> None:
+        self._audited = audited
+        self._options = options
+        self._arguments = arguments
+        self._fail_on = fail_on
+
+    @cached_property
+    def _calibration(self) -> Calibration:
+        return calibration(self._audited.records, self._arguments.runs)
+
+    def failures(self) -> tuple[bool, Sequence[str]]:
+        """Fail if an instance has no findings or, with --fail-on, not exactly one member of the class."""
+        records = self._audited.records
+        errors = [in_one_line(f"{one.instance}: {one.error}") for one in records if one.findings is None]
+        if self._fail_on is None:
+            return bool(errors), errors
+        gate = gate_class(self._fail_on)
+        reasons = [f"--fail-on: {line}" for line in summary(records, gate).splitlines()]
+        return not all(verdict(record, gate) == "unique" for record in records), errors + reasons
+
+    def page(self) -> str:
+        from calibrant.bench.replayscm.audit.html import report
+
+        return report(self._audited, self._calibration)
+
+    def write_certificates(self, folder: Path) -> Iterator[str]:
+        yield from map(in_one_line, write_certificates(self._audited.items, folder, self._certified_class))
+
+    def _certified_class(self, problem: Problem) -> ModelClass:
+        parents = self._options.headline(problem)
+        requested = ModelClass(parents, self._arguments.max_size, self._options.nested_roots)
+        counted = restrict_to_grammar(requested, problem.task.grammar)
+        return counted if (counted.max_size or 0) <= MAX_CAP.get(parents, 0) else requested
+
+    def text(self, pool: Path, width: int | None) -> Printed:
+        audited, records = self._audited, self._audited.records
+        details = (details_text(record) + "\n" for record in records if self._arguments.details)
+        where = in_one_line(f"{audited.name} ({pool.name}, sha256 {audited.digest[:SHORT_DIGEST]})")
+        table = audits_table(records, width)
+        below = calibration_text(self._calibration)
+        lines = chain(details, [where, table.text], summary_lines(records), [below] if below else [])
+        left_out = f"left out to fit the width: {', '.join(table.left_out)}; --json has all"
+        return Printed(lines, [left_out] if table.left_out else [])
+
+    def json_pieces(self) -> Iterator[str]:
+        instances = (record.to_dict() for record in self._audited.records)
+        return object_pieces({"instances": instances}, {"calibration": self._calibration.to_dict()})
+
+
+AUDIT = ScmAuditor()

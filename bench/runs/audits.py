@@ -1,0 +1,224 @@
+"""Audits of a pool: parallel over items, resumable, one JSON line per (pool, item, options).
+
+What is recorded depends on the pool and the options alone: not on the number of workers, the order in which they
+finish, or how often the audit was interrupted. The file is append-only (bench.runs.jsonl_file); a completed audit is
+sorted, and two completed audits of the same pool with the same options differ in `timing` only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from sys import intern
+from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.runs.executors.opening import as_completed
+from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress, error_line, one_line
+from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
+from calibrant.bench.runs.records import Timing, config_digest
+from calibrant.bench.runs.runner import EVERYTHING, Selection
+from calibrant.dsl.pool_text import file_digest
+from calibrant.solvers.budget import BudgetSpent
+
+Outcome = Literal["audited", "out_of_budget", "crashed"]
+
+
+class AuditKey(NamedTuple):
+    """Identity of a record: there is one for each."""
+
+    pool_digest: str
+    instance: str
+    config_digest: str
+
+
+class AuditHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """First fields of every benchmark's record; the results, `error`, `program`, `timing` and `version` follow."""
+
+    pool: Annotated[str, Meta(description="name of the pool")]
+    pool_digest: Annotated[str, Meta(description="SHA-256 of what the pool's file holds, decompressed")]
+    pool_size: Annotated[int, Meta(description="how many items the pool has")]
+    index: Annotated[int, Meta(description="place of the item in its pool, from 0")]
+    instance: Annotated[str, Meta(description="id of the item")]
+    setting: Annotated[
+        str, Meta(description="row group of tables: the disclosure, or the published table that the pool belongs to")
+    ]
+    stratum: Annotated[str, Meta(description="the finer group of the generator; empty if there is none")]
+    config: Annotated[dict[str, Any], Meta(description="what was asked for")]
+    outcome: Annotated[Outcome, Meta(description="whether it was audited")]
+
+    @property
+    def key(self) -> AuditKey:
+        config = intern(config_digest(self.config))  # one text for all records that share it
+        return AuditKey(intern(self.pool_digest), self.instance, config)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record ready for JSON, without the timing: the same for equal pools and options."""
+        fields: dict[str, Any] = msgspec.to_builtins(self, str_keys=True)
+        del fields["timing"]
+        return fields
+
+
+def record_order(record: AuditHead) -> tuple[object, ...]:
+    """Return the sort key of a completed file."""
+    key = record.key
+    return intern(record.pool), key.pool_digest, key.config_digest, record.index
+
+
+class StoredAudit(Protocol):
+    """A record: the head, and what every benchmark has after it."""
+
+    __struct_fields__: ClassVar[tuple[str, ...]]
+
+    @property
+    def pool(self) -> str: ...
+    @property
+    def index(self) -> int: ...
+    @property
+    def instance(self) -> str: ...
+    @property
+    def outcome(self) -> Outcome: ...
+    @property
+    def error(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def key(self) -> AuditKey: ...
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+R = TypeVar("R", bound=StoredAudit)
+
+
+class AuditFile(JsonlFile[R]):
+    """The record file of an audit's folder."""
+
+    def forget_unfinished(self) -> None:
+        """Drop the records without results, so that those items are audited again."""
+        self.keep(lambda record: record.outcome == "audited")
+
+    def of_pool(self, keys: Iterable[AuditKey]) -> Sequence[R]:
+        """Return the records with these keys, in this order; many of them stay in the file."""
+        return self.stored(keys).read_as(msgspec.json.Decoder(self.kind.type).decode)
+
+
+class Audited(NamedTuple):
+    """Result of the audit of one item. result: as the benchmark's audit returns it; None without one"""
+
+    outcome: Outcome
+    result: Any
+    error: str
+    timing: Timing
+
+
+class AuditWork(Protocol[R]):
+    """What is done with each item; it is sent to other processes, so it can be pickled.
+
+    kind: of the file; config: what decides whether a record is about the same options
+    """
+
+    @property
+    def kind(self) -> RecordKind[R]: ...
+
+    @property
+    def config(self) -> Mapping[str, Any]: ...
+
+    def audit(self, item: Any) -> Any:
+        """Return the results for an item; `BudgetSpent` where there are none within the budget."""
+        ...
+
+    def record(self, head: Mapping[str, Any], audited: Audited) -> R:
+        """Return the record of what `audit` returned. head: the fields of AuditHead"""
+        ...
+
+
+@dataclass(frozen=True)
+class AuditedPool(Generic[R]):
+    """The selected items of a pool with their records, in order. skipped: records that were there before."""
+
+    name: str
+    digest: str
+    items: Sequence[Any]
+    records: Sequence[R]
+    skipped: int
+
+
+def audit_items(
+    benchmark: Benchmark[Any],
+    path: Path,
+    folder: Path,
+    work: AuditWork[R],
+    selection: Selection = EVERYTHING,
+    *,
+    execution: Execution = HERE,
+    progress: Progress = lambda name, done, total: None,
+) -> AuditedPool[R]:
+    """Audit every selected item that has no record in the folder yet, and append its record.
+
+    execution: who audits, and for how long at most. Items without results are tried again.
+    """
+    pool, digest = benchmark.read_pool(path), file_digest(path)
+    for instance in sorted(selection.only):
+        benchmark.find(pool, instance)  # refuses an unknown one
+    chosen = selection.places(pool)
+    config = {**work.config, "wall_budget": execution.wall_budget}
+    keys = {i: AuditKey(digest, name, config_digest(config)) for i, name in chosen.items()}
+    with AuditFile(folder, work.kind) as file:
+        file.forget_unfinished()
+        pending = Jobs((i for i, key in keys.items() if key not in file.keys), pool.items.__getitem__)
+        done = skipped = len(keys) - len(pending)
+        progress(pool.name, done, len(keys))
+        for index, result in as_completed(partial(timed_audit, work.audit), pending, execution):
+            audited = _without_results(result, execution.wall_budget) if isinstance(result, Failure) else result
+            item = pool.items[index]
+            head = {
+                "pool": pool.name,
+                "pool_digest": digest,
+                "pool_size": len(pool),
+                "index": index,
+                "instance": item.id,
+                "setting": item.setting,
+                "stratum": item.stratum,
+                "config": config,
+                "outcome": audited.outcome,
+            }
+            file.append(work.record(head, audited))
+            done += 1
+            progress(pool.name, done, len(keys))
+        file.sort()
+        return AuditedPool(pool.name, digest, _at(pool.items, list(chosen)), file.of_pool(keys.values()), skipped)
+
+
+def _at(items: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
+    """Return the items at ascending places; the first so many of a large pool stay in their file."""
+    if places and places[-1] == len(places) - 1:
+        return items[: len(places)]
+    return tuple(items[i] for i in places)
+
+
+def _without_results(failure: Failure, wall_budget: float | None) -> Audited:
+    seconds = wall_budget or 0.0 if failure.outcome == "out_of_budget" else 0.0
+    return Audited(failure.outcome, None, failure.error, Timing(seconds, _now()))
+
+
+def timed_audit(audit: Callable[[Any], Any], item: Any) -> Audited:
+    """Audit one item. An exception is a result too: it must not cost the other items."""
+    started, clock = _now(), time.perf_counter()
+    try:
+        result = audit(item)
+    except BudgetSpent as spent:
+        return Audited("out_of_budget", None, one_line(spent), Timing(time.perf_counter() - clock, started))
+    except Exception as error:
+        return Audited("crashed", None, error_line(error), Timing(time.perf_counter() - clock, started))
+    return Audited("audited", result, "", Timing(time.perf_counter() - clock, started))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
