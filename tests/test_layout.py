@@ -32,7 +32,7 @@ FOLDERS = ("dsl", "solvers", "audits", "baselines", "bench")  # importable below
 BENCHMARKS = {"replayscm", "causalab", "causim", "blickets", "logic"}
 BENCHMARK_FOLDERS = tuple(f"bench/{name}/" for name in sorted(BENCHMARKS))
 NAMING = {  # files of bench outside a benchmark's folder that name one: the list may only get shorter
-    "bench/commands": "alternatives demo generate harden pool schema separate table",
+    "bench/commands": "alternatives separate table",
     "bench/pools": "bundled",
     "bench/report": "rate_rows samples sources",
     "bench/report/figures": "drawing",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from calibrant.audits.blickets.soundness import SOUNDNESS
 from calibrant.bench.pools.findings_audit import FindingsAudit
+from calibrant.bench.pools.soundness import ItemChecks
 from calibrant.dsl.blickets.item import BlicketItem
 
 if TYPE_CHECKING:
@@ -38,3 +40,4 @@ class BlicketFindings:
 
 FINDINGS = BlicketFindings()
 AUDIT = FindingsAudit("blickets")
+CHECK = ItemChecks("blickets", SOUNDNESS)

@@ -18,7 +18,7 @@ from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
 from calibrant.bench.episodes import sole_action
 from calibrant.bench.pages.timeline import Timeline
-from calibrant.bench.pools.capabilities import AUDIT, VERIFY
+from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.report.sections import Answer, Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
@@ -29,7 +29,6 @@ from calibrant.dsl.episode import Episode, Step
 from calibrant.dsl.item import Pool
 
 if TYPE_CHECKING:
-    from calibrant.audits.soundness import Soundness
     from calibrant.bench.blickets.solve import BlicketVerbs
     from calibrant.bench.blickets.training import BlicketTraining
 
@@ -38,7 +37,14 @@ class Blickets(Benchmark[BlicketItem]):
     name = "blickets"
     title = "Extended blickets"
     settings = ("conjunctive", "disjunctive", "moderator", "order", "stochastic", "noisy-moderator")
-    provides: ClassVar[Providers] = {FINDINGS: "audit:FINDINGS", AUDIT: "audit:AUDIT", VERIFY: "audit:AUDIT"}
+    demo_protocols = ("static", "switch-aware", "quiet")
+    provides: ClassVar[Providers] = {
+        AUDIT: "audit:AUDIT",
+        CHECK: "audit:CHECK",
+        FINDINGS: "audit:FINDINGS",
+        GENERATE: "generate:GENERATE",
+        VERIFY: "audit:AUDIT",
+    }
     public_fields = (
         "id",
         "n",
@@ -220,12 +226,6 @@ class Blickets(Benchmark[BlicketItem]):
         from calibrant.bench.blickets.statistics import COLUMNS
 
         return COLUMNS
-
-    @property
-    def soundness(self) -> Soundness[BlicketItem]:
-        from calibrant.audits.blickets.soundness import SOUNDNESS
-
-        return SOUNDNESS
 
     @property
     def suites(self) -> Sequence[str]:

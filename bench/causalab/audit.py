@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from calibrant.audits.causalab.soundness import SOUNDNESS
 from calibrant.bench.pools.findings_audit import FindingsAudit
+from calibrant.bench.pools.soundness import ItemChecks
 from calibrant.dsl.causalab.item import LabItem
 
 if TYPE_CHECKING:
@@ -35,3 +37,4 @@ class LabFindings:
 
 FINDINGS = LabFindings()
 AUDIT = FindingsAudit("causalab")
+CHECK = ItemChecks("causalab", SOUNDNESS)

@@ -14,7 +14,7 @@ from calibrant.bench.core.capabilities import FINDINGS, PAGES, Providers
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
 from calibrant.bench.episodes import sole_action
-from calibrant.bench.pools.capabilities import AUDIT, VERIFY
+from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.report.sections import Answer, Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
@@ -34,7 +34,6 @@ from calibrant.dsl.records import convert_object
 from calibrant.solvers.budget import BudgetSpent
 
 if TYPE_CHECKING:
-    from calibrant.audits.soundness import Soundness
     from calibrant.bench.causalab.solve import LabVerbs
     from calibrant.bench.causalab.training import LabTraining
 
@@ -45,9 +44,12 @@ class CausaLab(Benchmark[LabItem]):
     name = NAME
     title = "CausaLab"
     settings = tuple(PLANS)
+    demo_protocols = ("exact", "greedy", "abstain")
     provides: ClassVar[Providers] = {
         AUDIT: "audit:AUDIT",
+        CHECK: "audit:CHECK",
         FINDINGS: "audit:FINDINGS",
+        GENERATE: "generate:GENERATE",
         PAGES: "pages:PAGES",
         VERIFY: "audit:AUDIT",
     }
@@ -230,12 +232,6 @@ class CausaLab(Benchmark[LabItem]):
         from calibrant.bench.causalab.statistics import COLUMNS
 
         return COLUMNS
-
-    @property
-    def soundness(self) -> Soundness[LabItem]:
-        from calibrant.audits.causalab.soundness import SOUNDNESS
-
-        return SOUNDNESS
 
     @property
     def suites(self) -> Sequence[str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from calibrant.audits.causim.soundness import SOUNDNESS
 from calibrant.bench.pools.findings_audit import FindingsAudit
+from calibrant.bench.pools.soundness import ItemChecks
 from calibrant.dsl.causim.item import CausimItem
 
 if TYPE_CHECKING:
@@ -35,3 +37,4 @@ class CausimFindings:
 
 FINDINGS = CausimFindings()
 AUDIT = FindingsAudit("causim")
+CHECK = ItemChecks("causim", SOUNDNESS)

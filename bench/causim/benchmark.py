@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from calibrant.bench.core.benchmark import Benchmark, HardenedItem, TaskHandout
-from calibrant.bench.core.capabilities import FINDINGS, PAGES, Providers
+from calibrant.bench.core.benchmark import Benchmark, TaskHandout
+from calibrant.bench.core.capabilities import FINDINGS, PAGES, WORKED_SOLUTIONS, Providers
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
-from calibrant.bench.pools.capabilities import AUDIT, VERIFY
+from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, HARDEN, VERIFY
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.report.sections import Answer, Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
@@ -25,10 +25,8 @@ from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.item import Pool
 from calibrant.dsl.records import convert_object
-from calibrant.solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
-    from calibrant.audits.soundness import Soundness
     from calibrant.bench.causim.solve import CausimVerbs
     from calibrant.bench.causim.training import CausimTraining
 
@@ -37,11 +35,16 @@ class Causim(Benchmark[CausimItem]):
     name = "causim"
     title = "CauSim"
     settings = ("deduction", "intervention", "abduction", "counterfactual")
+    demo_protocols = ("exact", "graph_only", "copy")
     provides: ClassVar[Providers] = {
         AUDIT: "audit:AUDIT",
+        CHECK: "audit:CHECK",
         FINDINGS: "audit:FINDINGS",
+        GENERATE: "generate:GENERATE",
+        HARDEN: "hardening:HARDEN",
         PAGES: "pages:PAGES",
         VERIFY: "audit:AUDIT",
+        WORKED_SOLUTIONS: "worked_solutions:WORKED_SOLUTIONS",
     }
     public_fields = (
         "id",
@@ -196,26 +199,6 @@ class Causim(Benchmark[CausimItem]):
         except ModelError as error:
             raise PoolError(str(error)) from None
 
-    def hardened(self, item: CausimItem) -> Outcome[HardenedItem]:
-        from calibrant.audits.causim.hardening import harden_item
-
-        outcome = harden_item(item)
-        if not isinstance(outcome, Found):
-            return outcome
-        new, certificate = outcome.value
-        return Found(HardenedItem(new, tuple(certificate.data["observe"]), certificate))
-
-    @property
-    def orders(self) -> Sequence[str]:
-        from calibrant.audits.causim.training import ORDERS
-
-        return ORDERS
-
-    def write_training(self, path: Path, items: Sequence[CausimItem], order: str) -> tuple[int, int]:
-        from calibrant.audits.causim.training import ORDERS, write_training
-
-        return write_training(path, items, ORDERS[ORDERS.index(order)])
-
     def suite_of(self, item: CausimItem) -> str:
         """Its topology; a stratum has the number of nodes beside it."""
         return item.topology
@@ -225,12 +208,6 @@ class Causim(Benchmark[CausimItem]):
         from calibrant.bench.causim.statistics import COLUMNS
 
         return COLUMNS
-
-    @property
-    def soundness(self) -> Soundness[CausimItem]:
-        from calibrant.audits.causim.soundness import SOUNDNESS
-
-        return SOUNDNESS
 
     @property
     def suites(self) -> Sequence[str]:

@@ -15,12 +15,6 @@ import typer
 from calibrant.bench.commands.guard import Writes
 from calibrant.bench.commands.options import AsJson, execution
 
-PROTOCOLS = {
-    "replayscm": ("exact", "posterior"),
-    "blickets": ("static", "switch-aware", "quiet"),
-    "causalab": ("exact", "greedy", "abstain"),
-    "causim": ("exact", "graph_only", "copy"),
-}
 FOLDER = Path("calibrant-demo")
 REPORT_FILES = ("report.html", "report.md", "ladder.svg")
 SIGNATURES = ".calibrant-demo"  # digests of what the last demo wrote in the folder
@@ -47,7 +41,7 @@ def demo(
     """
     from calibrant.bench.commands.run import run_all
     from calibrant.bench.commands.table import print_table
-    from calibrant.bench.core.registry import benchmark
+    from calibrant.bench.core.registry import benchmark, benchmarks
     from calibrant.bench.pools.bundled import bundled_files
     from calibrant.bench.protocols.registry import make_protocol
 
@@ -56,9 +50,9 @@ def demo(
     crashed = 0
     with tempfile.TemporaryDirectory(prefix="calibrant-demo-") as scratch:
         records = out or Path(scratch)
-        for name, known in PROTOCOLS.items():
-            chosen = [make_protocol(benchmark(name).protocols, one, {}) for one in known]
-            crashed += run_all(chosen, pools[name], records, execution(workers, None))
+        for of in benchmarks():
+            chosen = [make_protocol(of.protocols, name, {}) for name in of.demo_protocols]
+            crashed += run_all(chosen, pools[of.name], records, execution(workers, None))
         print_table([records], as_json=as_json, again=shlex.join(["calibrant", "table", str(out)]) if out else "")
         played = [path for name, files in pools.items() if benchmark(name).transcripts for path in files]
         for line in written_report(records, out or FOLDER, played):

@@ -10,6 +10,7 @@ import typer
 
 from calibrant.bench.commands.guard import WRITES, guarded
 from calibrant.bench.commands.options import AsJson, OfBenchmark, PoolPath, PoolPaths, with_options
+from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.examples import epilog
 from calibrant.dsl.errors import in_one_line
@@ -35,21 +36,11 @@ def convert(
     The official YAML is for the benchmark's own scorer: a pool that was hardened or generated goes back to it. Every
     instance is read back, and is the same, before the file appears. A released suite of CausaLab becomes a native pool.
     """
-    from calibrant.bench.core.registry import DEFAULT, benchmark_of
-    from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-    from calibrant.dsl.replayscm.pools.runtime_yaml import SUFFIXES, write_official
+    from calibrant.bench.core.registry import benchmark_of
 
     of = benchmark_of(source)
-    options = given.convert(of.name, source.name)
-    if of.name != DEFAULT:
-        items = of.read_pool(source)
-        of.write_native(items, target)
-        typer.echo(f"{len(items)} instances written to {target}", err=True)
-        return
-    pool = read_pool(source, keep_results=not options.drop_results)
-    write = write_official if target.suffix.lower() in SUFFIXES else write_pool
-    write(pool, target)
-    typer.echo(f"{len(pool)} instances written to {target}", err=True)
+    number = of.convert(source, target, given.convert(of.name, source.name))
+    typer.echo(f"{number} instances written to {target}", err=True)
 
 
 @pool_app.command(epilog=epilog("pool alternatives"))
@@ -65,15 +56,14 @@ def alternatives(
     SCM open, or none that a single intervention can tell apart, are named and left out.
     """
     from calibrant.bench.commands.progress import progress_bar
-    from calibrant.bench.replayscm.pools.alternative_scm import alternative_pool
-    from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+    from calibrant.bench.core.registry import benchmark_of
+    from calibrant.bench.pools.capabilities import ALTERNATIVE_ITEMS
 
+    maker = benchmark_of(source).require(ALTERNATIVE_ITEMS)
     with progress_bar() as progress:
-        pool, without = alternative_pool(read_pool(source, keep_results=False), seed, progress=progress)
-    for instance in without:
-        typer.echo(in_one_line(f"{instance}: no other SCM that a single intervention tells apart"), err=True)
-    write_pool(pool, target)
-    typer.echo(f"{len(pool)} instances written to {target}", err=True)
+        lines = maker.write_alternatives(source, target, seed, progress)
+    for line in lines:
+        typer.echo(line, err=True)
 
 
 @pool_app.command(epilog=epilog("pool check"))
@@ -90,16 +80,11 @@ def check(
     What may not be wanted, though it is true, is noted: items that nobody can decide within what they allow, and
     whatever `calibrant audit` proves.
     """
-    from calibrant.bench.core.registry import DEFAULT, one_benchmark
-    from calibrant.bench.pools.soundness import check_items
-    from calibrant.bench.replayscm.pools.check import check_pools
+    from calibrant.bench.core.registry import one_benchmark
+    from calibrant.bench.pools.capabilities import CHECK
 
     of = one_benchmark(pools)
-    options = given.convert(of.name, pools[0].name)
-    if of.name == DEFAULT:
-        reports = list(check_pools(pools, must_be_official=options.official))
-    else:
-        reports = list(check_items(of, pools))
+    reports = list(of.require(CHECK).check(pools, given.convert(of.name, pools[0].name)))
     if as_json:
         typer.echo(json.dumps([report.to_dict() for report in reports], indent=1))
     else:
@@ -159,10 +144,9 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
 
 @pool_app.command(epilog=epilog("pool schema"))
 @guarded
-def schema(benchmark: OfBenchmark = "replayscm") -> None:
+def schema(benchmark: OfBenchmark = FIRST) -> None:
     """Print the JSON Schema of the native format."""
-    from calibrant.bench.core.registry import DEFAULT
+    from calibrant.bench.core.registry import benchmark as named
     from calibrant.bench.core.schemas import pools
-    from calibrant.dsl.replayscm.pools.records import schema as native_schema
 
-    typer.echo(json.dumps(native_schema() if benchmark == DEFAULT else pools(benchmark), indent=1))
+    typer.echo(json.dumps(named(benchmark).pool_schema or pools(benchmark), indent=1))

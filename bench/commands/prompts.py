@@ -103,12 +103,14 @@ def training(
     Solutions are worked out by the exact solver: abduction, action, prediction. `calibrant schema training` has every
     field. Questions that no answer is right for are left out, and so are those beyond the solver's budget. CauSim only.
     """
+    from calibrant.bench.core.capabilities import WORKED_SOLUTIONS
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.runs.runner import Selection
     from calibrant.dsl.errors import CalibrantError, short_repr
 
     of = benchmark_of(pool)
-    orders = of.orders
+    solutions = of.require(WORKED_SOLUTIONS)
+    orders = solutions.orders
     if order is not None and order not in orders:
         raise typer.BadParameter(f"unknown order '{order}'; known: {', '.join(orders)}", param_hint="--order")
     selection = Selection(frozenset(only or ()), limit)
@@ -116,6 +118,6 @@ def training(
     missing = sorted(set(selection.only) - {item.id for item in items})
     if missing:
         raise CalibrantError(f"{pool.name}: no instance {short_repr(missing[0])}")
-    written, left_out = of.write_training(out, items, order or orders[0])
+    written, left_out = solutions.write(out, items, order or orders[0])
     more = f"; {left_out} instances without a solution are left out" if left_out else ""
     typer.echo(f"{written} examples written to {out}{more}", err=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from calibrant.bench.commands.options import OfBenchmark
+from calibrant.bench.core.names import FIRST
 
 
 def schema(
@@ -15,7 +16,7 @@ def schema(
         Literal["records", "verdicts", "audits", "certificates", "pools", "training"],
         typer.Argument(help="Which kind of file."),
     ],
-    benchmark: OfBenchmark = "replayscm",
+    benchmark: OfBenchmark = FIRST,
 ) -> None:
     """Print the JSON Schema of a kind of file, every field with its meaning.
 

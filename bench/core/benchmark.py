@@ -34,11 +34,9 @@ from calibrant.dsl.episode import Episode, Step
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
 from calibrant.dsl.message import Message
-from calibrant.solvers.outcome import Outcome
 
 if TYPE_CHECKING:
     from calibrant.audits.claims import Certificate
-    from calibrant.audits.soundness import Soundness
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 C = TypeVar("C")
@@ -96,6 +94,7 @@ class Benchmark(ABC, Generic[I]):
     transcripts: whether `calibrant score` replays the steps of its predictions
     extracts_when_scored: whether responses become answers with their verdict, not when they are read
     report_options: of `calibrant score`, with which a report scores predictions; None for the defaults
+    demo_protocols: those that `calibrant demo` runs
     reports_read_pools: whether a report depends on the pool's file where nothing is scored or attributed with it
     """
 
@@ -107,6 +106,7 @@ class Benchmark(ABC, Generic[I]):
     transcripts: ClassVar[bool] = False
     extracts_when_scored: ClassVar[bool] = False
     report_options: ClassVar[Any] = None
+    demo_protocols: ClassVar[tuple[str, ...]] = ()
     reports_read_pools: ClassVar[bool] = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -304,19 +304,6 @@ class Benchmark(ABC, Generic[I]):
         """An episode step by step; `TranscriptError` if the item does not answer so."""
         self._absent("timelines of episodes")
 
-    def hardened(self, item: I) -> Outcome[HardenedItem]:
-        """The item with the least more evidence that leaves one answer; reads what is sealed."""
-        self._absent("hardening")
-
-    @property
-    def orders(self) -> Sequence[str]:
-        """The orders of a curriculum, the usual one first."""
-        self._absent("training data")
-
-    def write_training(self, path: Path, items: Sequence[I], order: str) -> tuple[int, int]:
-        """Worked solutions as JSON lines, in one of `orders`; how many, and how many items have none."""
-        self._absent("training data")
-
     def suite_of(self, item: I) -> str:
         """The group that `calibrant pool stats` counts an item in, beside its setting."""
         return item.stratum
@@ -325,11 +312,6 @@ class Benchmark(ABC, Generic[I]):
     def figures(self) -> Mapping[str, Column[I]]:
         """Return what items are made of, as `calibrant pool stats` shows it."""
         self._absent("statistics")
-
-    @property
-    def soundness(self) -> Soundness[I]:
-        """Return what `calibrant pool check` asks of its items."""
-        self._absent("checks")
 
     @property
     def suites(self) -> Sequence[str]:
@@ -367,6 +349,17 @@ class Benchmark(ABC, Generic[I]):
     def write_native(self, pool: Any, path: Path) -> None:
         """Write a pool that `read_pool` gave in the native format; the file appears complete or not at all."""
         self._absent("conversion")
+
+    def convert(self, source: Path, target: Path, options: Any) -> int:
+        """Write a pool in the native format; return the number of items. options: of `pool convert`"""
+        pool = self.read_pool(source)
+        self.write_native(pool, target)
+        return len(pool)
+
+    @property
+    def pool_schema(self) -> dict[str, Any] | None:
+        """Return the JSON Schema that `pool schema` prints; None for that of `pool_records`."""
+        return None
 
     @abstractmethod
     def attribution(

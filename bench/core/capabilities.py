@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
@@ -122,3 +123,20 @@ class Verifiable(Protocol):
 
 
 FINDINGS: Capability[Verifiable] = Capability("`audit`")
+
+
+class WorkedSolutions(Protocol):
+    """Solutions of items that `calibrant training` writes.
+
+    orders: of a curriculum, the usual one first
+    """
+
+    @property
+    def orders(self) -> Sequence[str]: ...
+
+    def write(self, path: Path, items: Sequence[Any], order: str) -> tuple[int, int]:
+        """Write worked solutions as JSON lines; return their number, and how many items have none."""
+        ...
+
+
+WORKED_SOLUTIONS: Capability[WorkedSolutions] = Capability("`training`")

@@ -8,3 +8,4 @@ TITLES = {
     "causalab": "CausaLab",
     "causim": "CauSim",
 }
+FIRST = next(iter(TITLES))

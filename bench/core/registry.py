@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.bench.core.benchmark import Benchmark, load_benchmark
+from calibrant.bench.core.capabilities import C, Capability
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.scoring.input.answer_fields import ID_FIELDS
 from calibrant.dsl.causalab.configs import is_config
@@ -41,6 +42,12 @@ def is_stated(name: str) -> bool:
 def benchmarks() -> list[Benchmark[Any]]:
     """All of them."""
     return [benchmark(name) for name in NAMES]
+
+
+def sole_provider(key: Capability[C]) -> C:
+    """Return what provides a capability that one benchmark alone has."""
+    (only,) = (of for of in benchmarks() if key in of.provides)
+    return only.require(key)
 
 
 def benchmark_of(path: Path) -> Benchmark[Any]:

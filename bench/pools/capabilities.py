@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from calibrant.bench.core.capabilities import Capability
+from calibrant.bench.pools.soundness import CheckReport
 from calibrant.bench.runs.audits import AuditedPool, AuditWork
+from calibrant.bench.runs.jobs import Execution, Progress
+from calibrant.bench.runs.runner import Selection
 
 CertificateCheck: TypeAlias = Callable[[Mapping[str, object]], tuple[bool, str]]
 """Whether a certificate holds, and one line."""
@@ -70,5 +74,91 @@ class CertificateCheckable(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class HardenRequest:
+    """What `calibrant harden` reads and writes, and how. report, certificates: not written where None"""
+
+    pool: Path
+    out: Path
+    report: Path | None
+    certificates: Path | None
+    selection: Selection
+    execution: Execution
+    progress: Progress
+
+
+class Hardened(NamedTuple):
+    """Result of `calibrant harden`. notes: for standard error; num_short: items that did not get there"""
+
+    lines: Sequence[str]
+    notes: Sequence[str]
+    num_short: int
+
+
+class Hardenable(Protocol):
+    """A benchmark whose pools `calibrant harden` gives more evidence. workers: as of Auditable"""
+
+    @property
+    def workers(self) -> int | None: ...
+
+    def check(self, given: Mapping[str, Any]) -> None:
+        """Refuse given options that do not go together."""
+        ...
+
+    def harden(self, request: HardenRequest, options: Any) -> Hardened:
+        """Write the hardened pool and what else is requested."""
+        ...
+
+
+@dataclass(frozen=True)
+class GenerateRequest:
+    """What `calibrant generate` writes, and how. suites: names with commas between them, or `all`; count: of each"""
+
+    out: Path
+    suites: str
+    seed: int
+    count: int
+    execution: Execution
+    progress: Progress
+
+
+class Generatable(Protocol):
+    """A benchmark of which `calibrant generate` makes pools. workers: as of Auditable"""
+
+    @property
+    def workers(self) -> int | None: ...
+
+    def generate(self, request: GenerateRequest, options: Any) -> Sequence[str]:
+        """Write a pool; return lines that say what was written."""
+        ...
+
+
+class Sampler(Protocol):
+    """What `calibrant sample` calls; returns the number of instances that it wrote."""
+
+    def __call__(self, out: Path, strata: str, per_stratum: int, seed: int, setting: str) -> int: ...
+
+
+class Checkable(Protocol):
+    """A benchmark whose pool files `calibrant pool check` checks."""
+
+    def check(self, pools: Sequence[Path], options: Any) -> Iterator[CheckReport]:
+        """Yield a report for each file; a duplicate may stand in an earlier one."""
+        ...
+
+
+class AlternativesMakeable(Protocol):
+    """A benchmark that makes items of another kind of a pool's, for `calibrant pool alternatives`."""
+
+    def write_alternatives(self, source: Path, target: Path, seed: int, progress: Progress) -> Sequence[str]:
+        """Write the pool; return lines that name what was left out and what was written."""
+        ...
+
+
 AUDIT: Capability[Auditable] = Capability("`audit`")
 VERIFY: Capability[CertificateCheckable] = Capability("`verify`")
+HARDEN: Capability[Hardenable] = Capability("`harden`")
+GENERATE: Capability[Generatable] = Capability("`generate`")
+SAMPLE: Capability[Sampler] = Capability("`sample`")
+CHECK: Capability[Checkable] = Capability("`pool check`")
+ALTERNATIVE_ITEMS: Capability[AlternativesMakeable] = Capability("`pool alternatives`")

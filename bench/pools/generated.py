@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.options import OptionError
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.pools.capabilities import GenerateRequest
 from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Progress
 from calibrant.bench.runs.spill_file import SpillBuffer
@@ -46,3 +49,22 @@ def write_drawn(
 
 def _draw_part(name: str, seed: int, part: tuple[str, range]) -> Sequence[Any]:
     return benchmark(name).drawn_part(part[0], seed, part[1])
+
+
+@dataclass(frozen=True)
+class SuiteGenerator:
+    """Implements Generatable for the benchmark of that name: so many items of each of its suites."""
+
+    name: str
+    workers: int | None = 1  # most suites take milliseconds
+
+    def generate(self, request: GenerateRequest, options: Any) -> Sequence[str]:
+        of = benchmark(self.name)
+        suites = list(of.suites) if request.suites == "all" else [part.strip() for part in request.suites.split(",")]
+        for suite in suites:
+            if suite not in of.suites:
+                raise OptionError(f"unknown suite '{suite}'; known: {', '.join(of.suites)}", "--strata")
+        number = write_drawn(
+            of, request.out, suites, request.seed, request.count, request.execution, progress=request.progress
+        )
+        return [f"{number} instances written to {request.out}"]

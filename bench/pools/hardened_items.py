@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any, TypeAlias
 
 import msgspec
@@ -15,12 +17,13 @@ from calibrant.audits.claims import Certificate, verify
 from calibrant.bench.core.benchmark import Benchmark, HardenedItem
 from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark as benchmark_named
+from calibrant.bench.pools.capabilities import Hardened, HardenRequest
 from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
 from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.bench.runs.spill_file import SpillBuffer
-from calibrant.dsl.atomic_write import write_atomically
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.atomic_write import write_atomically, write_pieces
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
 from calibrant.dsl.pool_text import pool_digest
 from calibrant.dsl.stored_items import item_ids
@@ -28,6 +31,7 @@ from calibrant.solvers.outcome import Found, Impossible, Outcome
 
 REACHED = "reached"
 
+ItemHardener: TypeAlias = Callable[[Any], Outcome[HardenedItem]]
 _ItemCertificate: TypeAlias = tuple[str, Certificate]
 
 
@@ -46,6 +50,7 @@ class HardenedItems:
 
 def harden_items(
     benchmark: Benchmark[Any],
+    harden: ItemHardener,
     path: Path,
     selection: Selection = EVERYTHING,
     *,
@@ -54,10 +59,8 @@ def harden_items(
 ) -> HardenedItems:
     """Harden the chosen items, in their order; keep unchanged those that cannot be decided.
 
-    `CalibrantError` for an unknown id, and where the benchmark does not harden.
+    harden: a function of a module, which is sent to workers. `CalibrantError` for an unknown id.
     """
-    if type(benchmark).hardened is Benchmark.hardened:
-        raise CalibrantError(f"{benchmark.title} does not support hardening")
     pool = benchmark.read_pool(path)
     chosen = selection.places(pool)
     missing = sorted(set(selection.only) - set(item_ids(pool.items)))
@@ -70,7 +73,9 @@ def harden_items(
     ):
         jobs = Jobs(chosen, lambda place: pool.items[place])
         progress(pool.name, 0, len(chosen))
-        for done, (place, result) in enumerate(as_completed(partial(_harden_item, benchmark.name), jobs, execution), 1):
+        for done, (place, result) in enumerate(
+            as_completed(partial(_harden_item, benchmark.name, harden), jobs, execution), 1
+        ):
             if isinstance(result, Failure):
                 result = pool.items[place], _report(chosen[place], "failed", why=result.error), None
             item, report, certificate = result
@@ -84,10 +89,12 @@ def harden_items(
         return HardenedItems(new, reports.values(), certificates.values())
 
 
-def _harden_item(name: str, item: Item[Any, Any]) -> tuple[Item[Any, Any], dict[str, Any], Certificate | None]:
+def _harden_item(
+    name: str, harden: ItemHardener, item: Item[Any, Any]
+) -> tuple[Item[Any, Any], dict[str, Any], Certificate | None]:
     """Harden an item in a worker. name: of the benchmark, which may hold what cannot be pickled"""
     of = benchmark_named(name)
-    outcome: Outcome[HardenedItem] = of.hardened(item)
+    outcome = harden(item)
     if not isinstance(outcome, Found):
         if isinstance(outcome, Impossible):
             return item, _report(item.id, "impossible", why=f"searched completely: {outcome.exhausted}"), None
@@ -119,3 +126,49 @@ def write_proofs(pool: HardenedItems, folder: Path) -> int:
         content = {"instance": instance, "certificate": msgspec.to_builtins(certificate)}
         write_atomically(folder / f"{number:04}.claim.json", json.dumps(content, indent=1) + "\n")
     return len(pool.certificates)
+
+
+@dataclass(frozen=True)
+class ItemHardening:
+    """Implements Hardenable for the benchmark of that name, item by item."""
+
+    name: str
+    harden_item: ItemHardener
+    workers: int | None = 1  # an item takes milliseconds, a process a second to start
+
+    def check(self, given: Mapping[str, Any]) -> None:
+        pass
+
+    def harden(self, request: HardenRequest, options: Any) -> Hardened:
+        of = benchmark_named(self.name)
+        pool = harden_items(
+            of,
+            self.harden_item,
+            request.pool,
+            request.selection,
+            execution=request.execution,
+            progress=request.progress,
+        )
+        notes = []
+        if request.report:
+            write_pieces(request.report, (f"{json.dumps(line)}\n" for line in pool.reports))
+        if request.certificates:
+            number = write_proofs(pool, request.certificates)
+            notes.append(f"{number} certificates written to {request.certificates}")
+        of.write_native(pool.pool, request.out)
+        notes.append(f"{len(pool.pool)} instances written to {request.out}")
+        for line in pool.reports:
+            if line["why"]:
+                notes.append(in_one_line(f"{line['instance']}: {line['outcome'].replace('_', ' ')}: {line['why']}"))
+        return Hardened(_summary(pool.reports), notes, pool.num_short)
+
+
+def _summary(reports: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return how many items had each outcome, and how much evidence was added."""
+    outcomes = Counter(line["outcome"].replace("_", " ") for line in reports)
+    lines = [", ".join(f"{number} {name}" for name, number in sorted(outcomes.items()))]
+    sizes = [len(line["told"]) for line in reports if line["outcome"] == REACHED]
+    if sizes:
+        more, middle = sum(map(bool, sizes)), median(sizes)
+        lines.append(f"{more} of {len(sizes)} needed more evidence; values told: median {middle:g}, up to {max(sizes)}")
+    return lines

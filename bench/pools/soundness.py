@@ -13,6 +13,7 @@ from calibrant.audits.finding import ClaimStatus
 from calibrant.audits.soundness import Soundness
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FINDINGS
+from calibrant.bench.core.registry import benchmark as benchmark_named
 from calibrant.dsl.item import Item
 from calibrant.dsl.pool_text import pool_digest
 
@@ -59,10 +60,20 @@ class CheckReport:
         return record if notes is None else record | {"notes": [note._asdict() for note in self.notes or ()]}
 
 
-def check_items(benchmark: Benchmark[Any], paths: Sequence[Path]) -> Iterator[CheckReport]:
+@dataclass(frozen=True)
+class ItemChecks:
+    """Implements Checkable (bench.pools.capabilities) for the benchmark of that name, item by item."""
+
+    name: str
+    soundness: Soundness[Any]
+
+    def check(self, pools: Sequence[Path], options: Any) -> Iterator[CheckReport]:
+        return check_items(benchmark_named(self.name), pools, self.soundness)
+
+
+def check_items(benchmark: Benchmark[Any], paths: Sequence[Path], soundness: Soundness[Any]) -> Iterator[CheckReport]:
     """Read pools and check every item; a duplicate may stand in an earlier file. `PoolError` for what is no pool."""
     first_ids: dict[bytes, str] = {}
-    soundness = benchmark.soundness
     for path in paths:
         pool = benchmark.read_pool(path)
         notes: list[Note] = []

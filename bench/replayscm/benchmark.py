@@ -15,7 +15,7 @@ from calibrant.bench.core.capabilities import EXPLANATIONS, FITTING, Providers
 from calibrant.bench.core.evaluator import Evaluator
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
-from calibrant.bench.pools.capabilities import AUDIT, VERIFY
+from calibrant.bench.pools.capabilities import ALTERNATIVE_ITEMS, AUDIT, CHECK, GENERATE, HARDEN, SAMPLE, VERIFY
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.report.sections import Answer, Part, ReportContents
@@ -28,6 +28,7 @@ from calibrant.dsl.replayscm.problem import Pool, Problem
 
 if TYPE_CHECKING:
     from calibrant.audits.replayscm.attribution import HeldoutDecision
+    from calibrant.bench.replayscm.options import ConvertOptions
     from calibrant.bench.replayscm.training import ReplayScmTraining
 
 
@@ -38,10 +39,16 @@ class ReplayScm(Benchmark[Problem]):
     name = "replayscm"
     title = "ReplaySCM"
     settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
+    demo_protocols = ("exact", "posterior")
     provides: ClassVar[Providers] = {
+        ALTERNATIVE_ITEMS: "pools.alternative_scm:ALTERNATIVE_ITEMS",
         AUDIT: "audit.auditor:AUDIT",
+        CHECK: "pools.check:CHECK",
         EXPLANATIONS: "why.explainer:EXPLANATIONS",
         FITTING: "fitting.command:FITTING",
+        GENERATE: "generate:GENERATE",
+        HARDEN: "harden:HARDEN",
+        SAMPLE: "generate:SAMPLE",
         VERIFY: "audit.auditor:AUDIT",
     }
     extracts_when_scored = True
@@ -255,6 +262,22 @@ class ReplayScm(Benchmark[Problem]):
         from calibrant.dsl.replayscm.pools.files import write_pool
 
         write_pool(Pool(pool.name, tuple(pool.items), pool.metadata), path)
+
+    def convert(self, source: Path, target: Path, options: ConvertOptions) -> int:
+        """Write a pool in the native format, or in the official one where the file is called .yaml or .yml."""
+        from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+        from calibrant.dsl.replayscm.pools.runtime_yaml import SUFFIXES, write_official
+
+        pool = read_pool(source, keep_results=not options.drop_results)
+        write = write_official if target.suffix.lower() in SUFFIXES else write_pool
+        write(pool, target)
+        return len(pool)
+
+    @property
+    def pool_schema(self) -> dict[str, Any]:
+        from calibrant.dsl.replayscm.pools.records import schema
+
+        return schema()
 
     @property
     def report_tables(self) -> Sequence[str]:

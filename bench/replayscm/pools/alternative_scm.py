@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from calibrant.audits.replayscm.alternative_items import alternative_item
 from calibrant.bench.runs.jobs import Progress
-from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.problem import Pool
 
 
@@ -26,3 +30,16 @@ def alternative_pool(
         progress(pool.name, index + 1, len(pool))
     metadata = {"alternatives_of": pool.name, "seed": seed}
     return Pool(f"{pool.name}_alternatives", tuple(made), metadata), without
+
+
+class AlternativeItems:
+    """Implements AlternativesMakeable (bench.pools.capabilities)."""
+
+    def write_alternatives(self, source: Path, target: Path, seed: int, progress: Progress) -> Sequence[str]:
+        pool, without = alternative_pool(read_pool(source, keep_results=False), seed, progress=progress)
+        write_pool(pool, target)
+        lines = [in_one_line(f"{name}: no other SCM that a single intervention tells apart") for name in without]
+        return [*lines, f"{len(pool)} instances written to {target}"]
+
+
+ALTERNATIVE_ITEMS = AlternativeItems()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import msgspec
 
 from calibrant.audits.soundness import Check
 from calibrant.bench.pools.soundness import DUPLICATE, CheckReport, Note
+from calibrant.bench.replayscm.options import CheckOptions
 from calibrant.bench.replayscm.pools.unused_fields import unread_fields
 from calibrant.dsl.pool_text import file_digest
 from calibrant.dsl.replayscm.pools.files import read_pool, record_from_problem
@@ -148,3 +149,13 @@ CHECKS: Mapping[str, Check[Problem]] = {
     "reference is legal under the disclosure": _reference_is_legal,
     "reference replays its training worlds": _reference_replays_training,
 }
+
+
+class ScmChecks:
+    """Implements Checkable (bench.pools.capabilities)."""
+
+    def check(self, pools: Sequence[Path], options: CheckOptions) -> Iterator[CheckReport]:
+        return check_pools(pools, must_be_official=options.official)
+
+
+CHECK = ScmChecks()
