@@ -59,7 +59,7 @@ LIBRARY_TESTS = (  # of libraries that a tenth of the files does not import
 LOWEST_TESTS = (
     ("pip", "check"),
     ("calibrant.bench.cli", "--version"),
-    ("calibrant.bench.cli", "pool", "check", "bench/data/sample_ordered.jsonl"),
+    ("calibrant.bench.cli", "pool", "check", "bench/replayscm/data/sample_ordered.jsonl"),
     (*FEWER_TESTS, "--one-in", "10", "tests", *LIBRARY_TESTS),
 )
 FLOORS = {"dsl": 94}  # percent of lines that the tests of a package have to run

@@ -38,6 +38,7 @@ class Blickets(Benchmark[BlicketItem]):
     title = "Extended blickets"
     settings = ("conjunctive", "disjunctive", "moderator", "order", "stochastic", "noisy-moderator")
     demo_protocols = ("static", "switch-aware", "quiet")
+    bundled = ("blickets",)
     provides: ClassVar[Providers] = {
         AUDIT: "audit:AUDIT",
         CHECK: "audit:CHECK",

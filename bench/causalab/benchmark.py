@@ -45,6 +45,7 @@ class CausaLab(Benchmark[LabItem]):
     title = "CausaLab"
     settings = tuple(PLANS)
     demo_protocols = ("exact", "greedy", "abstain")
+    bundled = ("causalab",)
     provides: ClassVar[Providers] = {
         AUDIT: "audit:AUDIT",
         CHECK: "audit:CHECK",

@@ -36,6 +36,7 @@ class Causim(Benchmark[CausimItem]):
     title = "CauSim"
     settings = ("deduction", "intervention", "abduction", "counterfactual")
     demo_protocols = ("exact", "graph_only", "copy")
+    bundled = ("causim",)
     provides: ClassVar[Providers] = {
         AUDIT: "audit:AUDIT",
         CHECK: "audit:CHECK",

@@ -95,6 +95,7 @@ class Benchmark(ABC, Generic[I]):
     extracts_when_scored: whether responses become answers with their verdict, not when they are read
     report_options: of `calibrant score`, with which a report scores predictions; None for the defaults
     demo_protocols: those that `calibrant demo` runs
+    bundled: names of the pools that come with the package, in its folder as data/sample_NAME.jsonl
     reports_read_pools: whether a report depends on the pool's file where nothing is scored or attributed with it
     """
 
@@ -107,6 +108,7 @@ class Benchmark(ABC, Generic[I]):
     extracts_when_scored: ClassVar[bool] = False
     report_options: ClassVar[Any] = None
     demo_protocols: ClassVar[tuple[str, ...]] = ()
+    bundled: ClassVar[tuple[str, ...]] = ()
     reports_read_pools: ClassVar[bool] = False
 
     def __getstate__(self) -> dict[str, Any]:

@@ -40,6 +40,7 @@ class ReplayScm(Benchmark[Problem]):
     title = "ReplaySCM"
     settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
     demo_protocols = ("exact", "posterior")
+    bundled = ("ordered", "block", "hidden_order", "hidden_roots")
     provides: ClassVar[Providers] = {
         ALTERNATIVE_ITEMS: "pools.alternative_scm:ALTERNATIVE_ITEMS",
         AUDIT: "audit.auditor:AUDIT",

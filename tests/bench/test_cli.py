@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 
 from calibrant.bench.app import app
 from calibrant.bench.cli import main
-from calibrant.bench.pools.bundled import SAMPLES, bundled_files
+from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from tests.support.bundled import SAMPLES
 from tests.support.commands import CHECKOUT, PROGRESS, called, command, program, refused
 from tests.support.effort import effort
 from tests.support.shared import shared_file

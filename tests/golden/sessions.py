@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.support.shared import shared_folder
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-DATA = CHECKOUT / "bench" / "data"
+DATA = CHECKOUT / "bench"
 SHARED = shared_folder() or CHECKOUT.parent / "shared"
 
 
@@ -124,13 +124,13 @@ WITHOUT_POOL = (
 )
 
 SESSIONS = (
-    Session("replayscm-hidden-order", DATA / "sample_hidden_order.jsonl", 4, REPLAYSCM),
-    Session("replayscm-hidden-roots", DATA / "sample_hidden_roots.jsonl", 3, EVERY_BENCHMARK),
-    Session("replayscm-block", DATA / "sample_block.jsonl", 3, EVERY_BENCHMARK),
-    Session("replayscm-ordered", DATA / "sample_ordered.jsonl", 3, EVERY_BENCHMARK),
-    Session("blickets", DATA / "sample_blickets.jsonl", 12, INTERACTIVE),
-    Session("causalab", DATA / "sample_causalab.jsonl", 8, INTERACTIVE),
-    Session("causim", DATA / "sample_causim.jsonl", 24, CAUSIM),
+    Session("replayscm-hidden-order", DATA / "replayscm" / "data" / "sample_hidden_order.jsonl", 4, REPLAYSCM),
+    Session("replayscm-hidden-roots", DATA / "replayscm" / "data" / "sample_hidden_roots.jsonl", 3, EVERY_BENCHMARK),
+    Session("replayscm-block", DATA / "replayscm" / "data" / "sample_block.jsonl", 3, EVERY_BENCHMARK),
+    Session("replayscm-ordered", DATA / "replayscm" / "data" / "sample_ordered.jsonl", 3, EVERY_BENCHMARK),
+    Session("blickets", DATA / "blickets" / "data" / "sample_blickets.jsonl", 12, INTERACTIVE),
+    Session("causalab", DATA / "causalab" / "data" / "sample_causalab.jsonl", 8, INTERACTIVE),
+    Session("causim", DATA / "causim" / "data" / "sample_causim.jsonl", 24, CAUSIM),
     Session("without-pool", None, 0, WITHOUT_POOL),
 )
 

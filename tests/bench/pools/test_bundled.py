@@ -8,7 +8,8 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import NAMES, benchmark_of
-from calibrant.bench.pools.bundled import BUNDLED_SEED, SAMPLES, bundled_files, bundled_sample
+from calibrant.bench.pools.bundled import bundled_files, bundled_sample
+from tests.support.bundled import BUNDLED_SEED, SAMPLES
 
 
 @pytest.mark.parametrize("of", SAMPLES)

@@ -12,9 +12,10 @@ import pytest
 import calibrant
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pools.bundled import SAMPLES, bundled_sample
+from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.dsl.item import Pool
 from calibrant.item_types import BlicketItem, CausimItem, LabItem
+from tests.support.bundled import SAMPLES
 from tests.support.commands import refused
 from tests.support.shared import shared_file
 

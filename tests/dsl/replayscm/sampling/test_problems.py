@@ -13,13 +13,7 @@ from random import Random
 
 import pytest
 
-from calibrant.bench.pools.bundled import (
-    BUNDLED_PER_STRATUM,
-    BUNDLED_SEED,
-    bundled_pool,
-    bundled_pools,
-    write_bundled_pools,
-)
+from calibrant.bench.pools.bundled import bundled_pool, bundled_pools
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.pools.files import native_lines, read_pool, write_pool
@@ -38,6 +32,7 @@ from calibrant.dsl.replayscm.sampling.shortcuts import remaining_survivors, shor
 from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World
+from tests.support.bundled import BUNDLED_PER_STRATUM, BUNDLED_SEED, write_bundled_pools
 from tests.support.replayscm.dev_pools import dev_problems
 
 SEEDS = (0, 1, 2)
