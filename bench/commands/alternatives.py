@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,10 +12,6 @@ from calibrant.bench.commands.guard import READS, RUN_FOLDER, WRITES, require_ap
 from calibrant.bench.commands.options import AsJson, Cluster, execution
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.dsl.atomic_write import write_pieces
-from calibrant.dsl.errors import CalibrantError
-
-if TYPE_CHECKING:
-    from calibrant.bench.runs.records import Record
 
 NUM_SEEDS = 50  # of a sweep
 
@@ -39,51 +35,37 @@ def alternatives(
     The file is for `calibrant harden --alternatives`. Printed is how often each system finds one; runs that differ in
     their seed alone count as one system. --json adds the numbers of every instance.
     """
-    from itertools import chain
-
     for option, value in {"--cluster": cluster, "--seeds": seeds}.items():
         if value is not None and not sweep:
             raise typer.BadParameter("there is nothing to run without --sweep", param_hint=option)
 
+    from calibrant.bench.core.registry import one_benchmark, sole_provider
     from calibrant.bench.pages.aligned import aligned
-    from calibrant.bench.replayscm.distinct_models import FoundModels
-    from calibrant.bench.runs.records import folder_records
+    from calibrant.bench.pools.capabilities import ALTERNATIVES
 
     if sweep:
-        _require_scms(sweep)
+        one_benchmark(sweep).require(ALTERNATIVES)
         require_apart(sweep, RUN_FOLDER.targets("DIR", folders[0]))
         _sweep(sweep, folders[0], seeds or NUM_SEEDS, cluster)
-    found = FoundModels(lambda: map(_of_scms, chain.from_iterable(map(folder_records, folders))))
-    others = found.alternatives()
-    write_pieces(out, (f"{json.dumps(model.to_dict())}\n" for model in others))
-    typer.echo(f"{len(others)} alternatives written to {out}", err=True)
-    rows = found.rows()
+    collected = sole_provider(ALTERNATIVES).collect(folders)
+    models = collected.alternatives()
+    write_pieces(out, (f"{json.dumps(model.to_dict())}\n" for model in models))
+    typer.echo(f"{len(models)} alternatives written to {out}", err=True)
+    rows = collected.rows()
     if as_json:
-        typer.echo(json.dumps({"rows": found.figures(), "instances": found.counts()}, indent=1))
+        typer.echo(json.dumps({"rows": collected.figures(), "instances": collected.counts()}, indent=1))
     elif rows:
         typer.echo(aligned(list(rows[0]), [list(row.values()) for row in rows]))
 
 
-def _require_scms(pools: list[Path]) -> None:
-    from calibrant.bench.core.registry import DEFAULT, one_benchmark
-
-    of = one_benchmark(pools)
-    if of.name != DEFAULT:
-        raise CalibrantError(f"--sweep applies to ReplaySCM, not to {of.title} ({pools[0].name})")
-
-
-def _of_scms(record: Record) -> Record:
-    if isinstance(record.benchmark, str):
-        raise CalibrantError(f"a run on a pool of {record.benchmark}; alternatives are SCMs, answers to ReplaySCM")
-    return record
-
-
 def _sweep(pools: list[Path], folder: Path, seeds: int, cluster: str | None) -> None:
-    """In this process where there is no cluster: a seed takes milliseconds an instance, less than starting others."""
-    from calibrant.bench.replayscm.protocols.score_portfolios import BnlearnThenFit
+    """Run in this process where there is no cluster: a seed takes milliseconds an instance, a process a second."""
+    from calibrant.bench.core.registry import sole_provider
+    from calibrant.bench.pools.capabilities import ALTERNATIVES
     from calibrant.bench.runs.runner import run
 
     by = execution(None if cluster else 1, cluster)
     for seed in range(seeds):
         with progress_bar(f"seed {seed} of {seeds}: ") as progress:
-            run(BnlearnThenFit(seed=seed), pools, folder, execution=by, progress=progress)
+            protocol = sole_provider(ALTERNATIVES).sweep_protocol(seed)
+            run(protocol, pools, folder, execution=by, progress=progress)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from calibrant.bench.commands.guard import READS
 from calibrant.bench.commands.options import AsJson, PoolPath, with_options
 from calibrant.bench.core.options import GivenOptions
-
-if TYPE_CHECKING:
-    from calibrant.bench.replayscm.options import SeparateOptions
 
 
 @with_options("separate")
@@ -34,36 +31,15 @@ def separate(
     The last line says which intervention closes most; --targets 2 and 3 also try several variables at once.
     """
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.replayscm.audit.separations import (
-        against_file,
-        closing_text,
-        fit_text,
-        member_pairs,
-        pair_text,
-        smallest,
-    )
-    from calibrant.bench.replayscm.pages import find_instance
-    from calibrant.dsl.replayscm.pools.files import read_pool
+    from calibrant.bench.pools.capabilities import SEPARATE
 
-    benchmark = benchmark_of(pool).name
-    given.refuse_foreign([benchmark], pool.name)
+    of = benchmark_of(pool)
+    separate_models = of.require(SEPARATE)
+    options = given.convert(of.name, pool.name)
     if against and "members" in given.values:
         raise typer.BadParameter("--against and --members exclude each other")
-    problem = find_instance(read_pool(pool, keep_results=False), instance)
-    options: SeparateOptions = given.convert(benchmark, pool.name)
-    targets = options.targets
-    if against:
-        pairs = [against_file(problem, against, max_targets=targets)]
-        notes = [f"{against.name} {fit_text(problem, pairs[0].models[1])}"]
-    else:
-        found = smallest(problem, options.members, options.max_parents)
-        pairs = member_pairs(found.models, max_targets=targets)
-        there = (
-            f"{len(found.models)} {'smallest' if found.more else 'only'} members, {options.max_parents} parents at most"
-        )
-        notes = [f"{there}; {len(pairs)} pairs with the same roots"]
+    separation = separate_models(pool, instance, against, options)
     if as_json:
-        made = {"instance": problem.id, "notes": notes, "pairs": [pair.to_dict() for pair in pairs]}
-        typer.echo(json.dumps(made, indent=1))
+        typer.echo(json.dumps(separation.to_dict(), indent=1))
     else:
-        typer.echo("\n\n".join([*map(pair_text, pairs), *notes, closing_text(pairs, targets)]))
+        typer.echo(separation.text())

@@ -133,6 +133,7 @@ def print_table(
     """
     from calibrant.bench.core.attribution import decision_notes
     from calibrant.bench.core.metrics import InvalidHandling
+    from calibrant.bench.core.names import FIRST
     from calibrant.bench.core.registry import NAMES, benchmark
     from calibrant.bench.replayscm.stored_results import StoredResults
     from calibrant.bench.report.pool_attribution import AttributionCoverage, attributed, decided_at
@@ -160,7 +161,7 @@ def print_table(
     if needs_attribution:
         coverage.refuse_bare_pools()
     if not tables:
-        tables["replayscm"] = CalibrationTable(_with_columns(benchmark("replayscm").measures, columns))
+        tables[FIRST] = CalibrationTable(_with_columns(benchmark(FIRST).measures, columns))
     if as_json:
         _print_json(tables.values(), stored, [*notes])
     else:

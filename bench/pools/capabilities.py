@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from calibrant.bench.core.capabilities import Capability
 from calibrant.bench.pools.soundness import CheckReport
+from calibrant.bench.protocols.base import Protocol as RunProtocol
 from calibrant.bench.runs.audits import AuditedPool, AuditWork
 from calibrant.bench.runs.jobs import Execution, Progress
 from calibrant.bench.runs.runner import Selection
@@ -76,7 +77,7 @@ class CertificateCheckable(Protocol):
 
 @dataclass(frozen=True)
 class HardenRequest:
-    """What `calibrant harden` reads and writes, and how. report, certificates: not written where None"""
+    """Inputs and outputs of `calibrant harden`. report, certificates: not written where None"""
 
     pool: Path
     out: Path
@@ -112,7 +113,7 @@ class Hardenable(Protocol):
 
 @dataclass(frozen=True)
 class GenerateRequest:
-    """What `calibrant generate` writes, and how. suites: names with commas between them, or `all`; count: of each"""
+    """Outputs of `calibrant generate`. suites: names with commas between them, or `all`; count: of each"""
 
     out: Path
     suites: str
@@ -134,7 +135,7 @@ class Generatable(Protocol):
 
 
 class Sampler(Protocol):
-    """What `calibrant sample` calls; returns the number of instances that it wrote."""
+    """Function behind `calibrant sample`; returns the number of instances that it wrote."""
 
     def __call__(self, out: Path, strata: str, per_stratum: int, seed: int, setting: str) -> int: ...
 
@@ -155,6 +156,44 @@ class AlternativesMakeable(Protocol):
         ...
 
 
+class SeparationReport(Protocol):
+    """Experiments that tell hypotheses about an item apart, as `calibrant separate` prints it."""
+
+    def to_dict(self) -> Mapping[str, Any]: ...
+
+    def text(self) -> str: ...
+
+
+class Separator(Protocol):
+    """Function behind `calibrant separate`. against: a file with an answer to compare; options: of `separate`"""
+
+    def __call__(self, pool: Path, instance: str, against: Path | None, options: Any) -> SeparationReport: ...
+
+
+class DistinctModels(Protocol):
+    """Models that runs gave, each meaning once, and how often each system gave one."""
+
+    def alternatives(self) -> Sequence[Any]: ...
+
+    def rows(self) -> Sequence[Mapping[str, str]]: ...
+
+    def figures(self) -> Any: ...
+
+    def counts(self) -> Any: ...
+
+
+class AlternativesCollectable(Protocol):
+    """A benchmark whose runs `calibrant alternatives` collects models of."""
+
+    def sweep_protocol(self, seed: int) -> RunProtocol:
+        """Return the method that a sweep runs with each seed."""
+        ...
+
+    def collect(self, folders: Sequence[Path]) -> DistinctModels:
+        """Return the models of the runs in these folders."""
+        ...
+
+
 AUDIT: Capability[Auditable] = Capability("`audit`")
 VERIFY: Capability[CertificateCheckable] = Capability("`verify`")
 HARDEN: Capability[Hardenable] = Capability("`harden`")
@@ -162,3 +201,5 @@ GENERATE: Capability[Generatable] = Capability("`generate`")
 SAMPLE: Capability[Sampler] = Capability("`sample`")
 CHECK: Capability[Checkable] = Capability("`pool check`")
 ALTERNATIVE_ITEMS: Capability[AlternativesMakeable] = Capability("`pool alternatives`")
+SEPARATE: Capability[Separator] = Capability("`separate`")
+ALTERNATIVES: Capability[AlternativesCollectable] = Capability("`alternatives`")

@@ -15,7 +15,17 @@ from calibrant.bench.core.capabilities import EXPLANATIONS, FITTING, Providers
 from calibrant.bench.core.evaluator import Evaluator
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
-from calibrant.bench.pools.capabilities import ALTERNATIVE_ITEMS, AUDIT, CHECK, GENERATE, HARDEN, SAMPLE, VERIFY
+from calibrant.bench.pools.capabilities import (
+    ALTERNATIVE_ITEMS,
+    ALTERNATIVES,
+    AUDIT,
+    CHECK,
+    GENERATE,
+    HARDEN,
+    SAMPLE,
+    SEPARATE,
+    VERIFY,
+)
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.report.sections import Answer, Part, ReportContents
@@ -42,6 +52,7 @@ class ReplayScm(Benchmark[Problem]):
     demo_protocols = ("exact", "posterior")
     bundled = ("ordered", "block", "hidden_order", "hidden_roots")
     provides: ClassVar[Providers] = {
+        ALTERNATIVES: "alternatives:ALTERNATIVES",
         ALTERNATIVE_ITEMS: "pools.alternative_scm:ALTERNATIVE_ITEMS",
         AUDIT: "audit.auditor:AUDIT",
         CHECK: "pools.check:CHECK",
@@ -50,6 +61,7 @@ class ReplayScm(Benchmark[Problem]):
         GENERATE: "generate:GENERATE",
         HARDEN: "harden:HARDEN",
         SAMPLE: "generate:SAMPLE",
+        SEPARATE: "separate:SEPARATE",
         VERIFY: "audit.auditor:AUDIT",
     }
     extracts_when_scored = True

@@ -18,7 +18,7 @@ from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
-from tests.support.bundled import SAMPLES
+from tests.bench.pools.sample_suites import SAMPLES
 from tests.support.commands import CHECKOUT, PROGRESS, called, command, program, refused
 from tests.support.effort import effort
 from tests.support.shared import shared_file

@@ -16,7 +16,7 @@ from calibrant.bench.core.registry import NAMES
 from calibrant.bench.core.schemas import SCHEMAS, line_schema
 from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
 from calibrant.bench.replayscm.fields import VerdictLine
-from tests.support.bundled import SAMPLES
+from tests.bench.pools.sample_suites import SAMPLES
 from tests.support.commands import jsonl, refused
 from tests.support.shared import shared_file, shared_vectors
 

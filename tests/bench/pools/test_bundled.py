@@ -9,7 +9,7 @@ import pytest
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import NAMES, benchmark_of
 from calibrant.bench.pools.bundled import bundled_files, bundled_sample
-from tests.support.bundled import BUNDLED_SEED, SAMPLES
+from tests.bench.pools.sample_suites import BUNDLED_SEED, SAMPLES
 
 
 @pytest.mark.parametrize("of", SAMPLES)

@@ -15,7 +15,7 @@ from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.dsl.item import Pool
 from calibrant.item_types import BlicketItem, CausimItem, LabItem
-from tests.support.bundled import SAMPLES
+from tests.bench.pools.sample_suites import SAMPLES
 from tests.support.commands import refused
 from tests.support.shared import shared_file
 

@@ -32,7 +32,7 @@ from calibrant.dsl.replayscm.sampling.shortcuts import remaining_survivors, shor
 from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World
-from tests.support.bundled import BUNDLED_PER_STRATUM, BUNDLED_SEED, write_bundled_pools
+from tests.bench.pools.sample_suites import BUNDLED_PER_STRATUM, BUNDLED_SEED, write_bundled_pools
 from tests.support.replayscm.dev_pools import dev_problems
 
 SEEDS = (0, 1, 2)
