@@ -161,7 +161,7 @@ EVERYTHING = (
     "env_INTEGRATIONS: mypy -p calibrant -p calibrant_tasks -p tests.integrations",
     "env_LOWEST: pip check",
     "env_LOWEST: calibrant.bench.cli --version",
-    "env_LOWEST: calibrant.bench.cli pool check bench/data/sample_ordered.jsonl",
+    "env_LOWEST: calibrant.bench.cli pool check bench/replayscm/data/sample_ordered.jsonl",
     "env_LOWEST: pytest -q -n 2 --dist worksteal --one-in 10 tests",
     "env_INTEGRATIONS: pytest -q -n 2 --dist worksteal tests/integrations",
 )

@@ -11,7 +11,7 @@ from calibrant.bench.core.finding_records import FindingRecord
 from calibrant.bench.pools.findings_audit import findings_lines
 from tests.support.commands import CHECKOUT, called
 
-POOL = CHECKOUT / "bench" / "data" / "sample_causalab.jsonl"
+POOL = CHECKOUT / "bench" / "causalab" / "data" / "sample_causalab.jsonl"
 
 
 def _finding(where: str, claim: str) -> FindingRecord:
