@@ -26,7 +26,7 @@ from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, Pare
 from calibrant.solvers.replayscm.drawn_members import Members, draw
 from calibrant.solvers.replayscm.experiments.members import MemberArrays, numpy_rng
 from calibrant.solvers.replayscm.experiments.readings import candidate_rows, version_space
-from calibrant.solvers.replayscm.experiments.shares import BITS_TOLERANCE, binary_entropy, request_rows
+from calibrant.solvers.replayscm.experiments.shares import BITS_TOLERANCE, request_rows
 from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
 from calibrant.solvers.replayscm.noise.approximate import ApproximateMasses
 from calibrant.solvers.replayscm.noise.posterior import Posterior
@@ -39,6 +39,8 @@ NUM_PAIR_MEMBERS = 256
 NUM_FINALISTS = 8
 NUM_TRUTHS = 64
 NUM_NOISY_DRAWS = 12
+NUM_NOISY_FINALISTS = 12
+NUM_FINAL_DRAWS = 64
 NUM_IMAGINED_CONTEXTS = 8
 MAX_FULL_VARIABLES = 6  # under noise all candidates up to that many variables
 NUM_OTHER_CANDIDATES = 64
@@ -168,12 +170,19 @@ class WorldChooser:
     def _best_by_bits(
         self, worlds: Sequence[EvidenceWorld], contexts: Sequence[Sequence[int]], rng: Random
     ) -> Choice | None:
-        bits = self.expected_bits(worlds, contexts, rng)
-        top = float(bits.max())
+        posterior = Posterior(self.scm_class).condition(*worlds)
+        bits = self.expected_bits_after(posterior, contexts, rng, NUM_NOISY_DRAWS)
+        every, finalists = self.places, sorted(np.argsort(-bits, kind="stable")[:NUM_NOISY_FINALISTS].tolist())
+        self.places = [every[place] for place in finalists]
+        try:  # few draws favour whatever they overrate, so the best are rated again
+            again = self.expected_bits_after(posterior, contexts, rng, NUM_FINAL_DRAWS)
+        finally:
+            self.places = every
+        top = float(again.max())
         if top <= BITS_TOLERANCE:
             return None
-        best = int(np.flatnonzero(bits >= top - BITS_TOLERANCE)[0])
-        return Choice(self.places[best], float(bits[best]))
+        best = int(np.flatnonzero(again >= top - BITS_TOLERANCE)[0])
+        return Choice(every[finalists[best]], float(again[best]))
 
     def expected_bits(self, worlds: Sequence[EvidenceWorld], contexts: Sequence[Sequence[int]], rng: Random) -> F64:
         """Return an estimate of the bits of each compared candidate, from drawn members and their readings."""
@@ -194,27 +203,16 @@ class WorldChooser:
         masses = None if has_hidden else ApproximateMasses(posterior)
         for variant in contexts:
             words, targets, spans = self._rows(variant)
-            readings = members.readings(words, targets, members.draw_flips(array_rng, rates, len(words)))
+            flips = members.draw_flips(array_rng, rates, len(words))
+            readings = members.readings(words, targets, flips)
             if masses is not None:
-                entropy = _entropy_by_masses(masses, readings, targets, spans)
+                logs = _logs_by_masses(masses, readings, targets, spans)
             else:
-                entropy = _entropy_by_mixture(members, rates, readings[:num_draws], targets, spans)
-            cells = np.array([self._num_free(targets[start]) * (end - start) for start, end in _pairs(spans)])
-            noise = float(np.mean([binary_entropy(float(rate)) for rate in rates]))
-            bits += entropy - cells * noise
+                logs = _logs_by_mixture(members, rates, readings[:num_draws], targets, spans)
+            # the mean of log P(reading | member) - log P(reading) are the bits; the variance of the flips cancels
+            by_member = _flip_logs(members, rates[:num_draws], flips[:num_draws], targets, spans)
+            bits += (by_member - logs).mean(axis=0) / log(2)
         return bits / len(contexts)
-
-    def _entropy_by_masses(self, masses: ApproximateMasses, readings: U64, targets: U64, spans: I64) -> F64:
-        num_draws, num_rows = readings.shape
-        every = np.concatenate([spans[:-1] + d * num_rows for d in range(num_draws)] + [[num_draws * num_rows]])
-        logs = (
-            masses.log_masses(readings.ravel(), np.tile(targets, num_draws), every.astype(np.int64)) - masses.log_mass
-        )
-        entropy: F64 = -logs.reshape(num_draws, -1).mean(axis=0) / log(2)
-        return entropy
-
-    def _num_free(self, targets: np.uint64) -> int:
-        return sum(not int(targets) >> self.scm_class.observed.index(v) & 1 for v in self.scm_class.endogenous)
 
     def _requests(self, contexts: Sequence[int]) -> list[tuple[Mapping[str, int], Sequence[int]]]:
         return [(self.candidates[place], contexts) for place in self.places]
@@ -255,29 +253,38 @@ def _reading_masses(space: ConditionedSpace, readings: U64, targets: U64) -> lis
     return space.masses(rows, np.arange(len(readings) + 1, dtype=np.int64) * len(targets))
 
 
-def _entropy_by_masses(masses: ApproximateMasses, readings: U64, targets: U64, spans: I64) -> F64:
-    """[c] mean of -log2 of the probability of each drawn reading."""
+def _logs_by_masses(masses: ApproximateMasses, readings: U64, targets: U64, spans: I64) -> F64:
+    """[d, c] logarithm of the probability of each drawn reading."""
     num_draws, num_rows = readings.shape
     starts = np.concatenate([spans[:-1] + d * num_rows for d in range(num_draws)])
     every = np.append(starts, num_draws * num_rows).astype(np.int64)
-    logs = masses.log_masses(readings.ravel(), np.tile(targets, num_draws), every) - masses.log_mass
-    entropy: F64 = -logs.reshape(num_draws, -1).mean(axis=0) / log(2)
-    return entropy
+    logs: F64 = masses.log_masses(readings.ravel(), np.tile(targets, num_draws), every) - masses.log_mass
+    return logs.reshape(num_draws, -1)
 
 
-def _entropy_by_mixture(
-    members: MemberArrays, rates: Sequence[Fraction], readings: U64, targets: U64, spans: I64
-) -> F64:
-    """[c] mean of -log2 of the mixture's probability of the readings of the first members."""
-    entropy = np.zeros(len(spans) - 1)
+def _logs_by_mixture(members: MemberArrays, rates: Sequence[Fraction], readings: U64, targets: U64, spans: I64) -> F64:
+    """[d, c] logarithm of the mixture's probability of each drawn reading."""
+    logs = np.empty((len(readings), len(spans) - 1))
     for d in range(len(readings)):
-        by_member = (
-            _log_likelihoods(members, m, float(rates[m]), readings[d], targets, spans) for m in range(len(members))
+        by_member = np.stack(
+            [_log_likelihoods(members, m, float(rates[m]), readings[d], targets, spans) for m in range(len(members))]
         )
-        logs = np.stack(list(by_member))
-        top = logs.max(axis=0)
-        entropy -= (top + np.log(np.exp(logs - top).mean(axis=0))) / log(2)
-    return entropy / len(readings)
+        top = by_member.max(axis=0)
+        logs[d] = top + np.log(np.exp(by_member - top).mean(axis=0))
+    return logs
+
+
+def _flip_logs(members: MemberArrays, rates: Sequence[Fraction], flips: U64, targets: U64, spans: I64) -> F64:
+    """[d, c] logarithm of the probability of the flips in free cells, which is that of the reading given the member."""
+    noisy = np.uint64(sum(1 << v for v in members.noisy))
+    free = ~targets & noisy
+    wrong = np.add.reduceat(np.bitwise_count(flips & free).astype(np.int64), spans[:-1], axis=1)
+    cells = np.add.reduceat(np.bitwise_count(free).astype(np.int64), spans[:-1])
+    rate = np.array([float(rate) for rate in rates])[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        flip_terms = np.where(wrong > 0, wrong * np.log(rate), 0.0)
+    logs: F64 = flip_terms + (cells - wrong) * np.log1p(-rate)
+    return logs
 
 
 def _log_likelihoods(members: MemberArrays, member: int, rate: float, reading: U64, targets: U64, spans: I64) -> F64:
@@ -303,7 +310,3 @@ def _log_likelihoods(members: MemberArrays, member: int, rate: float, reading: U
     terms = np.where(wrong > 0, wrong * flip, 0.0) + (cells - wrong) * stay
     likelihoods: F64 = np.add.reduceat(terms, spans[:-1])
     return likelihoods
-
-
-def _pairs(spans: I64) -> list[tuple[int, int]]:
-    return list(zip(spans[:-1].tolist(), spans[1:].tolist(), strict=True))
