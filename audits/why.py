@@ -6,6 +6,8 @@ hypotheses that fit, what tells them apart and what would settle the item.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -77,6 +79,49 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
         """Ready for JSON."""
         content: dict[str, Any] = msgspec.to_builtins(self)
         return content
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """A reading that an experiment may give: hypotheses that it leaves, and the answers that these give."""
+
+    reading: str
+    remaining: str
+    answers: int
+
+
+class Experiment(msgspec.Struct, frozen=True):
+    """A next move or setting, or a value to reveal, with every outcome that a hypothesis that fits may give.
+
+    expected: hypotheses left on average, over hypotheses that fit, all alike
+    """
+
+    in_words: str
+    outcomes: tuple[Outcome, ...]
+    expected: float
+
+    @property
+    def decides(self) -> bool:
+        """Whether every outcome leaves one answer."""
+        return all(outcome.answers == 1 for outcome in self.outcomes)
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """Most answers left, then the expected number of hypotheses."""
+        return max((outcome.answers for outcome in self.outcomes), default=0), self.expected
+
+
+class AnswerShare(msgspec.Struct, frozen=True):
+    """An answer, and how many of the hypotheses that fit give it."""
+
+    answer: str
+    number: str
+
+
+def experiment(in_words: str, outcomes: Sequence[Outcome]) -> Experiment:
+    """An experiment from its outcomes, which together have all hypotheses."""
+    numbers = [int(outcome.remaining) for outcome in outcomes]
+    ordered = tuple(sorted(outcomes, key=lambda outcome: (int(outcome.remaining), outcome.reading)))
+    return Experiment(in_words, ordered, float(Fraction(sum(n * n for n in numbers), max(1, sum(numbers)))))
 
 
 def spans(*parts: str | tuple[str]) -> tuple[Span, ...]:

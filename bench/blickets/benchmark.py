@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark, EpisodeHandout
-from calibrant.bench.core.capabilities import FINDINGS, Providers
+from calibrant.bench.core.capabilities import EXPLANATIONS, FINDINGS, Providers
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
 from calibrant.bench.episodes import sole_action
@@ -42,6 +42,7 @@ class Blickets(Benchmark[BlicketItem]):
     provides: ClassVar[Providers] = {
         AUDIT: "audit:AUDIT",
         CHECK: "audit:CHECK",
+        EXPLANATIONS: "why.explainer:EXPLANATIONS",
         FINDINGS: "audit:FINDINGS",
         GENERATE: "generate:GENERATE",
         VERIFY: "audit:AUDIT",

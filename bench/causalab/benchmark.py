@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark, EpisodeHandout
-from calibrant.bench.core.capabilities import FINDINGS, PAGES, Providers
+from calibrant.bench.core.capabilities import EXPLANATIONS, FINDINGS, PAGES, Providers
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
 from calibrant.bench.episodes import sole_action
@@ -49,6 +49,7 @@ class CausaLab(Benchmark[LabItem]):
     provides: ClassVar[Providers] = {
         AUDIT: "audit:AUDIT",
         CHECK: "audit:CHECK",
+        EXPLANATIONS: "why.explainer:EXPLANATIONS",
         FINDINGS: "audit:FINDINGS",
         GENERATE: "generate:GENERATE",
         PAGES: "pages:PAGES",

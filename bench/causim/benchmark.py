@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark, TaskHandout
-from calibrant.bench.core.capabilities import FINDINGS, PAGES, WORKED_SOLUTIONS, Providers
+from calibrant.bench.core.capabilities import EXPLANATIONS, FINDINGS, PAGES, WORKED_SOLUTIONS, Providers
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, HARDEN, VERIFY
@@ -40,6 +40,7 @@ class Causim(Benchmark[CausimItem]):
     provides: ClassVar[Providers] = {
         AUDIT: "audit:AUDIT",
         CHECK: "audit:CHECK",
+        EXPLANATIONS: "why.explainer:EXPLANATIONS",
         FINDINGS: "audit:FINDINGS",
         GENERATE: "generate:GENERATE",
         HARDEN: "hardening:HARDEN",

@@ -13,7 +13,7 @@ from calibrant.bench.commands.options import AsJson, IdField, ModelField, PoolPa
 from calibrant.dsl.errors import CalibrantError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from calibrant.bench.core.benchmark import Benchmark
     from calibrant.bench.scoring.input.answer_fields import FieldNames
@@ -71,12 +71,14 @@ def show(
             episodes | {"--text-field": text_field, "--model-field": model_field}, "it is about episodes: give --run"
         )
     else:
-        refused = {"--gold": gold, "--json": as_json, "--why": why, "--svg": svg}
+        refused = {"--gold": gold, "--svg": svg} | ({} if why else {"--json": as_json})
         _refuse(refused, "with --run episodes are shown, as text or as a page")
     if html is not None or svg is not None:
         _refuse({"--json": as_json}, f"{'--svg' if html is None else '--html'} writes a page: give one of the two")
     of = benchmark_of(pool)
-    if runs:
+    if runs and why:
+        _explain_episode(of, pool, instance, runs, system, html, fields, as_json=as_json)
+    elif runs:
         _show_episodes(of, pool, instance, runs, system, html, fields)
     else:
         _show(of, pool, instance, html, svg, gold=gold, why=why, as_json=as_json)
@@ -94,14 +96,15 @@ def _show(
     as_json: bool,
 ) -> None:
     """Show an item, or why it is open."""
-    from calibrant.bench.core.capabilities import EXPLANATIONS
+    from calibrant.bench.core.capabilities import EXPLANATIONS, PAGES
     from calibrant.bench.pools.public_items import PublicPool
 
     items = PublicPool(of, pool)
     item = items.item(instance)
     visible = item if gold else items.shown(item)
-    if why or svg is not None or (html is not None and EXPLANATIONS in of.provides):
-        _explain(of, pool, item, html, svg, as_json=as_json, gold=gold)
+    if why or svg is not None or (html is not None and EXPLANATIONS in of.provides and PAGES not in of.provides):
+        _refuse({"--gold": gold}, "the reason follows from the evidence alone")
+        _explain(of, pool, item, (), html, svg, as_json=as_json)
     elif html is not None:
         _write_page(of, visible, html, gold=gold)
     else:
@@ -109,17 +112,23 @@ def _show(
 
 
 def _explain(
-    of: Benchmark[Any], pool: Path, item: Any, html: Path | None, svg: Path | None, *, as_json: bool, gold: bool
+    of: Benchmark[Any],
+    pool: Path,
+    item: Any,
+    steps: Sequence[Any],
+    html: Path | None,
+    svg: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
-    """Write or print why an item is open."""
+    """Write or print why an item is open after these steps."""
     from calibrant.bench.core.capabilities import EXPLANATIONS
     from calibrant.bench.pages.why.page import why_page
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.errors import in_one_line
 
     explanations = of.require(EXPLANATIONS)
-    _refuse({"--gold": gold}, "the reason follows from the evidence alone")
-    why = explanations.explain(item, ())
+    why = explanations.explain(item, steps)
     if html is not None:
         write_atomically(html, why_page(why, explanations.body(why, "why"), pool.name))
     if svg is not None:
@@ -131,6 +140,26 @@ def _explain(
     for file in (html, svg):
         if file is not None:
             typer.echo(f"{in_one_line(item.id)}: {file}")
+
+
+def _explain_episode(
+    of: Benchmark[Any],
+    pool: Path,
+    instance: str,
+    runs: list[Path],
+    system: str | None,
+    html: Path | None,
+    fields: FieldNames,
+    *,
+    as_json: bool,
+) -> None:
+    """Write or print what the readings of one episode leave open."""
+    item, episodes = _episodes(of, pool, instance, runs, system, fields)
+    if len(episodes) > 1:
+        names = ", ".join(name for name, _ in episodes)
+        raise CalibrantError(f"{len(episodes)} episodes on {instance}: choose one with --system: {names}")
+    ((_, steps),) = episodes
+    _explain(of, pool, item, steps, html, None, as_json=as_json)
 
 
 def _refuse(given: Mapping[str, object], reason: str) -> None:
@@ -167,9 +196,27 @@ def _show_episodes(
     page: Path | None,
     fields: FieldNames,
 ) -> None:
+    from calibrant.dsl.atomic_write import write_atomically
+
+    item, episodes = _episodes(of, pool, instance, runs, system, fields)
+    if page is None:
+        typer.echo("\n\n".join(of.account(item, steps, name) for name, steps in episodes))
+        return
+    write_atomically(page, of.episodes_page(item, episodes))
+    typer.echo(f"{len(episodes)} episode{'' if len(episodes) == 1 else 's'}: {page}")
+
+
+def _episodes(
+    of: Benchmark[Any],
+    pool: Path,
+    instance: str,
+    runs: list[Path],
+    system: str | None,
+    fields: FieldNames,
+) -> tuple[Any, list[tuple[str, Sequence[Any]]]]:
+    """The item, and its episodes in these runs, each replayed, with what its system is called."""
     from calibrant.bench.core.items import item_of
     from calibrant.bench.report.transcripts import named_systems, transcripts
-    from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.episode import TranscriptError, verify_transcript
     from calibrant.dsl.pool_text import pool_digest
 
@@ -188,8 +235,4 @@ def _show_episodes(
             verify_transcript(of.episode(item), steps)
         except TranscriptError as error:
             raise CalibrantError(f"{name} on {instance}: {error}") from None
-    if page is None:
-        typer.echo("\n\n".join(of.account(item, steps, name) for name, steps in episodes))
-        return
-    write_atomically(page, of.episodes_page(item, episodes))
-    typer.echo(f"{len(found)} episode{'' if len(found) == 1 else 's'}: {page}")
+    return item, episodes

@@ -227,7 +227,6 @@ def test_what_cannot_be_shown_is_refused_in_one_line(
     page = tmp_path / "page.html"
     line = ["show", pool, "static", "--run", run, "--html", page]
     assert "no episode of nobody on static" in refused(capsys, *line, "--system", "nobody")
-    assert "without --run does not support Extended blickets" in refused(capsys, "show", pool, "static", "--html", page)
     record = next(one for one in folder_records(run) if one.steps)
     assert record.steps
     changed = [msgspec.structs.replace(record.steps[0], reading="?")]

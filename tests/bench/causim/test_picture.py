@@ -16,7 +16,6 @@ from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task
 from calibrant.dsl.causim.question import Question
 from calibrant.dsl.causim.records import write_pool
 from tests.support.browser import needs_chromium, pressed
-from tests.support.commands import refused
 
 PROGRAM = """
 import random
@@ -130,22 +129,13 @@ def test_show_draws_above_the_prompt(pool: Path, capsys: pytest.CaptureFixture[s
     assert "under do" not in capsys.readouterr().out
 
 
-def test_a_page_is_made_of_a_question_and_refused_elsewhere(
-    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_is_made_of_a_question(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(pool), "set-a", "--html", str(tmp_path / "p.html")]) == 0
     page = (tmp_path / "p.html").read_text(encoding="utf-8")
     assert "<b>&quot;" not in page
     assert "&lt;b&gt;" in page
     assert "Right answers" not in page
     assert "//" not in page.replace("http://www.w3.org/2000/svg", "")
-    capsys.readouterr()
-    drawn = ["generate", "--benchmark", "blickets", "--seed", "1", "--strata", "easy-3", "--per-stratum", "1"]
-    assert main([*drawn, "--out", str(tmp_path / "b.jsonl")]) == 0
-    capsys.readouterr()
-    said = refused(capsys, "show", tmp_path / "b.jsonl", "easy-3-1-0", "--html", tmp_path / "b.html")
-    assert "`show --html` without --run does not support Extended blickets; it supports CausaLab and CauSim" in said
-    assert not (tmp_path / "b.html").exists()
 
 
 LAID_OUT = """

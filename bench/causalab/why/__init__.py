@@ -1,0 +1,1 @@
+"""The reason why an item is open, as page and text."""

@@ -1,0 +1,120 @@
+"""Reasons shown as a few tables and one recommendation: what blickets, CausaLab and CauSim have in common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from calibrant.audits.why import Experiment, Why, number_text
+from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.html_page import html_page
+
+MAX_ROWS = 60  # rows of a table that page and terminal show; JSON has all
+MAX_OUTCOMES = 6  # outcomes of an experiment that are listed one by one
+
+
+@dataclass(frozen=True)
+class WhyTable:
+    """title; caption: what the rows are; headings; rows: texts; look: rows to look at, by number
+
+    chart: an SVG above the table, empty for none; numeric: columns that are numbers
+    """
+
+    title: str
+    caption: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    look: frozenset[int] = frozenset()
+    chart: str = ""
+    numeric: frozenset[int] = frozenset()
+
+
+def tables_body(why: Why, tables: Sequence[WhyTable], advice: Sequence[str], prefix: str) -> Markup:
+    """The contents of a page; advice: heading of what would settle it, then sentences; empty for none."""
+    content = {
+        "why": why,
+        "prefix": prefix,
+        "advice": list(advice),
+        "tables": [
+            {
+                "title": table.title,
+                "caption": table.caption,
+                "headings": table.headings,
+                "numeric": table.numeric,
+                "chart": Markup(table.chart),
+                "lines": [{"cells": row, "look": k in table.look} for k, row in enumerate(table.rows[:MAX_ROWS])],
+                "more": len(table.rows) - MAX_ROWS,
+            }
+            for table in tables
+        ],
+        "json_text": json.dumps(why.to_dict(), indent=1, ensure_ascii=False),
+    }
+    return Markup(html_page("why/tables.html", content))
+
+
+def tables_lines(why: Why, tables: Sequence[WhyTable], advice: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of the terminal."""
+    yield why.title
+    yield why.reason_text
+    yield "  ".join(f"[{fact.text}]" for fact in why.facts)
+    if advice:
+        yield ""
+        yield f"{advice[0]}: {' '.join(advice[1:])}"
+    for table in tables:
+        if table.rows:
+            yield ""
+            yield f"{table.title} ({table.caption})"
+            yield aligned(list(table.headings), [list(row) for row in table.rows[:MAX_ROWS]])
+            if len(table.rows) > MAX_ROWS:
+                yield f"and {len(table.rows) - MAX_ROWS} more"
+
+
+def experiment_table(
+    experiments: Sequence[Experiment], title: str, caption: str, noun: str, hypotheses: str
+) -> WhyTable:
+    """Every next experiment: how many readings it may give, and what they leave."""
+    rows = []
+    for experiment in experiments:
+        numbers = [int(outcome.remaining) for outcome in experiment.outcomes]
+        answers = [outcome.answers for outcome in experiment.outcomes]
+        rows.append(
+            (
+                experiment.in_words,
+                str(len(numbers)),
+                _range(numbers),
+                f"{experiment.expected:.1f}" if experiment.expected < 1000 else number_text(round(experiment.expected)),
+                "decides"
+                if experiment.decides
+                else "nothing new"
+                if len(numbers) == 1
+                else f"{_range(answers)} answers",
+                "; ".join(
+                    f"{outcome.reading}: {number_text(int(outcome.remaining))}" for outcome in experiment.outcomes
+                )
+                if len(numbers) <= MAX_OUTCOMES
+                else "",
+            )
+        )
+    headings = (noun, "readings", f"{hypotheses} left", "expected", "effect", "each")
+    look = frozenset({0} if experiments and len(experiments[0].outcomes) > 1 else ())
+    return WhyTable(title, caption, headings, tuple(rows), look, numeric=frozenset({1, 2, 3}))
+
+
+def _range(numbers: Sequence[int]) -> str:
+    least, most = number_text(min(numbers, default=0)), number_text(max(numbers, default=0))
+    return least if least == most else f"{least} to {most}"
+
+
+def best_advice(experiments: Sequence[Experiment], noun: str, hypotheses: str) -> tuple[str, ...]:
+    """Return the heading and sentence about the best experiment; empty where nothing is told apart."""
+    if not experiments or len(experiments[0].outcomes) < 2:
+        return ()
+    best = experiments[0]
+    if best.decides:
+        return (f"The {noun} that decides", f"{best.in_words}: every reading that it may give leaves one answer.")
+    numbers = [int(outcome.remaining) for outcome in best.outcomes]
+    sentence = f"{best.in_words}: it leaves {_range(numbers)} {hypotheses}, {best.expected:.1f} expected."
+    return (f"The {noun} that helps most", sentence, f"No single {noun} is sure to decide.")

@@ -1,0 +1,96 @@
+"""Pages of why items of blickets, CausaLab and CauSim are open: text, keys of accessibility, no network."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from calibrant.bench.core.capabilities import EXPLANATIONS
+from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.pages.design.plots import Scale, bar_chart
+from calibrant.bench.pages.why.page import why_page
+from calibrant.bench.pools.bundled import bundled_sample
+from tests.support.accessibility import DESKTOP, PHONE, measure, needs_axe
+from tests.support.commands import called
+
+EXAMPLES = {
+    "blickets": "conjunctive-20-0",
+    "causalab": "4nodes/20/1",
+    "causim": "tree-0001-s20-v04-intervention-000",
+}
+
+
+def page(name: str, num_moves: int = 4) -> str:
+    pool = bundled_sample(name)
+    of = benchmark_of(pool)
+    item = next(item for item in of.read_pool(pool).items if item.id == EXAMPLES[name])
+    steps = []
+    if name == "blickets":
+        episode = of.episode(item)
+        for thing in item.task.objects[:num_moves]:
+            episode.act({"place": thing})
+        steps = list(episode.steps)
+    explanations = of.require(EXPLANATIONS)
+    why = explanations.explain(item, steps)
+    return why_page(why, explanations.body(why, "why"), pool.name)
+
+
+@needs_axe
+@pytest.mark.parametrize(
+    ("name", "theme", "width"), [("blickets", "dark", PHONE), ("causalab", "light", PHONE), ("causim", "dark", DESKTOP)]
+)
+def test_a_page_is_accessible_and_fits_its_width(name: str, theme: str, width: int, tmp_path: Path) -> None:
+    found = measure(page(name), tmp_path, theme=theme, width=width)
+    assert (found.violations, found.requests) == ([], [])
+    assert found.scroll_width <= width
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_terminal_json_and_page_have_one_reason(name: str, tmp_path: Path) -> None:
+    pool, item, file = bundled_sample(name), EXAMPLES[name], tmp_path / "why.html"
+    reason = json.loads(called("show", pool, item, "--why", "--json").stdout)["reason"]
+    text = "".join(span["text"] for span in reason)
+    assert text in called("show", pool, item, "--why").stdout.splitlines()
+    assert called("show", pool, item, "--why", "--html", file).returncode == 0
+    written = file.read_text(encoding="utf-8")
+    assert "".join(f"<mark>{s['text']}</mark>" if s.get("marked") else s["text"] for s in reason) in written
+    assert "<main " in written
+
+
+def test_after_the_moves_of_a_prediction_the_reason_is_another(tmp_path: Path) -> None:
+    pool = bundled_sample("blickets")
+    of = benchmark_of(pool)
+    item = next(item for item in of.read_pool(pool).items if item.id == EXAMPLES["blickets"])
+    lines = []
+    for model, number in (("short", 1), ("long", 3)):
+        episode = of.episode(item)
+        for thing in item.task.objects[:number]:
+            episode.act({"place": thing})
+        steps = [{"action": dict(s.action), "reading": s.reading, "cost": s.cost} for s in episode.steps]
+        lines.append({"instanceId": item.id, "model": model, "steps": steps})
+    predictions = tmp_path / "predictions.jsonl"
+    predictions.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    both = called("show", pool, item.id, "--run", predictions, "--why")
+    assert (both.returncode, both.stderr.count("\n")) == (2, 1)
+    assert "choose one with --system" in both.stderr
+    done = called("show", pool, item.id, "--run", predictions, "--why", "--system", "long", "--json")
+    assert len(json.loads(done.stdout)["moves"]) == 3
+
+
+def test_scales_have_round_ticks_and_keep_values_inside() -> None:
+    scale = Scale(0, 1, 100, 0)
+    assert (scale.at(0), scale.at(0.25), scale.at(1), scale.at(2)) == (100, 75, 0, 0)
+    assert scale.ticks(4) == pytest.approx([0, 0.5, 1])
+    assert Scale(1, 57, 90, 0, logarithmic=True).ticks() == [1, 10]
+    assert Scale(1, 100, 0, 200, logarithmic=True).at(10) == pytest.approx(100)
+
+
+def test_bars_are_in_the_order_and_height_of_their_values() -> None:
+    chart = bar_chart(["start", "1"], [57, 2], "two bars")
+    heights = [
+        float(part.split('"')[0]) for part in chart.split('class="bar-2"')[1:] for part in [part.split('height="')[1]]
+    ]
+    assert heights[0] > heights[1] > 0
+    assert 'aria-label="two bars"' in chart
