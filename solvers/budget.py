@@ -1,6 +1,7 @@
 """Budgets in states, not in seconds: the same budget gives the same answer on every machine.
 
-Integer programs alone (solvers.acyclic.integer_program) are given seconds, at the end of which they say what they have.
+Integer programs alone (solvers.acyclic.integer_program) are given seconds, after which they return their bound and
+incumbent.
 """
 
 from __future__ import annotations
@@ -11,37 +12,38 @@ LEAST_SCM_STATES = 2_000_000_000  # functions that formula search may compare: u
 
 
 class BudgetSpent(Exception):  # noqa: N818  # a signal between parts of a solver, not an error; callers see OutOfBudget
-    """More states were asked for than are left."""
+    """More states were requested than remain."""
 
 
 class Undecided(BudgetSpent):
     """The budget ran out in a search for a minimum, or it cannot be decided at all.
 
-    at_least: proven; nothing costs less
-    reached: why, in words; None if it was the budget
-    known: the best choice met so far, by variable; None if none is
+    at_least: proven lower bound
+    reached: reason in words; None if it was the budget
+    incumbent: best assignment so far, by variable; None without one
     """
 
-    def __init__(self, at_least: int, reached: str | None = None, known: Mapping[int, int] | None = None) -> None:
+    def __init__(self, at_least: int, reached: str | None = None, incumbent: Mapping[int, int] | None = None) -> None:
         super().__init__(reached or f"at least {at_least}")
         self.at_least = at_least
         self.reached = reached
-        self.known = known
+        self.incumbent = incumbent
 
 
 class Budget:
-    """Counts down the states that a search may still look at.
+    """Countdown of the states that a search may visit.
 
-    What a state is (a function compared, a node of a search tree) each solver says. States are charged before the work.
+    Each solver states what a state is (a function compared, a node of a search tree). States are charged before the
+    work.
     """
 
     __slots__ = ("_exhausted", "states", "used")
 
     def __init__(self, states: int | None = None) -> None:
-        """At most that many states; None sets no limit.
+        """Allow at most that many states; None sets no limit.
 
-        states: how many are left, None without a limit
-        used: how many were charged so far
+        states: number that remain, None without a limit
+        used: number charged so far
         """
         if states is not None and states < 0:
             raise ValueError(f"a budget of {states} states; it is 0 or more, or None for no limit")
@@ -51,11 +53,11 @@ class Budget:
 
     @property
     def exhausted(self) -> bool:
-        """Return whether more states were asked for than there were."""
+        """Whether more states were requested than there were."""
         return self._exhausted
 
     def spend(self, states: int) -> None:
-        """Charge that many states; `BudgetSpent` if fewer are left, and from then on whenever any are asked for."""
+        """Charge states; `BudgetSpent` if fewer remain, and from then on at every call."""
         if self.states is not None:
             if self._exhausted or states > self.states:
                 self._exhausted = True

@@ -1,4 +1,4 @@
-"""The next experiment, chosen by what it is expected to leave; and the loop that carries experiments out."""
+"""Greedy choice of the next experiment by the expected share of remaining members; the loop that runs experiments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ A = TypeVar("A")
 
 @dataclass(frozen=True, slots=True)
 class RatedExperiment(Generic[X]):
-    """An experiment, what it costs, and the share of the members that it is expected to leave."""
+    """An experiment, its cost, and the expected share of the members that remain."""
 
     experiment: X
     cost: int
@@ -30,11 +30,11 @@ class RatedExperiment(Generic[X]):
 def best_experiment(
     space: Space[M, X, R, A], candidates: Iterable[X], cost: Callable[[X], int]
 ) -> Found[RatedExperiment[X]] | Impossible:
-    """The candidate that leaves the least expected share of the members per cost; the first of equals.
+    """Return the candidate with the least expected share of remaining members per cost; the first of equals.
 
     With outcome counts n_1, n_2, ... of n members the expected share is sum (n_i / n)^2. An experiment of cost c that
-    leaves s is worth c experiments that leave s^(1/c) each: compared are s^(1/c), in integers, so that no rounding
-    decides. Costs are 1 or more. Impossible: every candidate has the same outcome in all members.
+    leaves s is worth c experiments that leave s^(1/c) each, so s^(1/c) is compared. Costs are 1 or more. Impossible:
+    every candidate has the same outcome in all members.
     """
     best: RatedExperiment[X] | None = None
     for candidate in candidates:
@@ -44,9 +44,10 @@ def best_experiment(
         price = cost(candidate)
         if price < 1:
             raise ValueError(f"an experiment that costs {price}; costs are 1 or more")
-        found = RatedExperiment(candidate, price, Fraction(sum(n * n for n in counts), sum(counts) ** 2))
-        if best is None or found.share**best.cost < best.share**found.cost:
-            best = found
+        rated = RatedExperiment(candidate, price, Fraction(sum(n * n for n in counts), sum(counts) ** 2))
+        # s^(1/c) < t^(1/d) as s^d < t^c, in fractions, so that no rounding decides
+        if best is None or rated.share**best.cost < best.share**rated.cost:
+            best = rated
     if best is None:
         return Impossible(f"every candidate has one outcome only; members are of the class: {space.in_words}")
     return Found(best)
@@ -54,7 +55,7 @@ def best_experiment(
 
 @dataclass(frozen=True, slots=True)
 class Move(Generic[X]):
-    """An action, and the experiment that it carries out: what the space is asked about."""
+    """An action, and the experiment that it carries out."""
 
     action: Action
     experiment: X
@@ -66,7 +67,7 @@ def play(
     choose: Callable[[Space[M, X, R, A]], Move[X]],
     stop: Callable[[Space[M, X, R, A]], bool],
 ) -> Space[M, X, R, A]:
-    """Act in an episode until `stop` says so, the allowance is spent or the episode is closed; the space that is left.
+    """Act in an episode until `stop` holds, the allowance is spent or the episode is closed; return the last space.
 
     `ValueError` if a chosen action is refused: a solver that knows the task has no reason to ask for it.
     """

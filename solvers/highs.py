@@ -1,4 +1,4 @@
-"""HiGHS (extra `large`): programs in one thread, silent, and run whatever else the process uses it for."""
+"""HiGHS (extra `large`): silent programs in one thread, independent of other uses of HiGHS in the process."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def require_highs() -> None:
-    """`MissingExtraError` without HiGHS."""
+    """Raise `MissingExtraError` without HiGHS."""
     if not find_spec("highspy"):
         raise MissingExtraError("highspy is missing; run: pip install 'calibrant[large]'")
 
 
 def empty_program(**options: str | float | int) -> Highs:
-    """options: by their names in HiGHS"""
+    """Create a program without columns and rows; `options` by their names in HiGHS."""
     import highspy
 
     program = highspy.Highs()
@@ -28,10 +28,11 @@ def empty_program(**options: str | float | int) -> Highs:
 
 
 def run(program: Highs) -> bool:
-    """Return whether it was solved to its end; False if a limit of it was met. `CalibrantError` if HiGHS refuses it."""
+    """Solve a program; return whether it reached an optimum. `CalibrantError` if HiGHS refuses it."""
     import highspy
 
-    if program.run() == highspy.HighsStatus.kError:  # so, if another program of the process has run in more threads
+    # HiGHS has one scheduler for the process: if another program set it up with more threads, this run is refused
+    if program.run() == highspy.HighsStatus.kError:
         highspy.Highs.resetGlobalScheduler(True)
         if program.run() == highspy.HighsStatus.kError:
             raise CalibrantError(f"HiGHS refuses a program: {program.modelStatusToString(program.getModelStatus())}")

@@ -1,4 +1,4 @@
-"""What a solver says: it found an answer, there is none, or its budget ran out first. Never None."""
+"""Outcomes of a solver: an answer, a proof that there is none, or an exhausted budget. Never None."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Found(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Impossible:
-    """There is no answer; `exhausted` says which class of candidates was searched completely."""
+    """There is no answer; `exhausted` names the class of candidates that was searched completely."""
 
     exhausted: str
 
@@ -28,7 +28,7 @@ class OutOfBudget:
     """The budget ran out before the question was decided; nothing may be concluded but what is stated here.
 
     reached: how far the search got, in words
-    lower_bound: proven lower bound on whatever was minimised, if anything was
+    lower_bound: proven lower bound of the objective, if there is one
     """
 
     reached: str
@@ -37,10 +37,10 @@ class OutOfBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestSoFar(OutOfBudget, Generic[T_co]):
-    """The budget ran out before the best answer found was proven to be the best, or a better one was found.
+    """The budget ran out with an incumbent that is not proven to be optimal.
 
     value: an answer that was certified by the reference
-    upper_bound: what it costs; nothing costs less than `lower_bound`
+    upper_bound: its cost; nothing costs less than `lower_bound`
     """
 
     value: T_co

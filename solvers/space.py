@@ -1,4 +1,4 @@
-"""Version spaces of interactive items: the hypotheses of a stated class that agree with what was read."""
+"""Version spaces of interactive items: the hypotheses of a stated class that agree with all readings."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ A = TypeVar("A")  # an answer to the question that is scored
 
 
 class Space(Protocol[M, X, R, A]):
-    """The members of a class that fit the evidence so far. Immutable: `after` gives a new one.
+    """Members of a class that fit the evidence so far. Immutable: `after` returns a new space.
 
-    in_words: the class, as a claim about the space has to name it
+    in_words: the class, in the words of a claim
     count: number of members, exact; 0 if nothing of the class fits
     """
 
@@ -32,19 +32,19 @@ class Space(Protocol[M, X, R, A]):
         ...
 
     def sample(self, rng: np.random.Generator, n: int) -> Sequence[M]:
-        """n members, drawn uniformly with replacement; `ValueError` if there is none."""
+        """Sample n members uniformly with replacement; `ValueError` if there is none."""
         ...
 
     def after(self, experiment: X, reading: R) -> Space[M, X, R, A]:
-        """The members that give this reading; never more than there were."""
+        """Return the space of members that give this reading; never more than there were."""
         ...
 
     def outcomes(self, experiment: X) -> Mapping[R, int]:
-        """Return how many members give each reading; only readings that some member gives, together `count`."""
+        """Count the members by reading; only readings that some member gives, together `count`."""
         ...
 
     def verdicts(self) -> Mapping[A, int]:
-        """Return how many members give each answer to the scored question; together `count`. One key: it is decided."""
+        """Count the members by answer to the scored question; together `count`. One key: it is decided."""
         ...
 
 
@@ -56,5 +56,5 @@ class InWords(Protocol):
 
 
 def space_repr(space: InWords) -> str:
-    """Return what a space shows of itself: its type and its class, in a line."""
+    """Return the type and class of a space in one line."""
     return f"<{type(space).__name__}: {in_one_line(space.in_words)[:150]}>"

@@ -14,9 +14,9 @@ from typing import TypeAlias
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.acyclic.least_cost import Cost, Mask, by_size, distinct
+from calibrant.solvers.acyclic.least_cost import Cost, Mask, break_ties, cost_by_size
 from calibrant.solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
-from calibrant.solvers.acyclic.ordering_search import good_choice
+from calibrant.solvers.acyclic.ordering_search import find_good_choice
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.formulas.least import LeastSize
 from calibrant.solvers.formulas.literals import require_literals_alone
@@ -157,7 +157,7 @@ class Fitter:
     def _rank(self, fitted: FittedMechanism) -> int:
         """Size, then mentions, then the set as a number: distinct for the sets of one variable."""
         mask = sum(1 << self._index[u] for u in fitted.parents)
-        return by_size(fitted.size, mask) << len(self._index) | mask
+        return cost_by_size(fitted.size, mask) << len(self._index) | mask
 
     # --- models -----------------------------------------------------------------------------------------------------
 
@@ -179,7 +179,7 @@ class Fitter:
         if self.task.disclosure.order is not None:  # only earlier variables are admissible: nothing can be cyclic
             return {v: min(by_set.values(), key=self._rank) for v, by_set in options.items()}
         costs = {
-            self._index[v]: {mask: by_size(fitted.size, mask) for mask, fitted in by_set.items()}
+            self._index[v]: {mask: cost_by_size(fitted.size, mask) for mask, fitted in by_set.items()}
             for v, by_set in options.items()
         }
         best = choose(costs, sum(1 << self._index[root] for root in roots), len(self._index))
@@ -204,8 +204,8 @@ def _choose_least(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask, num_v
 def _choose_good(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask, num_vars: int) -> Mapping[int, Mask] | None:
     """Ties between parent sets are broken as in the least choice."""
     costs = {
-        v: {mask: distinct(cost, v, mask, num_vars) for mask, cost in costs_by_set.items()}
+        v: {mask: break_ties(cost, v, mask, num_vars) for mask, cost in costs_by_set.items()}
         for v, costs_by_set in options.items()
     }
-    best = good_choice(costs, roots)
+    best = find_good_choice(costs, roots)
     return None if best is None else best[1]

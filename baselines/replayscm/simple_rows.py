@@ -22,7 +22,7 @@ from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.submission import illegality
-from calibrant.solvers.acyclic.least_cost import Mask, by_size
+from calibrant.solvers.acyclic.least_cost import Mask, cost_by_size
 from calibrant.solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas.least import least_formula
@@ -186,7 +186,7 @@ def _acyclic(task: Task, costs: Mapping[int, Mapping[Mask, int]], roots: tuple[s
     if task.disclosure.order is not None:
         return {v: min((cost, mask) for mask, cost in by_set.items())[1] for v, by_set in costs.items()}
     index, num = _index(task), len(task.variables)
-    sizes = {v: {mask: by_size(cost, 0) for mask, cost in by_set.items()} for v, by_set in costs.items()}
+    sizes = {v: {mask: cost_by_size(cost, 0) for mask, cost in by_set.items()} for v, by_set in costs.items()}
     best = optimal_choice(sizes, sum(1 << index[root] for root in roots), num, Budget(MAX_CHOICE_STATES))
     return None if best is None else dict(best.chosen)
 

@@ -1,7 +1,8 @@
-"""Kernels: sums over acyclic parent choices, on numbers of several words.
+"""Kernels: sums over acyclic parent-set assignments, on numbers of several words.
 
-Every number is `l` words of 64 bits, least significant first, and arithmetic is modulo 2**(64 l): differences on the
-way may wrap around, a result that fits is right. Dimension letters: m = variables, x = parent sets, b = batch.
+Every number is `l` words of 64 bits, least significant first, and arithmetic is modulo 2**(64 l): intermediate
+differences may wrap around, a result that fits is right. Letters of shapes: m = variables, x = parent sets, b = batch,
+e = weights.
 """
 
 from __future__ import annotations
@@ -17,26 +18,29 @@ I64 = npt.NDArray[np.int64]
 
 @inline_kernel
 def _high_word(a: np.uint64, b: np.uint64) -> np.uint64:
-    """The upper 64 bits of a product."""
+    """Return the upper 64 bits of a product."""
+    # schoolbook multiplication of 32-bit halves: there is no 128-bit integer here. Neither cross term overflows:
+    # (2**32 - 1)**2 + (2**32 - 1) < 2**64
     low = np.uint64(0xFFFFFFFF)
-    half = np.uint64(32)
-    cross = (a >> half) * (b & low) + ((a & low) * (b & low) >> half)
-    other = (a & low) * (b >> half) + (cross & low)
-    return (a >> half) * (b >> half) + (cross >> half) + (other >> half)
+    half_bits = np.uint64(32)
+    low_cross = (a >> half_bits) * (b & low) + ((a & low) * (b & low) >> half_bits)
+    high_cross = (a & low) * (b >> half_bits) + (low_cross & low)
+    return (a >> half_bits) * (b >> half_bits) + (low_cross >> half_bits) + (high_cross >> half_bits)
 
 
 @inline_kernel
-def _times(number: U64, factor: np.uint64, limbs: int, out: U64) -> bool:
-    """out = number * factor; False if that is 0."""
+def _multiply(number: U64, factor: np.uint64, limbs: int, out: U64) -> bool:
+    """Set `out` to number * factor, modulo 2**(64 limbs); return False if that is 0."""
     carry = np.uint64(0)
-    some = np.uint64(0)
+    any_bits = np.uint64(0)
     for i in range(limbs):
         high = _high_word(number[i], factor)
         word = number[i] * factor + carry
+        # high is at most 2**64 - 2, the upper word of (2**64 - 1)**2, so that adding 1 cannot overflow
         carry = high + np.uint64(1) if word < carry else high
         out[i] = word
-        some |= word
-    return bool(some)
+        any_bits |= word
+    return bool(any_bits)
 
 
 @inline_kernel
@@ -89,6 +93,7 @@ def subset_sums(
         row[:] = np.uint64(0)
         for x in range(starts[i], starts[i + 1]):
             row[inside[x]] += weights[entries[x]]
+        # one dimension at a time: m 2**m additions a variable. Sums fit a word: `word_weights` refuses any that do not
         for j in range(num_vars):
             bit = 1 << j
             for chosen in range(1 << num_vars):
@@ -104,39 +109,44 @@ def acyclic_totals(
     starts: I64,  # [m + 1]
     totals: U64,  # [b, l] out
 ) -> None:
-    """By inclusion and exclusion over the set of sinks, as solvers.acyclic.count does on Python's integers."""
+    """Sum by inclusion and exclusion over the set of sinks, as solvers.acyclic.count does on Python's integers.
+
+    O(3**m) multiplications for each row of weights (R. W. Robinson, Counting labeled acyclic digraphs, 1973).
+    """
     num_vars = starts.shape[0] - 1
     limbs = totals.shape[1]
     full = (1 << num_vars) - 1
     sums = np.empty((num_vars, full + 1), np.uint64)
-    least = np.empty((full + 1, limbs), np.uint64)
+    totals_by_set = np.empty((full + 1, limbs), np.uint64)
     product = np.empty((full + 1, limbs), np.uint64)
     odd = np.empty(full + 1, np.bool_)
     for b in range(totals.shape[0]):
         subset_sums(weights[b], entries, inside, starts, sums)
-        least[:] = np.uint64(0)
-        least[0, 0] = np.uint64(1)
+        totals_by_set[:] = np.uint64(0)
+        totals_by_set[0, 0] = np.uint64(1)
+        # ascending: every proper subset of `placed` has a smaller number, so its total is complete
         for placed in range(full):
-            some = np.uint64(0)
+            any_bits = np.uint64(0)
             for i in range(limbs):
-                some |= least[placed, i]
-                product[0, i] = least[placed, i]
-            if some == np.uint64(0):
+                any_bits |= totals_by_set[placed, i]
+                product[0, i] = totals_by_set[placed, i]
+            if any_bits == np.uint64(0):
                 continue
             odd[0] = False
-            rest = full ^ placed
-            sinks = (0 - rest) & rest
+            unplaced = full ^ placed
+            # (s - mask) & mask is the next subset of a mask: ascending, so the set without its lowest bit came before
+            sinks = (0 - unplaced) & unplaced
             while sinks:
                 low = sinks & -sinks
                 odd[sinks] = not odd[sinks ^ low]
-                if _times(product[sinks ^ low], sums[_position(low), placed], limbs, product[sinks]):
+                if _multiply(product[sinks ^ low], sums[_position(low), placed], limbs, product[sinks]):
                     if odd[sinks]:
-                        _add(product[sinks], limbs, 0, least[placed | sinks])
+                        _add(product[sinks], limbs, 0, totals_by_set[placed | sinks])
                     else:
-                        _subtract(product[sinks], limbs, least[placed | sinks])
-                sinks = (sinks - rest) & rest
+                        _subtract(product[sinks], limbs, totals_by_set[placed | sinks])
+                sinks = (sinks - unplaced) & unplaced
         for i in range(limbs):  # assigning a slice would compile an error message too
-            totals[b, i] = least[full, i]
+            totals[b, i] = totals_by_set[full, i]
 
 
 @kernel
@@ -144,35 +154,37 @@ def layer_sums(
     sums: U64,  # [m, 2**m] as subset_sums leaves them
     completions: U64,  # [2**m, 2**m, l] out: weight of all ways to go on, by what is placed and the last layer
 ) -> None:
-    """Return what solvers.acyclic.count.Layers sums, for all of its states."""
+    """Sum over the ways to complete every state of solvers.acyclic.count.Layers; O(4**m) terms at most."""
     num_vars = sums.shape[0]
     limbs = completions.shape[2]
     full = (1 << num_vars) - 1
-    fresh = np.empty(num_vars, np.uint64)
+    touching = np.empty(num_vars, np.uint64)
     product = np.empty((full + 1, limbs), np.uint64)
     term = np.empty(limbs, np.uint64)
     for last in range(full + 1):
         completions[full, last, 0] = np.uint64(1)
+    # descending: a layer only adds variables, so the states that it leads to have larger numbers
     for placed in range(full - 1, -1, -1):
-        rest = full ^ placed
+        unplaced = full ^ placed
         last = placed
         while True:  # every nonempty subset of what is placed; the empty one before the first layer only
             if last or not placed:
+                # parent sets that touch the last layer: those within `placed` less those that avoid the layer
                 for i in range(num_vars):
-                    fresh[i] = sums[i, placed] - sums[i, placed ^ last] if last else sums[i, placed]
+                    touching[i] = sums[i, placed] - sums[i, placed ^ last] if last else sums[i, placed]
                 row = completions[placed, last]
                 product[0] = np.uint64(0)
                 product[0, 0] = np.uint64(1)
-                layer = (0 - rest) & rest
+                layer = (0 - unplaced) & unplaced
                 while layer:
                     low = layer & -layer
-                    if _times(product[layer ^ low], fresh[_position(low)], limbs, product[layer]):
+                    if _multiply(product[layer ^ low], touching[_position(low)], limbs, product[layer]):
                         after = completions[placed | layer, layer]
                         for i in range(limbs):
-                            if after[i]:
-                                _times(product[layer], after[i], limbs - i, term)
+                            if after[i]:  # words from limbs on are beyond the modulus
+                                _multiply(product[layer], after[i], limbs - i, term)
                                 _add(term, limbs, i, row)
-                    layer = (layer - rest) & rest
+                    layer = (layer - unplaced) & unplaced
             if not last:
                 break
             last = (last - 1) & placed

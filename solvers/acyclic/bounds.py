@@ -1,8 +1,8 @@
-"""Certified bounds of a sum over acyclic parent choices that has too many terms to be added up.
+"""Certified bounds of a sum over acyclic assignments that has too many terms to be added up.
 
-From below: the choices that one order of the variables admits; a better order gives a better bound. From above: the
-choices of every variable on its own, acyclic or not. Both multiply over the groups that no cycle leaves, and a group
-whose terms can be added up is.
+Lower bound: the assignments that are compatible with one order of the variables; a better order gives a better bound.
+Upper bound: the acyclicity constraint is dropped, so that the sum factorises over variables. Both multiply over
+strongly connected components, and a component whose terms can be added up is summed exactly.
 """
 
 from __future__ import annotations
@@ -27,38 +27,39 @@ class Bounds(NamedTuple):
 
 
 def bounds(weights: Weights) -> Bounds:
-    """Bound `total` from below and above; both are the sum itself wherever it is within its budget."""
-    parts = [_of_component(component) for component in weights.components()]
+    """Bound `total` from below and above; both equal the sum where it is within its budget."""
+    parts = [_component_bounds(component) for component in weights.components()]
     return Bounds(prod(part.lower for part in parts), prod(part.upper for part in parts))
 
 
-def _of_component(weights: Weights) -> Bounds:
+def _component_bounds(weights: Weights) -> Bounds:
     try:
         exact = total(weights)
     except BudgetSpent:
         everything = weights.full
         upper = prod(weights.within(i, everything) for i in range(len(weights.endogenous)))
-        return Bounds(_in_order(weights, good_order(weights)), upper)
+        return Bounds(_total_in_order(weights, good_order(weights)), upper)
     return Bounds(exact, exact)
 
 
-def _in_order(weights: Weights, order: Sequence[int]) -> int:
-    """Total weight of the choices in which parents come earlier in this order (positions)."""
-    whole, placed = 1, 0
+def _total_in_order(weights: Weights, order: Sequence[int]) -> int:
+    """Return the total weight of the assignments in which parents come earlier in this order (positions)."""
+    product, placed = 1, 0
     for i in order:
-        whole *= weights.within(i, placed)
+        product *= weights.within(i, placed)
         placed |= 1 << i
-    return whole
+    return product
 
 
 def good_order(weights: Weights) -> list[int]:
-    """Next always the variable that loses the smallest share of its weight; the first of several.
+    """Order the variables greedily: next the one that loses the smallest share of its weight, the first of several.
 
-    Ends early where nothing can come next.
+    Variables that can never be placed come last, ascending.
     """
     full, order, placed = weights.full, list[int](), 0
-    while able := weights.able(placed):
-        shares = {i: weights.within(i, placed) / weights.within(i, full) for i in members_of(able)}
+    while eligible := weights.eligible(placed):
+        # rounding may choose another order, but any order gives a valid bound
+        shares = {i: weights.within(i, placed) / weights.within(i, full) for i in members_of(eligible)}
         best = max(shares, key=lambda i: (shares[i], -i))
         order.append(best)
         placed |= 1 << best

@@ -1,14 +1,14 @@
-"""Sums over acyclic parent choices: exact counting and unbiased sampling, by dynamic programming over subsets.
+"""Sums over acyclic parent-set assignments: exact counting and sampling, by dynamic programming over subsets.
 
-Weights are Python integers, however large; a polynomial in the formula size is packed into one integer, so the same
-code counts, and counts by size. `total` removes sinks by inclusion and exclusion; `Layers` splits every DAG into layers
-in exactly one way, without negative terms, which is what sampling needs (Talvitie, Vuoksenmaa and Koivisto 2019 sample
-DAGs uniformly in this manner).
+Weights are Python integers of any size; a polynomial in the formula size is packed into one integer, so the same
+code counts, and counts by size. `total` removes sinks by inclusion and exclusion (R. W. Robinson, 1973); `Layers`
+splits every DAG into layers in exactly one way, without negative terms, which is what sampling needs (T. Talvitie, A.
+Vuoksenmaa and M. Koivisto, Exact sampling of directed acyclic graphs from modular distributions, 2019).
 
-Both go only through subsets that some topological order begins with. Where every subset is one there are 3**m terms,
-which ends at 18 variables; where parent sets leave little choice of what comes first there are few, at 40 variables
-too. For few variables whose weights are words kernels do the same (solvers.acyclic.words). Where much can come first
-but few variables separate the others, `total` eliminates variables (solvers.acyclic.elimination).
+Both enumerate only the order ideals: sets that some topological order begins with. If every subset is one there are
+3**m terms, feasible up to 18 variables; if parent sets fix most of the order there are few, even at 40 variables.
+Small components whose weights fit a word are summed in kernels (solvers.acyclic.fixed_width_sums). Where ideals are
+many but small separators exist, `total` eliminates variables (solvers.acyclic.elimination).
 """
 
 from __future__ import annotations
@@ -22,23 +22,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant.solvers.acyclic.elimination import eliminated_total, elimination_order
+from calibrant.solvers.acyclic.elimination import elimination_order, total_by_elimination
 from calibrant.solvers.acyclic.fixed_width_sums import MAX_POSITIONS, U64, WordWeights, from_words, word_weights
 from calibrant.solvers.acyclic.least_cost import Mask, members_of
-from calibrant.solvers.acyclic.order_ideals import FREELY_PLACED, OrderIdeals
+from calibrant.solvers.acyclic.order_ideals import MIN_TABLE_IDEALS, OrderIdeals
 from calibrant.solvers.budget import Budget, BudgetSpent
 
-MAX_FREE_VARIABLES = 18  # 3**18 terms take minutes; above that only what can come first may be gone through
+MAX_FREE_VARIABLES = 18  # 3**18 terms take minutes; above that only order ideals are enumerated
 MAX_TERMS = 5_000_000  # terms for more variables than that; about ten seconds
-MANY_SETS = 64  # of one variable, from which on arrays are faster
-LARGEST_WORD = 63  # bits
-MAX_TABLE_VARIABLES = 12  # sums over all subsets are made at once; for more only if nearly all are needed
+MIN_ARRAY_SETS = 64  # of one variable, from which on arrays are faster
+MAX_WORD_BITS = 63  # bits
+MAX_TABLE_VARIABLES = 12  # up to which sums over all subsets are tabulated; for more only if nearly all are needed
 
 
 class Weights:
-    """Per endogenous variable the weight of each parent set, none negative; roots are available to everybody.
+    """Non-negative weights of the parent sets of each endogenous variable; roots may be parents of all.
 
-    terms: of a sum, at most; None means no limit up to MAX_FREE_VARIABLES variables, and MAX_TERMS beyond
+    Positions number the endogenous variables from 0, ascending; masks of positions have no bits of roots.
+
+    terms: limit on the terms of a sum; None means no limit up to MAX_FREE_VARIABLES variables, MAX_TERMS beyond
     """
 
     def __init__(self, options: Mapping[int, Mapping[Mask, int]], roots: Mask, *, terms: int | None = None) -> None:
@@ -54,7 +56,7 @@ class Weights:
         ]
 
     def within(self, index: int, placed: Mask) -> int:
-        """Total weight of a variable's parent sets whose endogenous parents lie in `placed` (positions)."""
+        """Return the total weight of a variable's parent sets whose endogenous parents lie in `placed` (positions)."""
         if self._table is not None:
             return self._table[index][placed]
         key = index, placed
@@ -62,38 +64,39 @@ class Weights:
             self._within[key] = self._placement.weight(index, placed)
         return self._within[key]
 
-    def able(self, placed: Mask) -> Mask:
-        """The variables that are not placed and have a parent set of some weight among those that are."""
+    def eligible(self, placed: Mask) -> Mask:
+        """Return the variables that may come next: not placed, and with a parent set of some weight within `placed`."""
         if self._table is None:
-            return self._placement.able(placed)
-        rest = self.full ^ placed
-        return sum(1 << i for i, sums in enumerate(self._table) if rest >> i & 1 and sums[placed])
+            return self._placement.eligible(placed)
+        unplaced = self.full ^ placed
+        return sum(1 << i for i, sums in enumerate(self._table) if unplaced >> i & 1 and sums[placed])
 
     @property
-    def most_terms(self) -> int | None:
+    def max_terms(self) -> int | None:
         return MAX_TERMS if self.terms is None and len(self.endogenous) > MAX_FREE_VARIABLES else self.terms
 
     def charge(self, budget: Budget, terms: int) -> None:
-        """Terms of a sum; `BudgetSpent` says of how many variables it is when there are too many."""
+        """Charge terms of a sum; `BudgetSpent` names the number of variables when there are too many."""
         try:
             budget.spend(terms)
         except BudgetSpent:
             number = f"{len(self.endogenous)} variables that may lie on a cycle together"
-            most = budget.used + (budget.states or 0)
-            raise BudgetSpent(f"{number}, in more than {most:,} partial orders") from None
+            max_states = budget.used + (budget.states or 0)
+            raise BudgetSpent(f"{number}, in more than {max_states:,} partial orders") from None
 
     @cached_property
     def elimination(self) -> Sequence[int] | None:
-        """An order to eliminate the variables in, where that is cheaper than sums; None where it is not."""
+        """Elimination order, where elimination is cheaper than sums over ideals; None where it is not."""
+        # at most 3**10 = 59,049 terms: no decomposition saves time there
         if len(self.endogenous) <= MAX_POSITIONS:
             return None
         order = elimination_order(self.by_positions)
-        few = order is not None and self._placement.num_beginnings(FREELY_PLACED) < FREELY_PLACED
-        return None if few else order
+        has_few_prefixes = order is not None and self._placement.count_ideals(MIN_TABLE_IDEALS) < MIN_TABLE_IDEALS
+        return None if has_few_prefixes else order
 
     @property
     def method(self) -> str:
-        """Return how `total` goes about it."""
+        """Method of `total`, in words."""
         return "sums over what can come first" if self.elimination is None else "elimination of variables"
 
     @cached_property
@@ -102,10 +105,10 @@ class Weights:
 
     @cached_property
     def by_positions(self) -> list[dict[Mask, int]]:
-        """The parent sets of some weight, endogenous part only, as positions; per position."""
+        """Weights of the parent sets per position, with parents as positions, roots dropped, zeros left out."""
         weights: list[dict[Mask, int]] = [{} for _ in self.options]
         for merged, options in zip(weights, self.options, strict=True):
-            inside = self._inside if len(options) >= MANY_SETS else self._each_inside
+            inside = self._inside if len(options) >= MIN_ARRAY_SETS else self._each_inside
             for mask, weight in inside(options):
                 merged[mask] = merged.get(mask, 0) + weight
         return weights
@@ -114,8 +117,8 @@ class Weights:
         return ((self.inside(mask), weight) for mask, weight in options.items() if weight)
 
     def _inside(self, options: Mapping[Mask, int]) -> Iterator[tuple[Mask, int]]:
-        """Return parent sets as positions with their weights, computed with arrays where masks fit a word."""
-        if self.available >> LARGEST_WORD:
+        """Convert parent sets to positions, with their weights; by arrays where masks fit a word."""
+        if self.available >> MAX_WORD_BITS:
             return self._each_inside(options)
         masks = np.array([mask for mask, weight in options.items() if weight], np.int64)
         for gap in self._gaps:
@@ -124,7 +127,7 @@ class Weights:
 
     @cached_property
     def words(self) -> WordWeights | None:
-        """Return the weights as arrays of words for kernels; None where they are too many or too large."""
+        """Weights as arrays of words for kernels; None where there are too many variables or too large weights."""
         return word_weights(self.by_positions)
 
     @cached_property
@@ -133,11 +136,11 @@ class Weights:
 
     @cached_property
     def _table(self) -> list[list[int]] | None:
-        """[i][X]: `within` for all subsets, where they are few or nearly all can be placed first."""
+        """Table [i][X] of `within` for all subsets X, where they are few or nearly all are order ideals."""
         number = len(self.endogenous)
         if number > MAX_FREE_VARIABLES:
             return None
-        if number > MAX_TABLE_VARIABLES and self._placement.num_beginnings(FREELY_PLACED) < FREELY_PLACED:
+        if number > MAX_TABLE_VARIABLES and self._placement.count_ideals(MIN_TABLE_IDEALS) < MIN_TABLE_IDEALS:
             return None
         if self.words is not None:
             sums: list[list[int]] = self.words.subset_sums().tolist()
@@ -145,7 +148,8 @@ class Weights:
         return [self._subset_sums(candidates) for candidates in self.options]
 
     def components(self) -> list[Weights]:
-        """The variables in groups that no cycle leaves, each with the others as roots: choices multiply over them."""
+        """Split into strongly connected components, each with the others as roots: sums multiply over them."""
+        # Warshall's closure of "is a possible parent of", rows as bit masks: O(m**2) operations on masks
         reach = [self.inside(reduce(or_, candidates, 0)) for candidates in self.options]
         for middle, beyond in enumerate(reach):
             for i, reached in enumerate(reach):
@@ -164,7 +168,7 @@ class Weights:
         return Weights(options, self.available & ~sum(1 << variable for variable in options), terms=self.terms)
 
     def inside(self, mask: Mask) -> Mask:
-        """The endogenous part of a parent set, as positions."""
+        """Return the endogenous part of a parent set, as positions."""
         for gap in self._gaps:  # highest first, so that the lower ones stay where they are
             mask = mask & ((1 << gap) - 1) | mask >> gap + 1 << gap
         return mask & self.full
@@ -190,7 +194,7 @@ class Weights:
 
 
 def total(weights: Weights) -> int:
-    """Sum over all acyclic choices of the product of weights; `BudgetSpent` if too many may lie on a cycle together."""
+    """Sum the products of weights over all acyclic assignments; `BudgetSpent` if components are too large."""
     return prod(_component_total(component) for component in weights.components())
 
 
@@ -198,81 +202,86 @@ def _component_total(weights: Weights) -> int:
     if weights.words is not None:
         return weights.words.totals(weights.words.weights[None])[0]
     if weights.elimination is not None:
+        # joins can grow beyond the estimate of the order; the sum over ideals has a budget to itself
         with suppress(BudgetSpent):
-            return eliminated_total(weights.by_positions, weights.elimination, Budget(weights.most_terms))
+            return total_by_elimination(weights.by_positions, weights.elimination, Budget(weights.max_terms))
     return _sum_by_sinks(weights)
 
 
 def _sum_by_sinks(weights: Weights) -> int:
-    return beginnings(weights)[-1].get(weights.full, 0)
+    return prefix_totals(weights)[-1].get(weights.full, 0)
 
 
-def beginnings(weights: Weights) -> list[dict[Mask, int]]:
-    """Return what the choices for each set that can be placed first weigh together, by the number of its variables.
+def prefix_totals(weights: Weights) -> list[dict[Mask, int]]:
+    """Return, by number of variables, the total weight of the acyclic assignments on each order ideal.
 
-    By inclusion and exclusion over the set of sinks.
+    By inclusion and exclusion over the set of sinks: an assignment is counted once for every nonempty set of its sinks,
+    with sign (-1)**(|sinks| + 1), which adds up to 1.
     """
-    budget = Budget(weights.most_terms)
-    least: list[dict[Mask, int]] = [{} for _ in range(len(weights.endogenous) + 1)]
-    least[0][0] = 1
-    for number, level in enumerate(least):
+    budget = Budget(weights.max_terms)
+    totals: list[dict[Mask, int]] = [{} for _ in range(len(weights.endogenous) + 1)]
+    totals[0][0] = 1
+    for number, level in enumerate(totals):
         for placed, base in level.items():
-            able = weights.able(placed)
-            if not base or not able:
+            eligible = weights.eligible(placed)
+            if not base or not eligible:  # terms cancel where no acyclic assignment ends in this set
                 continue
-            weights.charge(budget, 1 << able.bit_count())
-            _with_sinks(weights, least, (number, placed, able), base)
-    return least
+            weights.charge(budget, 1 << eligible.bit_count())
+            _add_sink_sets(weights, totals, (number, placed, eligible), base)
+    return totals
 
 
-def _with_sinks(weights: Weights, least: list[dict[Mask, int]], state: tuple[int, Mask, Mask], base: int) -> None:
-    """Add what each set of sinks makes of the choices for a set of placed variables.
+def _add_sink_sets(weights: Weights, totals: list[dict[Mask, int]], state: tuple[int, Mask, Mask], base: int) -> None:
+    """Add the terms of all nonempty sets of sinks behind one set of placed variables.
 
-    state: number of placed variables, which they are, and which may be sinks
+    state: number of placed variables, their mask, and the mask of possible sinks; base: total weight of the placed set
     """
-    number, placed, able = state
+    number, placed, eligible = state
     product = {0: -base}  # sign (-1)**(|sinks| + 1), folded into the first factor
-    weight_of = {1 << i: weights.within(i, placed) for i in members_of(able)}
+    weight_of = {1 << i: weights.within(i, placed) for i in members_of(eligible)}
     sinks = 0
     while True:
-        sinks = (sinks - able) & able  # next subset
+        sinks = (sinks - eligible) & eligible  # next subset
         if not sinks:
             return
         low = sinks & -sinks
         product[sinks] = term = -product[sinks ^ low] * weight_of[low]
-        after = least[number + sinks.bit_count()]
+        after = totals[number + sinks.bit_count()]
         after[placed | sinks] = after.get(placed | sinks, 0) + term
 
 
 class Layer(NamedTuple):
-    """One layer: the variables that come next, and what their choices and the rest of the DAG weigh together."""
+    """The variables of the next layer, and the total weight of all DAGs that go on with it."""
 
     layer: Mask
     weight: int
 
 
 class Layers:
-    """DAGs by layers: each variable of a layer has a parent in the layer before it and all parents before its own."""
+    """DAGs by layers: each variable of a layer has a parent in the layer before it and all parents before its own.
+
+    So layers group variables by the length of a longest path that ends in them: one layering for each DAG.
+    """
 
     def __init__(self, weights: Weights, *, terms: int | None = None) -> None:
-        """terms: at most, if not as many as for `weights`"""
+        """Prepare sums; `terms` replaces the limit of `weights`."""
         self.weights = weights
         self._memo: dict[tuple[Mask, Mask], int] = {}
         self._steps: dict[tuple[Mask, Mask], list[Layer]] = {}
         self._parent_sets: dict[tuple[int, Mask, Mask], list[tuple[Mask, int]]] = {}
         self._inside: dict[int, list[tuple[Mask, Mask, int]]] = {}
         self._choices: dict[tuple[Mask, Mask, Mask], list[tuple[int, list[tuple[Mask, int]], int]]] = {}
-        self._budget = Budget(weights.most_terms if terms is None else terms)
+        self._budget = Budget(weights.max_terms if terms is None else terms)
 
     @cached_property
     def total(self) -> int:
-        """Sum over layers, which has no negative terms; `BudgetSpent` where there are too many."""
-        whole = self.completions(0, 0)
-        self._budget = Budget()  # a descent goes through no others
-        return whole
+        """Sum over layers, without negative terms; `BudgetSpent` where there are too many."""
+        total = self.completions(0, 0)
+        self._budget = Budget()  # no further charge: sampling visits the same states
+        return total
 
     def completions(self, placed: Mask, last: Mask) -> int:
-        """Weight of all ways to go on when `placed` is placed and `last` was the last layer."""
+        """Return the total weight of all completions when `placed` is placed and `last` was the last layer."""
         if placed == self.weights.full:
             return 1
         key = placed, last
@@ -285,25 +294,25 @@ class Layers:
 
     @cached_property
     def _completions(self) -> U64 | None:
-        """Return what `completions` of every state is; None where that is too much for kernels."""
+        """Completions of all states from a kernel; None where there are too many."""
         words = self.weights.words
         return None if words is None else words.completions()
 
     def steps(self, placed: Mask, last: Mask) -> Sequence[Layer]:
-        """Every possible next layer, in a fixed order."""
+        """List every possible next layer, in a fixed order."""
         key = placed, last
         if key not in self._steps:
             self._steps[key] = list(self._next_layers(placed, last))
         return self._steps[key]
 
     def _next_layers(self, placed: Mask, last: Mask) -> Iterator[Layer]:
-        weight_of = {1 << i: self.fresh(i, placed, last) for i in members_of(self.weights.able(placed))}
-        able = sum(bit for bit, weight in weight_of.items() if weight)
-        self.weights.charge(self._budget, 1 << able.bit_count())
+        weight_of = {1 << i: self.fresh(i, placed, last) for i in members_of(self.weights.eligible(placed))}
+        eligible = sum(bit for bit, weight in weight_of.items() if weight)
+        self.weights.charge(self._budget, 1 << eligible.bit_count())
         product = {0: 1}
         layer = 0
         while True:
-            layer = (layer - able) & able
+            layer = (layer - eligible) & eligible
             if not layer:
                 return
             low = layer & -layer
@@ -313,12 +322,12 @@ class Layers:
                 yield Layer(layer, weight)
 
     def fresh(self, index: int, placed: Mask, last: Mask) -> int:
-        """Weight of a variable's parent sets among `placed` that touch the last layer (any set, for the first)."""
-        every = self.weights.within(index, placed)
-        return every - self.weights.within(index, placed ^ last) if last else every
+        """Return the weight of a variable's parent sets within `placed` that touch the last layer, if there is one."""
+        within_placed = self.weights.within(index, placed)
+        return within_placed - self.weights.within(index, placed ^ last) if last else within_placed
 
     def choices(self, layer: Mask, placed: Mask, last: Mask) -> Sequence[tuple[int, list[tuple[Mask, int]], int]]:
-        """Return for each variable of a layer its number, its parent sets with weights, and their sum."""
+        """List for each variable of a layer its number, its parent sets with weights, and their sum."""
         key = layer, placed, last
         if key not in self._choices:
             self._choices[key] = [
@@ -328,7 +337,7 @@ class Layers:
         return self._choices[key]
 
     def parent_sets(self, index: int, placed: Mask, last: Mask) -> list[tuple[Mask, int]]:
-        """The parent sets behind `fresh`, with their weights, in a fixed order."""
+        """List the parent sets behind `fresh`, with their weights, in a fixed order."""
         key = index, placed, last
         if key in self._parent_sets:
             return self._parent_sets[key]

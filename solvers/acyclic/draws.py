@@ -1,8 +1,8 @@
-"""Acyclic choices drawn with probability proportional to their weight: wherever their sum is found, exactly.
+"""Exact sampling of acyclic assignments with probability proportional to weight, wherever their sum can be computed.
 
-Three ways, each without rejection: down the layers of a DAG (solvers.acyclic.count.Layers); where the sum is found by
-elimination of variables, back through it; and where neither can be afforded but the sum can, variable by variable, each
-by what all choices with its parent set and those drawn before weigh.
+Three methods, each without rejection: layer by layer (solvers.acyclic.count.Layers); backwards through an elimination
+of variables, where the sum is computed by it; and where both exceed the budget but the sum does not, variable by
+variable from conditional marginals.
 """
 
 from __future__ import annotations
@@ -20,28 +20,29 @@ from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.acyclic.marginals import Marginals
 from calibrant.solvers.budget import Budget, BudgetSpent
 
-MAX_LAYER_TERMS = 4 * MAX_TERMS  # 12 variables in any order; gone through once for all draws
+MAX_LAYER_TERMS = 4 * MAX_TERMS  # 12 variables in any order; computed once for all samples
 
 T = TypeVar("T")
 Chosen: TypeAlias = dict[int, Mask]
 """Variable -> parent set."""
 
 
-def weighted(rng: Random, options: Iterable[tuple[T, int]], whole: int) -> T:
-    """One option with probability weight / whole; the weights add up to `whole`."""
-    mark = below(rng, whole)
+def draw_weighted(rng: Random, options: Iterable[tuple[T, int]], total: int) -> T:
+    """Draw an option with probability weight / total; the weights add up to `total`."""
+    mark = draw_below(rng, total)
     for option, weight in options:
         mark -= weight
         if mark < 0:
             return option
-    raise AssertionError("the weights do not add up to the whole")
+    raise AssertionError("the weights do not add up to the total")
 
 
-def below(rng: Random, whole: int) -> int:
-    """A number from 0 to `whole` - 1: what `Random.randrange` draws, without its checks. `whole` is positive."""
-    bits = whole.bit_length()
+def draw_below(rng: Random, bound: int) -> int:
+    """Draw a number from 0 to `bound` - 1, as `Random.randrange` does but without its checks; `bound` is positive."""
+    # rejection: at most two tries are expected, since bound >= 2**(bits - 1)
+    bits = bound.bit_length()
     number = rng.getrandbits(bits)
-    while number >= whole:
+    while number >= bound:
         number = rng.getrandbits(bits)
     return number
 
@@ -54,17 +55,17 @@ class Draws:
 
     @cached_property
     def total(self) -> int:
-        """The sum over all acyclic choices."""
+        """Sum over all acyclic assignments."""
         return prod(part.total for part in self._parts) if self._layers is None else self._layers.total
 
     def draw(self, rng: Random) -> Chosen:
-        """Parents before their children. The total must be positive."""
+        """Draw an assignment, parents before their children. The total must be positive."""
         if self._layers is not None:
-            return down_layers(self._layers, rng)
+            return draw_by_layers(self._layers, rng)
         chosen: Chosen = {}
         for part in self._parts:
             chosen |= part.draw(rng)
-        return _parents_first(chosen)
+        return _in_topological_order(chosen)
 
     @cached_property
     def _components(self) -> list[Weights]:
@@ -72,49 +73,49 @@ class Draws:
 
     @cached_property
     def _layers(self) -> Layers | None:
-        """Return the layers of all variables together; None where components are sampled separately."""
+        """Layers of all variables together; None where components are sampled separately."""
         wide = len(self.weights.endogenous) > MAX_POSITIONS
         if wide and any(part.elimination is not None for part in self._components):
             return None
-        return _affordable(self.weights)
+        return _affordable_layers(self.weights)
 
     @cached_property
     def _parts(self) -> list[_ByLayers | _ByElimination | _SequentialSampler]:
-        return [_part(component) for component in self._components]
+        return [_component_sampler(component) for component in self._components]
 
 
-def down_layers(layers: Layers, rng: Random) -> Chosen:
-    """Parents before their children."""
+def draw_by_layers(layers: Layers, rng: Random) -> Chosen:
+    """Draw an assignment layer by layer, parents before their children."""
     full = layers.weights.full
     chosen: Chosen = {}
     placed = last = 0
     while placed != full:
-        layer = weighted(rng, layers.steps(placed, last), layers.completions(placed, last))
-        for variable, options, whole in layers.choices(layer, placed, last):
-            chosen[variable] = weighted(rng, options, whole)
+        layer = draw_weighted(rng, layers.steps(placed, last), layers.completions(placed, last))
+        for variable, options, total in layers.choices(layer, placed, last):
+            chosen[variable] = draw_weighted(rng, options, total)
         placed, last = placed | layer, layer
     return chosen
 
 
-def _affordable(weights: Weights) -> Layers | None:
+def _affordable_layers(weights: Weights) -> Layers | None:
     layers = Layers(weights, terms=MAX_LAYER_TERMS if weights.terms is None else weights.terms)
-    return layers if _found(lambda: layers.total) else None
+    return layers if _is_within_budget(lambda: layers.total) else None
 
 
-def _found(ask: Callable[[], object]) -> bool:
+def _is_within_budget(compute: Callable[[], object]) -> bool:
     try:
-        ask()
+        compute()
     except BudgetSpent:
         return False
     return True
 
 
-def _part(weights: Weights) -> _ByLayers | _ByElimination | _SequentialSampler:
+def _component_sampler(weights: Weights) -> _ByLayers | _ByElimination | _SequentialSampler:
     if weights.elimination is not None:
         by_elimination = _ByElimination(weights)
-        if _found(lambda: by_elimination.total):
+        if _is_within_budget(lambda: by_elimination.total):
             return by_elimination
-    layers = _affordable(weights)
+    layers = _affordable_layers(weights)
     return _SequentialSampler(weights) if layers is None else _ByLayers(layers)
 
 
@@ -124,11 +125,14 @@ class _ByLayers:
         self.total = layers.total
 
     def draw(self, rng: Random) -> Chosen:
-        return down_layers(self.layers, rng)
+        return draw_by_layers(self.layers, rng)
 
 
 class _ByElimination:
-    """sets: of each variable its parent sets and their weights by what they have within"""
+    """Sampler backwards through an elimination.
+
+    sets: per variable and endogenous part (positions), the parent sets with that part and their weights
+    """
 
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
@@ -148,13 +152,15 @@ class _ByElimination:
         return self._backward.total
 
     def draw(self, rng: Random) -> Chosen:
-        inside = self._backward.draw(lambda options, whole: weighted(rng, options, whole))
+        inside = self._backward.draw(lambda options, total: draw_weighted(rng, options, total))
         variables = zip(self.weights.endogenous, self.sets, self.weights.by_positions, strict=True)
-        return {v: weighted(rng, sets[inside[i]], whole[inside[i]]) for i, (v, sets, whole) in enumerate(variables)}
+        return {
+            v: draw_weighted(rng, sets[inside[i]], total[inside[i]]) for i, (v, sets, total) in enumerate(variables)
+        }
 
 
 class _SequentialSampler:
-    """One variable after another, by the shares that its parent sets have given those drawn before."""
+    """Sequential sampler by conditional marginals: one sum over acyclic assignments for every variable drawn."""
 
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
@@ -169,24 +175,24 @@ class _SequentialSampler:
         return self._shares(self.weights.endogenous[0], self.options)
 
     def _shares(self, variable: int, options: Mapping[int, Mapping[Mask, int]]) -> Mapping[Mask, int]:
-        known = self.weights.available & ~sum(1 << v for v in options)
+        available = self.weights.available & ~sum(1 << v for v in options)
         terms = MAX_TERMS if self.weights.terms is None else self.weights.terms
-        return Marginals(Weights(options, known, terms=terms)).of(variable)
+        return Marginals(Weights(options, available, terms=terms)).of(variable)
 
     def draw(self, rng: Random) -> Chosen:
         options, shares = dict(self.options), self._first
-        for place, v in enumerate(self.weights.endogenous):
-            if place:
+        for index, v in enumerate(self.weights.endogenous):
+            if index:
                 shares = self._shares(v, options)
-            options[v] = {weighted(rng, sorted(shares.items()), sum(shares.values())): 1}
+            options[v] = {draw_weighted(rng, sorted(shares.items()), sum(shares.values())): 1}
         return {v: mask for v, candidates in options.items() for mask in candidates}
 
 
-def _parents_first(chosen: Chosen) -> Chosen:
-    waiting = sorted(chosen)
+def _in_topological_order(chosen: Chosen) -> Chosen:
+    remaining = sorted(chosen)
     ordered: Chosen = {}
-    while waiting:
-        left = sum(1 << v for v in waiting)
-        ordered |= {v: chosen[v] for v in waiting if not chosen[v] & left}
-        waiting = [v for v in waiting if v not in ordered]
+    while remaining:
+        unplaced = sum(1 << v for v in remaining)
+        ordered |= {v: chosen[v] for v in remaining if not chosen[v] & unplaced}
+        remaining = [v for v in remaining if v not in ordered]
     return ordered

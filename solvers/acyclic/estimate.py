@@ -1,22 +1,21 @@
-"""An estimate of a sum over acyclic parent choices that has too many terms to be added up, and says that it is one.
+"""Unbiased estimate, by sequential Monte Carlo, of a sum over acyclic assignments that has too many terms.
 
-Every choice has one first order: next always the least variable whose parents are placed. So the sum goes over orders
-and, in an order, a variable takes any of its sets that was not complete before the last larger one was placed: if it
-had been, the variable would have come then. Orders are drawn variable by variable and weighed by importance, many at a
-time, and drawn again among themselves where their weights have grown apart; their mean is unbiased whatever is expected
-of what is left (sequential Monte Carlo: A. Doucet and A. M. Johansen, A tutorial on particle filtering and smoothing:
-fifteen years later, 2009). What a variable is expected to take falls with the number of parents that its sets still
-miss, or orders are missed that hold most of the weight: few runs then agree on too little.
+Every DAG has one canonical order: next always the least variable whose parents are placed. So the sum is one over
+orders; in an order, a variable may take any of its sets that was not complete before the last larger variable was
+placed, since with a set that was complete the variable would have come then. Orders are sampled variable by variable
+with importance weights, many at a time (particles), and resampled where the weights have become unequal. The mean is
+unbiased whatever proposal is used (A. Doucet and A. M. Johansen, A tutorial on particle filtering and smoothing:
+fifteen years later, 2009). The proposal discounts a parent set by the number of parents that are not placed yet;
+without that, particles miss the orders that hold most of the weight, and runs agree on too small a number.
 
-Runs are independent, and the whole sum is made of every run anew, over all components and root sets. So the standard
-error is that of a mean of as many numbers, and the interval is that of a mean of lognormal numbers, which estimates of
-this kind come to be (J. Berard, P. Del Moral and A. Doucet, A lognormal central limit theorem for particle
-approximations of normalizing constants, 2014). Its ends take the limits of both parameters at once, Student's of the
-mean and those that a chi-square has for the variance: D. R. Cox's interval, and the one that G. Y. Zou, C. Y. Huo and
-J. Taleban have from these limits (Simple confidence intervals for lognormal means, 2009), hold too seldom where few
-runs have met what weighs most. Since each of the numbers is unbiased and not negative, Markov's inequality on their
-product bounds the sum from below whatever their distribution (C. P. Gomes, J. Hoffmann, A. Sabharwal and B. Selman,
-From sampling to model counting, 2007).
+Runs are independent, and each gives an estimate of the whole sum, over all components and root sets. The standard
+error is that of their mean. The interval is that of the mean of lognormal numbers, which such estimates are in the
+limit (J. Berard, P. Del Moral and A. Doucet, A lognormal central limit theorem for particle approximations of
+normalizing constants, 2014). Its ends combine the limits of both parameters: Student's t for the mean of logarithms,
+chi-square for their variance. D. R. Cox's interval, and that of G. Y. Zou, C. Y. Huo and J. Taleban (Simple confidence
+intervals for lognormal means, 2009), cover too seldom where few runs have met the heaviest orders. Since each run is
+unbiased and non-negative, Markov's inequality on their product bounds the sum from below whatever their distribution
+(C. P. Gomes, J. Hoffmann, A. Sabharwal and B. Selman, From sampling to model counting, 2007).
 """
 
 from __future__ import annotations
@@ -35,26 +34,27 @@ from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.acyclic.least_cost import Mask, members_of
 from calibrant.solvers.budget import BudgetSpent
 
-PARTICLES = 2_000  # orders drawn side by side
+PARTICLES = 2_000  # orders sampled side by side
 RUNS = 16
 EXACT = "exact"
-AHEAD = 0.3  # for each parent that a set misses, how likely it is thought to be placed before the variable comes
+# proposal: the assumed probability that a parent which is not placed yet is placed before its child
+PLACEMENT_PROBABILITY = 0.3
 CONFIDENCE = 0.95
-RESAMPLE_THRESHOLD = 0.5  # of the particles: with fewer of them in effect they are drawn again
-MOST_BITS = 10_000  # of a number that is written in digits
-FARTHEST = 100_000  # powers of e above the runs, where an interval tells nothing any more
-CELLS = 1 << 22  # of a matrix of particles by parent sets
+RESAMPLE_THRESHOLD = 0.5  # share of the particles: resample when the effective sample size is below it
+MAX_DIGITS_BITS = 10_000  # of a number that is printed in digits
+MAX_EXPONENT = 100_000  # cap on the powers of e by which an interval exceeds the runs: keeps numbers finite
+CELLS = 1 << 22  # of a matrix of particles by parent sets, 32 MiB of floats
 
 F64: TypeAlias = npt.NDArray[np.float64]
 I64: TypeAlias = npt.NDArray[np.int64]
 
 
 class Estimate(NamedTuple):
-    """An unbiased estimate of a number; exact if nothing had to be estimated.
+    """Unbiased estimate of a number; exact if nothing had to be estimated.
 
     standard_error: of the value, from the spread of runs
     method: in words
-    runs: independent unbiased estimates of which the value is the mean; none if it is exact
+    runs: independent unbiased estimates whose mean is the value; none if it is exact
     """
 
     value: int
@@ -64,35 +64,38 @@ class Estimate(NamedTuple):
 
     @property
     def interval(self) -> tuple[int, int]:
-        """Return where the number lies with CONFIDENCE, if logarithms of runs are spread about normally."""
+        """Confidence interval of level CONFIDENCE, if logarithms of runs are about normal."""
         if not self.runs:
             return self.value, self.value
         number, t = len(self.runs), _student(len(self.runs) - 1)
-        if not all(self.runs):
+        if not all(self.runs):  # a run of 0 has no logarithm: Student's interval of the mean instead
             return 0, self.value + round(t * Fraction(self.standard_error))
-        logs = [log2(one) * log(2) for one in self.runs]
-        square = variance(logs)
+        # mean of a lognormal: exp(mu + sigma**2 / 2). Each end takes the limits of mu and sigma at once, which covers
+        # at least as often as the confidence of both together
+        logs = [log2(run) * log(2) for run in self.runs]
+        log_variance = variance(logs)
         sides = (1 + CONFIDENCE) / 2, (1 - CONFIDENCE) / 2
-        least, most = ((number - 1) * square / _chi_square(share, number - 1) for share in sides)
-        ends = least / 2 - t * sqrt(square / number), most / 2 + t * sqrt(most / number)
-        low, high = (_exponential((fmean(logs) + min(end, FARTHEST)) / log(2)) for end in ends)
+        min_variance, max_variance = ((number - 1) * log_variance / _chi_square(share, number - 1) for share in sides)
+        ends = min_variance / 2 - t * sqrt(log_variance / number), max_variance / 2 + t * sqrt(max_variance / number)
+        low, high = (_exponential((fmean(logs) + min(end, MAX_EXPONENT)) / log(2)) for end in ends)
         return min(self.value, max(self.at_least, low)), max(self.value, high)
 
     @property
     def at_least(self) -> int:
-        """Return what the number is not below, with CONFIDENCE, however runs are spread."""
+        """Lower bound of the number with CONFIDENCE, whatever the distribution of runs."""
         if not self.runs:
             return self.value
         if not all(self.runs):
             return 0
+        # Markov: the product of n runs exceeds number**n / (1 - CONFIDENCE) with probability 1 - CONFIDENCE at most
         mean = sum(map(log2, self.runs)) + log2(1 - CONFIDENCE)
-        return max(0, _exponential(mean / len(self.runs)) - 1)  # which was rounded
+        return max(0, _exponential(mean / len(self.runs)) - 1)  # less 1 against rounding
 
     def __str__(self) -> str:
         if not self.runs:
             return str(self.value)
-        low, high = map(_short, self.interval)
-        return f"about {_short(self.value)} ({low} to {high})"
+        low, high = map(_format_rounded, self.interval)
+        return f"about {_format_rounded(self.value)} ({low} to {high})"
 
 
 def estimate(
@@ -100,45 +103,46 @@ def estimate(
 ) -> Estimate:
     """Estimate `solvers.acyclic.count.total`. The same seeds give the same estimate.
 
-    Components whose terms can be added up are. `BudgetSpent` if every order that was drawn ended where nothing can come
-    next.
+    Components whose terms can be added up are summed exactly. `BudgetSpent` if all sampled orders ended before all
+    variables were placed.
 
-    particles: orders drawn side by side; runs: how often, independently of each other, at least 2
+    particles: orders sampled side by side; runs: independent repetitions, at least 2
     """
-    whole, each, estimated = 1, [1] * runs, False
+    exact, estimates, estimated = 1, [1] * runs, False
     for component in weights.components():
         try:
-            whole *= total(component)
+            exact *= total(component)
         except BudgetSpent:
             estimated = True
-            found = _estimated(component, seeds.spawn(1)[0], particles, runs)
-            each = [one * other for one, other in zip(each, found, strict=True)]
+            component_runs = _estimate_component(component, seeds.spawn(1)[0], particles, runs)
+            estimates = [product * run for product, run in zip(estimates, component_runs, strict=True)]
     if not estimated:
-        return Estimate(whole, 0, EXACT)
+        return Estimate(exact, 0, EXACT)
     method = f"estimate by sequential Monte Carlo over orders, {runs} runs of {particles} particles"
-    return _of([whole * one for one in each], method)
+    return _summarize_runs([exact * product for product in estimates], method)
 
 
-def together(parts: Sequence[Estimate]) -> Estimate:
-    """Return the estimate of a sum of independently estimated numbers, each with as many runs."""
-    rough = [part for part in parts if part.runs]
-    known = sum(part.value for part in parts if not part.runs)
-    if not rough:
-        return Estimate(known, 0, EXACT)
-    runs = [known + sum(one) for one in zip(*(part.runs for part in rough), strict=True)]
-    return _of(runs, max(rough, key=lambda part: part.standard_error).method)
+def add_estimates(parts: Sequence[Estimate]) -> Estimate:
+    """Return the estimate of a sum of independently estimated numbers, all with the same number of runs."""
+    estimated = [part for part in parts if part.runs]
+    exact = sum(part.value for part in parts if not part.runs)
+    if not estimated:
+        return Estimate(exact, 0, EXACT)
+    runs = [exact + sum(parts_of_run) for parts_of_run in zip(*(part.runs for part in estimated), strict=True)]
+    return _summarize_runs(runs, max(estimated, key=lambda part: part.standard_error).method)
 
 
-def _of(runs: Sequence[int], method: str) -> Estimate:
-    number, whole = len(runs), sum(runs)
-    squares = sum((number * one - whole) ** 2 for one in runs)  # number**2 times the sum of squared deviations
-    return Estimate(whole // number, isqrt(squares // (number**3 * (number - 1))), method, tuple(runs))
+def _summarize_runs(runs: Sequence[int], method: str) -> Estimate:
+    number, total = len(runs), sum(runs)
+    # integers throughout: numbers may exceed the range of floats
+    squares = sum((number * run - total) ** 2 for run in runs)  # number**2 times the squared deviations
+    return Estimate(total // number, isqrt(squares // (number**3 * (number - 1))), method, tuple(runs))
 
 
 def _student(freedom: int) -> float:
-    """The point beyond which, on both sides, Student's t is with 1 - CONFIDENCE; a series in 1 / freedom.
+    """Return the two-sided quantile of Student's t at CONFIDENCE, by a series in 1 / freedom.
 
-    G. W. Hill, Algorithm 396: Student's t-quantiles, 1970, has its terms; within 0.1 % from 6 degrees of freedom on.
+    Terms: G. W. Hill, Algorithm 396: Student's t-quantiles, 1970; within 0.1 % from 6 degrees of freedom on.
     """
     z: float = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
     terms: tuple[float, ...] = (
@@ -152,7 +156,8 @@ def _student(freedom: int) -> float:
 
 
 def _chi_square(share: float, freedom: int) -> float:
-    """The point below which that share of a chi-square distribution lies, by halving."""
+    """Return the quantile of a chi-square distribution at `share`, by bisection."""
+    # the upper end is 20 / sqrt(2) standard deviations and 20 above the mean: beyond every quantile that is asked for
     low, high = 0.0, freedom + 20 * sqrt(freedom) + 20
     for _ in range(100):
         middle = (low + high) / 2
@@ -161,88 +166,94 @@ def _chi_square(share: float, freedom: int) -> float:
 
 
 def _chi_square_below(point: float, freedom: int) -> float:
-    """The share below a point: the series of the incomplete gamma function."""
-    half, place, below = point / 2, freedom / 2, 0.0
-    term = exp(freedom / 2 * log(half) - half - lgamma(freedom / 2 + 1)) if half else 0.0
+    """Return the chi-square distribution function at a point: the series of the incomplete gamma function."""
+    half_point, shape, below = point / 2, freedom / 2, 0.0
+    term = exp(freedom / 2 * log(half_point) - half_point - lgamma(freedom / 2 + 1)) if half_point else 0.0
     while term > below * 1e-16:
         below += term
-        place += 1
-        term *= half / place
+        shape += 1
+        term *= half_point / shape
     return below
 
 
-def _short(number: int) -> str:
-    """Three digits and a power of ten, however large; the power alone beyond those that are written out."""
-    if number.bit_length() > MOST_BITS:
+def _format_rounded(number: int) -> str:
+    """Format with three digits and a power of ten; with the power alone above MAX_DIGITS_BITS."""
+    if number.bit_length() > MAX_DIGITS_BITS:
         return f"1e{int(log2(number) * log10(2))}"
     digits = str(number)
     return digits if len(digits) < 7 else f"{digits[0]}.{digits[1:3]}e{len(digits) - 1}"
 
 
-def _estimated(weights: Weights, seeds: np.random.SeedSequence, particles: int, runs: int) -> list[int]:
+def _estimate_component(weights: Weights, seeds: np.random.SeedSequence, particles: int, runs: int) -> list[int]:
     """Estimate the sum over one component, once per run."""
     problem = _Problem(weights)
     logs = [_Run(problem, particles, np.random.PCG64(seed)).log_total() for seed in seeds.spawn(runs)]
     if max(logs) == -np.inf:
         number = len(weights.endogenous)
         raise BudgetSpent(f"all {runs * particles:,} orders of {number} variables ended where nothing can come next")
-    return [0 if one == -np.inf else _exponential(one / log(2)) for one in logs]
+    return [0 if log_total == -np.inf else _exponential(log_total / log(2)) for log_total in logs]
 
 
 def _exponential(log2: float) -> int:
-    """The whole number next to a power of two with any exponent."""
+    """Return the integer nearest to 2**log2, for any exponent."""
+    # 64 bits of exponent stay with the float, so that its 53 bits of precision survive the rounding
     exponent = int(log2) - 64
     scaled = Fraction(2.0 ** (log2 - exponent))
     return round(scaled * Fraction(2) ** exponent)
 
 
 class _Problem:
-    """Variables in a good order, which is what "least" and "larger" go by.
+    """Parent sets as arrays, with variables numbered by a good order ("least" and "larger" refer to it).
 
-    sets: [v][u] the sets of v with u in them, and their weights
-    ahead: [v] what is expected of v before anything is placed; free: weight of its empty set
+    sets: [v][u] the sets of v that contain u, and their weights
+    ahead: [v] expected weight of v before anything is placed; free: weight of its empty set
     """
 
     def __init__(self, weights: Weights) -> None:
-        place = {v: rank for rank, v in enumerate(good_order(weights))}
-        self.num_vars = len(place)
-        self.sets: list[list[tuple[I64, F64]]] = [[] for _ in place]
+        rank = {v: position for position, v in enumerate(good_order(weights))}
+        self.num_vars = len(rank)
+        self.sets: list[list[tuple[I64, F64]]] = [[] for _ in rank]
         self.ahead, self.free = np.zeros(self.num_vars), np.zeros(self.num_vars)
         for v, candidates in enumerate(weights.by_positions):
-            self._add(place[v], candidates, place)
+            self._add(rank[v], candidates, rank)
 
-    def _add(self, v: int, own: Mapping[Mask, int], place: Mapping[int, int]) -> None:
-        masks = np.array([sum(1 << place[u] for u in members_of(mask)) for mask in own], np.int64)
-        numbers = np.array([float(weight) for weight in own.values()])
-        self.ahead[v], self.free[v] = _LIKELY[np.bitwise_count(masks)] @ numbers, numbers[masks == 0].sum()
+    def _add(self, v: int, parent_sets: Mapping[Mask, int], rank: Mapping[int, int]) -> None:
+        masks = np.array([sum(1 << rank[u] for u in members_of(mask)) for mask in parent_sets], np.int64)
+        numbers = np.array([float(weight) for weight in parent_sets.values()])
+        self.ahead[v], self.free[v] = _PLACED_PROBABILITY[np.bitwise_count(masks)] @ numbers, numbers[masks == 0].sum()
         having = [(masks >> u & 1) == 1 for u in range(self.num_vars)]
-        self.sets[v] = [(masks[some], numbers[some]) for some in having]
+        self.sets[v] = [(masks[rows], numbers[rows]) for rows in having]
 
-    def gained(self, v: int, u: int, placed: I64) -> F64:
-        """[2, n] weight of the sets of v that u completes, by what is placed then, and by how much more is expected."""
+    def completed_by(self, v: int, u: int, placed: I64) -> F64:
+        """Return the weight of the sets of v that u completes, and the rise in v's expected weight; shape [2, n].
+
+        placed: [n] masks of placed variables, u included
+        """
         masks, numbers = self.sets[v][u]
         if not len(masks):
             return np.zeros((2, len(placed)))
-        few = max(1, CELLS // len(masks))
+        batch = max(1, CELLS // len(masks))
         parts = []
-        for i in range(0, len(placed), few):
-            missing = np.bitwise_count(masks & ~placed[i : i + few, None])
-            parts.append(((missing == 0) @ numbers, (1 - AHEAD) * (_LIKELY[missing] @ numbers)))
+        for i in range(0, len(placed), batch):
+            missing = np.bitwise_count(masks & ~placed[i : i + batch, None])
+            parts.append(
+                ((missing == 0) @ numbers, (1 - PLACEMENT_PROBABILITY) * (_PLACED_PROBABILITY[missing] @ numbers))
+            )
         return np.concatenate(parts, axis=1)
 
 
 class _Run:
-    """Particles, of each:
+    """One run of the particle filter; arrays over its n particles.
 
-    placed: [n] what is placed; complete: [n, v] weight of the sets of v that are complete
-    ahead: [n, v] the same and what is expected of the others
-    lost: [n, v] of these what v can no longer take, because a larger variable came after them
-    logs: [n] weight since they were last drawn
+    placed: [n] masks of placed variables; complete: [n, v] weight of the sets of v whose parents are all placed
+    ahead: [n, v] the same plus the discounted weight of the other sets
+    lost: [n, v] part of it that v may no longer take, because a larger variable came after the set was complete
+    logs: [n] logarithms of the weights since the last resampling
     """
 
     def __init__(self, problem: _Problem, particles: int, bits: np.random.PCG64) -> None:
         self.problem = problem
-        self.random = np.random.Generator(bits)
+        self.rng = np.random.Generator(bits)
         self.placed = np.zeros(particles, np.int64)
         self.complete = np.tile(problem.free, (particles, 1))
         self.ahead = np.tile(problem.ahead, (particles, 1))
@@ -252,16 +263,17 @@ class _Run:
 
     def log_total(self) -> float:
         """Natural logarithm of the estimate; minus infinity if no particle is left."""
-        found = float(self._expected(self.lost)[0].sum())
+        # weights are ratios of successive expectations, so the product starts with the first expectation
+        log_estimate = float(self._expected_log_weights(self.lost)[0].sum())
         for _ in self.variables:
-            found += self._drawn_again()
-            if found == -np.inf:
+            log_estimate += self._resample()
+            if log_estimate == -np.inf:
                 break
             self._place()
-        return found + _log_mean(self.logs)
+        return log_estimate + _log_mean(self.logs)
 
-    def _expected(self, lost: F64) -> F64:
-        """[n, v] logarithm of what is expected of a variable that is not placed; 0 of one that is."""
+    def _expected_log_weights(self, lost: F64) -> F64:
+        """Return logarithms of the expected weights of variables, 0 of placed ones; shape [n, v]."""
         return np.where(self._waiting, _log(self.ahead - lost), 0.0)
 
     @property
@@ -269,64 +281,68 @@ class _Run:
         waiting: npt.NDArray[np.bool_] = (self.placed[:, None] >> self.variables & 1) == 0
         return waiting
 
-    def _drawn_again(self) -> float:
-        """Return what the weights were on average if the particles are drawn again, which levels them; else 1.
-
-        Logarithms.
-        """
+    def _resample(self) -> float:
+        """Resample if weights are too unequal; return the logarithm of their mean before, else 0.0."""
         average = _log_mean(self.logs)
         if average == -np.inf:
             return average
         shares = np.exp(self.logs - self.logs.max())
+        # effective sample size: (sum of weights)**2 / sum of squares
         if shares.sum() ** 2 >= RESAMPLE_THRESHOLD * len(shares) * (shares**2).sum():
             return 0.0
         up_to = np.cumsum(shares)
-        points = (self.random.random() + np.arange(len(shares))) / len(shares) * up_to[-1]
-        kept = np.minimum(np.searchsorted(up_to, points, side="right"), len(shares) - 1)
-        self.placed, self.lost = self.placed[kept], self.lost[kept]
-        self.complete, self.ahead = self.complete[kept], self.ahead[kept]
+        # systematic resampling, one random number for all: less variance than independent draws, and unbiased
+        points = (self.rng.random() + np.arange(len(shares))) / len(shares) * up_to[-1]
+        survivors = np.minimum(np.searchsorted(up_to, points, side="right"), len(shares) - 1)
+        self.placed, self.lost = self.placed[survivors], self.lost[survivors]
+        self.complete, self.ahead = self.complete[survivors], self.ahead[survivors]
         self.logs = np.zeros(len(shares))
         return average
 
     def _place(self) -> None:
-        """The next variable of every particle, drawn by what it can take and by what it leaves to smaller ones."""
+        """Place the next variable of every particle, sampled by its weight and by what it leaves to smaller variables.
+
+        Smaller variables that are not placed lose the sets that are complete by now.
+        """
         takes = _log(np.where(self._waiting, self.complete - self.lost, 0.0))
-        now, later = self._expected(self.lost), self._expected(self.complete)
-        left = np.zeros_like(now)
-        left[:, 1:] = np.cumsum(np.where(np.isneginf(now), -np.inf, later - np.maximum(now, _FLOOR)), axis=1)[:, :-1]
-        odds = takes + left - np.maximum(now, _FLOOR)
-        most = odds.max(axis=1, keepdims=True)
-        shares = np.exp(odds - np.where(np.isneginf(most), 0.0, most))
+        now, later = self._expected_log_weights(self.lost), self._expected_log_weights(self.complete)
+        log_ratio_below = np.zeros_like(now)
+        log_ratio_below[:, 1:] = np.cumsum(
+            np.where(np.isneginf(now), -np.inf, later - np.maximum(now, _FLOOR)), axis=1
+        )[:, :-1]
+        log_odds = takes + log_ratio_below - np.maximum(now, _FLOOR)
+        highest = log_odds.max(axis=1, keepdims=True)
+        shares = np.exp(log_odds - np.where(np.isneginf(highest), 0.0, highest))
         up_to = np.cumsum(shares, axis=1)
-        points = self.random.random(len(shares)) * up_to[:, -1]
-        drawn = np.minimum((up_to <= points[:, None]).sum(axis=1), self.problem.num_vars - 1)
-        rows = np.arange(len(drawn))
+        points = self.rng.random(len(shares)) * up_to[:, -1]
+        chosen = np.minimum((up_to <= points[:, None]).sum(axis=1), self.problem.num_vars - 1)
+        rows = np.arange(len(chosen))
         before = now.sum(axis=1)
-        self._move(drawn)
-        gained = takes[rows, drawn] + self._expected(self.lost).sum(axis=1)
-        spent = np.maximum(before, _FLOOR) + _log(shares[rows, drawn]) - _log(np.maximum(up_to[:, -1], _TINY))
-        alive = np.isfinite(most[:, 0]) & np.isfinite(self.logs) & np.isfinite(spent)
+        self._move(chosen)
+        gained = takes[rows, chosen] + self._expected_log_weights(self.lost).sum(axis=1)
+        spent = np.maximum(before, _FLOOR) + _log(shares[rows, chosen]) - _log(np.maximum(up_to[:, -1], _TINY))
+        alive = np.isfinite(highest[:, 0]) & np.isfinite(self.logs) & np.isfinite(spent)
         self.logs = np.where(alive, self.logs + gained - np.where(alive, spent, 0.0), -np.inf)
 
-    def _move(self, drawn: I64) -> None:
-        self.lost = np.where(self.variables < drawn[:, None], self.complete, self.lost)
-        self.placed = self.placed | np.left_shift(1, drawn)
-        for u in np.unique(drawn).tolist():
-            rows = np.flatnonzero(drawn == u)
+    def _move(self, chosen: I64) -> None:
+        self.lost = np.where(self.variables < chosen[:, None], self.complete, self.lost)
+        self.placed = self.placed | np.left_shift(1, chosen)
+        for u in np.unique(chosen).tolist():
+            rows = np.flatnonzero(chosen == u)
             sets, which = np.unique(self.placed[rows], return_inverse=True)
             for v in range(self.problem.num_vars):
-                complete, ahead = self.problem.gained(v, u, sets)
+                complete, ahead = self.problem.completed_by(v, u, sets)
                 self.complete[rows, v] += complete[which]
                 self.ahead[rows, v] += ahead[which]
 
 
-_LIKELY = AHEAD ** np.arange(64.0)  # by the number of missing parents
+_PLACED_PROBABILITY = PLACEMENT_PROBABILITY ** np.arange(64.0)  # by the number of missing parents
 _TINY = np.finfo(np.float64).tiny
-_FLOOR = float(np.finfo(np.float64).min) / 1e6
+_FLOOR = float(np.finfo(np.float64).min) / 1e6  # stands for the logarithm of 0: differences of sums stay finite
 
 
 def _log(numbers: F64) -> F64:
-    """Minus infinity of what is not positive."""
+    """Return logarithms; minus infinity where a number is not positive."""
     return np.log(numbers, out=np.full_like(numbers, -np.inf), where=numbers > 0)
 
 

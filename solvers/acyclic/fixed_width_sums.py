@@ -1,7 +1,7 @@
-"""Sums over acyclic parent choices whose weights are words: what solvers.acyclic.count adds up, in kernels.
+"""Sums over acyclic assignments whose weights fit a word: the sums of solvers.acyclic.count, in kernels.
 
 Counts of mechanisms fit a word each, and a total gets as many words as it may need. Up to MAX_POSITIONS variables every
-subset is gone through; for more it pays to go only through those that can come first.
+subset is enumerated; for more it pays to enumerate order ideals only.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ I64 = npt.NDArray[np.int64]
 
 WORD = 64  # bits
 MAX_POSITIONS = 10  # 3**10 terms take half a millisecond
-MAX_LAYERED = 8  # up to which `Layers` may have all of its states summed at once, of which there are 3**8
+MAX_LAYERED = 8  # variables up to which all 3**8 states of `Layers` are summed at once
 
 
 class WordWeights(NamedTuple):
-    """Parent sets of some variables as the kernels want them.
+    """Parent sets of some variables in the kernels' layout.
 
-    weights: [e]; entries: [x] where in them the weight of each parent set is; inside: [x] its variables, as positions
+    weights: [e]; entries: [x] index of each parent set's weight; inside: [x] its variables, as positions
     starts: [m + 1] where the parent sets of each variable begin; limbs: words that hold any sum of products of them
     """
 
@@ -42,19 +42,19 @@ class WordWeights(NamedTuple):
         return len(self.starts) - 1
 
     def totals(self, weights: U64) -> list[int]:
-        """The sum over acyclic choices for each row of weights, none of them larger than `self.weights`."""
+        """Sum over acyclic assignments for each row of weights, none of them larger than `self.weights`."""
         words = np.empty((len(weights), self.limbs), np.uint64)
         acyclic_totals(weights, self.entries, self.inside, self.starts, words)
         return words[:, 0].tolist() if self.limbs == 1 else [from_words(row) for row in words]
 
     def subset_sums(self) -> U64:
-        """[m, 2**m] weight of each variable's parent sets within each set of variables."""
+        """Return the weight of each variable's parent sets within each set of variables; shape [m, 2**m]."""
         sums = np.empty((self.num_vars, 1 << self.num_vars), np.uint64)
         subset_sums(self.weights, self.entries, self.inside, self.starts, sums)
         return sums
 
     def completions(self) -> U64 | None:
-        """[placed, last layer, limb] what solvers.acyclic.count.Layers sums; None for more than MAX_LAYERED."""
+        """Return the sums of solvers.acyclic.count.Layers; [placed, last layer, limb]; None above MAX_LAYERED."""
         if self.num_vars > MAX_LAYERED:
             return None
         completions = np.zeros((1 << self.num_vars, 1 << self.num_vars, self.limbs), np.uint64)
@@ -74,12 +74,14 @@ def word_weights(options: Sequence[Mapping[Mask, int]]) -> WordWeights | None:
 
 
 def limbs_for(largest: Sequence[int]) -> int | None:
-    """Words for a product of numbers up to these; None if they are too many, or one does not fit a word."""
+    """Return the words for a product of numbers up to these; None if they are too many or one does not fit a word."""
     if len(largest) > MAX_POSITIONS or any(number >> WORD for number in largest):
         return None
+    # any sum over acyclic assignments is at most the product of the variables' totals, whose bits add up
     return sum(number.bit_length() for number in largest) // WORD + 1
 
 
 def from_words(words: U64) -> int:
-    """The number that a kernel wrote, least significant word first."""
+    """Decode a number of a kernel, least significant word first."""
+
     return int.from_bytes(words.astype("<u8").tobytes(), "little")

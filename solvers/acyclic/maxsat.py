@@ -1,13 +1,12 @@
-"""The acyclic choice of least total cost by weighted MaxSAT, with cuts added where a model has a cycle.
+"""Acyclic assignment of least total cost by weighted MaxSAT with lazily added acyclicity cuts.
 
-A variable's cost is told by a ladder of literals "more than so much", whose negations are the soft clauses; so a core
-names variables that cannot all be as cheap as they would like, and not the many sets that they could take. Acyclicity
-is not encoded: of a model in which every set of some cluster of variables has a parent in the cluster, the cut says
-that one variable of the cluster takes a set without (the cluster constraints of T. Jaakkola, D. Sontag, A. Globerson
-and M. Meila, Learning Bayesian network structure using LP relaxations, 2010).
+Order encoding of costs: a ladder of literals "costs more than c" for each variable, whose negations are the soft
+clauses. So an unsatisfiable core names variables that cannot all be that cheap, not the many sets that they could take.
+Acyclicity is not encoded: if in a model every set of a cluster of variables has a parent in the cluster, a cut demands
+that one variable of the cluster takes a set without (cluster constraints: T. Jaakkola, D. Sontag, A. Globerson and M.
+Meila, Learning Bayesian network structure using LP relaxations, 2010).
 
-Sizes first, then mentions among the choices of least size, then variable by variable the smallest parent set that
-still leads to such a choice: the tie rule of solvers.acyclic.least_cost.
+Size first, then mentions, then variable by variable the smallest parent set: the tie rule of `least_cost`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from calibrant.solvers.acyclic.components import components
-from calibrant.solvers.acyclic.least_cost import Cost, Mask, by_size, total_mentions, total_size
+from calibrant.solvers.acyclic.least_cost import Cost, Mask, cost_by_size, total_mentions, total_size
 from calibrant.solvers.acyclic.reduction import Part
 from calibrant.solvers.budget import Budget, BudgetSpent, Undecided
 from calibrant.solvers.sat.cnf import Cnf, Literal
@@ -28,36 +27,43 @@ CRITERIA: Sequence[Callable[[Cost], int]] = (total_size, total_mentions)  # the 
 
 
 def least_by_maxsat(part: Part, budget: Budget, *, states: int = 1) -> dict[int, Mask] | None:
-    """The parents within the part of every variable; None if every choice has a cycle; `Undecided` with a bound.
+    """Return the parents within the part of every variable; None if every assignment has a cycle.
 
-    states: of the budget, what a conflict counts as
+    `Undecided` with a bound if the budget ran out; a conflict costs `states` of it.
     """
     encoding = _Encoding(part)
     with closing(CoreGuided(encoding.cnf, budget, states=states)) as search:
-        return _Search(part, encoding, search).least()
+        return _Search(part, encoding, search).solve()
 
 
 class _Step(NamedTuple):
-    """`literal` holds if some variable's cost is beyond a step of its ladder; the step is that high."""
+    """Step of a ladder: `literal` holds if a variable's cost is beyond it, which adds `height`."""
 
     literal: Literal
     height: int
 
 
 class _Encoding:
-    """taken: variable -> parents within the part -> literal; ladders: by criterion; bases: least sums of each"""
+    """Clauses and literals.
+
+    literal_of: variable -> parents within the part -> literal "takes this set"
+    ladders, bases: by criterion, the steps of all variables; the sum of the variables' minima
+    """
 
     def __init__(self, part: Part) -> None:
         self.cnf = Cnf()
-        self.taken = {
+        self.literal_of = {
             v: {parents: self.cnf.variable(f"{v} from {parents:#x}") for parents in sets} for v, sets in part.items()
         }
-        for literals in self.taken.values():
+        for literals in self.literal_of.values():
             self.cnf.add(*literals.values())
         self.ladders: list[list[_Step]] = []
         self.bases: list[int] = []
         for number, criterion in enumerate(CRITERIA):
-            values = {v: {parents: criterion(one.cost) for parents, one in sets.items()} for v, sets in part.items()}
+            values = {
+                v: {parents: criterion(parent_set.cost) for parents, parent_set in sets.items()}
+                for v, sets in part.items()
+            }
             self.ladders.append([step for v in part for step in self._ladder(v, number, values[v])])
             self.bases.append(sum(min(costs.values()) for costs in values.values()))
 
@@ -67,7 +73,7 @@ class _Encoding:
             beyond = self.cnf.variable(f"{variable}, criterion {number}: more than {low}")
             for parents, value in values.items():
                 if value == high:
-                    self.cnf.add(-self.taken[variable][parents], beyond)
+                    self.cnf.add(-self.literal_of[variable][parents], beyond)
             if below is not None:
                 self.cnf.add(-beyond, below)
             below = beyond
@@ -80,7 +86,7 @@ class _Search:
         self.encoding = encoding
         self.search = search
 
-    def least(self) -> dict[int, Mask] | None:
+    def solve(self) -> dict[int, Mask] | None:
         chosen: dict[int, Mask] | None = None
         sums = list(self.encoding.bases)
         for number, ladder in enumerate(self.encoding.ladders):
@@ -88,7 +94,7 @@ class _Search:
             for literal, height in ladder:
                 self.search.prefer(-literal, height)
             try:
-                chosen = self._acyclic(self.search.least)
+                chosen = self._first_acyclic(self.search.cheapest_model)
             except BudgetSpent:
                 sums[number] += self.search.at_least - before
                 raise Undecided(_cost(sums)) from None
@@ -97,100 +103,111 @@ class _Search:
             sums[number] += self.search.at_least - before
             self.search.settle()
         try:
-            return chosen and self._smallest(chosen)
+            return chosen and self._break_ties(chosen)
         except BudgetSpent:
             raise Undecided(_cost(sums)) from None
 
-    def _smallest(self, chosen: dict[int, Mask]) -> dict[int, Mask]:
-        """Return the first by the tie rule of all assignments that the search still admits."""
+    def _break_ties(self, chosen: dict[int, Mask]) -> dict[int, Mask]:
+        """Return the first by the tie rule of all assignments that the search still admits.
+
+        Variable by variable: ask for a smaller set than the last model's until there is none, then fix it.
+        """
         for v in sorted(self.part):
-            sets, taken = self.part[v], self.encoding.taken[v]
+            sets, literals = self.part[v], self.encoding.literal_of[v]
             while True:
-                others = [-taken[parents] for parents, one in sets.items() if one.mask >= sets[chosen[v]].mask]
+                excluded = [
+                    -literals[parents]
+                    for parents, parent_set in sets.items()
+                    if parent_set.mask >= sets[chosen[v]].mask
+                ]
                 smaller = None
-                if len(others) < len(taken):
-                    smaller = self._acyclic(lambda others=others: self.search.model(others))  # type: ignore[misc]
+                if len(excluded) < len(literals):
+                    smaller = self._first_acyclic(lambda excluded=excluded: self.search.model(excluded))  # type: ignore[misc]
                 if smaller is None:
                     break
                 chosen = smaller
-            for parents, literal in taken.items():
+            for parents, literal in literals.items():
                 self.search.add([literal if parents == chosen[v] else -literal])
         return chosen
 
-    def _acyclic(self, ask: Callable[[], set[Literal] | None]) -> dict[int, Mask] | None:
-        """A choice from the first model without a cycle, after cuts for those that have one; None without a model."""
-        while (model := ask()) is not None:
-            taken = {
+    def _first_acyclic(self, next_model: Callable[[], set[Literal] | None]) -> dict[int, Mask] | None:
+        """Ask for models and cut off their cycles until one holds an acyclic assignment; None without a model."""
+        while (model := next_model()) is not None:
+            # only "at least one set" is encoded, so a model may offer several sets of a variable: more can be placed
+            sets_of_model = {
                 v: sorted(
-                    (parents for parents in sets if self.encoding.taken[v][parents] in model), key=sets.__getitem__
+                    (parents for parents in sets if self.encoding.literal_of[v][parents] in model), key=sets.__getitem__
                 )
                 for v, sets in self.part.items()
             }
-            chosen, left = placed(taken)
-            if not left:
+            chosen, unplaced = place_greedily(sets_of_model)
+            if not unplaced:
                 return chosen
-            for cluster in violated_clusters(taken, left):
+            for cluster in find_violated_clusters(sets_of_model, unplaced):
                 within = sum(1 << v for v in cluster)
                 self.search.add(
-                    [x for v in cluster for parents, x in self.encoding.taken[v].items() if not parents & within]
+                    [x for v in cluster for parents, x in self.encoding.literal_of[v].items() if not parents & within]
                 )
         return None
 
 
 def _cost(sums: Sequence[int]) -> Cost:
     size, mentions = sums
-    return by_size(size, 0) + mentions
+    return cost_by_size(size, 0) + mentions
 
 
-def placed(taken: Mapping[int, Sequence[Mask]]) -> tuple[dict[int, Mask], list[int]]:
-    """Variables one after another, each with the first of its sets that is placed already; and those left over."""
+def place_greedily(sets: Mapping[int, Sequence[Mask]]) -> tuple[dict[int, Mask], list[int]]:
+    """Place variables greedily, each with its first set whose members are placed; return them and the unplaced rest."""
     chosen: dict[int, Mask] = {}
-    left = sum(1 << v for v in taken)
-    waiting = list(taken)
+    unplaced = sum(1 << v for v in sets)
+    remaining = list(sets)
     while True:
         ready = {
-            v: parents for v in waiting if (parents := next((o for o in taken[v] if not o & left), None)) is not None
+            v: parents
+            for v in remaining
+            if (parents := next((o for o in sets[v] if not o & unplaced), None)) is not None
         }
         if not ready:
-            return chosen, waiting
+            return chosen, remaining
         chosen |= ready
-        left &= ~sum(1 << v for v in ready)
-        waiting = [v for v in waiting if v not in ready]
+        unplaced &= ~sum(1 << v for v in ready)
+        remaining = [v for v in remaining if v not in ready]
 
 
-def violated_clusters(taken: Mapping[int, Sequence[Mask]], left: Sequence[int]) -> list[tuple[int, ...]]:
-    """Groups of variables in which every set of each has a parent of the group.
+def find_violated_clusters(sets: Mapping[int, Sequence[Mask]], unplaced: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return groups of variables in which every set of each has a parent of the group.
 
-    left: variables of which every set has a parent among them
+    unplaced: variables whose sets all have a parent among them
     """
-    arcs = [(u, v) for v in left for u in left if any(parents >> u & 1 for parents in taken[v])]
-    least = components(arcs)
+    arcs = [(u, v) for v in unplaced for u in unplaced if any(parents >> u & 1 for parents in sets[v])]
+    component_of = components(arcs)
     groups: dict[int, list[int]] = {}
-    for v in left:
-        groups.setdefault(least[v], []).append(v)
-    entered = {least[v] for u, v in arcs if least[u] != least[v]}
-    found = {tuple(group) for first, group in groups.items() if first not in entered}
-    first_sets = {v: taken[v][0] for v in left}
-    for v in left:
-        circle = _circle(first_sets, v)
-        within = sum(1 << u for u in circle)
-        if circle and all(parents & within for u in circle for parents in taken[u]):
-            found.add(circle)
-    return sorted(found)
+    for v in unplaced:
+        groups.setdefault(component_of[v], []).append(v)
+    has_outside_parent = {component_of[v] for u, v in arcs if component_of[u] != component_of[v]}
+    # source components of the unplaced variables, and shortest cycles, which give shorter clauses
+    clusters = {tuple(group) for representative, group in groups.items() if representative not in has_outside_parent}
+    first_sets = {v: sets[v][0] for v in unplaced}
+    for v in unplaced:
+        cycle = _shortest_cycle(first_sets, v)
+        within = sum(1 << u for u in cycle)
+        if cycle and all(parents & within for u in cycle for parents in sets[u]):
+            clusters.add(cycle)
+    return sorted(clusters)
 
 
-def _circle(parents: Mapping[int, Mask], start: int) -> tuple[int, ...]:
-    """The variables of a shortest cycle through one of them, ascending; empty if there is none."""
+def _shortest_cycle(parents: Mapping[int, Mask], start: int) -> tuple[int, ...]:
+    """Return the variables of a shortest cycle through `start`, ascending, by breadth-first search; empty without."""
     child: dict[int, int | None] = {start: None}
-    waiting = [start]
-    for v in waiting:
+    queue = [start]
+    for v in queue:
         for u in parents:
             if parents[v] >> u & 1 and u == start:
-                way = [v]
-                while (below := child[way[-1]]) is not None:
-                    way.append(below)
-                return tuple(sorted(way))
+                path = [v]
+                while (below := child[path[-1]]) is not None:
+                    path.append(below)
+                return tuple(sorted(path))
             if parents[v] >> u & 1 and u not in child:
                 child[u] = v
-                waiting.append(u)
+                queue.append(u)
     return ()

@@ -1,11 +1,11 @@
-"""What is left to choose: dominated parent sets dropped, and the variables grouped by what can lie on a cycle together.
+"""Reduction before optimisation: remove dominated parent sets, split variables into strongly connected parts.
 
-A set is dominated if another one of the variable costs less and brings in nothing that could close a cycle which the
-set does not bring in itself. Parents in another strongly connected component close none, so every split lets more sets
-be dominated, until nothing changes. A parent that all sets of a variable have in common is forced, and whoever has the
-variable as a forced ancestor is no parent of it (the reductions of score-based structure learning: C. P. de Campos and
-Q. Ji, Efficient structure learning of Bayesian networks using constraints, 2011; M. Bartlett and J. Cussens, Integer
-linear programming for the Bayesian network structure learning problem, 2017).
+A set is dominated if a cheaper set of the variable is a subset of it within the part. Parents in another strongly
+connected component cannot close a cycle, so each split makes more sets dominated; both steps repeat until nothing
+changes. A parent that all sets of a variable share is forced, and a variable's forced descendants cannot be its parents
+(reductions of score-based structure learning: C. P. de Campos and Q. Ji, Efficient structure learning of Bayesian
+networks using constraints, 2011; M. Bartlett and J. Cussens, Integer linear programming for the Bayesian network
+structure learning problem, 2017). The optimum, with its ties, is unchanged.
 """
 
 from __future__ import annotations
@@ -17,97 +17,99 @@ from typing import NamedTuple, TypeAlias
 from calibrant.solvers.acyclic.components import components
 from calibrant.solvers.acyclic.least_cost import Cost, Mask
 
-MAX_LISTED_SUBSETS = 6  # members of a set up to which its subsets are looked up, and not compared one by one
+MAX_LISTED_SUBSETS = 6  # members of a set up to which its subsets are looked up instead of scanning all kept sets
 
 
 class ParentSet(NamedTuple):
-    """A parent set of a variable and what it costs; of sets that cost the same the smallest number comes first."""
+    """Parent set with its cost; sorts by cost, then by mask."""
 
     cost: Cost
     mask: Mask
 
 
 Part: TypeAlias = dict[int, dict[Mask, ParentSet]]
-"""Variables that have to be chosen for together: variable -> its parents within the part -> the cheapest such set."""
+"""Strongly connected part: variable -> its parents within the part -> the cheapest full set with these parents."""
 
 
-def parts(options: Mapping[int, Mapping[Mask, Cost]], free: Mask) -> list[Part] | None:
-    """The parts, smallest variables first; None if some variable has no set that could be taken.
+def reduce_to_parts(options: Mapping[int, Mapping[Mask, Cost]], free: Mask) -> list[Part] | None:
+    """Reduce and split; parts are sorted by least variable. None if some variable has no admissible set.
 
-    options: per variable its possible parent sets and what they cost
-    free: what comes before all of these variables; sets with anything else beyond them are not taken
+    options: per variable the costs of its possible parent sets
+    free: variables that precede all of these; sets with any other variable are dropped
     """
-    known = free | sum(1 << v for v in options)
+    available = free | sum(1 << v for v in options)
     start = {
-        v: [ParentSet(cost, mask) for mask, cost in candidates.items() if not mask & ~known]
+        v: [ParentSet(cost, mask) for mask, cost in candidates.items() if not mask & ~available]
         for v, candidates in options.items()
     }
-    return split(start)
+    return split_into_parts(start)
 
 
-def split(sets: Mapping[int, Collection[ParentSet]]) -> list[Part] | None:
-    """Reduce parent sets that come with costs, and split the variables into parts; None if none is acyclic."""
-    found: list[Part] = []
-    waiting = [sets] if sets else []
-    while waiting:
-        group = waiting.pop()
-        part = without_forced_descendants({v: remove_dominated(sets, group.keys()) for v, sets in group.items()})
+def split_into_parts(sets: Mapping[int, Collection[ParentSet]]) -> list[Part] | None:
+    """Reduce parent sets and split the variables into parts; None if some variable is left without a set."""
+    finished: list[Part] = []
+    stack = [sets] if sets else []
+    while stack:
+        group = stack.pop()
+        part = remove_forced_descendants({v: remove_dominated(sets, group.keys()) for v, sets in group.items()})
         if part is None:
             return None
         splits = _components(part)
         if len(splits) > 1:
-            waiting += [{v: list(part[v].values()) for v in component} for component in splits]
+            stack += [{v: list(part[v].values()) for v in component} for component in splits]
         else:
-            found.append(part)
-    return sorted(found, key=min)
+            finished.append(part)
+    return sorted(finished, key=min)
 
 
 def remove_dominated(sets: Collection[ParentSet], group: Collection[int]) -> dict[Mask, ParentSet]:
-    """The sets that no cheaper one makes superfluous, by their parents in the group."""
+    """Remove dominated parent sets; return the others by their parents in the group."""
     within = sum(1 << v for v in group)
-    kept: dict[Mask, ParentSet] = {}
-    for one in sorted(sets):
-        parents = one.mask & within
-        if 1 << min(parents.bit_count(), MAX_LISTED_SUBSETS + 1) <= len(kept):
-            superfluous = any(subset in kept for subset in _subsets(parents))
+    undominated: dict[Mask, ParentSet] = {}
+    # by cost: whatever dominates a set is already kept, or is dominated by a kept set
+    for candidate in sorted(sets):
+        parents = candidate.mask & within
+        if 1 << min(parents.bit_count(), MAX_LISTED_SUBSETS + 1) <= len(undominated):
+            is_dominated = any(subset in undominated for subset in _subsets(parents))
         else:
-            superfluous = any(not other & ~parents for other in kept)
-        if not superfluous:
-            kept[parents] = one
-    return kept
+            is_dominated = any(not smaller & ~parents for smaller in undominated)
+        if not is_dominated:
+            undominated[parents] = candidate
+    return undominated
 
 
-def without_forced_descendants(part: Part) -> Part | None:
-    """The part without sets that would close a cycle with parents that are forced; None if nothing is left of one."""
+def remove_forced_descendants(part: Part) -> Part | None:
+    """Remove sets that would close a cycle with forced parents; None if a variable is left without a set."""
     while all(part.values()):
         forced = {v: reduce(int.__and__, candidates) for v, candidates in part.items()}
-        ancestors = _closure(forced)
-        below = {v: sum(1 << u for u in part if ancestors[u] >> v & 1) for v in part}
-        left = {
-            v: {parents: one for parents, one in sets.items() if not parents & below[v]} for v, sets in part.items()
+        ancestors = _close_ancestors(forced)
+        descendants = {v: sum(1 << u for u in part if ancestors[u] >> v & 1) for v in part}
+        reduced = {
+            v: {parents: parent_set for parents, parent_set in sets.items() if not parents & descendants[v]}
+            for v, sets in part.items()
         }
-        if left == part:
+        if reduced == part:
             return part
-        part = left
+        part = reduced
     return None
 
 
-def _closure(parents: Mapping[int, Mask]) -> dict[int, Mask]:
-    """The ancestors of every variable."""
-    above = dict(parents)
-    for via in above:
-        for v, ancestors in above.items():
+def _close_ancestors(parents: Mapping[int, Mask]) -> dict[int, Mask]:
+    """Return the ancestors of every variable: transitive closure by Warshall's algorithm."""
+    ancestors_of = dict(parents)
+    for via in ancestors_of:
+        for v, ancestors in ancestors_of.items():
             if ancestors >> via & 1:
-                above[v] = ancestors | above[via]
-    return above
+                ancestors_of[v] = ancestors | ancestors_of[via]
+    return ancestors_of
 
 
 def _components(part: Part) -> list[list[int]]:
     arcs = {(u, v) for v, candidates in part.items() for u in part if any(mask >> u & 1 for mask in candidates)}
-    least = components(arcs)
+    component_of = components(arcs)
     groups: dict[int, list[int]] = {}
     for v in part:
-        groups.setdefault(least.get(v, v), []).append(v)
+        groups.setdefault(component_of.get(v, v), []).append(v)
     return list(groups.values())
 
 

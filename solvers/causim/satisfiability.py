@@ -16,7 +16,7 @@ from calibrant.dsl.causim.rules import cubes
 from calibrant.dsl.causim.values import Assignment, Symbol
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
-from calibrant.solvers.sat.cnf import Cnf, Literal, at_most_one
+from calibrant.solvers.sat.cnf import Cnf, Literal, add_at_most_one
 
 _SOLVER = "cadical153"
 OneHot = Mapping[Symbol, Literal]
@@ -50,7 +50,7 @@ class SatQuestion:
     def _one_hot(self, name: str, values: Iterable[Symbol]) -> dict[Symbol, Literal]:
         literals = {value: self._cnf.variable(f"{name} is {value}") for value in values}
         self._cnf.add(*literals.values())
-        at_most_one(self._cnf, list(literals.values()), name)
+        add_at_most_one(self._cnf, list(literals.values()), name)
         return literals
 
     def _system(self, system: System, suffix: str) -> dict[str, OneHot]:

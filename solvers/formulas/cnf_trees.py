@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from calibrant.dsl.formulas.formula import Apply, Formula, Node
 from calibrant.solvers.formulas.expressible import operator_set
-from calibrant.solvers.sat.cnf import Cnf, Literal, at_most_one
+from calibrant.solvers.sat.cnf import Cnf, Literal, add_at_most_one
 
 
 class TreeEncoding:
@@ -55,7 +55,7 @@ class TreeEncoding:
             self._one_of([*self.operator[i].values(), *self.leaf[i]], f"node {i}")
             self._one_of(list(self.end[i].values()), f"end of {i}")
             self._one_of(list(self.group_end[i].values()), f"group of {i}")
-            at_most_one(self.cnf, list(self.under[i].values()), f"parent of {i}")
+            add_at_most_one(self.cnf, list(self.under[i].values()), f"parent of {i}")
             for variable in self.leaf[i]:
                 add(-variable, self.end[i][i + 1])
             for literal in self.operator[i].values():
@@ -87,7 +87,7 @@ class TreeEncoding:
 
     def _one_of(self, literals: Sequence[Literal], label: str) -> None:
         self.cnf.add(*literals)
-        at_most_one(self.cnf, literals, label)
+        add_at_most_one(self.cnf, literals, label)
 
     def add_row(self, row: int, value: bool) -> None:
         """The formula has that value where variable v is bit v of `row`."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.acyclic.draws import below, weighted
+from calibrant.solvers.acyclic.draws import draw_below, draw_weighted
 from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.replayscm._kernels_worlds import agreeing_sizes, outcomes
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, Rows
@@ -89,7 +89,7 @@ class _Draws:
         draws = self.space.draws
         if not draws.total:
             raise ValueError("the version space is empty")
-        below(self.rng, draws.total)  # one root set: the choice among several that `sample` makes
+        draw_below(self.rng, draws.total)  # one root set: the choice among several that `sample` makes
         chosen = draws.draw(self.rng)
         tables = {v: self._function(v, mask) for v, mask in sorted(chosen.items())}
         return [(v, mask, tables[v]) for v, mask in chosen.items()]
@@ -109,8 +109,8 @@ class _Draws:
         if place not in self._sizes:
             self._sizes[place] = self._by_size(place, mask)
         options, whole = self._sizes[place]
-        size, number = weighted(self.rng, options, whole)
-        key = place, size, below(self.rng, number)
+        size, number = draw_weighted(self.rng, options, whole)
+        key = place, size, draw_below(self.rng, number)
         if key not in self._functions:
             listed = self._agreeing(place, mask, size, key[2])[0] if mask else self._constants(place, size)[key[2]]
             self._functions[key] = int(listed)

@@ -26,9 +26,9 @@ from calibrant.dsl.formulas.formula import Formula, constant
 from calibrant.dsl.formulas.partial import PartialTable
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.acyclic.least_cost import Cost, Mask, by_size, total_size
+from calibrant.solvers.acyclic.least_cost import Cost, Mask, cost_by_size, total_size
 from calibrant.solvers.acyclic.optimum import Choice, optimal_choice
-from calibrant.solvers.acyclic.ordering_search import good_choice
+from calibrant.solvers.acyclic.ordering_search import find_good_choice
 from calibrant.solvers.budget import LEAST_SCM_STATES, Budget, Undecided
 from calibrant.solvers.formulas.least import LeastSize, least_formula
 from calibrant.solvers.formulas.literals import require_literals_alone
@@ -190,7 +190,7 @@ class _Search:
                     return self._out_of_budget(best.cost, note, numbers)
         except Undecided as spent:
             others = [choice.cost for choice in queue] + [self._floor(roots) for roots in numbers[begun:]]
-            met = None if spent.known is None else (asked, spent.known)
+            met = None if spent.incumbent is None else (asked, spent.incumbent)
             return self._out_of_budget(min([spent.at_least, *others]), note, numbers, met)
         return None
 
@@ -212,7 +212,7 @@ class _Search:
         """Return the cost of each option: size, then mentions."""
         if variable not in self.options:
             self.options[variable] = self._options(self.task.variables[variable])
-        return {mask: by_size(option.at_least, mask) for mask, option in self.options[variable].items()}
+        return {mask: cost_by_size(option.at_least, mask) for mask, option in self.options[variable].items()}
 
     def _floor(self, roots: Mask) -> Cost:
         """Return what every choice under one root set costs at least, cyclic or not."""
@@ -257,7 +257,7 @@ class _Search:
             for v in self.index.values()
             if not roots >> v & 1
         }
-        best = good_choice(costs, roots) if all(costs.values()) else None
+        best = find_good_choice(costs, roots) if all(costs.values()) else None
         return None if best is None else self._model(roots, best[1])
 
     def _options(self, variable: str) -> dict[Mask, ParentSet]:

@@ -12,7 +12,7 @@ from calibrant.dsl.formulas.formula import Formula, constant
 from calibrant.dsl.formulas.partial import PartialTable
 from calibrant.dsl.formulas.table import TruthTable, full_mask, projection
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.acyclic.draws import weighted
+from calibrant.solvers.acyclic.draws import draw_weighted
 from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.formulas.essential import constant_sizes, synthesised
 from calibrant.solvers.formulas.lookup import formula_for
@@ -30,7 +30,7 @@ def member(space: VersionSpace, rng: Random, size_penalty: int | None) -> Scm:
     whole = sum(weight for _, weight in sums)
     if not whole:
         raise ValueError("the version space is empty")
-    roots = weighted(rng, sums, whole)
+    roots = draw_weighted(rng, sums, whole)
     chosen = space.draws(roots, size_penalty).draw(rng)
     mechanisms = {}
     for variable, mask in sorted(chosen.items()):
@@ -65,7 +65,7 @@ def _function(space: VersionSpace, rng: Random, variable: int, mask: Mask, penal
     cap = space.model_class.max_size
     assert cap is not None
     sizes = [(s, n << (penalty * (cap - s) if penalty else 0)) for s, n in local.by_size[mask].items()]
-    size = weighted(rng, sizes, sum(weight for _, weight in sizes))
+    size = draw_weighted(rng, sizes, sum(weight for _, weight in sizes))
     listed = agreeing(space, table, size)
     return listed[rng.randrange(len(listed))]
 

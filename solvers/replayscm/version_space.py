@@ -21,10 +21,10 @@ from calibrant.dsl.replayscm.world import Panel, World
 from calibrant.solvers.acyclic.bounds import Bounds, bounds
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.acyclic.draws import Draws
-from calibrant.solvers.acyclic.estimate import PARTICLES, RUNS, Estimate, estimate, together
+from calibrant.solvers.acyclic.estimate import PARTICLES, RUNS, Estimate, add_estimates, estimate
 from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.acyclic.marginals import Marginals
-from calibrant.solvers.acyclic.order_ideals import minimal, orderable
+from calibrant.solvers.acyclic.order_ideals import is_orderable, minimal_sets
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
 from calibrant.solvers.formulas.expressible import expresses_everything
@@ -158,8 +158,8 @@ class VersionSpace:
         """The root sets under which every other variable has a mechanism and they can be put in an order."""
         if self.task.disclosure.roots is not None:
             return iter(self.root_sets)
-        least = {i: minimal(np.array(list(self.local(i).counts), np.int64)) for i in self.index.values()}
-        return (roots for roots in self.root_sets if orderable(least, sum(1 << self.index[v] for v in roots)))
+        least = {i: minimal_sets(np.array(list(self.local(i).counts), np.int64)) for i in self.index.values()}
+        return (roots for roots in self.root_sets if is_orderable(least, sum(1 << self.index[v] for v in roots)))
 
     @property
     def count(self) -> int:
@@ -191,7 +191,7 @@ class VersionSpace:
         """
         seeds = np.random.SeedSequence(seed)
         parts = [estimate(self.weights(r), seeds.spawn(1)[0], particles=particles, runs=runs) for r in self._explained]
-        return together(parts)
+        return add_estimates(parts)
 
     @property
     def bounds(self) -> Bounds:

@@ -1,4 +1,4 @@
-"""Clauses with named variables, the cardinality and order constraints that encodings need, and DIMACS export.
+"""Conjunctive normal form with named variables: cardinality and acyclicity constraints, and DIMACS export.
 
 A literal is a non-zero integer, negative for a negated variable, as python-sat and DIMACS write it. Nothing here
 imports a solver.
@@ -23,7 +23,7 @@ class Cnf:
     """A conjunction of clauses.
 
     clauses: in the order in which they were added
-    labels: labels[i] says what variable i + 1 means; unique
+    labels: labels[i] is the meaning of variable i + 1; unique
     """
 
     def __init__(self) -> None:
@@ -31,12 +31,12 @@ class Cnf:
         self.labels: list[str] = []
 
     def variable(self, label: str) -> Literal:
-        """A new variable."""
+        """Create a variable."""
         self.labels.append(label)
         return len(self.labels)
 
     def add(self, *literals: Literal) -> None:
-        """At least one of the literals holds."""
+        """Add a clause: at least one of the literals holds."""
         self.clauses.append(list(literals))
 
     @property
@@ -44,7 +44,7 @@ class Cnf:
         return len(self.labels)
 
     def dimacs(self) -> Iterator[str]:
-        """The lines of a DIMACS file; a comment `c NUMBER LABEL` for every variable comes first."""
+        """Yield the lines of a DIMACS file; a comment `c NUMBER LABEL` for every variable comes first."""
         for index, label in enumerate(self.labels, start=1):
             yield f"c {index} {label}"
         yield f"p cnf {self.num_variables} {len(self.clauses)}"
@@ -55,11 +55,12 @@ class Cnf:
 # --- counting -------------------------------------------------------------------------------------------------------
 
 
-def at_most_one(cnf: Cnf, literals: Sequence[Literal], label: str) -> None:
-    """No two of the literals hold: pairs where there are few, else a ladder of "one of the first i holds"."""
+def add_at_most_one(cnf: Cnf, literals: Sequence[Literal], label: str) -> None:
+    """Demand that no two of the literals hold: by pairs where there are few, else by a ladder "one of the first i"."""
+    # up to 4 literals there are at most 6 pairs, fewer clauses than a ladder needs, and no auxiliary variables
     if len(literals) <= 4:
-        for one, other in combinations(literals, 2):
-            cnf.add(-one, -other)
+        for first, second in combinations(literals, 2):
+            cnf.add(-first, -second)
         return
     held: Literal | None = None
     for index, literal in enumerate(literals):
@@ -73,8 +74,11 @@ def at_most_one(cnf: Cnf, literals: Sequence[Literal], label: str) -> None:
             held = step
 
 
-def exactly(cnf: Cnf, literals: Sequence[Literal], number: int, label: str) -> None:
-    """Exactly `number` of the literals hold. counts[j] is "more than j of the literals so far"; j <= number."""
+def add_exactly(cnf: Cnf, literals: Sequence[Literal], number: int, label: str) -> None:
+    """Demand that exactly `number` of the literals hold, by a sequential counter: O(len(literals) * number) clauses.
+
+    counts[j] stands for "more than j of the literals so far"; j <= number.
+    """
     if number > len(literals):
         cnf.add()
         return
@@ -84,13 +88,13 @@ def exactly(cnf: Cnf, literals: Sequence[Literal], number: int, label: str) -> N
         after = [cnf.variable(f"{label}: more than {j} of the first {index + 1}") for j in range(reachable)]
         for j, more in enumerate(after):
             below = counts[j - 1] if j else None  # j held before; for j = 0 that is no condition
-            same = counts[j] if j < len(counts) else None  # absent where it cannot be reached yet
+            not_more = counts[j] if j < len(counts) else None  # absent where it cannot be reached yet
             cnf.add(-literal, more, *([-below] if below else []))
             if below:
                 cnf.add(-more, below)
-            cnf.add(-more, literal, *([same] if same else []))
-            if same:
-                cnf.add(-same, more)
+            cnf.add(-more, literal, *([not_more] if not_more else []))
+            if not_more:
+                cnf.add(-not_more, more)
         counts = after
     if number:
         cnf.add(counts[number - 1])
@@ -101,13 +105,14 @@ def exactly(cnf: Cnf, literals: Sequence[Literal], number: int, label: str) -> N
 # --- acyclicity: the arcs whose literals hold form no cycle ----------------------------------------------------------
 
 
-def linear_order(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
-    """Every pair of nodes is ordered one way or the other, transitively, and arcs go forward: n**3 / 3 clauses."""
+def add_linear_order(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
+    """Demand a total order of the nodes in which arcs go forward: n**3 / 3 clauses for transitivity."""
     nodes = sorted({node for arc in arcs for node in arc})
     before: dict[Arc, Literal] = {}
     for u, v in combinations(nodes, 2):
         before[u, v] = cnf.variable(f"{u} before {v}")
         before[v, u] = -before[u, v]
+    # both cyclic orientations of every triple are excluded; a tournament without cyclic triples is transitive
     for u, v, w in combinations(nodes, 3):
         cnf.add(-before[u, v], -before[v, w], before[u, w])
         cnf.add(before[u, v], before[v, w], -before[u, w])
@@ -115,8 +120,8 @@ def linear_order(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
         cnf.add(-literal, before[arc])
 
 
-def levels(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> dict[int, list[Literal]]:
-    """Every node has a level, and arcs go up. at_least[v][i] says that v's level is at least i + 1."""
+def add_levels(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> dict[int, list[Literal]]:
+    """Demand a level for every node such that arcs go up; at_least[v][i] means that v's level is at least i + 1."""
     nodes = sorted({node for arc in arcs for node in arc})
     top = len(nodes) - 1
     at_least = {v: [cnf.variable(f"level of {v} >= {i}") for i in range(1, top + 1)] for v in nodes}
@@ -131,20 +136,21 @@ def levels(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> dict[int, list[Literal]]:
     return at_least
 
 
-def topological_levels(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
-    """Acyclicity by levels alone."""
+def add_topological_levels(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
+    """Demand acyclicity by levels alone."""
     if arcs:
-        levels(cnf, arcs)
+        add_levels(cnf, arcs)
 
 
-def tight_levels(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
-    """Acyclicity by levels that are as low as they can be, so that a DAG has exactly one assignment of levels.
+def add_tight_levels(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
+    """Demand acyclicity by levels that are as low as possible, so that a DAG has exactly one assignment of levels.
 
-    A symmetry break on `topological_levels`. The literals of the arcs must be exact: true only where there is an arc.
+    A symmetry break on `add_topological_levels`. The literals of the arcs must be exact: true only where there is an
+    arc.
     """
     if not arcs:
         return
-    at_least = levels(cnf, arcs)
+    at_least = add_levels(cnf, arcs)
     for v, literals in at_least.items():
         for i, literal in enumerate(literals):
             reasons = []

@@ -1,4 +1,4 @@
-"""One incremental solver through python-sat, whose conflicts are charged to a budget."""
+"""Incremental SAT solver through python-sat, with conflicts charged to a budget."""
 
 from __future__ import annotations
 
@@ -12,38 +12,39 @@ SOLVER = "cadical153"  # incremental, keeps to conflict limits (Glucose does not
 
 
 class Charged:
-    """A solver of python-sat whose conflicts are charged to a budget; all else that is asked of it is passed on."""
+    """A python-sat solver whose conflicts are charged to a budget; all other attributes are passed through."""
 
     def __init__(self, solver: Any, budget: Budget, states: int = 1) -> None:
-        """states: of the budget, what one conflict counts as"""
+        """Wrap a solver; one conflict costs `states` of the budget."""
         self._solver = solver
         self._budget = budget
         self._states = states
-        self._counted = 0
+        self._num_counted = 0
 
     def solve_limited(self, assumptions: Sequence[int] = (), expect_interrupt: bool = False) -> bool:
         """Return whether there is a model; `BudgetSpent` if that was not decided.
 
         Python-sat's RC2 calls it by this name.
         """
-        left = self._budget.states
-        if left is None:
+        remaining = self._budget.states
+        if remaining is None:
             satisfiable = self._solver.solve(assumptions=list(assumptions))
-            self._budget.spend(self._conflicts() * self._states)
+            self._budget.spend(self._new_conflicts() * self._states)
             return bool(satisfiable)
-        limit = left // self._states
+        limit = remaining // self._states
         if limit == 0:
-            self._budget.spend(self._states)  # python-sat reads a limit of 0 as no limit
+            self._budget.spend(self._states)  # raises; python-sat would read a limit of 0 as no limit
         self._solver.conf_budget(limit)
         satisfiable = self._solver.solve_limited(assumptions=list(assumptions))
-        used = self._conflicts()  # a model found with the last conflict counts as found
-        self._budget.spend(left + 1 if satisfiable is None else min(used, limit) * self._states)
+        # a model found with the last conflict counts; solvers may overshoot a limit by some conflicts
+        used = self._new_conflicts()
+        self._budget.spend(remaining + 1 if satisfiable is None else min(used, limit) * self._states)
         return bool(satisfiable)
 
-    def _conflicts(self) -> int:
-        """Conflicts since the last call."""
-        counted, self._counted = self._counted, self._solver.accum_stats()["conflicts"]
-        return self._counted - counted
+    def _new_conflicts(self) -> int:
+        """Return the conflicts since the last call."""
+        before, self._num_counted = self._num_counted, self._solver.accum_stats()["conflicts"]
+        return self._num_counted - before
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._solver, name)
@@ -59,11 +60,12 @@ class Conflicts:
         self.cnf = cnf
 
     def model(self) -> Sequence[int] | None:
-        """A model, entry v - 1 for variable v; None if there is none; `BudgetSpent` if that was not decided."""
+        """Return a model, entry v - 1 for variable v; None if there is none; `BudgetSpent` if that was not decided."""
         if not self.solver.solve_limited():
             return None
         model: list[int] = self.solver.get_model()
-        return model + [-v for v in range(len(model) + 1, self.cnf.num_variables + 1)]  # those in no clause
+        # variables in no clause are unknown to the solver: any value will do
+        return model + [-v for v in range(len(model) + 1, self.cnf.num_variables + 1)]
 
     def add(self, clause: Sequence[int]) -> None:
         self.solver.add_clause(clause)

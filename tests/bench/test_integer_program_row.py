@@ -12,7 +12,7 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.sampling.problems import sample_problem
 from calibrant.dsl.replayscm.sampling.strata import stratum
 from calibrant.solvers import highs
-from calibrant.solvers.acyclic.least_cost import by_size
+from calibrant.solvers.acyclic.least_cost import cost_by_size
 from calibrant.solvers.budget import Undecided
 from calibrant.solvers.outcome import BestSoFar
 from calibrant.solvers.replayscm.exact import solve
@@ -64,7 +64,7 @@ def test_a_table_of_published_sizes_says_what_is_proved(capsys: pytest.CaptureFi
 
 def test_nothing_met_is_no_proof(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def late(*_: object, **_options: object) -> None:
-        raise Undecided(by_size(5000, 0), None, None)
+        raise Undecided(cost_by_size(5000, 0), None, None)
 
     monkeypatch.setattr(published, "optimal_choice", late)
     assert published.main(["insurance", "--problems", "1"]) == 0

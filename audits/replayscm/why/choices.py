@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.solvers.acyclic.least_cost import Mask
-from calibrant.solvers.acyclic.order_ideals import minimal, orderable
+from calibrant.solvers.acyclic.order_ideals import is_orderable, minimal_sets
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
 MAX_ROOT_SETS = 2_000  # root sets whose options are gone through
@@ -39,12 +39,12 @@ class Choices:
 
     def __init__(self, space: VersionSpace) -> None:
         self.space = space
-        self._least = {v: minimal(np.array(list(space.local(v).counts), np.int64)) for v in space.index.values()}
+        self._least = {v: minimal_sets(np.array(list(space.local(v).counts), np.int64)) for v in space.index.values()}
 
     @cached_property
     def root_sets(self) -> tuple[tuple[str, ...], ...]:
         """The root sets that some SCM that fits has."""
-        return tuple(roots for roots in self.space.root_sets if orderable(self._least, self.mask_of(roots)))
+        return tuple(roots for roots in self.space.root_sets if is_orderable(self._least, self.mask_of(roots)))
 
     def mask_of(self, names: tuple[str, ...]) -> Mask:
         return sum(1 << self.space.index[name] for name in names)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from calibrant.audits.replayscm.why.choices import Choices
 from calibrant.audits.replayscm.why.sized_functions import LISTED_PARENTS, SizedFunction, WideFunctions, sized_space
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
-from calibrant.solvers.acyclic.least_cost import Mask, by_size
+from calibrant.solvers.acyclic.least_cost import Mask, cost_by_size
 from calibrant.solvers.acyclic.optimum import optimal_choice
 from calibrant.solvers.replayscm.certified import certified_model
 from calibrant.solvers.replayscm.member_sampling import agreeing
@@ -157,7 +157,7 @@ class PairSearch:
         key = roots, variable, parents
         if key not in self._others:
             costs = {
-                v: {mask: by_size(size, mask) for mask, size in self._sizes(v).items()}
+                v: {mask: cost_by_size(size, mask) for mask, size in self._sizes(v).items()}
                 for name, v in self.space.index.items()
                 if name not in roots and v != variable
             }

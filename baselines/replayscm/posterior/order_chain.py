@@ -27,7 +27,7 @@ from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS, Config
 from calibrant.baselines.replayscm.posterior.root_evidence import root_probability
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.acyclic.least_cost import Mask
-from calibrant.solvers.acyclic.order_ideals import minimal
+from calibrant.solvers.acyclic.order_ideals import minimal_sets
 from calibrant.solvers.budget import BudgetSpent
 
 CHAINS = 4
@@ -87,7 +87,7 @@ class SampledPosterior:
         units = task.training.worlds[0].num_rows if task.training.worlds else 0
         index = {variable: i for i, variable in enumerate(task.variables)}
         self._before = [sum(1 << index[u] for u in task.disclosure.earlier(v)) for v in task.variables]
-        self._least = [minimal(np.array(list(evidence.tables(v)), np.int64)) for v in range(len(task.variables))]
+        self._least = [minimal_sets(np.array(list(evidence.tables(v)), np.int64)) for v in range(len(task.variables))]
         told_order = task.disclosure.order
         self._known = None if told_order is None else [index[v] for v in told_order]
         self._hidden = task.disclosure.roots is None

@@ -21,7 +21,7 @@ from calibrant.baselines.structure_learning.frame import Frame
 from calibrant.baselines.structure_learning.scores import LocalScores, bde
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.solvers.acyclic.count import Weights, total
-from calibrant.solvers.acyclic.least_cost import Cost, Mask, by_size
+from calibrant.solvers.acyclic.least_cost import Cost, Mask, cost_by_size
 from calibrant.solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
 from calibrant.solvers.budget import Budget, BudgetSpent
 
@@ -111,7 +111,7 @@ def worth_it(scores: LocalScores, variable: int) -> dict[Mask, Cost]:
             kept[mask] = score
         best[mask] = max(below, score)
     highest = max(kept.values())
-    return {mask: by_size(round(PER_NAT * (highest - score)), 0) for mask, score in kept.items()}
+    return {mask: cost_by_size(round(PER_NAT * (highest - score)), 0) for mask, score in kept.items()}
 
 
 def _rows(num_vars: int, seed: int) -> Frame:

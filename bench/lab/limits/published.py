@@ -119,7 +119,7 @@ def _answer(network: Network, seed: int, seconds: float) -> Answer:
         best = optimal_choice(options, 0, network.variables, engine="integer_program", seconds=seconds)
     except Undecided as late:
         took = time.process_time() - begun
-        met = None if late.known is None else sum(options[v][mask] for v, mask in late.known.items())
+        met = None if late.incumbent is None else sum(options[v][mask] for v, mask in late.incumbent.items())
         return Answer(number, took, total_size(late.at_least), None if met is None else total_size(met))
     assert best is not None
     return Answer(number, time.process_time() - begun, total_size(best.cost), total_size(best.cost))

@@ -1,6 +1,6 @@
-"""Kernels: groups of variables whose cluster cut a fractional choice of parent sets violates, by tabu search.
+"""Kernels: tabu search for groups of variables whose cluster cut a fractional solution violates.
 
-Dimension letters: m = variables, x = parent sets, g = groups. A group is a word, bit per place.
+Letters of shapes: m = variables, x = parent sets in the support. A group is a word, a bit for each position.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ F64 = npt.NDArray[np.float64]
 
 
 @kernel
-def _size(group: np.uint64) -> int:
+def _count_bits(group: np.uint64) -> int:
     size = 0
     while group:
         group &= group - np.uint64(1)
@@ -25,39 +25,43 @@ def _size(group: np.uint64) -> int:
 
 
 @kernel
-def _place(bit: np.uint64) -> int:
+def _bit_position(bit: np.uint64) -> int:
     """Return the index of the only set bit of a word."""
-    place = 0
-    while bit >> np.uint64(place) != np.uint64(1):
-        place += 1
-    return place
+    position = 0
+    while bit >> np.uint64(position) != np.uint64(1):
+        position += 1
+    return position
 
 
 @kernel
-def outside(
+def share_outside(
     group: np.uint64,
     level: int,
     owner: I64,  # [x]
     parents: U64,  # [x]
     share: F64,  # [x]
-    change: F64,  # [m] becomes what `outside` changes by if a variable leaves or joins the group
+    change: F64,  # [m] out: by how much the result changes if a variable leaves or joins the group
 ) -> float:
-    """The shares of sets with fewer than `level` parents in the group, of its members."""
-    one = np.uint64(1)
+    """Sum the shares of the members' parent sets that have fewer than `level` parents in the group.
+
+    A cluster cut of that level demands a sum of at least `level`.
+    """
+    one_bit = np.uint64(1)
     total = 0.0
     change[:] = 0.0
     for x in range(len(owner)):
-        hits = _size(parents[x] & group)
-        is_member = group >> np.uint64(owner[x]) & one
+        hits = _count_bits(parents[x] & group)
+        is_member = group >> np.uint64(owner[x]) & one_bit
         if hits < level:
             total += share[x] * is_member
             change[owner[x]] += -share[x] if is_member else share[x]
+        # another variable's move matters only where it carries the number of hits across the level
         if is_member and (hits == level - 1 or hits == level):
             touched = parents[x] & (~group if hits < level else group)
-            gained = -share[x] if hits < level else share[x]
+            share_change = -share[x] if hits < level else share[x]
             while touched:
-                lowest = touched & (~touched + one)
-                change[_place(lowest)] += gained
+                lowest = touched & (~touched + one_bit)
+                change[_bit_position(lowest)] += share_change
                 touched ^= lowest
     return total
 
@@ -71,25 +75,26 @@ def tabu_search(
     owner: I64,  # [x]
     parents: U64,  # [x]
     share: F64,  # [x]
-    num: int,
-    found: U64,  # [steps] becomes the groups met
-    short: F64,  # [steps] and by how much each is violated
+    num_vars: int,
+    groups: U64,  # [steps] out: groups with a violated cut
+    violations: F64,  # [steps] out: by how much each is violated
 ) -> int:
-    """Return how many groups with a violated cut are met on a walk that always changes a group by the best variable.
+    """Walk through groups, always by the best single change; return how many had a violated cut.
 
-    A variable that has joined or left stays so for a few steps.
+    A variable that has joined or left is tabu for 3 to 7 steps.
     """
-    free_from = np.zeros(num, np.int64)
-    change = np.empty(num)
-    number = 0
+    free_from = np.zeros(num_vars, np.int64)
+    change = np.empty(num_vars)
+    num_groups = 0
     for step in range(steps):
-        lacking = level - outside(group, level, owner, parents, share, change)
-        size = _size(group)
+        lacking = level - share_outside(group, level, owner, parents, share, change)
+        size = _count_bits(group)
+        # a group of at most `level` members has only sets of fewer than `level` parents in it: no cut
         if size > level and lacking > violation:
-            found[number], short[number] = group, lacking
-            number += 1
+            groups[num_groups], violations[num_groups] = group, lacking
+            num_groups += 1
         best = -1
-        for v in range(num):
+        for v in range(num_vars):
             is_member = group >> np.uint64(v) & np.uint64(1)
             is_free = free_from[v] <= step and not (is_member and size <= level + 1)
             if is_free and (best < 0 or change[v] < change[best]):
@@ -97,5 +102,6 @@ def tabu_search(
         if best < 0:
             break
         group ^= np.uint64(1) << np.uint64(best)
+        # the tenure varies, without random numbers: with a fixed one walks may cycle
         free_from[best] = step + 4 + (7 * best + step) % 5
-    return number
+    return num_groups

@@ -1,4 +1,4 @@
-"""What is known between the criteria of an integer program: the best choice so far, sums and cuts."""
+"""State shared by the criteria of an integer program: incumbent, fixed sums and cuts."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from calibrant.solvers.acyclic.maxsat import CRITERIA
 from calibrant.solvers.acyclic.reduction import Part
 
 Column: TypeAlias = tuple[int, Mask]
-"""A variable and its parents within the part."""
+"""Column of the program: a variable and its parents within the part."""
 
 Value: TypeAlias = Callable[[int, Mask], int]
-"""What a column costs, by one criterion."""
+"""Objective: cost of a column by one criterion."""
 
 
 class TimeLimitReached(Exception):  # noqa: N818 - no fault: the search returns its bound
     """Time ran out.
 
-    at_least: no choice costs less, by the criterion
+    at_least: proven lower bound by the criterion
     """
 
     def __init__(self, at_least: int) -> None:
@@ -30,10 +30,11 @@ class TimeLimitReached(Exception):  # noqa: N818 - no fault: the search returns 
 
 
 class Incumbent:
-    """The best choice so far, by all criteria.
+    """Best assignment so far, by all criteria lexicographically.
 
-    until: a time of the clock; settled: of each sum that is known what the columns add to it, and what it comes to
-    cuts: clusters, as places among the variables, for the next tree to begin with
+    until: deadline on the monotonic clock
+    settled: objectives that are fixed to their optimum, and the optimum
+    cuts: clusters, as positions of variables, with which the next tree begins
     """
 
     def __init__(self, part: Part, chosen: dict[int, Mask], until: float | None) -> None:
@@ -44,18 +45,18 @@ class Incumbent:
         self.settled: list[tuple[Value, int]] = []
         self.cuts: set[Cluster] = set()
 
-    def meet(self, chosen: dict[int, Mask]) -> None:
-        """A choice becomes the known one if it is better."""
+    def update(self, chosen: dict[int, Mask]) -> None:
+        """Replace the incumbent by an assignment that is better."""
         if self._key(chosen) < self._key(self.chosen):
             self.chosen = chosen
 
-    def left(self) -> float | None:
-        """Seconds."""
+    def seconds_left(self) -> float | None:
+        """Return the seconds before the deadline; None without one."""
         return None if self.until is None else self.until - monotonic()
 
     def is_late(self) -> bool:
-        left = self.left()
-        return left is not None and left <= 0
+        seconds = self.seconds_left()
+        return seconds is not None and seconds <= 0
 
     def _key(self, chosen: Mapping[int, Mask]) -> tuple[int, ...]:
         sums = (sum(by(self.part[v][parents].cost) for v, parents in chosen.items()) for by in CRITERIA)

@@ -1,10 +1,13 @@
-"""Branch and cut for one criterion: which parent sets the acyclic choices of least total cost may still take.
+"""Branch and cut for one criterion: minimum, and the columns that optimal assignments may take.
 
-Relaxations with the cuts that they violate, each begun from the basis of the one before; bounds that need not trust
-floating point (solvers.acyclic.integer_program.relaxation), by which columns are dropped that are in no choice as good
-as the best one known; choices by searches over orders that begin where the relaxation points; branches on whether one
-variable is a parent of another, the best bound first (the method of GOBNILP: M. Bartlett and J. Cussens, Integer linear
+At each node: linear relaxations with violated cuts, each warm-started from the last basis; safe bounds
+(solvers.acyclic.integer_program.relaxation); columns removed by reduced cost; and a primal heuristic, local search over
+orders that starts where the relaxation points. Branching is on whether one variable is a parent of another, by strong
+branching; nodes are explored best bound first (the method of GOBNILP: M. Bartlett and J. Cussens, Integer linear
 programming for the Bayesian network structure learning problem, 2017).
+
+Invariant: an assignment that is as good as the incumbent lies in an open node, or in an optimal one. So the search ends
+with all columns of all optima, which the next criterion of the tie rule starts from.
 """
 
 from __future__ import annotations
@@ -21,32 +24,33 @@ from calibrant.solvers.acyclic.integer_program.cutting import (
     F64,
     Bits,
     Cluster,
-    Places,
+    Indices,
     Support,
-    most_violated,
-    violated,
+    find_most_violated_cut,
+    find_violated_cuts,
 )
 from calibrant.solvers.acyclic.integer_program.incumbent import Column, Incumbent, TimeLimitReached, Value
 from calibrant.solvers.acyclic.integer_program.order_local_search import OrderLocalSearch
 from calibrant.solvers.acyclic.integer_program.relaxation import Proof, Relaxation, Row
 from calibrant.solvers.acyclic.least_cost import Cost, Mask
-from calibrant.solvers.acyclic.maxsat import placed, violated_clusters
+from calibrant.solvers.acyclic.maxsat import find_violated_clusters, place_greedily
 from calibrant.solvers.acyclic.ordering_search import Orders
 
-TAKEN = 1e-6  # of a column, below which it counts as not taken
-LITTLE = 0.02  # of the gap, by which a bound has to rise for more cuts to be sought
-PATIENCE = 3  # rounds that raise it by less; with 0 a cut that is forgotten would not be sought again
-AGE = 20  # rounds without a price, after which a cut is forgotten
-FORGOTTEN = 1 / 4  # of the cuts at once, so that it pays
-WALKS, STIRRED_FIRST = 8, 40  # random orders before the first branch; times that each is disturbed, per variable
-STIRRED = 30  # times that an order is disturbed to which the relaxation points
-FINELY = 1024  # units of a cost that is weighed by a share
-TRIED = 20  # arcs to branch on
-TRIED_STEPS = 50  # of the simplex for each side of each
+MIN_SHARE = 1e-6  # of a column, below which it counts as zero
+MIN_PROGRESS = 0.02  # share of the gap by which the bound has to rise in a round of cuts
+MAX_STALLED_ROUNDS = 3  # rounds with less progress; with 0 a dropped cut would not be separated again
+MAX_UNPRICED_ROUNDS = 20  # rounds without a price, after which a cut is dropped
+MIN_SHARE_DROPPED = 1 / 4  # of the cuts at once, so that rebuilding the basis pays
+NUM_RESTARTS = 8  # random orders before the first branch
+RESTART_PERTURBATIONS = 40  # of each random order, per variable
+NODE_PERTURBATIONS = 30  # of the order to which a relaxation points
+COST_UNITS = 1024  # units of a cost that is multiplied by a share
+NUM_BRANCH_CANDIDATES = 20  # arcs tried for branching
+STRONG_BRANCHING_STEPS = 50  # simplex steps for each child of a candidate
 
 
 class _Node(NamedTuple):
-    """bound: no choice among the columns that are allowed costs less; number: tells nodes of a bound apart"""
+    """Open node: lower bound over the assignments of allowed columns; `number` orders nodes of equal bound by age."""
 
     bound: float
     number: int
@@ -61,168 +65,185 @@ class _Side(NamedTuple):
 
 
 class Tree:
-    """Branch and cut for one value, of which every variable has a column that costs 0.
+    """Branch and cut for one objective, in which every variable has a column that costs 0.
 
-    most: what the known choice comes to; ended: nodes in which no choice is better, and some may be as good
+    upper_bound: cost of the incumbent
+    optimal_nodes: nodes whose lower bound equals `upper_bound` at the time: they may hold optima
+    unpriced: for each cut, rounds without a price
     """
 
-    def __init__(self, known: Incumbent, columns: Sequence[Column], value: Value) -> None:
-        self.known = known
+    def __init__(self, incumbent: Incumbent, columns: Sequence[Column], value: Value) -> None:
+        self.incumbent = incumbent
         self.columns = columns
         self.value = value
-        self.variables = known.variables
-        place = {v: i for i, v in enumerate(self.variables)}
-        self.owner = np.array([place[v] for v, _ in columns])
+        self.variables = incumbent.variables
+        position = {v: i for i, v in enumerate(self.variables)}
+        self.owner = np.array([position[v] for v, _ in columns])
         masks = np.array([parents for _, parents in columns], np.int64)
         self.parents: Bits = (masks[:, None] >> np.array(self.variables) & 1).astype(np.bool_)
         self.costs = np.array([value(v, parents) for v, parents in columns], np.float64)
-        self.relaxed = Relaxation(self.owner.tolist(), self.costs)
+        self.relaxation = Relaxation(self.owner.tolist(), self.costs)
         self.cuts: list[Cluster] = []  # the last rows of the relaxation
-        self.unpriced: Places = np.zeros(0, np.int64)  # of each, how long it has been without a price
-        self.most = self._sum(known.chosen)
-        self.ended: list[_Node] = []
+        self.unpriced: Indices = np.zeros(0, np.int64)
+        self.upper_bound = self._sum(incumbent.chosen)
+        self.optimal_nodes: list[_Node] = []
         self.queue: list[_Node] = []
-        self.numbers = count()
-        self.stirring = OrderLocalSearch(
-            {v: {parents: one.cost for parents, one in sets.items()} for v, sets in known.part.items()}
+        self.node_numbers = count()
+        self.local_search = OrderLocalSearch(
+            {
+                v: {parents: parent_set.cost for parents, parent_set in sets.items()}
+                for v, sets in incumbent.part.items()
+            }
         )
-        for settled, total in known.settled:
+        # earlier criteria stay at their minimum: -sum >= -total, in the form of a row
+        for settled, total in incumbent.settled:
             values = np.array([settled(v, parents) for v, parents in columns], np.float64)
-            places = np.flatnonzero(values)
-            self.relaxed.add([Row(places, -values[places], -float(total))])
-        self._cut(known.cuts)
+            columns_used = np.flatnonzero(values)
+            self.relaxation.add([Row(columns_used, -values[columns_used], -float(total))])
+        self._add_cuts(incumbent.cuts)
 
     def grow(self, groups: Sequence[Bits]) -> list[Bits]:
-        """Until no better choice is left in these groups; in which of them, or parts of them, one may be as good."""
-        self.queue = [_Node(0.0, next(self.numbers), columns) for columns in groups]
-        while self.queue and self.queue[0].bound < self.most:
+        """Search these groups of columns to optimality; return the groups that may hold optima."""
+        self.queue = [_Node(0.0, next(self.node_numbers), columns) for columns in groups]
+        while self.queue and self.queue[0].bound < self.upper_bound:
             node = heappop(self.queue)
-            for side in self._children(node):
-                if side.bound <= self.most and self._some_left(side.allowed):
-                    heappush(self.queue, _Node(side.bound, next(self.numbers), side.allowed))
-        self.known.cuts = set(self.cuts)
-        return [node.allowed for node in [*self.ended, *self.queue] if node.bound <= self.most]
+            for side in self._process(node):
+                if side.bound <= self.upper_bound and self._is_feasible(side.allowed):
+                    heappush(self.queue, _Node(side.bound, next(self.node_numbers), side.allowed))
+        self.incumbent.cuts = set(self.cuts)
+        return [node.allowed for node in [*self.optimal_nodes, *self.queue] if node.bound <= self.upper_bound]
 
-    def _children(self, node: _Node) -> Sequence[_Side]:
-        """Return what has to be looked at below; nothing if the node is done with."""
-        allowed, bound, dull = node.allowed, node.bound, 0
+    def _process(self, node: _Node) -> Sequence[_Side]:
+        """Bound a node by rounds of cuts; return its children, none if it is closed."""
+        allowed, bound, stalled_rounds = node.allowed, node.bound, 0
         while True:
-            self._in_time(bound)
-            taken, proof = self.relaxed.solve(allowed, self.known.left())
-            enough = max(1.0, LITTLE * (self.most - bound))
-            dull = dull + 1 if proof.bound - bound < enough else 0
-            bound = max(bound, ceil(proof.bound))
-            if taken is not None:
-                self._point(taken)
-                self._forget()
-            allowed = self._within_reach(allowed, proof)
-            if bound > self.most or not self._some_left(allowed):
+            self._check_time(bound)
+            column_values, proof = self.relaxation.solve(allowed, self.incumbent.seconds_left())
+            min_rise = max(1.0, MIN_PROGRESS * (self.upper_bound - bound))
+            stalled_rounds = stalled_rounds + 1 if proof.bound - bound < min_rise else 0
+            bound = max(bound, ceil(proof.bound))  # costs are whole
+            if column_values is not None:
+                self._improve_from_relaxation(column_values)
+                self._drop_unpriced_cuts()
+            allowed = self._fix_by_reduced_cost(allowed, proof)
+            if bound > self.upper_bound or not self._is_feasible(allowed):
                 return ()
-            if bound == self.most:
-                self.ended.append(_Node(bound, next(self.numbers), allowed))
+            if bound == self.upper_bound:
+                self.optimal_nodes.append(_Node(bound, next(self.node_numbers), allowed))
                 return ()
             if np.count_nonzero(allowed) == len(self.variables):
-                self._end_single(allowed)
+                self._close_leaf(allowed)
                 return ()
-            if taken is None:
-                return [_Side(bound, side) for side in self._split(allowed)]
-            found = self._violated(taken, not node.number) - set(self.cuts) if dull <= PATIENCE else set()
-            if not found:
-                self._meet_whole(taken)
-                if not node.number and bound < self.most:
-                    self._wander()
-                if bound < self.most:
-                    return self._branches(taken, allowed, bound)
-                return [_Side(bound, self._within_reach(allowed, proof))]
-            self._cut(found)
+            if column_values is None:
+                return [_Side(bound, side) for side in self._split_column(allowed)]
+            cuts = (
+                self._separate(column_values, not node.number) - set(self.cuts)
+                if stalled_rounds <= MAX_STALLED_ROUNDS
+                else set()
+            )
+            if not cuts:
+                self._try_integral(column_values)
+                if not node.number and bound < self.upper_bound:
+                    self._restart_local_search()
+                if bound < self.upper_bound:
+                    return self._branch(column_values, allowed, bound)
+                return [_Side(bound, self._fix_by_reduced_cost(allowed, proof))]
+            self._add_cuts(cuts)
 
-    def _violated(self, taken: F64, root: bool) -> set[Cluster]:
-        shares = [(place, share) for place, share in enumerate(taken.tolist()) if share > TAKEN]
+    def _separate(self, column_values: F64, is_root: bool) -> set[Cluster]:
+        shares = [(column, share) for column, share in enumerate(column_values.tolist()) if share > MIN_SHARE]
         if len(shares) == len(self.variables):
-            sets = {self.columns[place][0]: [self.columns[place][1]] for place, _ in shares}
-            _, left = placed(sets)
+            sets = {self.columns[column][0]: [self.columns[column][1]] for column, _ in shares}
+            _, unplaced = place_greedily(sets)
             position = {v: i for i, v in enumerate(self.variables)}
-            return {Cluster(tuple(position[v] for v in group)) for group in violated_clusters(sets, left)}
-        places = [place for place, _ in shares]
-        support = Support(self.owner[places], self.parents[places], np.array([share for _, share in shares]))
-        return violated(support) or (most_violated(support, self.known.left()) if root else set())
+            return {Cluster(tuple(position[v] for v in group)) for group in find_violated_clusters(sets, unplaced)}
+        columns = [column for column, _ in shares]
+        support = Support(self.owner[columns], self.parents[columns], np.array([share for _, share in shares]))
+        return find_violated_cuts(support) or (
+            find_most_violated_cut(support, self.incumbent.seconds_left()) if is_root else set()
+        )
 
-    def _cut(self, found: Collection[Cluster]) -> None:
+    def _add_cuts(self, clusters: Collection[Cluster]) -> None:
         rows = []
-        for cluster in sorted(found):
+        for cluster in sorted(clusters):
             within = np.zeros(len(self.variables), np.bool_)
             within[list(cluster.members)] = True
-            few = np.flatnonzero(within[self.owner] & (self.parents[:, within].sum(axis=1) < cluster.level))
-            rows.append(Row(few, np.broadcast_to(1.0, len(few)), float(cluster.level)))
-        self.relaxed.add(rows)
-        self.cuts += sorted(found)
-        self.unpriced = np.append(self.unpriced, np.zeros(len(found), np.int64))
+            few_parents = np.flatnonzero(within[self.owner] & (self.parents[:, within].sum(axis=1) < cluster.level))
+            rows.append(Row(few_parents, np.broadcast_to(1.0, len(few_parents)), float(cluster.level)))
+        self.relaxation.add(rows)
+        self.cuts += sorted(clusters)
+        self.unpriced = np.append(self.unpriced, np.zeros(len(clusters), np.int64))
 
-    def _forget(self) -> None:
-        """Cuts that have long been without a price; where one is violated again it is sought again, as others are."""
-        others = len(self.relaxed.rows) - len(self.cuts)
-        self.unpriced = np.where(self.relaxed.unpriced[others:], self.unpriced + 1, 0)
-        old = self.unpriced > AGE
-        if np.count_nonzero(old) > FORGOTTEN * len(old):
-            self.relaxed.drop(np.concatenate([np.zeros(others, np.bool_), old]))
-            self.cuts = [cut for cut, is_old in zip(self.cuts, old.tolist(), strict=True) if not is_old]
-            self.unpriced = self.unpriced[~old]
+    def _drop_unpriced_cuts(self) -> None:
+        """Drop cuts that have long been without a price; if violated again they are separated again."""
+        num_other_rows = len(self.relaxation.rows) - len(self.cuts)
+        self.unpriced = np.where(self.relaxation.unpriced[num_other_rows:], self.unpriced + 1, 0)
+        is_old = self.unpriced > MAX_UNPRICED_ROUNDS
+        if np.count_nonzero(is_old) > MIN_SHARE_DROPPED * len(is_old):
+            self.relaxation.drop(np.concatenate([np.zeros(num_other_rows, np.bool_), is_old]))
+            self.cuts = [cut for cut, drop in zip(self.cuts, is_old.tolist(), strict=True) if not drop]
+            self.unpriced = self.unpriced[~is_old]
 
-    def _end_single(self, allowed: Bits) -> None:
+    def _close_leaf(self, allowed: Bits) -> None:
         """Close a node that has one column left for each variable, without solving its relaxation."""
-        chosen = dict(self.columns[place] for place in np.flatnonzero(allowed).tolist())
-        if placed({v: [parents] for v, parents in chosen.items()})[1]:
+        chosen = dict(self.columns[column] for column in np.flatnonzero(allowed).tolist())
+        if place_greedily({v: [parents] for v, parents in chosen.items()})[1]:
             return
-        self._meet(chosen)
-        if self._sum(chosen) == self.most:
-            self.ended.append(_Node(self.most, next(self.numbers), allowed))
+        self._update_incumbent(chosen)
+        if self._sum(chosen) == self.upper_bound:
+            self.optimal_nodes.append(_Node(self.upper_bound, next(self.node_numbers), allowed))
 
-    def _meet_whole(self, taken: F64) -> None:
-        """If a choice is what the relaxation takes."""
-        places = np.flatnonzero(taken > TAKEN)
-        chosen = dict(self.columns[place] for place in places.tolist())
-        if len(places) == len(chosen) and not placed({v: [parents] for v, parents in chosen.items()})[1]:
-            self._meet(chosen)
+    def _try_integral(self, column_values: F64) -> None:
+        """Update the incumbent if the relaxation's solution is integral and acyclic."""
+        columns = np.flatnonzero(column_values > MIN_SHARE)
+        chosen = dict(self.columns[column] for column in columns.tolist())
+        if len(columns) == len(chosen) and not place_greedily({v: [parents] for v, parents in chosen.items()})[1]:
+            self._update_incumbent(chosen)
 
-    def _meet(self, chosen: dict[int, Mask]) -> None:
-        self.known.meet(chosen)
-        self.most = self._sum(self.known.chosen)
+    def _update_incumbent(self, chosen: dict[int, Mask]) -> None:
+        self.incumbent.update(chosen)
+        self.upper_bound = self._sum(self.incumbent.chosen)
 
-    def _point(self, taken: F64) -> None:
-        """Tries orders near the one that the relaxation points to."""
-        if self.known.settled:
+    def _improve_from_relaxation(self, column_values: F64) -> None:
+        """Search from the order that is cheapest if columns are discounted by their share in the relaxation."""
+        if self.incumbent.settled:  # later criteria start from an optimum of the first
             return
         costs = dict[int, dict[Mask, Cost]]()
-        for (v, parents), cost, share in zip(self.columns, self.costs.tolist(), taken.tolist(), strict=True):
-            costs.setdefault(v, {})[parents] = round(cost * (1 - share) * FINELY)
+        for (v, parents), cost, share in zip(self.columns, self.costs.tolist(), column_values.tolist(), strict=True):
+            costs.setdefault(v, {})[parents] = round(cost * (1 - share) * COST_UNITS)
         order = Orders(costs, 0).cheapest_first()
         if order is not None:
-            self._meet(self.stirring.best(order, STIRRED))
+            self._update_incumbent(self.local_search.improve_from(order, NODE_PERTURBATIONS))
 
-    def _wander(self) -> None:
-        """Tries orders from anywhere."""
-        for _ in range(0 if self.known.settled else WALKS):
-            if not self.known.is_late() and (chosen := self.stirring.restart(STIRRED_FIRST * len(self.variables))):
-                self._meet(chosen)
+    def _restart_local_search(self) -> None:
+        """Search from random orders."""
+        for _ in range(0 if self.incumbent.settled else NUM_RESTARTS):
+            if not self.incumbent.is_late() and (
+                chosen := self.local_search.restart(RESTART_PERTURBATIONS * len(self.variables))
+            ):
+                self._update_incumbent(chosen)
 
-    def _branches(self, taken: F64, allowed: Bits, bound: float) -> Sequence[_Side]:
-        """With one variable as a parent of another and without: of the likeliest the two that raise the bound most.
+    def _branch(self, column_values: F64, allowed: Bits, bound: float) -> Sequence[_Side]:
+        """Branch on an arc by strong branching: of the most undecided arcs the one with the largest product of rises.
 
-        Only one of them, if the other holds no choice as good as the known one.
+        Return one child alone if the other holds no assignment as good as the incumbent.
         """
         arcs = np.zeros((len(self.variables),) * 2)
-        np.add.at(arcs, self.owner, self.parents * taken[:, None])
+        np.add.at(arcs, self.owner, self.parents * column_values[:, None])
         undecided = np.minimum(arcs, 1 - arcs)
-        best: Sequence[_Side] = [_Side(bound, side) for side in self._split(allowed)]
+        # fallback if no arc is undecided beyond the tolerance: branch on one column
+        best: Sequence[_Side] = [_Side(bound, side) for side in self._split_column(allowed)]
         highest = 0.0
-        for at in np.argsort(-undecided, axis=None, kind="stable")[:TRIED]:
-            if undecided.flat[at] <= TAKEN:
+        for arc in np.argsort(-undecided, axis=None, kind="stable")[:NUM_BRANCH_CANDIDATES]:
+            if undecided.flat[arc] <= MIN_SHARE:
                 break
-            sides = [self._tried(side, bound) for side in self._sides(*divmod(int(at), len(arcs)), allowed)]
-            left = [side for side in sides if side.bound <= self.most]
-            if len(left) < 2:
-                return left
-            rise = float(np.prod([min(max(side.bound - bound, 1.0), self.most - bound) for side in sides]))
+            sides = [self._strong_branch(side, bound) for side in self._sides(*divmod(int(arc), len(arcs)), allowed)]
+            open_sides = [side for side in sides if side.bound <= self.upper_bound]
+            if len(open_sides) < 2:
+                return open_sides
+            # the product prefers two moderate rises to one large one (T. Achterberg, Constraint integer programming,
+            # 2007); at least 1 each, or a side without any rise would hide the other
+            rise = float(np.prod([min(max(side.bound - bound, 1.0), self.upper_bound - bound) for side in sides]))
             if rise > highest:
                 highest, best = rise, sides
         return best
@@ -230,33 +251,34 @@ class Tree:
     def _sides(self, child: int, parent: int, allowed: Bits) -> tuple[Bits, Bits]:
         is_child, has = self.owner == child, self.parents[:, parent]
         back = (self.owner == parent) & self.parents[:, child]
+        # an arc from parent to child excludes the arc back, by acyclicity
         return allowed & ~(is_child & ~has) & ~back, allowed & ~(is_child & has)
 
-    def _tried(self, allowed: Bits, bound: float) -> _Side:
-        """A side with a bound of its own, more than `most` if it holds no choice as good as the known one."""
-        if not self._some_left(allowed):
-            return _Side(self.most + 1.0, allowed)
-        self._in_time(bound)
-        proof = self.relaxed.improve_bound(allowed, TRIED_STEPS)
-        allowed = self._within_reach(allowed, proof)
-        return _Side(max(bound, ceil(proof.bound)) if self._some_left(allowed) else self.most + 1.0, allowed)
+    def _strong_branch(self, allowed: Bits, bound: float) -> _Side:
+        """Bound a child by a few simplex steps; above `upper_bound` if it holds nothing as good as the incumbent."""
+        if not self._is_feasible(allowed):
+            return _Side(self.upper_bound + 1.0, allowed)
+        self._check_time(bound)
+        proof = self.relaxation.improve_bound(allowed, STRONG_BRANCHING_STEPS)
+        allowed = self._fix_by_reduced_cost(allowed, proof)
+        return _Side(max(bound, ceil(proof.bound)) if self._is_feasible(allowed) else self.upper_bound + 1.0, allowed)
 
-    def _within_reach(self, allowed: Bits, proof: Proof) -> Bits:
-        """The columns that may be in a choice as good as the known one."""
-        return allowed & (np.ceil(proof.bound + proof.dearer) <= self.most)
+    def _fix_by_reduced_cost(self, allowed: Bits, proof: Proof) -> Bits:
+        """Return the allowed columns that may be in an assignment as good as the incumbent."""
+        return allowed & (np.ceil(proof.bound + proof.reduced_costs) <= self.upper_bound)
 
-    def _split(self, allowed: Bits) -> tuple[Bits, Bits]:
-        """With one column and without: of a variable that has several, as one has."""
+    def _split_column(self, allowed: Bits) -> tuple[Bits, Bits]:
+        """Branch on one column of a variable that has several."""
         several = allowed & (np.bincount(self.owner[allowed])[self.owner] > 1)
         first = np.arange(len(allowed)) == several.argmax()
         return allowed & (first | (self.owner != self.owner[several.argmax()])), allowed & ~first
 
-    def _some_left(self, allowed: Bits) -> bool:
+    def _is_feasible(self, allowed: Bits) -> bool:
         return len(np.unique(self.owner[allowed])) == len(self.variables)
 
     def _sum(self, chosen: dict[int, Mask]) -> int:
         return sum(self.value(v, parents) for v, parents in chosen.items())
 
-    def _in_time(self, bound: float) -> None:
-        if self.known.is_late():
-            raise TimeLimitReached(int(min([self.most, bound, *(node.bound for node in self.queue)])))
+    def _check_time(self, bound: float) -> None:
+        if self.incumbent.is_late():
+            raise TimeLimitReached(int(min([self.upper_bound, bound, *(node.bound for node in self.queue)])))

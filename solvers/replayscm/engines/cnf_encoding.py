@@ -20,7 +20,7 @@ from calibrant.solvers.budget import Budget
 from calibrant.solvers.replayscm.hitting_sets import hitting_sets, scored_rows
 from calibrant.solvers.replayscm.roots import nested_variables
 from calibrant.solvers.replayscm.version_space import ModelClass
-from calibrant.solvers.sat.cnf import Arc, Clause, Cnf, Literal, at_most_one, exactly, linear_order
+from calibrant.solvers.sat.cnf import Arc, Clause, Cnf, Literal, add_at_most_one, add_exactly, add_linear_order
 
 Acyclicity: TypeAlias = Callable[[Cnf, Mapping[Arc, Literal]], None]
 
@@ -126,7 +126,7 @@ def encode(
     model_class: ModelClass,
     *,
     symmetry_breaks: Sequence[SymmetryBreak] = SYMMETRY_BREAKS,
-    acyclicity: Acyclicity = linear_order,
+    acyclicity: Acyclicity = add_linear_order,
     budget: Budget | None = None,
 ) -> Encoding:
     """The CNF of "there is a member". Every parent set listed is charged to the budget as one state."""
@@ -146,7 +146,7 @@ def _add_roots(encoding: Encoding) -> None:
     if task.disclosure.roots is not None:
         return
     encoding.roots = {v: encoding.cnf.variable(f"{v} is a root") for v in task.variables}
-    exactly(encoding.cnf, list(encoding.roots.values()), task.disclosure.num_roots, "roots")
+    add_exactly(encoding.cnf, list(encoding.roots.values()), task.disclosure.num_roots, "roots")
     if encoding.model_class.nested_roots:
         able = nested_variables(task)
         for variable, literal in encoding.roots.items():
@@ -170,7 +170,7 @@ def _mechanism(encoding: Encoding, variable: str, budget: Budget) -> MechanismLi
     choices = [encoding.roots[variable]] if variable in encoding.roots else []
     choices += mechanism.selectors.values()
     cnf.add(*choices)
-    at_most_one(cnf, choices, f"{variable} <-")
+    add_at_most_one(cnf, choices, f"{variable} <-")
     for parents in mechanism.selectors:
         _fit(cnf, mechanism, parents)
     return mechanism

@@ -12,7 +12,7 @@ from calibrant.solvers.budget import Budget
 from calibrant.solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, Acyclicity, SymmetryBreak, encode
 from calibrant.solvers.replayscm.engines.contract import Functions
 from calibrant.solvers.replayscm.version_space import ModelClass
-from calibrant.solvers.sat.cnf import linear_order
+from calibrant.solvers.sat.cnf import add_linear_order
 from calibrant.solvers.sat.incremental import SOLVER, Conflicts
 
 
@@ -26,7 +26,7 @@ class SatMembers:
         budget: Budget,
         *,
         symmetry_breaks: Sequence[SymmetryBreak] = SYMMETRY_BREAKS,
-        acyclicity: Acyclicity = linear_order,
+        acyclicity: Acyclicity = add_linear_order,
         solver: str = SOLVER,
     ) -> None:
         self.encoding = encode(task, model_class, symmetry_breaks=symmetry_breaks, acyclicity=acyclicity, budget=budget)

@@ -176,7 +176,7 @@ def minimum_hitting_set(sets: Sequence[Sequence[int]], num_elements: int) -> lis
             solver.prefer(-literal, 1)
         for elements in sets:
             solver.add([literals[element] for element in elements])
-        model = solver.least()
+        model = solver.cheapest_model()
     finally:
         solver.close()
     assert model is not None

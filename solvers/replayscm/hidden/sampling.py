@@ -9,7 +9,7 @@ from random import Random
 
 import numpy as np
 
-from calibrant.solvers.acyclic.draws import below, weighted
+from calibrant.solvers.acyclic.draws import draw_below, draw_weighted
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn
 from calibrant.solvers.replayscm.hidden.grouped import ColumnGroups, column_groups
 from calibrant.solvers.replayscm.noise.posterior import Posterior, Term
@@ -36,16 +36,16 @@ class GroupedSampler(PosteriorSampler):
     def choose_term(self, rng: Random) -> tuple[Hashable, tuple[HiddenColumn, ...], Term]:
         """Return the summand of one column, drawn through its group."""
         whole = sum(weight for _, weight in self._parts)
-        place: int = weighted(rng, ((i, weight) for i, (_, weight) in enumerate(self._parts)), whole)
+        place: int = draw_weighted(rng, ((i, weight) for i, (_, weight) in enumerate(self._parts)), whole)
         part = self._parts[place][0]
         totals = part.group_totals
-        key: tuple[int, ...] = weighted(rng, totals.items(), sum(totals.values()))
+        key: tuple[int, ...] = draw_weighted(rng, totals.items(), sum(totals.values()))
         if (place, key) not in self._row_totals:
             self._row_totals[place, key] = [(row, part.partial_sum(key, [row])) for row in part.groups[key]]
         rows = self._row_totals[place, key]
-        row: int = weighted(rng, rows, sum(weight for _, weight in rows))
+        row: int = draw_weighted(rng, rows, sum(weight for _, weight in rows))
         members = np.flatnonzero(part.column_places == row)
-        mark = below(rng, part.numbers[row])
+        mark = draw_below(rng, part.numbers[row])
         column = int(members[np.searchsorted(np.cumsum(part.columns.numbers[members]), mark, side="right")])
         columns = _hidden_columns(part, column)
         (term,) = self.posterior.column_terms(columns)

@@ -17,7 +17,7 @@ from calibrant.dsl.replayscm.extensions.noise import NoiseKind
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms
 from calibrant.dsl.replayscm.scm import LocalFunction
 from calibrant.solvers.acyclic.count import total
-from calibrant.solvers.acyclic.draws import Draws, below, weighted
+from calibrant.solvers.acyclic.draws import Draws, draw_below, draw_weighted
 from calibrant.solvers.acyclic.least_cost import Mask, members_of
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
 from calibrant.solvers.replayscm.member_sampling import completion
@@ -94,7 +94,7 @@ class PosteriorSampler:
     def choose_term(self, rng: Random) -> tuple[Hashable, tuple[HiddenColumn, ...], Term]:
         """Return a summand of the mass by its weight, with a key for what its draws share."""
         places = ((place, weight) for place, (_, _, weight) in enumerate(self._terms))
-        place: int = weighted(rng, places, self._whole)
+        place: int = draw_weighted(rng, places, self._whole)
         columns, term, _ = self._terms[place]
         return place, columns, term
 
@@ -114,7 +114,7 @@ class PosteriorSampler:
                 options.append((scaled, int(prior * scale) * set_weights(rows, variable, subsets, scaled)[mask]))
             self._rates[key] = options
         options = self._rates[key]
-        chosen: Rate = weighted(rng, options, sum(weight for _, weight in options))
+        chosen: Rate = draw_weighted(rng, options, sum(weight for _, weight in options))
         return chosen
 
 
@@ -132,7 +132,7 @@ def _draw_table(rng: Random, rows: VariableRows, variable: int, mask: Mask, rate
         as_one = 0 if value == 0 else rate.flip**zeros * rate.stay**ones
         terms.append((as_zero, as_one))
     while True:
-        bits = sum((below(rng, zeros + ones) >= zeros) << row for row, (zeros, ones) in enumerate(terms))
+        bits = sum((draw_below(rng, zeros + ones) >= zeros) << row for row, (zeros, ones) in enumerate(terms))
         table = TruthTable(len(places), bits)
         if len(support(table)) == len(places):
             return table

@@ -12,7 +12,7 @@ import pytest
 from calibrant.solvers.acyclic import count
 from calibrant.solvers.acyclic.bounds import bounds
 from calibrant.solvers.acyclic.count import Layers, Weights, total
-from calibrant.solvers.acyclic.order_ideals import minimal, orderable
+from calibrant.solvers.acyclic.order_ideals import is_orderable, minimal_sets
 from calibrant.solvers.budget import BudgetSpent
 from tests.solvers.acyclic.test_structure import is_acyclic
 
@@ -63,7 +63,7 @@ def test_sums_without_tables_are_those_with_them_and_of_all_choices(
         assert total(Weights(options, roots)) == Layers(Weights(options, roots)).total == expected
         with monkeypatch.context() as patched:
             patched.setattr(count, "MAX_TABLE_VARIABLES", 0)
-            patched.setattr(count, "FREELY_PLACED", 10**6)  # no number of beginnings is worth a table
+            patched.setattr(count, "MIN_TABLE_IDEALS", 10**6)  # no number of beginnings is worth a table
             assert total(Weights(options, roots)) == Layers(Weights(options, roots)).total == expected
     assert 50 < counted < 150
 
@@ -109,12 +109,12 @@ def test_what_can_be_put_in_an_order() -> None:
     possible = 0
     for seed in range(150):
         options, roots = random_weights(Random(seed))
-        least = {v: minimal(np.array(list(own), np.int64)) for v, own in options.items()}
+        least = {v: minimal_sets(np.array(list(own), np.int64)) for v, own in options.items()}
         for v, kept in least.items():
             assert {int(mask) for mask in kept} == {
                 mask for mask in options[v] if not any(o != mask and o & mask == o for o in options[v])
             }
         expected = any(is_acyclic(dict(zip(options, masks, strict=True))) for masks in product(*options.values()))
         possible += expected
-        assert orderable(least, roots) == expected
+        assert is_orderable(least, roots) == expected
     assert 50 < possible < 150

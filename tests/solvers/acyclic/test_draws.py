@@ -13,7 +13,7 @@ import pytest
 
 from calibrant.solvers.acyclic import draws
 from calibrant.solvers.acyclic.count import Layers, Weights, total
-from calibrant.solvers.acyclic.draws import Draws, down_layers
+from calibrant.solvers.acyclic.draws import Draws, draw_by_layers
 from calibrant.solvers.budget import BudgetSpent
 from tests.solvers.acyclic.test_counting import random_weights
 from tests.solvers.acyclic.test_elimination import near
@@ -42,7 +42,7 @@ def probabilities(draw: Draw, monkeypatch: pytest.MonkeyPatch) -> dict[tuple[tup
             return option
 
         with monkeypatch.context() as patched:
-            patched.setattr(draws, "weighted", scripted)
+            patched.setattr(draws, "draw_weighted", scripted)
             drawn = draw()
         found[tuple(sorted(drawn.items()))] += likelihood  # type: ignore[assignment]
     return dict(found)  # type: ignore[arg-type]
@@ -83,7 +83,7 @@ def problems() -> Iterator[tuple[Weights, Random]]:
 def by_layers(weights: Weights, rng: Random) -> Draw:
     layers = Layers(weights)
     assert layers.total == total(weights)
-    return lambda: down_layers(layers, rng)
+    return lambda: draw_by_layers(layers, rng)
 
 
 def by_elimination(weights: Weights, rng: Random) -> Draw:

@@ -10,7 +10,7 @@ import pytest
 from calibrant.solvers.acyclic import count
 from calibrant.solvers.acyclic.bounds import bounds
 from calibrant.solvers.acyclic.count import Weights, total
-from calibrant.solvers.acyclic.elimination import eliminated_total, elimination_order
+from calibrant.solvers.acyclic.elimination import elimination_order, total_by_elimination
 from calibrant.solvers.budget import Budget, BudgetSpent
 from tests.solvers.acyclic.test_counting import by_enumeration, random_weights
 
@@ -24,7 +24,7 @@ def test_every_order_gives_the_sum_over_all_choices(largest: int) -> None:
         counted += expected > 0
         own = Weights(options, roots).by_positions
         order = Random(f"order {seed}").sample(range(len(own)), len(own))
-        assert eliminated_total(own, order, Budget()) == expected
+        assert total_by_elimination(own, order, Budget()) == expected
     assert 30 < counted < 100
 
 
@@ -68,8 +68,8 @@ def test_what_is_too_wide_or_too_long_is_left_to_sums() -> None:
     assert order is not None
     assert sorted(order) == list(range(12))
     with pytest.raises(BudgetSpent):
-        eliminated_total(own, order, Budget(1_000))
-    assert elimination_order(own, largest=4) is None
+        total_by_elimination(own, order, Budget(1_000))
+    assert elimination_order(own, max_scope=4) is None
 
 
 def test_a_budget_too_small_for_both_is_spent() -> None:

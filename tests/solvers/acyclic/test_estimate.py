@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from calibrant.solvers.acyclic.count import Weights, total
-from calibrant.solvers.acyclic.estimate import EXACT, Estimate, estimate, together
+from calibrant.solvers.acyclic.estimate import EXACT, Estimate, add_estimates, estimate
 from calibrant.solvers.budget import BudgetSpent
 from tests.support.effort import effort
 
@@ -68,7 +68,7 @@ def test_weights_far_beyond_floating_point_sums() -> None:
 
 
 def test_where_every_order_ends_early_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("calibrant.solvers.acyclic.estimate._Run._drawn_again", lambda run: -np.inf)
+    monkeypatch.setattr("calibrant.solvers.acyclic.estimate._Run._resample", lambda run: -np.inf)
     with pytest.raises(BudgetSpent, match="all 20 orders of 11 variables ended where nothing can come next"):
         estimate(dense(11, 1, 0, terms=1), np.random.SeedSequence(0), particles=10, runs=2)
 
@@ -107,14 +107,14 @@ def test_intervals_hold_the_sum_as_often_as_they_say() -> None:
 def test_the_interval_is_of_a_lognormal_mean() -> None:
     """Five numbers, of logarithms 46 to 54, variance 10: with four degrees t is 2.776, chi-square 0.4844 or 11.143."""
     runs = tuple(round(exp(power)) for power in (46, 48, 50, 52, 54))
-    found = together([Estimate(1, 1, "rough", runs)])
+    found = add_estimates([Estimate(1, 1, "rough", runs)])
     most = 4 * 10 / 0.4844
     low, high = found.interval
     assert low == found.at_least == pytest.approx(exp(50) / 20 ** (1 / 5))
     assert log(high) == pytest.approx(50 + most / 2 + 2.776 * (most / 5) ** 0.5, rel=1e-3)
     assert found.value == sum(runs) // 5
     assert Estimate(7, 0, EXACT).interval == (7, 7)
-    near = together([Estimate(1, 1, "rough", tuple(round(exp(50 + shift / 10)) for shift in (-4, -2, 0, 2, 4)))])
+    near = add_estimates([Estimate(1, 1, "rough", tuple(round(exp(50 + shift / 10)) for shift in (-4, -2, 0, 2, 4)))])
     low, _ = near.interval
     assert log(low) == pytest.approx(50 + 4 * 0.1 / 11.143 / 2 - 2.776 * (0.1 / 5) ** 0.5, rel=1e-5)
 
@@ -126,22 +126,22 @@ def test_numbers_of_any_length_are_written() -> None:
 
 
 def test_the_standard_error_is_of_the_mean_of_runs() -> None:
-    found = together([Estimate(100, 1, "rough", (90, 95, 100, 105, 110)), Estimate(7, 0, EXACT)])
+    found = add_estimates([Estimate(100, 1, "rough", (90, 95, 100, 105, 110)), Estimate(7, 0, EXACT)])
     assert (found.value, found.standard_error) == (107, 3)  # the root of 62.5 / 5, rounded down
     assert found.runs == (97, 102, 107, 112, 117)
     assert found.at_least == int((97 * 102 * 107 * 112 * 117 / 20) ** (1 / 5))
 
 
 def test_a_run_that_came_to_nothing_bounds_nothing() -> None:
-    found = together([Estimate(1, 1, "rough", (0, 2, 4))])
+    found = add_estimates([Estimate(1, 1, "rough", (0, 2, 4))])
     assert (found.value, found.at_least) == (2, 0)
 
 
 def test_estimates_add_up_and_say_what_they_are() -> None:
     parts = [Estimate(10, 3, "rough", (7, 13)), Estimate(5, 0, EXACT), Estimate(7, 4, "rougher", (3, 11))]
-    assert together(parts) == Estimate(22, 7, "rougher", (15, 29))
-    assert together(parts[1:2]) == parts[1]
-    assert together([]) == Estimate(0, 0, EXACT)
+    assert add_estimates(parts) == Estimate(22, 7, "rougher", (15, 29))
+    assert add_estimates(parts[1:2]) == parts[1]
+    assert add_estimates([]) == Estimate(0, 0, EXACT)
     assert str(parts[1]) == "5"
     large = Estimate(prod([10] * 99) * 123, 10**98, "rough", (prod([10] * 99) * 123,) * 9)
     assert str(large) == "about 1.23e101 (1.22e101 to 1.23e101)"

@@ -39,8 +39,8 @@ def test_each_parent_set_weighs_what_all_choices_with_it_do(largest: int, monkey
     for changes in (
         {},
         {"word_weights": lambda sets: None},
-        {"word_weights": lambda sets: None, "MAX_TABLE_VARIABLES": 0, "FREELY_PLACED": 10**6},
-        {"word_weights": lambda sets: None, "MAX_POSITIONS": 0, "FREELY_PLACED": 1},
+        {"word_weights": lambda sets: None, "MAX_TABLE_VARIABLES": 0, "MIN_TABLE_IDEALS": 10**6},
+        {"word_weights": lambda sets: None, "MAX_POSITIONS": 0, "MIN_TABLE_IDEALS": 1},
     ):
         with monkeypatch.context() as patched:
             for name, value in changes.items():

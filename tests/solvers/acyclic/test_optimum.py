@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
-from calibrant.solvers.acyclic.least_cost import Cost, Mask, best_structure, by_size, distinct, without_tie_break
-from calibrant.solvers.acyclic.maxsat import placed, violated_clusters
+from calibrant.solvers.acyclic.least_cost import Cost, Mask, best_structure, break_ties, cost_by_size, remove_tie_break
+from calibrant.solvers.acyclic.maxsat import find_violated_clusters, place_greedily
 from calibrant.solvers.acyclic.optimum import Choice, optimal_choice
-from calibrant.solvers.acyclic.reduction import ParentSet, Part, parts, remove_dominated
+from calibrant.solvers.acyclic.reduction import ParentSet, Part, reduce_to_parts, remove_dominated
 from calibrant.solvers.budget import Budget, Undecided
 from tests.solvers.acyclic.test_structure import is_acyclic
 
@@ -29,7 +29,7 @@ def drawn(
         options[variable] = {}
         for _ in range(rng.randint(1, most_sets)):
             mask = sum(1 << u for u in rng.sample(others, min(len(others), rng.randint(1, most_parents))))
-            options[variable][mask] = by_size(rng.randint(2, 6), mask)
+            options[variable][mask] = cost_by_size(rng.randint(2, 6), mask)
     return options, sum(1 << root for root in numbers[:num_roots])
 
 
@@ -46,9 +46,9 @@ def by_enumeration(options: Options) -> Choice | None:
 
 
 def by_subsets(options: Options, roots: Mask, num_vars: int) -> Choice | None:
-    costs = {v: {m: distinct(c, v, m, num_vars) for m, c in own.items()} for v, own in options.items()}
+    costs = {v: {m: break_ties(c, v, m, num_vars) for m, c in own.items()} for v, own in options.items()}
     best = best_structure(costs, roots)
-    return best and Choice(without_tie_break(best[0], num_vars), best[1])
+    return best and Choice(remove_tie_break(best[0], num_vars), best[1])
 
 
 @pytest.mark.parametrize(("subset_dp", "most_parents"), [(0, 1), (0, 3), (4, 3), (8, 3)])
@@ -76,9 +76,9 @@ def test_the_same_choice_as_by_subsets(most_parents: int) -> None:
 
 def test_thirty_variables_around_a_circle() -> None:
     """Each is cheap from the one before it, and one of them has to pay for the root: the one that pays least."""
-    options = {v: {1 << (v % 30 + 1): by_size(1, 1), 1: by_size(9 - (v == 17), 1)} for v in range(1, 31)}
+    options = {v: {1 << (v % 30 + 1): cost_by_size(1, 1), 1: cost_by_size(9 - (v == 17), 1)} for v in range(1, 31)}
     chosen = {v: 1 if v == 17 else 1 << (v % 30 + 1) for v in range(1, 31)}
-    assert optimal_choice(options, 1, 31) == Choice(by_size(29 + 8, 0) + 30, chosen)
+    assert optimal_choice(options, 1, 31) == Choice(cost_by_size(29 + 8, 0) + 30, chosen)
 
 
 def test_a_ring_of_forty_is_broken_where_that_costs_least() -> None:
@@ -90,17 +90,20 @@ def test_a_ring_of_forty_is_broken_where_that_costs_least() -> None:
 
 def test_forty_variables_of_which_few_can_come_first() -> None:
     """Each needs the two before it; the cheaper sets look ahead and would close a cycle."""
-    options = {2: {0b11: by_size(1, 0)}, 3: {0b110: by_size(1, 0)}}
+    options = {2: {0b11: cost_by_size(1, 0)}, 3: {0b110: cost_by_size(1, 0)}}
     for i in range(4, 40):
-        options[i] = {1 << i - 1 | 1 << i - 2: by_size(10, 0), 1 << i - 1 | 1 << i + 1: by_size(4, 0)}
-    options[40] = {1 << 39 | 1 << 38: by_size(10, 0)}
+        options[i] = {1 << i - 1 | 1 << i - 2: cost_by_size(10, 0), 1 << i - 1 | 1 << i + 1: cost_by_size(4, 0)}
+    options[40] = {1 << 39 | 1 << 38: cost_by_size(10, 0)}
     chosen = {i: max(own, key=own.__getitem__) for i, own in options.items()}
-    assert optimal_choice(options, 0b11, 41) == Choice(by_size(2 + 37 * 10, 0), chosen)
+    assert optimal_choice(options, 0b11, 41) == Choice(cost_by_size(2 + 37 * 10, 0), chosen)
 
 
 def test_of_equal_choices_the_smallest_sets_win_variable_by_variable() -> None:
     """One of ten has to take the root 10 or 11; sets of the first variable are compared first."""
-    options = {v: {1 << (v + 1) % 10: by_size(1, 1), 1 << 10: by_size(2, 1), 1 << 11: by_size(2, 1)} for v in range(10)}
+    options = {
+        v: {1 << (v + 1) % 10: cost_by_size(1, 1), 1 << 10: cost_by_size(2, 1), 1 << 11: cost_by_size(2, 1)}
+        for v in range(10)
+    }
     found = optimal_choice(options, 0b11 << 10, 12, subset_dp=0)
     assert found is not None
     assert found.chosen == {v: 1 << 10 if v == 9 else 1 << v + 1 for v in range(10)}
@@ -151,15 +154,18 @@ def test_what_is_dominated() -> None:
 def test_parents_in_other_components_close_no_cycle() -> None:
     """2 and 3 compete; 1 comes before them, so that of 2 what has 1 beside 3 is worth no more than 3 alone."""
     options = {1: {1: 2, 0b10000: 7}, 2: {0b1000: 5, 0b1010: 4, 1: 9}, 3: {0b100: 5, 1: 6}}
-    assert parts(options, 1) == [{1: {0: (2, 1)}}, {2: {0b1000: (4, 0b1010), 0: (9, 1)}, 3: {0b100: (5, 4), 0: (6, 1)}}]
+    assert reduce_to_parts(options, 1) == [
+        {1: {0: (2, 1)}},
+        {2: {0b1000: (4, 0b1010), 0: (9, 1)}, 3: {0b100: (5, 4), 0: (6, 1)}},
+    ]
 
 
 def test_a_forced_parent_takes_no_forced_descendant() -> None:
     """3 needs 2 and 2 needs 1, so 1 takes neither of them; then nobody competes."""
-    assert parts({1: {0b1000: 1, 1: 5}, 2: {0b10: 3}, 3: {0b100: 3}}, 1) == [
+    assert reduce_to_parts({1: {0b1000: 1, 1: 5}, 2: {0b10: 3}, 3: {0b100: 3}}, 1) == [
         {1: {0: (5, 1)}}, {2: {0: (3, 0b10)}}, {3: {0: (3, 0b100)}}
     ]  # fmt: skip
-    assert parts({1: {0b100: 1}, 2: {0b10: 3}}, 1) is None
+    assert reduce_to_parts({1: {0b100: 1}, 2: {0b10: 3}}, 1) is None
 
 
 def test_every_cluster_is_left_without_a_way_in() -> None:
@@ -167,10 +173,10 @@ def test_every_cluster_is_left_without_a_way_in() -> None:
     for _ in range(200):
         options, _ = drawn(rng, 0, rng.randint(2, 8), 3)
         taken = {v: sorted(own) for v, own in options.items()}
-        chosen, left = placed(taken)
+        chosen, left = place_greedily(taken)
         assert chosen.keys() | set(left) == options.keys()
         assert is_acyclic(chosen)
-        groups = violated_clusters(taken, left) if left else []
+        groups = find_violated_clusters(taken, left) if left else []
         assert bool(groups) == bool(left)
         for group in groups:
             within = sum(1 << v for v in group)
@@ -184,10 +190,10 @@ def test_finely_graded_costs_take_the_same_choice_by_subsets(monkeypatch: pytest
         raise AssertionError(f"{len(part)} variables are left to MaxSAT")
 
     monkeypatch.setattr("calibrant.solvers.acyclic.optimum.least_by_maxsat", refused)
-    rng, step = Random("fine"), by_size(50_000, 0)
+    rng, step = Random("fine"), cost_by_size(50_000, 0)
     for _ in range(12):
         options, roots = drawn(rng, 2, 9, 12)
-        fine = {v: {m: by_size(rng.randint(0, 100_000), 0) for m in own} for v, own in options.items()}
+        fine = {v: {m: cost_by_size(rng.randint(0, 100_000), 0) for m in own} for v, own in options.items()}
         alike = {v: {m: cost // step * step for m, cost in own.items()} for v, own in fine.items()}
         for costs in (fine, alike):
             assert optimal_choice(costs, roots, 11) == by_subsets(costs, roots, 11)

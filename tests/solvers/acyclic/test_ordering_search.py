@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from calibrant.solvers.acyclic.least_cost import best_structure, distinct
-from calibrant.solvers.acyclic.ordering_search import good_choice
+from calibrant.solvers.acyclic.least_cost import best_structure, break_ties
+from calibrant.solvers.acyclic.ordering_search import find_good_choice
 from tests.solvers.acyclic.test_structure import is_acyclic
 
 Options = dict[int, dict[int, int]]
@@ -22,7 +22,7 @@ def random_options(rng: Random, most_parents: int) -> tuple[Options, int]:
         others = [u for u in range(11) if u != v and (u in names or rng.random() < 0.1)]
         sets = [rng.sample(others, min(len(others), rng.randint(0, most_parents))) for _ in range(rng.randint(1, 5))]
         masks = {sum(1 << u for u in chosen) for chosen in sets}
-        options[v] = {mask: distinct(rng.randint(0, 9), v, mask, 11) for mask in masks}
+        options[v] = {mask: break_ties(rng.randint(0, 9), v, mask, 11) for mask in masks}
     return options, sum(1 << root for root in roots)
 
 
@@ -31,7 +31,7 @@ def test_a_search_over_orders_finds_an_acyclic_choice_wherever_there_is_one(most
     least = 0
     for seed in range(250):
         options, roots = random_options(Random(f"{most_parents}/{seed}"), most_parents)
-        found, best = good_choice(options, roots), best_structure(options, roots)
+        found, best = find_good_choice(options, roots), best_structure(options, roots)
         assert (found is None) == (best is None)
         if found is None or best is None:
             continue

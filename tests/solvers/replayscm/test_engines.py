@@ -25,7 +25,14 @@ from calibrant.solvers.replayscm.engines.contract import Counted, Enumeration
 from calibrant.solvers.replayscm.engines.registry import ENGINES, automatic, engine
 from calibrant.solvers.replayscm.engines.sat import SatMembers
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
-from calibrant.solvers.sat.cnf import Cnf, at_most_one, exactly, linear_order, tight_levels, topological_levels
+from calibrant.solvers.sat.cnf import (
+    Cnf,
+    add_at_most_one,
+    add_exactly,
+    add_linear_order,
+    add_tight_levels,
+    add_topological_levels,
+)
 from tests.support.effort import cases, effort
 from tests.support.replayscm.brute_force import is_acyclic
 from tests.support.replayscm.dev_pools import POOLS, dev_problems
@@ -34,7 +41,7 @@ from tests.support.replayscm.small_problems import Limits, small_problems
 
 SMALL = [problem.task for problem in small_problems(23, cases(240))]
 GRAMMARS = (("not", "and", "or"), (*STANDARD_OPERATORS, "if"), ("not", "xor", "and"))
-ACYCLICITIES = (linear_order, topological_levels, tight_levels)
+ACYCLICITIES = (add_linear_order, add_topological_levels, add_tight_levels)
 NO_LIMIT = 10**9
 SMT_MEMBERS = effort(12, 60)
 SMT_PROBLEMS = effort(36, len(SMALL))
@@ -224,11 +231,11 @@ def test_cardinality(number: int) -> None:
     for size in range(8):
         cnf = Cnf()
         literals = [cnf.variable(f"x{i}") for i in range(size)]
-        exactly(cnf, literals, number, "count")
+        add_exactly(cnf, literals, number, "count")
         assert models(cnf, literals) == {held for held in product((False, True), repeat=size) if sum(held) == number}
         few = Cnf()
         literals = [few.variable(f"x{i}") for i in range(size)]
-        at_most_one(few, literals, "few")
+        add_at_most_one(few, literals, "few")
         assert models(few, literals) == {held for held in product((False, True), repeat=size) if sum(held) <= 1}
 
 

@@ -12,7 +12,7 @@ from calibrant.dsl.replayscm.sampling.problems import disclose_problem, sample_p
 from calibrant.dsl.replayscm.sampling.strata import stratum
 from calibrant.dsl.replayscm.submission import illegality
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
-from calibrant.solvers.acyclic.least_cost import by_size
+from calibrant.solvers.acyclic.least_cost import cost_by_size
 from calibrant.solvers.acyclic.optimum import STATES_PER_CONFLICT, Choice, optimal_choice
 from calibrant.solvers.acyclic.reduction import ParentSet, remove_dominated
 from calibrant.solvers.budget import Undecided
@@ -99,7 +99,7 @@ def test_sets_left_out_beside_free_variables_are_dominated() -> None:
         every, fewer = search.parent_sets(v, candidates), search.parent_sets(v, candidates, free=free)
         assert {one.mask for one in fewer} <= {one.mask for one in every}
         left = [
-            remove_dominated([ParentSet(by_size(one.at_least, one.mask), one.mask) for one in sets], endogenous)
+            remove_dominated([ParentSet(cost_by_size(one.at_least, one.mask), one.mask) for one in sets], endogenous)
             for sets in (every, fewer)
         ]
         assert left[0] == left[1]
@@ -127,7 +127,7 @@ def test_the_best_choice_met_is_what_is_known(monkeypatch: pytest.MonkeyPatch) -
         raise Undecided(0, None, met.chosen)
 
     monkeypatch.setattr(exact, "optimal_choice", late)
-    monkeypatch.setattr(exact, "good_choice", lambda options, roots: None)
+    monkeypatch.setattr(exact, "find_good_choice", lambda options, roots: None)
     outcome = solve(problem.task, max_parents=4)
     assert isinstance(outcome, BestSoFar)
     assert outcome.upper_bound == least

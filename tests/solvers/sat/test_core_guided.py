@@ -48,7 +48,7 @@ def test_least_cost_as_clauses_and_weights_are_added() -> None:
                 literal, weight = rng.choice([v, -v]), rng.randint(1, 5)
                 search.prefer(literal, weight)
                 weights[literal] = weights.get(literal, 0) + weight
-                model, expected = search.least(), least_cost(clauses, weights)
+                model, expected = search.cheapest_model(), least_cost(clauses, weights)
                 if expected is None or model is None:
                     assert model is None
                     assert expected is None
@@ -70,7 +70,7 @@ def test_settled_models_stay_least_under_assumptions() -> None:
     with closing(CoreGuided(cnf, Budget())) as search:
         for literal in (a, b, c):
             search.prefer(-literal, 1)
-        assert search.least() == {b}
+        assert search.cheapest_model() == {b}
         search.settle()
         assert search.model([b]) == {b}
         assert search.model([a]) is None
@@ -92,12 +92,12 @@ def test_a_spent_budget_leaves_a_proven_bound() -> None:
             for literal in seated:
                 search.prefer(literal, 1)
             with pytest.raises(BudgetSpent):
-                search.least()
+                search.cheapest_model()
             assert search.at_least in (0, 1)
     with closing(CoreGuided(cnf, budget := Budget(), states=3)) as search:
         for literal in seated:
             search.prefer(literal, 1)
-        assert search.least() is not None
+        assert search.cheapest_model() is not None
         assert search.at_least == 1
     assert budget.used > 15
     assert budget.used % 3 == 0

@@ -30,7 +30,7 @@ from calibrant.solvers.replayscm.engines.contract import Counted, Engine, Enumer
 from calibrant.solvers.replayscm.engines.registry import ENGINES, engine
 from calibrant.solvers.replayscm.engines.sat import SatMembers
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
-from calibrant.solvers.sat.cnf import linear_order, tight_levels, topological_levels
+from calibrant.solvers.sat.cnf import add_linear_order, add_tight_levels, add_topological_levels
 
 TOPIC = "engines"
 LARGEST = 10  # variables of the pools' largest problems
@@ -39,7 +39,7 @@ MOST_SECONDS = 10.0
 SIZES = (5, 7, 9, 11, 13, 14, 15, 16, 17, 18, 20, 25, 30)
 SCALING_CLASS = ModelClass(3)
 NUM_UNITS = 16
-ACYCLICITIES = {"linear order": linear_order, "levels": topological_levels, "tight levels": tight_levels}
+ACYCLICITIES = {"linear order": add_linear_order, "levels": add_topological_levels, "tight levels": add_tight_levels}
 BREAKS: dict[str, Sequence[SymmetryBreak]] = {"with breaks": SYMMETRY_BREAKS, "without": ()}
 SEEDS = (1, 2, 3)
 

@@ -7,8 +7,13 @@ from random import Random
 
 import numpy as np
 
-from calibrant.solvers.acyclic.integer_program._kernels_cuts import outside as shares_outside
-from calibrant.solvers.acyclic.integer_program.cutting import Cluster, Support, most_violated, violated
+from calibrant.solvers.acyclic.integer_program._kernels_cuts import share_outside as shares_outside
+from calibrant.solvers.acyclic.integer_program.cutting import (
+    Cluster,
+    Support,
+    find_most_violated_cut,
+    find_violated_cuts,
+)
 from tests.support.packages import needs
 
 needs("highspy")
@@ -38,11 +43,11 @@ def test_cuts_that_are_found_are_violated_and_by_a_program_all_that_are_by_an_ei
     for _ in range(30):
         num = rng.randint(3, 6)
         support = drawn(rng, num)
-        found = violated(support)
+        found = find_violated_cuts(support)
         assert all(outside(support, one) < one.level for one in found)
         groups = [Cluster(group) for size in range(2, num + 1) for group in combinations(range(num), size)]
         any_short = any(outside(support, one) < 1 for one in groups)
-        last = most_violated(support)
+        last = find_most_violated_cut(support)
         assert bool(last) == any_short
         assert all(outside(support, one) < 1 for one in last)
         without += not any_short
@@ -57,7 +62,7 @@ def test_no_choice_without_a_cycle_violates_a_cut() -> None:
         before = {v: order[: order.index(v)] for v in order}
         chosen = {v: rng.sample(own, rng.randint(0, len(own))) for v, own in before.items()}
         parents = np.array([[u in chosen[v] for u in range(num)] for v in range(num)])
-        assert violated(Support(np.arange(num), parents, np.ones(num))) == set()
+        assert find_violated_cuts(Support(np.arange(num), parents, np.ones(num))) == set()
 
 
 def test_what_a_variable_changes_is_what_the_cut_changes_by() -> None:

@@ -12,7 +12,7 @@ from calibrant.solvers import highs
 from calibrant.solvers.acyclic.integer_program import tree
 from calibrant.solvers.acyclic.integer_program.cutting import Bits
 from calibrant.solvers.acyclic.integer_program.relaxation import Relaxation
-from calibrant.solvers.acyclic.least_cost import by_size
+from calibrant.solvers.acyclic.least_cost import cost_by_size
 from calibrant.solvers.acyclic.optimum import optimal_choice
 from calibrant.solvers.budget import Undecided
 from calibrant.solvers.highs import empty_program, run
@@ -20,7 +20,7 @@ from tests.solvers.acyclic.test_optimum import by_enumeration, by_subsets, drawn
 from tests.solvers.acyclic.test_structure import is_acyclic
 from tests.support.packages import needs
 
-TWO = {0: {0: by_size(9, 0), 2: by_size(1, 2)}, 1: {0: by_size(9, 0), 1: by_size(1, 1)}}
+TWO = {0: {0: cost_by_size(9, 0), 2: cost_by_size(1, 2)}, 1: {0: cost_by_size(9, 0), 1: cost_by_size(1, 1)}}
 
 
 def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,14 +64,14 @@ def test_sums_too_large_for_floating_point_are_left_undecided() -> None:
 @pytest.mark.parametrize("base", [10**12, 2**53, 2**70])
 def test_sizes_may_be_large_if_they_differ_by_little(base: int) -> None:
     options = scores(Random("far up"), 7, 12)
-    far = {v: {own: by_size(base, 0) + cost for own, cost in sets.items()} for v, sets in options.items()}
+    far = {v: {own: cost_by_size(base, 0) + cost for own, cost in sets.items()} for v, sets in options.items()}
     least, found = by_subsets(options, 0, 7), optimal_choice(far, 0, 7, engine="integer_program")
     assert least is not None
-    assert found == (least.cost + 7 * by_size(base, 0), least.chosen)
+    assert found == (least.cost + 7 * cost_by_size(base, 0), least.chosen)
 
 
 def test_more_variables_than_a_word_has_bits_are_refused() -> None:
-    options = {v: {0: by_size(9, 0), 1 << (v + 1) % 64: by_size(1, 1)} for v in range(64)}
+    options = {v: {0: cost_by_size(9, 0), 1 << (v + 1) % 64: cost_by_size(1, 1)} for v in range(64)}
     with pytest.raises(ValueError, match="up to 63 variables"):
         optimal_choice(options, 0, 64, engine="integer_program")
 
@@ -92,10 +92,10 @@ def scores(rng: Random, num: int, most_sets: int) -> dict[int, dict[int, int]]:
     options: dict[int, dict[int, int]] = {}
     for v in range(num):
         others = [u for u in range(num) if u != v]
-        options[v] = {0: by_size(100_000, 0)}
+        options[v] = {0: cost_by_size(100_000, 0)}
         for _ in range(most_sets):
             mask = sum(1 << u for u in rng.sample(others, rng.randint(1, 3)))
-            options[v][mask] = by_size(rng.choice([rng.randint(0, 90_000), 50_000, 60_000]), mask)
+            options[v][mask] = cost_by_size(rng.choice([rng.randint(0, 90_000), 50_000, 60_000]), mask)
     return options
 
 
@@ -117,7 +117,15 @@ def test_the_same_if_every_cut_is_forgotten_at_once_and_bounds_of_branches_are_p
         whole(relaxed, rows)
 
     monkeypatch.setattr(Relaxation, "drop", drop)
-    for name, number in {"AGE": 0, "FORGOTTEN": 0.0, "PATIENCE": 1, "TRIED_STEPS": 1, "WALKS": 0, "STIRRED": 0}.items():
+    limits = {
+        "MAX_UNPRICED_ROUNDS": 0,
+        "MIN_SHARE_DROPPED": 0.0,
+        "MAX_STALLED_ROUNDS": 1,
+        "STRONG_BRANCHING_STEPS": 1,
+        "NUM_RESTARTS": 0,
+        "NODE_PERTURBATIONS": 0,
+    }
+    for name, number in limits.items():
         monkeypatch.setattr(tree, name, number)
     for _ in range(10):
         options = scores(rng, 9, 25)
@@ -129,9 +137,9 @@ def test_where_the_relaxation_takes_a_least_choice_nothing_more_is_tried(monkeyp
     def more(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(tree.Tree, "_point", lambda *_: None)
-    monkeypatch.setattr(tree.Tree, "_wander", more)
-    monkeypatch.setattr(tree.Tree, "_branches", more)
+    monkeypatch.setattr(tree.Tree, "_improve_from_relaxation", lambda *_: None)
+    monkeypatch.setattr(tree.Tree, "_restart_local_search", more)
+    monkeypatch.setattr(tree.Tree, "_branch", more)
     for seed in (0, 2, 5):  # a good order is not met first
         options = scores(Random(seed), 7, 12)
         assert optimal_choice(options, 0, 7, engine="integer_program") == by_subsets(options, 0, 7)
@@ -143,6 +151,6 @@ def test_out_of_time_it_has_a_bound_and_a_choice() -> None:
     with pytest.raises(Undecided) as told:
         optimal_choice(options, 0, 9, engine="integer_program", seconds=0.0)
     assert least is not None
-    assert told.value.known is not None
-    assert told.value.at_least <= least.cost <= sum(options[v][mask] for v, mask in told.value.known.items())
-    assert is_acyclic(dict(told.value.known))
+    assert told.value.incumbent is not None
+    assert told.value.at_least <= least.cost <= sum(options[v][mask] for v, mask in told.value.incumbent.items())
+    assert is_acyclic(dict(told.value.incumbent))

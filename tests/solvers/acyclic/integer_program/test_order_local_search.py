@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from calibrant.solvers.acyclic.integer_program._kernels_orders import IMPOSSIBLE, improve
+from calibrant.solvers.acyclic.integer_program._kernels_orders import IMPOSSIBLE, improve_order
 from calibrant.solvers.acyclic.integer_program.order_local_search import OrderLocalSearch
 from calibrant.solvers.acyclic.least_cost import best_structure
 from calibrant.solvers.acyclic.ordering_search import Orders
@@ -50,7 +50,7 @@ def test_an_improved_order_costs_what_is_said_and_no_move_makes_it_cheaper(seed:
     options = drawn(seed)
     stirring = OrderLocalSearch(options)
     places = np.random.default_rng(seed).permutation(len(options))
-    said = improve(places, stirring.starts, stirring.masks, stirring.costs)
+    said = improve_order(places, stirring.starts, stirring.masks, stirring.costs)
     order = [stirring.variables[place] for place in places.tolist()]
     base = sum(min(sets.values()) for sets in options.values())
     cost = cost_of(options, order)
@@ -77,7 +77,7 @@ def test_choices_have_no_cycle_and_are_mostly_the_least() -> None:
         if best is None or first is None:
             assert fresh is None
             continue
-        for chosen in (stirring.best(first, 20), fresh):
+        for chosen in (stirring.improve_from(first, 20), fresh):
             if chosen is not None:
                 assert is_acyclic(chosen)
                 assert chosen.keys() == options.keys()

@@ -23,11 +23,13 @@ def test_a_bound_is_what_the_prices_prove_or_needs_none(largest: float) -> None:
         places = [np.flatnonzero(random.integers(0, 2, 2 * num)) for _ in range(3)]
         relaxed.add([Row(own, random.integers(1, 4, len(own)).astype(np.float64), 1.0) for own in places])
         prices = np.floor(random.random(3) * largest * SCALE) / SCALE
-        proof = relaxed._proved(np.concatenate([np.zeros(num), prices * relaxed.units]), np.ones(2 * num, np.bool_))
+        proof = relaxed._prove_bound(
+            np.concatenate([np.zeros(num), prices * relaxed.scales]), np.ones(2 * num, np.bool_)
+        )
         nothing = bound(costs, relaxed.rows, [0.0] * 3)
         assert Fraction(proof.bound) in (nothing, bound(costs, relaxed.rows, prices.tolist()))
         none += Fraction(proof.bound) == nothing
-        assert np.all(proof.dearer >= 0)
+        assert np.all(proof.reduced_costs >= 0)
     assert (none == 0) == (largest < 2.0**32)  # prices too large to reckon with prove nothing
 
 
@@ -45,11 +47,11 @@ def test_what_is_tried_and_dropped_leaves_the_solution_as_it_was() -> None:
         few, many = relaxed.improve_bound(without, 1), relaxed.improve_bound(without, 1000)
         assert few.bound <= many.bound + 1e-6 * many.bound
         assert many.bound >= proof.bound - 1e-6 * proof.bound
-        assert np.isinf(many.dearer[[7, 20]]).all()
+        assert np.isinf(many.reduced_costs[[7, 20]]).all()
         idle = relaxed.unpriced
         assert 0 < np.count_nonzero(idle) < len(idle)
         relaxed.drop(idle)
-        assert len(relaxed.rows) == len(relaxed.units) == np.count_nonzero(~idle)
+        assert len(relaxed.rows) == len(relaxed.scales) == np.count_nonzero(~idle)
         again, still = relaxed.solve(everything)
         assert taken is not None
         assert again is not None
@@ -63,4 +65,6 @@ def bound(costs: np.ndarray, rows: list[Row], prices: list[float]) -> Fraction:
         for place, value in zip(places.tolist(), values.tolist(), strict=True):
             left[place] -= Fraction(price) * int(value)
     total = sum((min(left[at : at + 2]) for at in range(0, len(left), 2)), Fraction(0))
-    return total + sum((Fraction(price) * int(row.least) for row, price in zip(rows, prices, strict=True)), Fraction(0))
+    return total + sum(
+        (Fraction(price) * int(row.lower_bound) for row, price in zip(rows, prices, strict=True)), Fraction(0)
+    )

@@ -10,7 +10,7 @@ from calibrant.bench.lab.speed.options import Options
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.sampling.problems import sample_problem
 from calibrant.dsl.replayscm.sampling.strata import stratum
-from calibrant.solvers.acyclic.least_cost import Cost, Mask, best_structure, by_size, distinct, without_tie_break
+from calibrant.solvers.acyclic.least_cost import Cost, Mask, best_structure, break_ties, cost_by_size, remove_tie_break
 from calibrant.solvers.acyclic.optimum import MAX_SUBSET_DP, Choice, optimal_choice
 from calibrant.solvers.replayscm.parents import ParentSearch
 from calibrant.solvers.replayscm.roots import possible_roots, root_sets
@@ -52,7 +52,7 @@ def question_of(task: Task, roots: Iterable[str] | None = None) -> Question:
             candidates = [index[u] for u in task.disclosure.admissible_parents(v)]
             parent_sets = search.parent_sets(index[v], candidates, free=free)
             options[index[v]] = {
-                parent_set.mask: by_size(parent_set.at_least, parent_set.mask) for parent_set in parent_sets
+                parent_set.mask: cost_by_size(parent_set.at_least, parent_set.mask) for parent_set in parent_sets
             }
         return options
 
@@ -83,6 +83,6 @@ def _agreement(case: str, tasks: Iterable[Task]) -> Row:
 
 def _by_subsets(question: Question) -> Choice | None:
     num = question.num_vars
-    costs = {v: {m: distinct(c, v, m, num) for m, c in sets.items()} for v, sets in question.every.items()}
+    costs = {v: {m: break_ties(c, v, m, num) for m, c in sets.items()} for v, sets in question.every.items()}
     best = best_structure(costs, question.roots)
-    return None if best is None else Choice(without_tie_break(best[0], num), best[1])
+    return None if best is None else Choice(remove_tie_break(best[0], num), best[1])

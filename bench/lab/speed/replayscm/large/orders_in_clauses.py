@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from calibrant.solvers.acyclic.least_cost import Cost, Mask, total_size
-from calibrant.solvers.acyclic.reduction import Part, parts
-from calibrant.solvers.sat.cnf import Cnf, linear_order
+from calibrant.solvers.acyclic.reduction import Part, reduce_to_parts
+from calibrant.solvers.sat.cnf import Cnf, add_linear_order
 
 
 def least_size(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> int | None:
     """None if every choice has a cycle. options: per variable its possible parent sets and what they cost"""
-    components = parts(options, roots)
+    components = reduce_to_parts(options, roots)
     sizes = None if components is None else [_of_part(part) for part in components]
     return None if sizes is None or None in sizes else sum(size for size in sizes if size is not None)
 
@@ -40,7 +40,7 @@ def _of_part(part: Part) -> int | None:
             for u in part:
                 if own >> u & 1:
                     cnf.add(-literal, arcs[u, v])
-    linear_order(cnf, arcs)
+    add_linear_order(cnf, arcs)
     formula = WCNF()
     formula.extend(cnf.clauses)
     for literal, weight in preferred:
