@@ -80,17 +80,19 @@ class Process:
     folder: Path = ROOT
     variables: Mapping[str, str] | None = None  # None: those of this process
     advice: str = ""
-    is_silent: bool = False
+    is_preparation: bool = False  # what fails of it fails again, and is shown, in what follows: it is silent
 
     def start(self) -> subprocess.Popen[bytes]:
         print("$ python -m", *self.command, flush=True)
-        output = subprocess.DEVNULL if self.is_silent else None
+        output = subprocess.DEVNULL if self.is_preparation else None
         line = [str(self.python), "-m", *self.command]
         return subprocess.Popen(line, cwd=self.folder, env=self.variables or _variables(), stdout=output, stderr=output)
 
     def run(self) -> int:
-        """Return the exit code."""
+        """Return the exit code, 0 of a preparation."""
         code = self.start().wait()
+        if self.is_preparation:
+            return 0
         if code and self.advice:
             print(self.advice, flush=True)
         return code
@@ -276,8 +278,9 @@ def test_ci() -> None:
         _check_style(made)
         with newcomer(made) as tests:
             passed = tests.folder.parent / "passed"
-            replace(tests, command=COMPILATION, advice="", is_silent=True).run()
-            run_together([made.process(*TYPES)], [replace(tests, command=(*tests.command, f"--passed-to={passed}"))])
+            compilation = replace(tests, command=COMPILATION, advice="", is_preparation=True)
+            newcomers = replace(tests, command=(*tests.command, f"--passed-to={passed}"))
+            run_together([made.process(*TYPES)], [compilation, newcomers])
             print(f"{len(passed.read_text(encoding='utf-8').splitlines())} tests passed there; now the others")
             here = replace(tests, variables=_in_clone(tests), advice="`python3 tasks.py test` has these tests too")
             run_together([replace(here, command=(*FEWER_TESTS, f"--but={passed}"))], [replace(here, command=SITE)])

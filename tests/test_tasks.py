@@ -36,9 +36,9 @@ def test_what_runs_together_ends_with_the_code_of_what_fails(
     """When all have ended: `make test` says what is wrong with types and what is wrong with tests."""
     python = Path(sys.executable)
     fine = [tasks.Process(python, ("platform", *more), advice="not said") for more in ((), ("--terse",))]
-    tasks.run_together([fine[0]], [fine[1], replace(fine[0], is_silent=True)])
-    assert len(capfd.readouterr().out.splitlines()) == 5
     failing = tasks.Process(python, ("json.tool", "no such file"), advice="to repeat it")
+    tasks.run_together([fine[0]], [fine[1], replace(failing, is_preparation=True)])
+    assert len(capfd.readouterr().out.splitlines()) == 5
     never = tasks.Process(python, ("platform", "--nonaliased"))
     with pytest.raises(SystemExit) as stopped:
         tasks.run_together([failing, never], fine)
@@ -153,8 +153,8 @@ def run(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> R
 EVERYTHING = (
     "env: ruff format --check .",
     "env: ruff check .",
-    "env: pytest -qq --collect-only",
     "env: mypy",
+    "env: pytest -qq --collect-only",
     "env: pytest -q -n 3 --dist worksteal --order-seed=X --passed-to=X",
     "env: pytest -q -n 2 --dist worksteal --but=X",
     "env: tests.support.pages.site -W --keep-going -q -b html docs docs/_build/html",
@@ -176,7 +176,7 @@ def test_continuous_integration_runs_everything(
     lines = run.lines()
     lowest = lines[-2].removesuffix(" " + " ".join(tasks.LIBRARY_TESTS))
     assert [*lines[:-2], lowest, lines[-1]] == list(EVERYTHING)
-    _, _, compilation, _, first, second, site, *_, integrations = run.processes
+    _, _, _, compilation, first, second, site, *_, integrations = run.processes
     assert first.folder.name == "calibrant"
     assert {process.folder for process in (compilation, second, site, integrations)} == {first.folder}
     assert "CI" not in first.variables

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -16,13 +17,14 @@ from calibrant.audits.replayscm.certificates.certificate import build_certificat
 from calibrant.bench.cli import main
 from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.pools.certificate_files import Verdict, check_file, parse_certificate
 from calibrant.bench.pools.findings_audit import check_certificate
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, MAX_JSON_TOKENS
-from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.problem import Pool
 from calibrant.dsl.replayscm.sampling.problems import SETTINGS as DISCLOSURES
 from calibrant.dsl.replayscm.sampling.problems import disclose_problem, sample_problem
@@ -30,7 +32,7 @@ from calibrant.dsl.replayscm.sampling.strata import stratum
 from calibrant.solvers.causim.items import generated_items
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.version_space import ModelClass
-from tests.support.commands import called
+from tests.support.commands import CHECKOUT, called
 from tests.support.effort import effort
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
 
@@ -164,6 +166,23 @@ def test_a_recount_beyond_the_budget_is_neither_verified_nor_refuted(setting: st
     assert "not recounted: " in done.stdout
     (verdict,) = json.loads(called(*line, "--json").stdout)
     assert (verdict["verified"], verdict["verdict"]) == (False, "open")
+
+
+def test_a_hidden_order_with_more_variables_in_a_cycle_than_are_counted_stays_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the budget; 18 are counted, here 2, and docs/audits.md has the line."""
+    monkeypatch.setattr("calibrant.audits.replayscm.certificates.dags.MAX_GROUP", 2)
+    problem = read_pool(bundled_pool("hidden-order")).problems[0]
+    file = tmp_path / "count.json"
+    file.write_text(to_json(build_certificate(problem, ModelClass(3))), encoding="utf-8")
+    done = called("verify", file, bundled_pool("hidden-order"))
+    assert done.returncode == 1
+    line = done.stdout.replace(str(file), "DIR/ID.json")
+    page = (CHECKOUT / "docs" / "audits.md").read_text(encoding="utf-8")
+    shown = re.search(r"^    open .*?counted$", page, re.MULTILINE | re.DOTALL)
+    assert shown is not None
+    assert re.sub(r"\d+", "N", line.strip()) == re.sub(r"\d+", "N", re.sub(r"\s*\n\s*", " ", shown[0].strip()))
 
 
 def test_counts_of_forty_variables_in_a_told_order_are_verified_and_their_steps_are_shown(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.replayscm.member_sampling import sample
 from calibrant.solvers.replayscm.members_by_size import members_by_size, smallest_members, spectrum
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from tests.support.effort import effort
 from tests.support.replayscm.brute_force import Member, families, function_size, member_size, members, root_hypotheses
 from tests.support.replayscm.dev_pools import POOLS, dev_problems
 from tests.support.replayscm.oracles import table_bits, tree_of
@@ -59,10 +60,12 @@ GRAMMARS = [
 ]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("limits", GRAMMARS)
 def test_the_spectrum_counts_members_by_total_size(limits: Limits) -> None:
+    """In the first half of the problems, which have every setting; in all of them in a soak."""
     sizes: set[int] = set()
-    for space in small_spaces(51, 80, limits, 3, 7, 5000):
+    for space in small_spaces(51, effort(40, 80), limits, 3, 7, 5000):
         expected = Counter(member_size(member, space.task.grammar) for member in enumerated(space.task, 3, 7))
         assert spectrum(space) == expected
         assert list(spectrum(space)) == sorted(expected)

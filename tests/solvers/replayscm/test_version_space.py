@@ -21,7 +21,7 @@ from calibrant.solvers.acyclic.count import Layers, Weights, total
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.members_by_size import spectrum
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
-from tests.support.effort import cases
+from tests.support.effort import cases, effort
 from tests.support.replayscm.brute_force import (
     Family,
     Parents,
@@ -58,7 +58,7 @@ def number(found: Sequence[Family]) -> int:
 @pytest.mark.parametrize("limits", [Limits(), Limits(rows=8), Limits(thresholds=False)])
 def test_counts_equal_enumeration(limits: Limits, most: int) -> None:
     seen: Counter[tuple[str, int]] = Counter()
-    for problem in small_problems(41, 120, limits):
+    for problem in small_problems(41, effort(60, 120), limits):
         for cap in CAPS:
             model_class = ModelClass(most, cap)
             expected = number(enumerated(problem.task, model_class))
