@@ -70,7 +70,7 @@ def _essential(rng: Random, num_vars: int) -> TruthTable:
 
 
 def random_worlds(
-    rng: Random, scm_class: MechanismClass, member: Mechanisms, num_worlds: int, num_rows: int
+    rng: Random, scm_class: MechanismClass, member: Mechanisms, num_worlds: int, num_rows: int, *, seed: int = 7
 ) -> list[EvidenceWorld]:
     """Worlds of a member with up to three random targets, flips included; the first without any."""
     rate = scm_class.noise.max_rate
@@ -80,6 +80,6 @@ def random_worlds(
         targets = rng.sample(scm_class.observed, rng.randint(1, 3) if number else 0)
         do = {v: rng.getrandbits(1) for v in targets}
         contexts = [rng.getrandbits(len(scm_class.roots)) for _ in range(num_rows)]
-        rows = noisy_rows(scm_class, member, do, contexts, seed=7, world=number, rates=rates)
+        rows = noisy_rows(scm_class, member, do, contexts, seed=seed, world=number, rates=rates)
         worlds.append(EvidenceWorld(do, rows))
     return worlds
