@@ -15,15 +15,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from math import prod
 from typing import TypeAlias
 
-from calibrant.solvers.acyclic.least_cost import Mask
+import numpy as np
+
+from calibrant.solvers.acyclic.least_cost import Mask, members_of
 from calibrant.solvers.replayscm.noise.rows import VariableRows
 
 PatternCounts: TypeAlias = Mapping[int, tuple[int, int]]
 """Values of a parent set, as the masked word -> cells with value 0, cells with value 1."""
 
-AGREE_WITH_ZERO, AGREE_WITH_ONE = 1, 2
+MIN_ARRAY_CELLS = 1_200  # sets x different rows from which arrays are faster
+EMPTY_BIT = 62  # of a word, above all variables
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,41 @@ def invert(sums: dict[Mask, int]) -> dict[Mask, int]:
 
 def set_weights(rows: VariableRows, variable: int, masks: Iterable[Mask], rate: Rate) -> dict[Mask, int]:
     """Return w(S) of each set, scaled by base**cells; masks as `parent_masks` lists them."""
-    return invert({mask: table_sum(rows, variable, mask, rate) for mask in masks})
+    listed = list(masks)
+    if rows.clean or len(listed) * len(rows.noisy) < MIN_ARRAY_CELLS:
+        return invert({mask: table_sum(rows, variable, mask, rate) for mask in listed})
+    return invert(dict(zip(listed, table_sums(rows, variable, listed, rate), strict=True)))
+
+
+def table_sums(rows: VariableRows, variable: int, masks: Sequence[Mask], rate: Rate) -> Iterator[int]:
+    """Yield g(T) of many sets; cells are counted by pattern with arrays, products are of integers."""
+    words = np.array(list(rows.noisy), np.int64)
+    numbers = np.array(list(rows.noisy.values()), np.float64)
+    size = max(mask.bit_count() for mask in masks)
+    places = np.full((len(masks), size), EMPTY_BIT, np.int64)
+    for i, mask in enumerate(masks):
+        members = members_of(mask)
+        places[i, : len(members)] = members
+    patterns = np.zeros((len(masks), len(words)), np.int64)
+    for j in range(size):
+        patterns |= (words >> places[:, j, None] & 1) << j
+    patterns += np.arange(len(masks))[:, None] << size
+    is_one = (words >> variable & 1).astype(np.float64)
+    shape = len(masks) << size
+    every = np.broadcast_to(numbers, patterns.shape).ravel()
+    totals = np.bincount(patterns.ravel(), every, shape).astype(np.int64)
+    ones = np.bincount(patterns.ravel(), every * np.broadcast_to(is_one, patterns.shape).ravel(), shape).astype(
+        np.int64
+    )
+    base = rows.num_cells + 1
+    codes = ((totals - ones) * base + ones).reshape(len(masks), -1)
+    factors = {}
+    for code in np.unique(codes).tolist():
+        zero_cells, one_cells = divmod(code, base)
+        factors[code] = rate.flip**one_cells * rate.stay**zero_cells + rate.flip**zero_cells * rate.stay**one_cells
+    for mask, row in zip(masks, codes.tolist(), strict=True):
+        seen_codes = [factors[code] for code in row if code]
+        yield prod(seen_codes) << (1 << mask.bit_count()) - len(seen_codes)
 
 
 def _bits(mask: Mask) -> Iterator[Mask]:

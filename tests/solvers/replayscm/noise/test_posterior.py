@@ -16,7 +16,14 @@ from calibrant.dsl.replayscm.extensions.noise import NoiseKind, NoiseModel, know
 from calibrant.dsl.replayscm.extensions.prior import Prior
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, enumerate_scms, posterior_weights
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.solvers.replayscm.noise.local_weights import invert, parent_masks
+from calibrant.solvers.replayscm.noise.local_weights import (
+    invert,
+    parent_masks,
+    scaled_rate,
+    set_weights,
+    table_sum,
+    table_sums,
+)
 from calibrant.solvers.replayscm.noise.most_probable import fewest_mismatches, most_probable
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.noise.rows import EvidenceRow, VariableRows, target_mask
@@ -128,3 +135,14 @@ def test_inversion_of_subset_sums(num_vars: int) -> None:
     values = {mask: 3 * mask + 1 for mask in masks}
     sums = {mask: sum(values[sub] for sub in masks if sub & mask == sub) for mask in masks}
     assert invert(sums) == values
+
+
+@given(st.dictionaries(st.integers(0, 255), st.integers(1, 3), min_size=1, max_size=30))
+@settings(max_examples=50, deadline=None)
+def test_weights_by_arrays_are_those_of_single_sets(noisy: dict[int, int]) -> None:
+    rows = VariableRows(noisy)
+    masks = parent_masks((0, 1, 2, 3, 4, 5, 6), 3)
+    rate = scaled_rate(Fraction(3, 10))
+    single = invert({mask: table_sum(rows, 7, mask, rate) for mask in masks})
+    assert invert(dict(zip(masks, table_sums(rows, 7, masks, rate), strict=True))) == single
+    assert set_weights(rows, 7, masks, rate) == single
