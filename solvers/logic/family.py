@@ -14,13 +14,13 @@ from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.clause import Clause, Model, model_size, parse_clause
 from calibrant.dsl.logic.files.networks import ListedModel
 from calibrant.dsl.logic.prior import Edge
-from calibrant.dsl.logic.task import Experiment, LogicError, Task, fit_limit
+from calibrant.dsl.logic.task import ANY_FIT, Experiment, LogicError, Task, Tolerance, fit_limit
 from calibrant.solvers.logic.comparison import Comparison, compare_models
 from calibrant.solvers.logic.lattice import SIZE_BASE, Lattice, LatticeLimitError
 from calibrant.solvers.logic.marginals import NO_RESTRICTION, Marginals, Restriction
 from calibrant.solvers.logic.next_experiment import NextExperiment, choose_next
 from calibrant.solvers.logic.predictions import Predictions, predict_outcomes
-from calibrant.solvers.logic.search import USUAL_LIMITS, Limits, lattice_within, search
+from calibrant.solvers.logic.search import USUAL_LIMITS, Limits, class_lattice, lattice_within, search
 from calibrant.solvers.logic.sums import PathSums
 from calibrant.solvers.outcome import BestSoFar, Found, OutOfBudget
 from calibrant.solvers.space import space_repr
@@ -44,6 +44,16 @@ def solve_family(task: Task, limits: Limits = USUAL_LIMITS) -> Found[LogicFamily
             limits=limits,
         )
     )
+
+
+def solve_class(task: Task, limits: Limits = USUAL_LIMITS) -> Found[LogicFamily] | OutOfBudget:
+    """Return all models of the class as a family, whatever the data."""
+    bare = replace(task, experiments=(), values=(), tolerance=Tolerance(ANY_FIT, None))
+    try:
+        lattice = class_lattice(bare, limits)
+    except LatticeLimitError as error:
+        return OutOfBudget(str(error))
+    return Found(LogicFamily(bare, lattice, (0, 0), frozenset(), None, None, limits=limits))
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,19 +210,28 @@ class LogicFamily:
         """Return n members, drawn uniformly with replacement; `ValueError` if there is none."""
         if not self.count:
             raise ValueError("the family has no member to draw")
-        assert self.lattice is not None
-        draws = []
-        for _ in range(n):
-            clauses: set[Clause] = set()
-            for group in self._plain_sums.draw_groups(lambda number: _below(rng, number)):
-                formulas = self.restriction.formulas(self.lattice, group)
-                clauses.update(self.lattice.formula(group, formulas[_below(rng, len(formulas))]))
-            draws.append(frozenset(clauses))
-        return draws
+        return [self._draw(self._plain_sums, rng) for _ in range(n)]
 
     def sample(self, rng: np.random.Generator, n: int) -> Sequence[Model]:
         """Return n members, drawn uniformly with replacement; see `draw`."""
         return self.draw(rng, n)
+
+    def draw_sized(self, size: int, rng: np.random.Generator, n: int) -> list[Model]:
+        """Return n members of one size, drawn uniformly; `ValueError` without any, or with a limit of the misfit."""
+        if self.misfit_limit is not None:
+            raise ValueError("members of one size are drawn from families without a limit of the misfit")
+        sums = self._sums(with_misfit=False, with_size=True, only=size)
+        if not sums.count:
+            raise ValueError(f"the family has no member of size {size} to draw")
+        return [self._draw(sums, rng) for _ in range(n)]
+
+    def _draw(self, sums: PathSums, rng: np.random.Generator) -> Model:
+        assert self.lattice is not None
+        clauses: set[Clause] = set()
+        for group in sums.draw_groups(lambda number: _below(rng, number)):
+            formulas = self.restriction.formulas(self.lattice, group)
+            clauses.update(self.lattice.formula(group, formulas[_below(rng, len(formulas))]))
+        return frozenset(clauses)
 
     def models(self) -> Iterator[Model]:
         """Yield every member once, by ascending (misfit, size); the order within a pair is fixed."""

@@ -123,12 +123,19 @@ def lattice_within(
     return prune(builder.full(misfit_limit), misfit_limit)
 
 
+def class_lattice(task: Task, limits: Limits = USUAL_LIMITS) -> Lattice:
+    """Return the lattice of all models of the class, without data; `LatticeLimitError` out of budget."""
+    network = Network(task)
+    columns = Columns(network, ())
+    builder = LatticeBuilder(network, columns, max_states=limits.states, max_formulas=limits.formulas)
+    return prune(builder.full(None), None)
+
+
 def count_models(task: Task, limits: Limits = USUAL_LIMITS) -> Found[int] | OutOfBudget:
     """Return the number of models of the class, whatever the data."""
-    network = Network(task)
     try:
-        builder = LatticeBuilder(network, Columns(network, ()), max_states=limits.states, max_formulas=limits.formulas)
-        lattice = builder.full(None)
+        lattice = class_lattice(task, limits)
     except LatticeLimitError as error:
         return OutOfBudget(str(error))
-    return Found(PathSums(lattice, builder.steps.multiplicities, None, with_misfit=False, with_size=False).count)
+    sums = PathSums(lattice, lattice.steps.multiplicities, None, with_misfit=False, with_size=False)
+    return Found(sums.count)

@@ -1,0 +1,189 @@
+"""Items drawn by seed: a random prior, a gold model uniform among those of a drawn size, noisy values, labels.
+
+Item i of a seed depends on the plan, the seed and i alone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibrant.dsl.logic import reference
+from calibrant.dsl.logic.clause import Model
+from calibrant.dsl.logic.files.setup import candidate_experiments
+from calibrant.dsl.logic.item import LogicItem, Sealed
+from calibrant.dsl.logic.prior import Edge, reachable, successors
+from calibrant.dsl.logic.task import Experiment, LogicError, Options, Setup, Task, Tolerance
+from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_family
+from calibrant.solvers.logic.lattice import LatticeLimitError
+from calibrant.solvers.logic.search import Limits
+from calibrant.solvers.outcome import Found
+
+MAX_ATTEMPTS = 1_000
+DRAW_LIMITS = Limits(200_000, 200_000)  # harder draws are replaced: an item is to be solved in seconds
+INHIBITION = 0.3  # share of edges with sign -1, as in published priors
+
+Rater = Callable[[Task], Model]  # a search whose result a label compares with the optimum
+
+
+@dataclass(frozen=True, slots=True)
+class LogicPlan:
+    """The distribution that items are sampled from.
+
+    nodes: beside stimuli, spread over `layers`; in_degree: most edges from earlier layers into a node
+    loops: edges that close a cycle; inhibitors: nodes that experiments may inhibit, one at a time
+    noise: standard deviation of values, 0 for exact ones; missing: share of values that are not measured
+    questions: held-out clampings, fewer if there are not as many new ones
+    """
+
+    nodes: int = 10
+    layers: int = 3
+    in_degree: int = 3
+    stimuli: int = 3
+    readouts: int = 4
+    inhibitors: int = 2
+    experiments: int = 8
+    questions: int = 8
+    noise: float = 0.1
+    missing: float = 0.0
+    loops: int = 0
+    fit: str = "0.1"
+    size: int | None = 2
+
+    def __post_init__(self) -> None:
+        wrong = {
+            "nodes: 2 to 60": not 2 <= self.nodes <= 60,
+            "layers: 1 to nodes": not 1 <= self.layers <= self.nodes,
+            "in_degree: 1 to 5": not 1 <= self.in_degree <= 5,
+            "stimuli: 1 to 12": not 1 <= self.stimuli <= 12,
+            "readouts: 1 to nodes": not 1 <= self.readouts <= self.nodes,
+            "inhibitors: 0 to nodes": not 0 <= self.inhibitors <= self.nodes,
+            "experiments: 1 to 500": not 1 <= self.experiments <= 500,
+            "questions: 0 to 500": not 0 <= self.questions <= 500,
+            "noise: 0 to 1": not 0 <= self.noise <= 1,
+            "missing: 0 to 0.9": not 0 <= self.missing <= 0.9,
+            "loops: 0 to 30": not 0 <= self.loops <= 30,
+        }
+        for allowed, is_wrong in wrong.items():
+            if is_wrong:
+                raise LogicError(f"plan: {allowed}")
+
+
+def generate_items(
+    plan: LogicPlan, seed: int, count: int, rate: Rater | None = None, first: int = 0
+) -> Iterator[LogicItem]:
+    """Yield items `first` to `first + count - 1` of a seed. rate: for the label `greedy_optimal`"""
+    for number in range(first, first + count):
+        yield generate_item(plan, seed, number, rate)
+
+
+def generate_item(plan: LogicPlan, seed: int, number: int, rate: Rater | None = None) -> LogicItem:
+    """Return one item; `LogicError` if no draw meets the plan."""
+    rng = random.Random(f"{seed} {number}")
+    for _ in range(MAX_ATTEMPTS):
+        item = _attempt(plan, rng, f"logic-{seed}-{number}", rate)
+        if item is not None:
+            return item
+    raise LogicError(f"no item in {MAX_ATTEMPTS} draws: allow more nodes or stimuli, fewer readouts, less noise")
+
+
+def _attempt(plan: LogicPlan, rng: random.Random, name: str, rate: Rater | None) -> LogicItem | None:
+    prior, setup = _draw_prior(plan, rng)
+    task = Task(prior, setup, (), (), Options(), Tolerance(plan.fit, plan.size))
+    outcome = solve_class(task, DRAW_LIMITS)
+    if not isinstance(outcome, Found):
+        return None
+    gold = _draw_gold(outcome.value, task, rng)
+    if gold is None:
+        return None
+    clampings = candidate_experiments(setup, max_stimuli=len(setup.stimuli), max_inhibitors=1)
+    rng.shuffle(clampings)
+    experiments, rest = clampings[: plan.experiments], clampings[plan.experiments :]
+    task = replace(
+        task,
+        experiments=tuple(experiments),
+        values=_draw_values(plan, gold, setup, experiments, rng),
+        questions=tuple(rest[: plan.questions]),
+    )
+    family = solve_family(task, DRAW_LIMITS)
+    if not isinstance(family, Found) or not family.value.fits(gold):
+        return None
+    answers = tuple(reference.predict(gold, setup, question) for question in task.questions)
+    labels = _labels(family.value, task, rate)
+    return None if labels is None else LogicItem(name, task, Sealed(gold, answers, family.value.optimum), labels)
+
+
+def _draw_prior(plan: LogicPlan, rng: random.Random) -> tuple[tuple[Edge, ...], Setup]:
+    stimuli = [f"s{i + 1}" for i in range(plan.stimuli)]
+    nodes = [f"n{i + 1}" for i in range(plan.nodes)]
+    layer_of = {v: 1 + i * plan.layers // plan.nodes for i, v in enumerate(nodes)} | dict.fromkeys(stimuli, 0)
+    edges: set[Edge] = set()
+    for node in nodes:
+        nearest = [v for v in layer_of if layer_of[v] == layer_of[node] - 1]
+        earlier = [v for v in layer_of if layer_of[v] < layer_of[node]]
+        sources = {rng.choice(nearest), *(rng.choice(earlier) for _ in range(rng.randrange(plan.in_degree)))}
+        edges.update(Edge(source, _sign(rng), node) for source in sorted(sources))
+    for _ in range(plan.loops):
+        early = rng.choice(nodes)
+        later = sorted(reachable([early], successors(edges)) - {early})
+        if later:
+            edges.add(Edge(rng.choice(later), _sign(rng), early))
+    readouts = sorted(rng.sample(nodes, plan.readouts), key=nodes.index)
+    inhibitors = sorted(rng.sample(nodes, plan.inhibitors), key=nodes.index)
+    return tuple(sorted(edges)), Setup(tuple(stimuli), tuple(inhibitors), tuple(readouts))
+
+
+def _sign(rng: random.Random) -> int:
+    return -1 if rng.random() < INHIBITION else 1
+
+
+def _draw_gold(models: LogicFamily, task: Task, rng: random.Random) -> Model | None:
+    """Return a model uniform among those of a drawn size, in which every readout changes over all clampings."""
+    sizes = sorted(size for _, size in models.spectrum)
+    clampings = candidate_experiments(task.setup, max_stimuli=len(task.setup.stimuli), max_inhibitors=1)
+    draws = np.random.default_rng(rng.getrandbits(64))
+    for _ in range(20):
+        gold = models.draw_sized(rng.choice(sizes), draws, 1)[0]
+        tables = [reference.predict(gold, task.setup, x) for x in clampings]
+        if all(len({text[r] for text in tables}) == 2 for r in range(len(task.setup.readouts))):
+            return gold
+    return None
+
+
+def _draw_values(
+    plan: LogicPlan, gold: Model, setup: Setup, experiments: list[Experiment], rng: random.Random
+) -> tuple[tuple[float | None, ...], ...]:
+    rows = []
+    for experiment in experiments:
+        row: list[float | None] = []
+        for answer in reference.predict(gold, setup, experiment):
+            value = float(answer)
+            if plan.noise:
+                value = round(min(1.0, max(0.0, value + rng.gauss(0, plan.noise))), 3)
+            row.append(None if rng.random() < plan.missing else value)
+        rows.append(tuple(row))
+    return tuple(rows)
+
+
+def _labels(family: LogicFamily, task: Task, rate: Rater | None) -> dict[str, str] | None:
+    """Return members, behaviours and what else describes how hard an item is; None if its answers are too many."""
+    try:
+        predictions = family.predict(task.questions)
+    except LatticeLimitError:
+        return None
+    cells = [share in (0, 1) for number in range(len(task.questions)) for share in predictions.shares(number)]
+    assert family.lattice is not None
+    labels = {
+        "members": str(family.count),
+        "behaviours": "unknown" if predictions.behaviours is None else str(predictions.behaviours),
+        "decided_cells": f"{sum(cells)}/{len(cells)}",
+        "decided": "yes" if all(cells) else "no",
+        "states": str(family.num_states),
+        "largest_component": str(max((len(stage.unit) for stage in family.lattice.stages), default=0)),
+    }
+    if rate is not None:
+        labels["greedy_optimal"] = "yes" if reference.misfit(rate(task), task) == family.optimum[0] else "no"
+    return labels

@@ -1,0 +1,150 @@
+"""Verdicts of answers: a model, or a table of probabilities that a readout is 1 in a held-out experiment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.logic import reference
+from calibrant.dsl.logic.clause import Model, model_size, model_texts, parse_clause
+from calibrant.dsl.logic.item import LogicItem, Sealed
+from calibrant.dsl.logic.task import LogicError, Task, fit_limit
+
+MAX_CLAUSES = 10_000
+Table: TypeAlias = tuple[tuple[float, ...], ...]  # of each question, of each readout the probability of 1
+LogicAnswer: TypeAlias = Model | Table
+
+
+class AnswerError(CalibrantError):
+    """An answer is neither a model of the class nor a table of probabilities."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Score of an answer under the published keys.
+
+    heldout_exact: every held-out cell is right; heldout_accuracy: share of cells that are right
+    brier: mean of (probability - truth) squared; a model has the probabilities 0 and 1
+    optimal: its misfit is the least of the class; fits: it is a member of the family; edge_f1: of its edges and gold's
+    error: reason why the answer is invalid, "" for a valid one
+
+    A cell is right if its probability is on the side of the truth, 0.5 is on neither. The last three are None of a
+    table; without questions the first three are None.
+    """
+
+    heldout_exact: bool | None
+    heldout_accuracy: float | None
+    brier: float | None
+    optimal: bool | None = None
+    fits: bool | None = None
+    edge_f1: float | None = None
+    error: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the verdict, flat."""
+        return {
+            "heldout_exact": self.heldout_exact,
+            "heldout_accuracy": self.heldout_accuracy,
+            "brier": self.brier,
+            "optimal": self.optimal,
+            "fits": self.fits,
+            "edge_f1": self.edge_f1,
+            "error": self.error,
+        }
+
+
+def parse_answer(answer: object, task: Task) -> LogicAnswer:
+    """Return the answer of a JSON object: `{"model": [clause, ...]}` or `{"probabilities": [[number, ...], ...]}`.
+
+    `AnswerError` states what is invalid and what is allowed.
+    """
+    if not isinstance(answer, Mapping) or set(answer) not in ({"model"}, {"probabilities"}):
+        raise AnswerError("an answer is an object with one key, model or probabilities")
+    if "model" in answer:
+        return _parse_model(answer["model"], task)
+    return _parse_table(answer["probabilities"], task)
+
+
+def _parse_model(texts: object, task: Task) -> Model:
+    if not isinstance(texts, list) or len(texts) > MAX_CLAUSES or not all(isinstance(text, str) for text in texts):
+        raise AnswerError("model: a list of clauses such as v<-a+!b")
+    try:
+        model = frozenset(map(parse_clause, texts))
+    except CalibrantError as error:
+        raise AnswerError(f"model: {error}") from None
+    rule = reference.broken_rule(model, task)
+    if rule:
+        raise AnswerError(f"model: {rule}")
+    return model
+
+
+def _parse_table(rows: object, task: Task) -> Table:
+    num_rows, width = len(task.questions), len(task.setup.readouts)
+    if not isinstance(rows, list) or len(rows) != num_rows:
+        raise AnswerError(f"probabilities: a list of {num_rows} rows, one a question")
+    table = []
+    for row in rows:
+        if not isinstance(row, list) or len(row) != width:
+            raise AnswerError(f"probabilities: a row has {width} numbers, one a readout")
+        for entry in row:
+            if isinstance(entry, bool) or not isinstance(entry, int | float) or not 0 <= entry <= 1:
+                raise AnswerError(f"probabilities: {short_repr(entry)}; a number from 0 to 1")
+        table.append(tuple(float(entry) for entry in row))
+    return tuple(table)
+
+
+def answer_json(answer: LogicAnswer) -> dict[str, Any]:
+    """Return an answer as the JSON object that `parse_answer` reads."""
+    if isinstance(answer, frozenset):
+        return {"model": model_texts(answer)}
+    return {"probabilities": [list(row) for row in answer]}
+
+
+def grade(item: LogicItem, answer: object) -> Verdict:
+    """Return the verdict of an answer as JSON; `LogicError` for an item without a sealed truth."""
+    if item.sealed is None:
+        raise LogicError(f"item {short_repr(item.id)} has no sealed truth to score an answer by")
+    try:
+        parsed = parse_answer(answer, item.task)
+    except AnswerError as error:
+        return invalid_verdict(item, str(error))
+    return grade_answer(item.task, item.sealed, parsed)
+
+
+def invalid_verdict(item: LogicItem, error: str) -> Verdict:
+    """Return the verdict of an invalid answer: nothing is right."""
+    asked_for = bool(item.task.questions)
+    return Verdict(False if asked_for else None, 0.0 if asked_for else None, 1.0 if asked_for else None, error=error)
+
+
+def grade_answer(task: Task, sealed: Sealed, answer: LogicAnswer) -> Verdict:
+    """Return the verdict of a model of the class or a table that fits the questions."""
+    if not isinstance(answer, frozenset):
+        return Verdict(*_heldout(answer, sealed.answers))
+    table = tuple(tuple(map(float, reference.predict(answer, task.setup, x))) for x in task.questions)
+    misfit, size = reference.misfit(answer, task), model_size(answer)
+    misfit_limit = fit_limit(sealed.optimum[0], task.tolerance.fit)
+    extra = task.tolerance.size
+    within = (misfit_limit is None or misfit <= misfit_limit) and (extra is None or size <= sealed.optimum[1] + extra)
+    return Verdict(
+        *_heldout(table, sealed.answers),
+        optimal=misfit == sealed.optimum[0],
+        fits=within,
+        edge_f1=_edge_f1(answer, sealed.gold),
+    )
+
+
+def _heldout(table: Table, answers: Sequence[str]) -> tuple[bool | None, float | None, float | None]:
+    cells = [(p, int(a)) for row, text in zip(table, answers, strict=True) for p, a in zip(row, text, strict=True)]
+    if not cells:
+        return None, None, None
+    right = sum((p > 0.5) if a else (p < 0.5) for p, a in cells)
+    return right == len(cells), right / len(cells), math.fsum((p - a) ** 2 for p, a in cells) / len(cells)
+
+
+def _edge_f1(model: Model, gold: Model) -> float:
+    edges, truth = ({edge for clause in m for edge in clause.edges} for m in (model, gold))
+    return 2 * len(edges & truth) / (len(edges) + len(truth)) if edges or truth else 1.0

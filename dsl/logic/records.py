@@ -1,0 +1,168 @@
+"""The native pool format of logic models: one JSON object an item. These classes are its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
+from calibrant.dsl.item import Pool
+from calibrant.dsl.logic import reference
+from calibrant.dsl.logic.clause import is_node_name, model_texts, parse_clause
+from calibrant.dsl.logic.item import LogicItem, Sealed
+from calibrant.dsl.logic.prior import Edge
+from calibrant.dsl.logic.task import Experiment, Options, Rounding, Setup, Task, Tolerance
+from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_records
+
+BENCHMARK = "logic"
+MAX_EDGES, MAX_EXPERIMENTS = 20_000, 20_000
+
+
+class ExperimentRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """Clamps of an experiment.
+
+    stimuli: names of those that are on; inhibited: names of nodes that are forced to 0
+    """
+
+    stimuli: list[str]
+    inhibited: list[str]
+
+
+class SealedRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """Hidden part of an item.
+
+    gold: clauses of the model that the values come from
+    answers: its answers to each question, a digit a readout; optimum: least misfit of the class, least size at it
+    """
+
+    gold: list[str]
+    answers: list[str]
+    optimum: tuple[int, int]
+
+
+class ItemRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """One item.
+
+    id: unique in the pool; prior: edges as (source, sign, target)
+    stimuli, inhibitors, readouts: names in order
+    experiments: measured ones; values: a row an experiment in the order of readouts, null = not measured
+    factor, rounding: discretisation of values; compress: merge nodes that are neither clamped nor measured
+    max_clause: most literals of a clause, 0 = no limit
+    fit: tolerance of the misfit as a decimal text, or "any"; size: tolerance of the size, null = no limit
+    questions: held-out experiments that are asked for
+    sealed: the truth, absent of data without a known one; labels: stratum, seed and difficulty
+    """
+
+    id: str
+    prior: list[tuple[str, int, str]]
+    stimuli: list[str]
+    inhibitors: list[str]
+    readouts: list[str]
+    experiments: list[ExperimentRecord]
+    values: list[list[float | None]]
+    factor: int = 100
+    rounding: Rounding = "round"
+    compress: bool = True
+    max_clause: int = 0
+    fit: str = "0"
+    size: int | None = 0
+    questions: list[ExperimentRecord] = []
+    sealed: SealedRecord | UnsetType = UNSET
+    labels: dict[str, str] = {}
+
+
+def item_from_record(record: ItemRecord) -> LogicItem:
+    """Return the item of a record; `PoolError` names the field of what is invalid."""
+    _check_names(record)
+    if len(record.prior) > MAX_EDGES or len(record.experiments) + len(record.questions) > MAX_EXPERIMENTS:
+        raise PoolError(f"more than {MAX_EDGES} edges or {MAX_EXPERIMENTS} experiments", field="prior")
+    try:
+        task = Task(
+            tuple(Edge(*edge) for edge in record.prior),
+            Setup(tuple(record.stimuli), tuple(record.inhibitors), tuple(record.readouts)),
+            tuple(map(_experiment, record.experiments)),
+            tuple(map(tuple, record.values)),
+            Options(record.factor, record.rounding, record.compress, record.max_clause),
+            Tolerance(record.fit, record.size),
+            tuple(map(_experiment, record.questions)),
+        )
+    except CalibrantError as error:
+        raise PoolError(str(error), field="task") from None
+    sealed = None if isinstance(record.sealed, UnsetType) else _sealed(record.sealed, task)
+    return LogicItem(record.id, task, sealed, record.labels)
+
+
+def _check_names(record: ItemRecord) -> None:
+    names = {
+        "prior": [name for source, _, target in record.prior for name in (source, target)],
+        "stimuli": record.stimuli,
+        "inhibitors": record.inhibitors,
+        "readouts": record.readouts,
+    }
+    for field, entries in names.items():
+        strange = next((name for name in entries if not is_node_name(name)), None)
+        if strange is not None:
+            raise PoolError(f"{short_repr(strange)} is no name of a node", field=field)
+
+
+def _experiment(record: ExperimentRecord) -> Experiment:
+    return Experiment(frozenset(record.stimuli), frozenset(record.inhibited))
+
+
+def _sealed(record: SealedRecord, task: Task) -> Sealed:
+    try:
+        gold = frozenset(map(parse_clause, record.gold))
+    except CalibrantError as error:
+        raise PoolError(str(error), field="sealed.gold") from None
+    rule = reference.broken_rule(gold, task)
+    if rule:
+        raise PoolError(f"no model of the class: {rule}", field="sealed.gold")
+    answers = tuple(reference.predict(gold, task.setup, question) for question in task.questions)
+    if list(answers) != record.answers:
+        raise PoolError("not the answers of the gold model to the questions", field="sealed.answers")
+    misfit, size = record.optimum
+    if not 0 <= misfit <= reference.misfit(gold, task) or size < 0:
+        raise PoolError("a least misfit above that of the gold model, or a number below 0", field="sealed.optimum")
+    return Sealed(gold, answers, record.optimum)
+
+
+def record_from_item(item: LogicItem) -> ItemRecord:
+    """Return the record of an item."""
+    task, sealed = item.task, item.sealed
+    return ItemRecord(
+        item.id,
+        [(edge.source, edge.sign, edge.target) for edge in task.prior],
+        list(task.setup.stimuli),
+        list(task.setup.inhibitors),
+        list(task.setup.readouts),
+        [_record(experiment) for experiment in task.experiments],
+        [list(row) for row in task.values],
+        task.options.factor,
+        task.options.rounding,
+        task.options.compress,
+        task.options.max_clause,
+        task.tolerance.fit,
+        task.tolerance.size,
+        [_record(experiment) for experiment in task.questions],
+        SealedRecord(model_texts(sealed.gold), list(sealed.answers), sealed.optimum) if sealed else UNSET,
+        dict(item.labels),
+    )
+
+
+def _record(experiment: Experiment) -> ExperimentRecord:
+    return ExperimentRecord(sorted(experiment.on), sorted(experiment.inhibited))
+
+
+def read_pool(path: Path) -> Pool[LogicItem]:
+    """Return the items of a native file; `PoolError` names file, line and field of what is invalid."""
+    return read_items(path, BENCHMARK, ItemRecord, item_from_record)
+
+
+def write_pool(path: Path, name: str, items: Iterable[LogicItem], metadata: dict[str, Any] | None = None) -> None:
+    """Write items as a native file, complete or not at all."""
+    header = Header(format=FORMAT, version=VERSION, benchmark=BENCHMARK, name=name, metadata=metadata or {})
+    write_records(path, header, map(record_from_item, items))
