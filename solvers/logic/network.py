@@ -83,8 +83,9 @@ class Columns:
         for experiment, answers in readings:
             self._require(column[_normalised(experiment, network)], experiment, answers, readouts)
         self._tables = {v: _byte_tables(costs) for v, costs in self.costs.items()}
-        self._zeros = {v: _byte_tables([(0, zero) for zero, _ in costs]) for v, costs in self.costs.items()}
-        self._ones = {v: _byte_tables([(0, unit) for _, unit in costs]) for v, costs in self.costs.items()}
+        # misfit of answering 0 everywhere, and by how much answering 1 differs
+        self._zeros = {v: sum(zero for zero, _ in costs) for v, costs in self.costs.items()}
+        self._savings = {v: _byte_tables([(0, unit - zero) for zero, unit in c]) for v, c in self.costs.items()}
         self._memo: dict[tuple[int, int], int] = {}
 
     def _add_costs(self, task: Task, column: Mapping[Experiment, int]) -> None:
@@ -133,21 +134,16 @@ class Columns:
 
     def cheapest(self, node: int, masks: Iterable[int]) -> int:
         """Return the least misfit of a readout that answers alike in the columns of each mask."""
-        active = self.active[node]
-        total = 0
+        active, tables = self.active[node], self._savings[node]
+        total = self._zeros[node]
         for mask in masks:
-            zero, unit = self._sum(self._zeros[node], mask), self._sum(self._ones[node], mask)
-            total += min(zero, unit) if mask & active else zero
-        return total
-
-    @staticmethod
-    def _sum(tables: list[list[int]], mask: int) -> int:
-        total = 0
-        for table in tables:
-            if not mask:
-                break
-            total += table[mask & 255]
-            mask >>= BYTE
+            if mask & active:
+                saving = 0
+                for table in tables:
+                    saving += table[mask & 255]
+                    mask >>= BYTE
+                if saving < 0:
+                    total += saving
         return total
 
 
