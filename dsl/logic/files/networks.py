@@ -27,7 +27,10 @@ class ListedModel:
 
 
 def read_networks(path: Path) -> list[ListedModel]:
-    """Return the models of a networks.csv file in its order; `PoolError` names line and column of what is refused."""
+    """Return the models of a networks.csv file in its order; `PoolError` names line and column of what is refused.
+
+    A clause may have several columns, as caspo writes after merging edges of both signs: a model has it if any has 1.
+    """
     return parse_networks(read_text(path), path.name)
 
 
@@ -39,7 +42,7 @@ def parse_networks(text: str, file: str = "") -> list[ListedModel]:
     header = lines[0][1]
     clauses = {position: _clause(name, file) for position, name in enumerate(header) if "<-" in name}
     plain = {name.lower(): position for position, name in enumerate(header) if "<-" not in name}
-    repeated = find_repeated([*map(str, clauses.values()), *(name.lower() for name in header if "<-" not in name)])
+    repeated = find_repeated([name.lower() for name in header if "<-" not in name])
     if repeated is not None:
         raise PoolError("occurs twice", file=file, field=f"column {short_repr(repeated)}")
     if not clauses:

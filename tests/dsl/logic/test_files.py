@@ -136,7 +136,7 @@ def test_networks(tmp_path: Path) -> None:
     ("old", "new", "problem"),
     [
         ("1,0,3", "2,0,3", "line 2: column 'v<-!b+a': '2'; a clause has 0 or 1"),
-        ("w<-a", "v<-!b+a", "occurs twice"),
+        ("mse", "size", "column 'size': occurs twice"),
         ("3,0.25", "x,0.25", "line 2: column 'networks': 'x'; a number of 0 or more"),
         ("1,0,3", "1,3", "line 2: 4 fields; the header has 5"),
         ("v<-a+!b", "v<-a+!a", "no source twice"),
@@ -146,6 +146,11 @@ def test_networks_that_are_refused(old: str, new: str, problem: str) -> None:
     with pytest.raises(PoolError) as refused:
         parse_networks(NETWORKS.replace(old, new, 1), "n.csv")
     assert problem.replace("v<-!b+a", "v<-a+!b") in str(refused.value) or problem in str(refused.value)
+
+
+def test_a_clause_of_several_columns() -> None:
+    models = parse_networks("v<-a+b,v<-b+a,w<-a\n1,0,0\n0,1,0\n0,0,1\n")
+    assert [sorted(map(str, entry.model)) for entry in models] == [["v<-a+b"], ["v<-a+b"], ["w<-a"]]
 
 
 def test_bnet() -> None:
