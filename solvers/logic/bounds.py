@@ -7,6 +7,7 @@ answer alike at a readout, so that the cheaper answer for each such set of colum
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from calibrant.dsl.logic.prior import reachable
 from calibrant.solvers.logic.network import Columns, Network
@@ -17,11 +18,19 @@ class StateBounds:
 
     def __init__(self, network: Network, columns: Columns, live: Sequence[int], placed: frozenset[int]) -> None:
         """live: nodes by their position in a state"""
+        self._network = network
         self._columns = columns
-        self.parts = []
+        self._live = live
+        self._placed = placed
+
+    @cached_property
+    def parts(self) -> list[_Part]:
+        """One part for each readout that is not placed; made when the placement is reached, which not all are."""
+        network, columns, placed = self._network, self._columns, self._placed
+        parts = []
         unplaced = [v for v in range(len(network)) if v not in placed]
         parents = {v: [p for p in network.parents[v] if p not in placed] for v in unplaced}
-        position = {v: i for i, v in enumerate(live)}
+        position = {v: i for i, v in enumerate(self._live)}
         for readout in sorted(network.readouts - placed):
             ancestors = reachable([readout], parents)
             sources = {source for v in ancestors for source, _ in network.literals[v]}
@@ -31,7 +40,8 @@ class StateBounds:
                 masks = _split(masks, columns.stimuli[~source])
             for v in sorted(ancestors):
                 masks = _split(masks, columns.active[v])
-            self.parts.append(_Part(readout, positions, masks, columns))
+            parts.append(_Part(readout, positions, masks, columns))
+        return parts
 
     def bound(self, state: Sequence[int]) -> int:
         """Return a lower bound on the misfit of the readouts that are not placed."""

@@ -15,7 +15,7 @@ from calibrant.solvers.logic.stages import Layer, Stage, expand, make_placer, ma
 from calibrant.solvers.logic.tables import MAX_FORMULAS, FormulaLimitError
 
 MAX_STATES = 2_000_000
-MAX_NODES = 1_000  # of use; published priors have about 30
+MAX_NODES = 500  # between stimuli and readouts; published priors have about 60
 TRANSITIONS_PER_STATE = 25  # 8 bytes a transition: 400 MB at the usual number of states
 EVALUATIONS_PER_STATE = 100  # formulas evaluated by local steps, about 0.1 microseconds each
 BEAM = 10  # growing limits prove the optimum in less time than a wider beam takes

@@ -13,6 +13,7 @@ from calibrant.solvers.logic.tables import formula_bound
 Unit: TypeAlias = tuple[int, ...]  # nodes of a strongly connected component, ascending
 
 NUM_RESTARTS = 300
+MAX_RESTART_WORK = 1_000_000
 MAX_WEIGHT = 6.0  # log of the number of responses that a live node is expected to take: more formulas merge
 ENOUGH_STATES = 2_000.0  # an expected number of states that no restart would repay
 
@@ -112,7 +113,8 @@ def placement_order(network: Network, seed: int = 0) -> list[Unit]:
     best = frontier.order(None, float("inf"))
     assert best is not None
     rng = Random(seed)
-    for _ in range(NUM_RESTARTS):
+    # an order takes time quadratic in the number of nodes
+    for _ in range(min(NUM_RESTARTS, MAX_RESTART_WORK // (len(network) ** 2 + 1))):
         if best[0] <= ENOUGH_STATES:
             break
         best = frontier.order(rng, best[0]) or best

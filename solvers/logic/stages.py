@@ -22,6 +22,7 @@ State: TypeAlias = tuple[int, ...]
 # Target states of a block: head, value, tail; without a tail the value is dropped, and must be used or empty.
 Placement: TypeAlias = tuple[State, State | None, int, list[Step]]
 
+EVALUATIONS_PER_BOUND = 10  # a readout's bound takes about 1 microsecond, a formula 0.1
 UNPLACED = -1
 STUCK = -2  # an unplaced node that must use a node placed since, of which no parent is there yet
 
@@ -58,6 +59,11 @@ class Stage:
     bounds: tuple[int, ...]
     stay: frozenset[int]
     after: StateBounds | None
+
+    @property
+    def bound_effort(self) -> int:
+        """The work of a bound, in formulas evaluated."""
+        return EVALUATIONS_PER_BOUND * (1 if self.after is None else 1 + len(self.after.parts))
 
     def bound(self, state: State) -> int:
         """Return a lower bound on the misfit of readouts that are not placed in a state after the stage."""
@@ -214,6 +220,7 @@ def expand(placer: Placer, layer: Layer, limit: float, charge: Charge) -> Layer:
     bounds: list[int] = []  # of each state on the misfit of what is not placed
     rejected: dict[State, int] = {}
     bound_of = placer.stage.bound
+    steps, effort = placer.steps, placer.stage.bound_effort
     states, best = following.states, following.best
     targets, groups, starts = following.targets, following.groups, following.starts
     for state, base in zip(layer.states, layer.best, strict=True):
@@ -233,6 +240,7 @@ def expand(placer: Placer, layer: Layer, limit: float, charge: Charge) -> Layer:
                     bound = rejected.get(target)
                     if bound is None:
                         bound = bound_of(target)
+                        steps.evaluations += effort
                     if base + cost + bound > limit:
                         rejected[target] = bound
                         continue

@@ -17,7 +17,7 @@ from calibrant.dsl.logic.task import Task
 
 @dataclass(frozen=True)
 class CaspoResult:
-    """What caspo learned. edges: after its compression; size: of the optimum; seconds: processor time"""
+    """Result of caspo. edges: after its compression; size: of the optimum; seconds: processor time"""
 
     edges: frozenset[Edge]
     size: int

@@ -100,7 +100,7 @@ def case_candidates(case: Case) -> list[Experiment]:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was computed for a row, and the processor time to the number of members and to the marginals."""
+    """Numbers of a row, with the processor time to the count of members and to the marginals."""
 
     case: Case
     family: LogicFamily

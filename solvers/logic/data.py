@@ -1,0 +1,52 @@
+"""Families straight from files: a prior network as SIF and perturbation data as MIDAS."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from calibrant.dsl.errors import CalibrantError, PoolError
+from calibrant.dsl.logic.files.midas import read_midas
+from calibrant.dsl.logic.files.sif import read_sif
+from calibrant.dsl.logic.task import Options, Task, Tolerance
+from calibrant.solvers.logic.family import LogicFamily, solve_family
+from calibrant.solvers.logic.search import USUAL_LIMITS, Limits
+from calibrant.solvers.outcome import Found, OutOfBudget
+
+USUAL_OPTIONS = Options()
+
+
+def read_task(
+    pkn: Path | str,
+    midas: Path | str,
+    time: float | str | None = None,
+    *,
+    fit: str = "0",
+    size: int | None = 0,
+    options: Options = USUAL_OPTIONS,
+) -> Task:
+    """Return the task of two files; `PoolError` names file, line and column of what is refused.
+
+    time: of the measurements, None if there is one only; fit: a decimal text; size: None for no limit
+    """
+    prior = read_sif(Path(pkn))
+    data = read_midas(Path(midas), time, prior)
+    try:
+        return Task(prior, data.setup, data.experiments, data.values, options, Tolerance(fit, size))
+    except PoolError:
+        raise
+    except CalibrantError as error:
+        raise PoolError(str(error), file=Path(midas).name) from None
+
+
+def logic_family(
+    pkn: Path | str,
+    midas: Path | str,
+    time: float | str | None = None,
+    fit: str = "0",
+    size: int | None = 0,
+    *,
+    options: Options = USUAL_OPTIONS,
+    limits: Limits = USUAL_LIMITS,
+) -> Found[LogicFamily] | OutOfBudget:
+    """Return the family of two files, counted exactly; see `read_task` and `LogicFamily`."""
+    return solve_family(read_task(pkn, midas, time, fit=fit, size=size, options=options), limits)
