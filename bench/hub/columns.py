@@ -49,7 +49,7 @@ COLUMNS = (
 
 
 def columns_of(rows: Iterable[Mapping[str, Any]], *, with_gold: bool) -> list[Column]:
-    """The columns that these rows need: with gold also a column for each label of difficulty that one of them has."""
+    """Return the columns that these rows need; with gold also one for each difficulty label that occurs."""
     if not with_gold:
         return [column for column in COLUMNS if not column.sealed]
     labels = sorted({name for row in rows for name in row if name.startswith(DIFFICULTY)})
@@ -60,12 +60,12 @@ def columns_of(rows: Iterable[Mapping[str, Any]], *, with_gold: bool) -> list[Co
 
 
 def canary_of(digests: Iterable[str]) -> str:
-    """The canary of an export with rows of these digests: it depends on what is shown, and on nothing else."""
+    """Return the canary of an export with rows of these digests: it depends on what is shown, and on nothing else."""
     return f"{CANARY}{uuid.uuid5(_NAMESPACE, ''.join(digests))}"
 
 
 def record_text(record: Mapping[str, Any]) -> str:
-    """A record as the column has it: the same text for the same record."""
+    """Return a record as the column has it: the same text for the same record."""
     return json.dumps(record, sort_keys=True, separators=(",", ":"))
 
 

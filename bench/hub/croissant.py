@@ -49,7 +49,7 @@ _CONTEXT: dict[str, Any] = {
 
 
 def croissant(part: Described) -> dict[str, Any]:
-    """The JSON-LD that stands beside the file of a part."""
+    """Return the JSON-LD that stands beside the file of a part."""
     fields = [
         {
             "@type": "cr:Field",

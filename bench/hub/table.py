@@ -18,7 +18,7 @@ GROUP = 1000  # rows that are held at once, and of a row group of the file
 
 
 def write_table(path: Path, rows: Iterable[Row], columns: Sequence[Column]) -> None:
-    """A file of these columns; what a row does not have is null."""
+    """Return a file of these columns; what a row does not have is null."""
     arrow, parquet = _pyarrow("pyarrow"), _pyarrow("pyarrow.parquet")
     kinds = {"text": arrow.string(), "number": arrow.int64()}
     schema = arrow.schema([arrow.field(column.name, kinds[column.kind]) for column in columns])
@@ -30,7 +30,7 @@ def write_table(path: Path, rows: Iterable[Row], columns: Sequence[Column]) -> N
 
 
 def read_table(path: Path) -> Iterator[Row]:
-    """The rows of a file; `CalibrantError` if it is no Parquet file."""
+    """Yield the rows of a file; `CalibrantError` if it is no Parquet file."""
     try:
         with _pyarrow("pyarrow.parquet").ParquetFile(path) as file:
             for group in file.iter_batches(batch_size=GROUP):
@@ -42,7 +42,7 @@ def read_table(path: Path) -> Iterator[Row]:
 
 
 def exported_items(path: Path) -> Iterator[Item[Any, Any]]:
-    """The items of a part with gold, in its order; `PoolError` names row and field of what cannot be meant."""
+    """Yield the items of a part with gold, in its order; `PoolError` names row and field of what cannot be meant."""
     for number, row in enumerate(read_table(path), 1):
         try:
             yield _item(row)

@@ -35,7 +35,7 @@ def headings_of(measures: MetricSet, view: str) -> dict[str, str]:
 def table_text(
     rows: Iterable[Mapping[str, str]], measures: MetricSet, *, view: str | None = None, width: int | None = None
 ) -> Fitted:
-    """Rows as aligned columns; those that are undefined in every row are left out, and those beyond the width.
+    """Return rows as aligned columns; those that are undefined in every row are left out, and those beyond the width.
 
     view: the name of one, by default the first; `all`; or headings or keys of columns with commas between them, which
         are shown whatever the width; `CalibrantError` says which there are
@@ -54,7 +54,7 @@ def table_text(
 
 
 def named_columns(measures: MetricSet, names: str) -> dict[str, str]:
-    """The labels and the columns of these headings or keys; `CalibrantError` names those there are."""
+    """Return the labels and the columns of these headings or keys; `CalibrantError` names those there are."""
     known = {key: heading for view in measures.views for key, heading in headings_of(measures, view).items()}
     if names == ALL:
         return known
@@ -122,12 +122,12 @@ def _distinct(columns: Sequence[Sequence[str]], number: int) -> bool:
 
 
 def aligned(headings: list[str], rows: Sequence[Sequence[str]]) -> str:
-    """A plain text table: columns of numbers to the right, others to the left; every cell stays in its line."""
+    """Return a plain text table: columns of numbers to the right, others to the left; every cell stays in its line."""
     return "\n".join(aligned_lines(headings, rows))
 
 
 def aligned_lines(headings: list[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The lines of such a table, made one at a time."""
+    """Return the lines of such a table, made one at a time."""
     rows = [[in_one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     number = re.compile(rf"[\d.{SUPPRESSED}{UNDEFINED}]*")

@@ -14,7 +14,7 @@ _TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
 def html_page(template: str, content: Mapping[str, Any]) -> str:
-    """A template with its content; what the template asks for and is not there is an error, not a gap.
+    """Return a template with its content; what the template asks for and is not there is an error, not a gap.
 
     Characters that act on a terminal, or reorder and hide text, are spelled out: pages are also read with `less`.
     """

@@ -70,7 +70,7 @@ STEP = ". "  # a name is behind as many of these as it lies deep
 
 
 def layered_text(picture: LayeredPicture) -> str:
-    """A table of the nodes, deeper ones further to the right, with their parents, their noise and all facts."""
+    """Return a table of the nodes, deeper ones further to the right, with their parents, their noise and all facts."""
     depths = picture.depths
     columns = list(dict.fromkeys(heading for node in picture.nodes for heading in node.facts or {}))
     rows = [
@@ -111,7 +111,7 @@ Slot: TypeAlias = tuple[str, str, int]  # ("", name, depth) of a node; (parent, 
 
 
 def layered_svg(picture: LayeredPicture) -> str:
-    """One SVG that needs nothing else; all texts are escaped."""
+    """Return one SVG that needs nothing else; all texts are escaped."""
     places, width, height = _places(picture)
     by_name = {node.name: node for node in picture.nodes}
     body = [_edge(by_name[p], node, places) for node in picture.nodes for p in node.parents]
@@ -156,7 +156,7 @@ def _places(picture: LayeredPicture) -> tuple[dict[Slot, _Place], float, float]:
 
 
 def layered_slots(picture: LayeredPicture) -> list[list[Slot]]:
-    """Nodes by depth with the slots of edges that pass, each layer in an order that crosses few edges."""
+    """Return nodes by depth with the slots of edges that pass, each layer in an order that crosses few edges."""
     depths = picture.depths
     layers: list[list[Slot]] = [[] for _ in range(max(depths.values(), default=-1) + 1)]
     near: dict[Slot, list[Slot]] = {}
@@ -177,7 +177,7 @@ def layered_slots(picture: LayeredPicture) -> list[list[Slot]]:
 
 
 def _reorder(layers: list[list[Slot]], depth: int, near: Mapping[Slot, Sequence[Slot]]) -> None:
-    """A layer by the mean place of each slot's neighbours, as a share of their layers."""
+    """Return a layer by the mean place of each slot's neighbours, as a share of their layers."""
     share = {slot: (k + 0.5) / len(layer) for layer in layers for k, slot in enumerate(layer)}
 
     def key(slot: Slot) -> float:

@@ -9,7 +9,7 @@ HEADINGS = ["Step", "In place", "Reading", "Left", "Answers", "What it did"]
 
 
 def timeline_text(timeline: Timeline) -> str:
-    """The steps of an episode in words, then its decision."""
+    """Return the steps of an episode in words, then its decision."""
     decision = timeline.decision
     verdict = "right" if decision.correct else f"not right, the right answer was {decision.truth}"
     rows = [_row(moment, timeline) for moment in timeline.moments]

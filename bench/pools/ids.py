@@ -34,12 +34,12 @@ class PublicIds:
 
     @classmethod
     def of_pool(cls, path: Path, items: Sequence[Item[Any, Any]]) -> PublicIds:
-        """The ids of the items of a pool file; the file is read when the first is asked for."""
+        """Return the ids of the items of a pool file; the file is read when the first is asked for."""
         return cls(path, item_ids(items))
 
     @classmethod
     def of_seed(cls, benchmark: str, seed: int) -> PublicIds:
-        """The ids of items that are drawn and in no file."""
+        """Return the ids of items that are drawn and in no file."""
         return cls(sha256(SALT_PREFIX + f"{benchmark} {seed}".encode()).hexdigest())
 
     @cached_property

@@ -26,13 +26,13 @@ class PoolStats:
         return {"pool": self.pool, "setting": self.setting, "stratum": self.stratum or None, **self.figures}
 
     def cells(self) -> dict[str, str]:
-        """Every value as it is printed."""
+        """Return every value as it is printed."""
         labels = {"pool": self.pool, "setting": self.setting, "stratum": self.stratum or UNDEFINED}
         return labels | {key: _text(figure) for key, figure in self.figures.items()}
 
 
 def pool_stats(name: str, items: Iterable[Item[Any, Any]], benchmark: Benchmark[Any]) -> list[PoolStats]:
-    """One for each setting and suite, in order of appearance. Items are met once, and none is kept."""
+    """Return one for each setting and suite, in order of appearance. Items are met once, and none is kept."""
     columns = benchmark.figures
     groups: dict[tuple[str, str], dict[str, list[Any]]] = {}
     for item in items:
@@ -49,7 +49,7 @@ def pool_stats(name: str, items: Iterable[Item[Any, Any]], benchmark: Benchmark[
 
 
 def _text(figure: Figure) -> str:
-    """A range as 8-11, a spread as 3/7/12, counts as `parents:mechanisms`."""
+    """Return a range as 8-11, a spread as 3/7/12, counts as `parents:mechanisms`."""
     match figure:
         case None:
             return UNDEFINED

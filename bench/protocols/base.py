@@ -58,12 +58,12 @@ class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Load and compile whatever an answer needs, so that no instance's time contains it."""
 
     def answer(self, given: Any, /) -> ProtocolResult:
-        """The answer to one item, from its task or in its open episode; the same every time."""
+        """Return the answer to one item, from its task or in its open episode; the same every time."""
         raise NotImplementedError
 
 
 def nothing_found(outcome: Impossible | OutOfBudget) -> ProtocolResult:
-    """The result that says why there is no answer."""
+    """Return the result that says why there is no answer."""
     from calibrant.solvers.outcome import BestSoFar, Impossible
 
     kind: Outcome = "impossible" if isinstance(outcome, Impossible) else "out_of_budget"

@@ -202,7 +202,7 @@ class ReplayScm(Benchmark[Problem]):
         return table_setting(pool_digest, setting)
 
     def unit(self, item: Problem) -> str:
-        """The latent SCM that the pool file names, else the one that the instance's name says."""
+        """Return the latent SCM that the pool file names, else the one that the instance's name says."""
         return item.sealed.labels.get("latent") or self.measures.unit(item.id)
 
     def prompt(self, item: Problem) -> str:

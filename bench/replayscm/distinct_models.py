@@ -48,7 +48,7 @@ class FoundModel:
     found_by: set[tuple[str, str]] = field(default_factory=set)
 
     def to_dict(self) -> dict[str, Any]:
-        found_by = sorted(self.found_by, key=lambda one: (natural(one[1]), one[0]))
+        found_by = sorted(self.found_by, key=lambda source: (natural(source[1]), source[0]))
         return {
             "instance": self.instance,
             **(self.answer or {}),
@@ -58,7 +58,7 @@ class FoundModel:
 
 @dataclass
 class Discoveries:
-    """What one system found in one pool.
+    """Distinct answers of one system in one pool.
 
     runs: the configurations it was run in; attempted: instances; solved: those with a train-exact answer
     meanings: by instance, each with whether it is gold's and whether it is held-out exact
@@ -70,25 +70,27 @@ class Discoveries:
 
     def cells(self) -> dict[str, str]:
         solved = len(self.meanings)
-        models = [model for found in self.meanings.values() for model in found.values()]
+        models = [model for by_meaning in self.meanings.values() for model in by_meaning.values()]
         judged = all(model.is_gold is not None for model in models)
-        others = sum(any(not model.is_gold for model in found.values()) for found in self.meanings.values())
+        num_others = sum(
+            any(not model.is_gold for model in by_meaning.values()) for by_meaning in self.meanings.values()
+        )
         not_gold = [model for model in models if not model.is_gold]
-        made = {
+        cells = {
             "Runs": str(len(self.runs)),
             "Attempted": str(len(self.attempted)),
             "TrainExact": str(solved),
-            "Alternatives": str(others),
-            "Alt/attempt": _rate(others, len(self.attempted)),
-            "Alt/TE": SUPPRESSED if 0 < solved <= MAX_SUPPRESSED else _rate(others, solved),
+            "Alternatives": str(num_others),
+            "Alt/attempt": _rate(num_others, len(self.attempted)),
+            "Alt/TE": SUPPRESSED if 0 < solved <= MAX_SUPPRESSED else _rate(num_others, solved),
             "SCMs": str(len(models)),
             "SCMs/TE": f"{len(models) / solved:.2f}" if solved else UNDEFINED,
-            "most": str(max((len(found) for found in self.meanings.values()), default=0)),
+            "most": str(max((len(by_meaning) for by_meaning in self.meanings.values()), default=0)),
             "not gold": str(len(not_gold)),
             "not held-out exact": str(sum(not model.heldout_exact for model in models)),
         }
         unknown = {} if judged else dict.fromkeys(("Alternatives", "Alt/attempt", "Alt/TE", "not gold"), UNDEFINED)
-        return made | unknown
+        return cells | unknown
 
 
 class FoundModels:
@@ -125,21 +127,21 @@ class FoundModels:
         if not verdict.train_exact:
             return
         meaning, is_gold = meaning_of(record.answer), _is_gold(verdict)
-        found = FoundModel(record.instance, None if is_gold else record.answer, is_gold, verdict.heldout_exact)
-        discoveries.meanings[record.instance].setdefault(meaning, found)
-        known = self.models.setdefault((record.instance, meaning), found)
-        if known.answer is not None:
-            known.answer = min(known.answer, record.answer, key=_length)
-        known.found_by.add((pool, name))
+        model = FoundModel(record.instance, None if is_gold else record.answer, is_gold, verdict.heldout_exact)
+        discoveries.meanings[record.instance].setdefault(meaning, model)
+        stored = self.models.setdefault((record.instance, meaning), model)
+        if stored.answer is not None:
+            stored.answer = min(stored.answer, record.answer, key=_length)
+        stored.found_by.add((pool, name))
 
     def alternatives(self) -> list[FoundModel]:
-        """The meanings that are not gold's, by instance, smallest text first."""
-        others = [(model, model.answer) for model in self.models.values() if model.answer is not None]
-        others.sort(key=lambda one: (natural(one[0].instance), _length(one[1])))
-        return [model for model, _ in others]
+        """Return the meanings that are not gold's, by instance, smallest text first."""
+        answered = [(model, model.answer) for model in self.models.values() if model.answer is not None]
+        answered.sort(key=lambda pair: (natural(pair[0].instance), _length(pair[1])))
+        return [model for model, _ in answered]
 
     def rows(self) -> list[dict[str, str]]:
-        """A row for every pool and system, by the disclosure ladder."""
+        """Return a row for every pool and system, by the disclosure ladder."""
         places = sorted(self._systems, key=lambda key: (ladder_place(key[0]), natural(key[1]), natural(key[2])))
         return [
             {"Setting": setting, "System": system, "Pool": pool} | self._systems[setting, pool, system].cells()
@@ -147,7 +149,7 @@ class FoundModels:
         ]
 
     def figures(self) -> list[dict[str, Any]]:
-        """The same for JSON: numbers as numbers, null for what is undefined or not shown."""
+        """Return the row for JSON: numbers, and null for undefined or suppressed values."""
         return [{key: text if key in LABELS else _figure(text) for key, text in row.items()} for row in self.rows()]
 
     def counts(self) -> list[dict[str, Any]]:
@@ -157,20 +159,20 @@ class FoundModels:
                 "pool": pool,
                 "system": system,
                 "instance": instance,
-                "found": len(found),
-                "not_gold": sum(not model.is_gold for model in found.values()),
-                "not_heldout_exact": sum(not model.heldout_exact for model in found.values()),
+                "found": len(by_meaning),
+                "not_gold": sum(not model.is_gold for model in by_meaning.values()),
+                "not_heldout_exact": sum(not model.heldout_exact for model in by_meaning.values()),
             }
             for (_, pool, system), discoveries in sorted(self._systems.items())
-            for instance, found in sorted(discoveries.meanings.items(), key=lambda item: natural(item[0]))
+            for instance, by_meaning in sorted(discoveries.meanings.items(), key=lambda item: natural(item[0]))
         ]
 
 
 def meaning_of(answer: Mapping[str, Any]) -> Meaning:
     """Equal for two answers to one instance iff they mean the same."""
     functions = {variable: local_function(parse(text, ANY)) for variable, text in answer["mechanisms"].items()}
-    told = [(variable, one.parents, hex(one.table.bits)) for variable, one in sorted(functions.items())]
-    return msgspec.msgpack.encode((sorted(answer.get("roots", ())), told))
+    key = [(variable, function.parents, hex(function.table.bits)) for variable, function in sorted(functions.items())]
+    return msgspec.msgpack.encode((sorted(answer.get("roots", ())), key))
 
 
 def _is_scm(record: Record) -> bool:

@@ -20,10 +20,10 @@ def _function(mechanism: Mechanism) -> str:
     if mechanism.function is None:
         variables = mechanism.variables
         if mechanism.table is not None:
-            mechanism.function = _spelled(variables, mechanism.table & full_mask(len(variables)))
+            mechanism.function = _spell(variables, mechanism.table & full_mask(len(variables)))
         elif len(variables) <= MAX_TABLE_VARS:
             table = compute(mechanism.formula, _projections(variables), full_mask(len(variables)))
-            mechanism.function = _spelled(variables, table)
+            mechanism.function = _spell(variables, table)
         else:
             mechanism.function = render(mechanism.formula)
     return mechanism.function
@@ -35,7 +35,7 @@ def _projections(variables: tuple[str, ...]) -> Mapping[str, int]:
 
 
 @lru_cache(maxsize=1 << 14)  # many formulas are one function
-def _spelled(variables: tuple[str, ...], bits: int) -> str:
+def _spell(variables: tuple[str, ...], bits: int) -> str:
     table, places = shrink(TruthTable(len(variables), bits))
     return repr((tuple(variables[i] for i in places), table))
 

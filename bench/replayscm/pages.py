@@ -28,11 +28,11 @@ _ASKED = {
 
 
 def find_instance(pool: Pool, instance: str) -> Problem:
-    """The problem of that id; `CalibrantError` names close ids, or the first ones."""
+    """Return the problem of that id; `CalibrantError` names close ids, or the first ones."""
     ids = item_ids(pool.problems)
     if instance in ids:
         return pool.problems[ids.index(instance)]
-    close = [known for known in ids if instance in known] or close_ids(instance, ids)
+    close = [candidate for candidate in ids if instance in candidate] or close_ids(instance, ids)
     listed = ", ".join(close[:3]) + (", ..." if len(ids) > 3 else "")
     raise CalibrantError(f"{pool.name} has no instance {short_repr(instance)}; there is {listed or 'none'}")
 
@@ -53,7 +53,7 @@ def instance_text(problem: Problem) -> str:
     lines = [
         in_one_line(f"{problem.id}   {problem.setting}"),
         f"asked       {_ASKED[task.kind]}",
-        *_disclosed(task.disclosure),
+        *_disclosure_lines(task.disclosure),
         f"operators   {' '.join(task.grammar.operators)}" + ("; constants 0 1" if task.grammar.allow_constants else ""),
         f"units       {'shared by all worlds' if task.shares_units else 'not said to be shared between worlds'}",
     ]
@@ -78,7 +78,7 @@ def sealed_text(problem: Problem) -> str:
 
 
 def instance_record(problem: Problem) -> dict[str, Any]:
-    """The native record of what a solver may see, ready for JSON."""
+    """Return the native record of what a solver may see, ready for JSON."""
     record = msgspec.to_builtins(record_from_problem(problem))
     for hidden in ("sealed", "results"):
         record.pop(hidden, None)
@@ -88,11 +88,11 @@ def instance_record(problem: Problem) -> dict[str, Any]:
 
 
 def sealed_record(problem: Problem) -> dict[str, Any]:
-    """The sealed part of the native record, ready for JSON."""
+    """Return the sealed part of the native record, ready for JSON."""
     return dict(msgspec.to_builtins(record_from_problem(problem).sealed))
 
 
-def _disclosed(disclosure: Disclosure) -> Iterator[str]:
+def _disclosure_lines(disclosure: Disclosure) -> Iterator[str]:
     if disclosure.roots is None:
         yield f"variables   {' '.join(disclosure.variables)}"
         yield f"roots       {disclosure.num_roots}, not told which"

@@ -113,11 +113,11 @@ class ReplayScmVerbs:
     def separate(
         self, item: Problem, answers: Sequence[object], *, members: int = 2, max_parents: int = 4, targets: int = 1
     ) -> tuple[SeparatedPair, ...]:
-        """Pairs of the answers; of one answer and the reference, or else gold; without any, of the smallest members.
+        """Return pairs of the answers; one answer with the reference or gold; without answers, the smallest members.
 
         members: how many of these; max_parents: of their class; targets: also interventions on up to so many at once
         """
-        from calibrant.bench.replayscm.audit.separations import known_model, member_pairs, separated, smallest
+        from calibrant.bench.replayscm.audit.separations import known_model, member_pairs, separate_pair, smallest
 
         problem = _problem(item)
         if not answers:
@@ -126,7 +126,7 @@ class ReplayScmVerbs:
         if len(named) == 1:
             named.insert(0, known_model(problem))
         pairs = combinations(named, 2)
-        return tuple(separated((a, b), (one, other), max_targets=targets) for (a, one), (b, other) in pairs)
+        return tuple(separate_pair((a, b), (one, other), max_targets=targets) for (a, one), (b, other) in pairs)
 
     def _model(self, problem: Problem, answer: object) -> Scm:
         if isinstance(answer, Scm):

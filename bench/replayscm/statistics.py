@@ -1,4 +1,4 @@
-"""What ReplaySCM problems are made of: sizes, worlds, intervention modes, gold."""
+"""Statistics of ReplaySCM problems: sizes, worlds, intervention modes, gold."""
 
 from __future__ import annotations
 

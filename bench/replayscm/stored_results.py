@@ -62,7 +62,7 @@ class StoredResults:
         self.disagreements: list[Disagreement] = []
 
     def answers(self) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
-        """Every result's row and score; `CalibrantError` if the file embeds none."""
+        """Yield every result's row and score; `CalibrantError` if the file embeds none."""
         for problem in self._pool.problems:
             evaluator = Evaluator(problem)
             for result in problem.results():

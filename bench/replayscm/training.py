@@ -22,16 +22,16 @@ class ReplayScmTraining:
     def difficulty(self, item: Problem) -> Mapping[str, int]:
         gold = item.sealed.gold
         parents = [] if gold is None else [len(local.parents) for local in gold.local_functions.values()]
-        known = {} if gold is None else {"edges": sum(parents), "parents": max(parents, default=0)}
-        return {"variables": len(item.task.variables), "worlds": len(item.task.training.worlds), **known}
+        graph_labels = {} if gold is None else {"edges": sum(parents), "parents": max(parents, default=0)}
+        return {"variables": len(item.task.variables), "worlds": len(item.task.training.worlds), **graph_labels}
 
     def gold(self, item: Problem) -> dict[str, Any] | None:
         """Gold; of an Alternative-SCM item, another model that a search finds."""
         if item.task.kind is TaskKind.ALTERNATIVE:
             from calibrant.solvers.replayscm.alternative import find_alternative
 
-            found = find_alternative(item.task)
-            return alternative_answer(found.value) if isinstance(found, Found) else None
+            alternative = find_alternative(item.task)
+            return alternative_answer(alternative.value) if isinstance(alternative, Found) else None
         return None if item.sealed.gold is None else scm_answer(item.task.kind, item.sealed.gold)
 
     def share(self, item: Problem, verdict: Score) -> float:

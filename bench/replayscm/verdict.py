@@ -80,7 +80,7 @@ class MetricReader:
         self._zero_filled = means is InvalidHandling.PAPER or setting.endswith("-CEx")
 
     def world_rate(self, split: str) -> float | None:
-        """Share of exact worlds, or what stands for it where the submission is not valid."""
+        """Return share of exact worlds, or what stands for it where the submission is not valid."""
         rate = self.score.get(f"{split}WorldExactAccuracy")
         if rate is None and not self.valid and self._zero_filled:
             return 0.0
@@ -90,7 +90,9 @@ class MetricReader:
         return self.score.get(key) is True if self.is_alternative else None
 
 
-def _given(condition: Callable[[MetricReader], bool | None], value: Callable[[MetricReader], float | None]) -> Any:
+def _conditional(
+    condition: Callable[[MetricReader], bool | None], value: Callable[[MetricReader], float | None]
+) -> Any:
     return lambda verdict: value(verdict) if condition(verdict) else None
 
 
@@ -136,14 +138,14 @@ REPLAY_METRICS = (
         "heldout_world_given_train_exact",
         "HW|TE",
         "HeldoutWorld of the train-exact answers",
-        _given(_train, _heldout_world),
+        _conditional(_train, _heldout_world),
         True,
     ),
     Metric(
         "heldout_exact_given_train_exact",
         "HE|TE",
         "HeldoutExact of the train-exact answers",
-        _given(_train, _heldout),
+        _conditional(_train, _heldout),
         True,
     ),
 )
@@ -153,21 +155,21 @@ ROOT_METRICS = (
         "train_exact_given_root_exact",
         "TE|RE",
         "TrainExact of answers with the true root set",
-        _given(_root, _train),
+        _conditional(_root, _train),
         True,
     ),
     Metric(
         "heldout_world_given_root_exact",
         "HW|RE",
         "HeldoutWorld of answers with the true root set",
-        _given(_root, _heldout_world),
+        _conditional(_root, _heldout_world),
         True,
     ),
     Metric(
         "heldout_exact_given_root_exact",
         "HE|RE",
         "HeldoutExact of answers with the true root set",
-        _given(_root, _heldout),
+        _conditional(_root, _heldout),
         True,
     ),
 )
@@ -194,7 +196,7 @@ ALTERNATIVE_METRICS = (
         "experiment_optimality",
         "Optimality",
         "the experiment's disagreement over that of the best, of joint successes",
-        _given(_joint, lambda v: v.score.get("experimentOptimality")),
+        _conditional(_joint, lambda v: v.score.get("experimentOptimality")),
         True,
     ),
 )
@@ -218,14 +220,14 @@ STRUCTURE_METRICS = (
         "train_exact_given_parent_map_exact",
         "TE|Map",
         "TrainExact of answers with gold's parents",
-        _given(_map, _train),
+        _conditional(_map, _train),
         True,
     ),
     Metric(
         "heldout_exact_given_parent_map_exact",
         "HE|Map",
         "HeldoutExact of answers with gold's parents",
-        _given(_map, _heldout),
+        _conditional(_map, _heldout),
         True,
     ),
 )

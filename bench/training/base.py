@@ -19,7 +19,7 @@ class Training(Protocol):
         ...
 
     def gold(self, item: Any) -> dict[str, Any] | None:
-        """An answer that is right when it is handed in at once; None where the item accepts none at once."""
+        """Return an answer that is right when it is handed in at once; None where the item accepts none at once."""
         ...
 
     def share(self, item: Any, verdict: Any) -> float:

@@ -64,7 +64,7 @@ def draw_together(graphs: Sequence[Graph], name: str) -> list[str]:
 
 
 def _order(parents: Mapping[str, Sequence[str]]) -> list[str] | None:
-    """The nodes, causes first, by name where there is a choice; None if there is a cycle."""
+    """Return the nodes, causes first, by name where there is a choice; None if there is a cycle."""
     placed: list[str] = []
     waiting = list(parents)
     while waiting:
@@ -103,7 +103,7 @@ class _Layout:
         return PASS if slot[0] else self.widths[slot[1]]
 
     def path(self, parent: str, child: str, share: float) -> str:
-        """The curve of an edge; share: where it enters along the child's upper side, 0 to 1."""
+        """Return the curve of an edge; share: where it enters along the child's upper side, 0 to 1."""
         start, *passed, end = (self.places[slot] for slot in edge_slots(parent, child, self.depths))
         points = [(start[0], start[1] + BOX)]
         for x, y in passed:
@@ -116,7 +116,7 @@ class _Layout:
         return path
 
     def note(self, parent: str, child: str, text: str) -> str:
-        """A note beside the end of an edge, on the side that it comes from."""
+        """Return a note beside the end of an edge, on the side that it comes from."""
         (x1, _), (x2, y2) = (self.places["", v, self.depths[v]] for v in (parent, child))
         right = x1 >= x2
         x = x2 + (self.widths[child] / 2 + 4) * (1 if right else -1)

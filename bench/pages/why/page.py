@@ -9,6 +9,6 @@ from calibrant.bench.pages.design.page import design_page
 
 
 def why_page(why: Why, body: Markup, pool: str) -> str:
-    """One HTML file; body: what the benchmark makes of the reason."""
+    """Return one HTML file; body: what the benchmark makes of the reason."""
     crumbs = ["Why is it ambiguous?", pool, why.item]
     return design_page("why/why.html", {"title": why.title, "crumbs": crumbs, "body": body, "item": why.item})

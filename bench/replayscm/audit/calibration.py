@@ -63,7 +63,7 @@ class AnswerRow:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What the priors say of a pool.
+    """Calibration of the priors on a pool.
 
     means: prior -> instances that have a ceiling, and the mean bounds; reliability: prior -> predicted against realised
     rows: answers beside either ceiling
@@ -75,50 +75,50 @@ class Calibration:
 
     def to_dict(self) -> dict[str, Any]:
         names = ("number", "lower", "upper")
-        means = {prior: dict(zip(names, found, strict=True)) for prior, found in self.means.items()}
-        known = {prior: asdict(found) for prior, found in self.reliability.items()}
-        return {"ceilings": means, "reliability": known, "answers": [row.to_dict() for row in self.rows]}
+        means = {prior: dict(zip(names, values, strict=True)) for prior, values in self.means.items()}
+        reliability = {prior: asdict(values) for prior, values in self.reliability.items()}
+        return {"ceilings": means, "reliability": reliability, "answers": [row.to_dict() for row in self.rows]}
 
 
 def calibration(records: Sequence[AuditRecord], runs: Sequence[Path] = ()) -> Calibration:
     """From the audits of one pool, and the folders of runs on the same pool file."""
-    found = _ceilings(records)
+    ceilings = _ceilings(records)
     means = {
-        prior: (len(known), fmean(c.lower for c in known.values()), fmean(c.upper for c in known.values()))
-        for prior, known in found.items()
-        if known
+        prior: (len(bounds), fmean(c.lower for c in bounds.values()), fmean(c.upper for c in bounds.values()))
+        for prior, bounds in ceilings.items()
+        if bounds
     }
     forecasts = {
-        prior: reliability(Forecast(Fraction(c.lower), c.realised) for c in known.values() if c.realised is not None)
-        for prior, known in found.items()
+        prior: reliability(Forecast(Fraction(c.lower), c.realised) for c in bounds.values() if c.realised is not None)
+        for prior, bounds in ceilings.items()
     }
     return Calibration(
         means,
         {prior: forecast for prior, forecast in forecasts.items() if forecast.number},
-        tuple(row for folder in runs for row in _rows(folder, records, found)),
+        tuple(row for folder in runs for row in _rows(folder, records, ceilings)),
     )
 
 
 def ceiling_under(prior: str, record: AuditRecord) -> Bounds | None:
-    """The ceiling of one instance under one of PRIORS; None where there is none."""
+    """Return the ceiling of one instance under one of PRIORS; None where there is none."""
     if record.findings is None or record.generator is None:
         return None
     if prior == "generator":
         share = record.generator.probability
         return None if share is None else Bounds(share, share, record.generator.realised)
-    found = (c for c in record.findings.ceilings if WEIGHTS[c.size_penalty] == prior)
-    return next((Bounds(c.lower, c.upper, c.realised) for c in found), None)
+    ceilings = (c for c in record.findings.ceilings if WEIGHTS[c.size_penalty] == prior)
+    return next((Bounds(c.lower, c.upper, c.realised) for c in ceilings), None)
 
 
 def _ceilings(records: Iterable[AuditRecord]) -> dict[str, dict[str, Bounds]]:
     """Prior -> instance -> its ceiling, of those that have one."""
-    found: dict[str, dict[str, Bounds]] = {prior: {} for prior in PRIORS}
+    ceilings: dict[str, dict[str, Bounds]] = {prior: {} for prior in PRIORS}
     for record in records:
-        for prior, known in found.items():
+        for prior, by_instance in ceilings.items():
             bounds = ceiling_under(prior, record)
             if bounds is not None:
-                known[record.instance] = bounds
-    return found
+                by_instance[record.instance] = bounds
+    return ceilings
 
 
 def _rows(folder: Path, records: Sequence[AuditRecord], ceilings: dict[str, dict[str, Bounds]]) -> list[AnswerRow]:
@@ -134,15 +134,15 @@ def _rows(folder: Path, records: Sequence[AuditRecord], ceilings: dict[str, dict
     if not exact:
         raise CalibrantError(f"{folder}: no answers to this pool's instances; was it run on the same file?")
     return [
-        _row(group[0], configs[group], prior, {i: answers[i] for i in answers if i in known}, known)
+        _row(group[0], configs[group], prior, {i: answers[i] for i in answers if i in bounds}, bounds)
         for group, answers in sorted(exact.items())
-        for prior, known in ceilings.items()
-        if not known.keys().isdisjoint(answers)
+        for prior, bounds in ceilings.items()
+        if not bounds.keys().isdisjoint(answers)
     ]
 
 
 def _row(
-    protocol: str, config: dict[str, Any], prior: str, answers: dict[str, bool], known: dict[str, Bounds]
+    protocol: str, config: dict[str, Any], prior: str, answers: dict[str, bool], bounds: dict[str, Bounds]
 ) -> AnswerRow:
-    mean = fmean(known[i].lower for i in answers), fmean(known[i].upper for i in answers)
+    mean = fmean(bounds[i].lower for i in answers), fmean(bounds[i].upper for i in answers)
     return AnswerRow(protocol, config, prior, len(answers), sum(answers.values()), mean)

@@ -18,17 +18,17 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
 
 
 def certificate_name(instance: str) -> str:
-    """The id where it can be a file's name everywhere, else a digest of it."""
+    """Return the id where it can be a file's name everywhere, else a digest of it."""
     name = instance if _PLAIN_NAME.fullmatch(instance) else f"id_{hashlib.sha256(instance.encode()).hexdigest()[:32]}"
     return f"{name}.json"
 
 
 def _recountable(model_class: ModelClass) -> ModelClass:
-    """The class; `ValueError` if its cap is larger than the checker can recount."""
+    """Return the class; `ValueError` if its cap is larger than the checker can recount."""
     parents, size = model_class.max_parents, model_class.max_size
-    most = MAX_CAP.get(parents, 0)
-    if size is not None and size > most:
-        raise ValueError(f"with {parents} parents, `calibrant verify` recounts sizes up to {most}, not {size}")
+    max_size = MAX_CAP.get(parents, 0)
+    if size is not None and size > max_size:
+        raise ValueError(f"with {parents} parents, `calibrant verify` recounts sizes up to {max_size}, not {size}")
     return model_class
 
 

@@ -14,16 +14,16 @@ from calibrant.dsl.errors import in_one_line
 
 
 def details_text(record: AuditRecord) -> str:
-    """The instance's id, then a line for each thing."""
-    found = record.findings
-    lines = [f"error  {record.error}"] if found is None else [*_lines(found, record.generator)]
+    """Return the instance's id, then a line for each thing."""
+    findings = record.findings
+    lines = [f"error  {record.error}"] if findings is None else [*_lines(findings, record.generator)]
     return "\n".join([in_one_line(record.instance), *(f"  {line}" for line in lines)])
 
 
-def _lines(found: Findings, generator: GeneratorCeiling | None) -> Iterator[str]:
-    for one in found.capped:
-        yield f"members  {short_count(one.members)} with k<={one.max_parents}, formula sizes <= {one.max_size}"
-    for draw in found.draws:
+def _lines(findings: Findings, generator: GeneratorCeiling | None) -> Iterator[str]:
+    for capped in findings.capped:
+        yield f"members  {short_count(capped.members)} with k<={capped.max_parents}, formula sizes <= {capped.max_size}"
+    for draw in findings.draws:
         yield f"a draw   {share_text(draw.probability)} held-out exact, {WEIGHTS[draw.size_penalty]}: {draw.in_words}"
     came = {None: "", True: "; the best answer is exact", False: "; the best answer is not exact"}
     if generator and generator.probability is not None:
@@ -31,68 +31,69 @@ def _lines(found: Findings, generator: GeneratorCeiling | None) -> Iterator[str]
         yield f"ceiling  {share}, generator: gold drawn by the published process{came[generator.realised]}"
     elif generator:
         yield f"left out  ceiling, generator: {generator.left_out}"
-    for ceiling in found.ceilings:
+    for ceiling in findings.ceilings:
         bounds = bounds_text(Bounds(ceiling.lower, ceiling.upper, ceiling.realised))
         yield f"ceiling  {bounds}, if {WEIGHTS[ceiling.size_penalty]}: {ceiling.in_words}{came[ceiling.realised]}"
-    yield from _evidence(found)
-    if found.bounded:
-        yield _bounded("local alternatives", found.bounded.local)
-        yield _bounded("stronger search", found.bounded.stronger)
-        yield _bounded("coordinated pairs", found.bounded.pairs)
-        yield f"bounded  shortcuts: {_shortcuts(found.bounded.shortcuts)}"
-    if found.survivors:
-        yield from _survivors(found.survivors)
-    if found.split:
-        yield _split(found.split)
-    for part, reason in found.left_out.items():
+    yield from _evidence(findings)
+    if findings.bounded:
+        yield _bounded_line("local alternatives", findings.bounded.local)
+        yield _bounded_line("stronger search", findings.bounded.stronger)
+        yield _bounded_line("coordinated pairs", findings.bounded.pairs)
+        yield f"bounded  shortcuts: {_shortcuts(findings.bounded.shortcuts)}"
+    if findings.survivors:
+        yield from _survivors(findings.survivors)
+    if findings.split:
+        yield _split(findings.split)
+    for part, reason in findings.left_out.items():
         yield f"left out  {part}: {reason}"
 
 
-def _bounded(words: str, findings: Sequence[LocalFinding | PairFinding]) -> str:
-    total, exact = sum(one.found for one in findings), sum(int(one.exact) for one in findings)
-    hit = ", a budget was hit" if any(one.budget_hit for one in findings) else ""
+def _bounded_line(words: str, findings: Sequence[LocalFinding | PairFinding]) -> str:
+    total, exact = sum(finding.found for finding in findings), sum(int(finding.exact) for finding in findings)
+    hit = ", a budget was hit" if any(finding.budget_hit for finding in findings) else ""
     return f"bounded  {words}: {total} found{hit}; {short_count(str(exact))} there are"
 
 
-def _evidence(found: Findings) -> Iterator[str]:
-    mix = found.mix
+def _evidence(findings: Findings) -> Iterator[str]:
+    mix = findings.mix
     targets = ", ".join(f"{worlds} with {number}" for number, worlds in mix.by_targets.items())
     modes = f"{mix.none} without, {mix.hard_constant} constant, {mix.hard_assigned} assigned"
     yield f"interventions  {modes}; targets: {targets}"
-    if found.coverage:
-        yield f"coverage  {found.coverage.seen} of {found.coverage.total} local predecessor patterns"
-    if found.exposure:
-        least = min(found.exposure, key=lambda row: row.scored_cells)
-        yield f"exposure  least for {least.variable}: {least.scored_cells} cells in {least.scored_worlds} worlds"
-    if found.balance:
-        novelty = found.balance
+    if findings.coverage:
+        yield f"coverage  {findings.coverage.seen} of {findings.coverage.total} local predecessor patterns"
+    if findings.exposure:
+        least_exposed = min(findings.exposure, key=lambda row: row.scored_cells)
+        scored = f"{least_exposed.scored_cells} cells in {least_exposed.scored_worlds} worlds"
+        yield f"exposure  least for {least_exposed.variable}: {scored}"
+    if findings.balance:
+        novelty = findings.balance
         yield f"held-out novelty  {novelty.smallest:.3f} to {novelty.largest:.3f}, mean {novelty.mean:.3f}"
 
 
 def _shortcuts(findings: Sequence[Shortcut]) -> str:
-    left = [f"{one.variable} at size {one.size}" for one in findings if one.size is not None]
-    return ", ".join(left) or "none"
+    remaining = [f"{shortcut.variable} at size {shortcut.size}" for shortcut in findings if shortcut.size is not None]
+    return ", ".join(remaining) or "none"
 
 
-def _survivors(found: Survivors) -> Iterator[str]:
-    for variable, text in found.one.items():
-        if text != found.other[variable]:
-            yield f"survivors  {variable} = {text}   |   {found.other[variable]}"
-    if found.targets is None:
+def _survivors(survivors: Survivors) -> Iterator[str]:
+    for variable, text in survivors.one.items():
+        if text != survivors.other[variable]:
+            yield f"survivors  {variable} = {text}   |   {survivors.other[variable]}"
+    if survivors.targets is None:
         yield "separation  no hard intervention on up to three targets"
         return
-    sets = ", ".join(f"{number} sets of {size}" for size, number in found.separating_sets.items())
-    best = ", ".join(found.targets.targets) or "no intervention"
-    yield f"separation  {sets}; best: {best}, {found.targets.disagreement_rate:.4f} of the assignments"
+    sets = ", ".join(f"{number} sets of {size}" for size, number in survivors.separating_sets.items())
+    best = ", ".join(survivors.targets.targets) or "no intervention"
+    yield f"separation  {sets}; best: {best}, {survivors.targets.disagreement_rate:.4f} of the assignments"
 
 
-def _split(found: Split) -> str:
+def _split(split: Split) -> str:
     shares = []
-    if found.removed is not None:
-        low, high = found.removed
-        share = f"{low:.4f}" if low == high else f"{low:.4f} to {high:.4f} (drawn truths: {found.estimate:.4f})"
+    if split.removed is not None:
+        low, high = split.removed
+        share = f"{low:.4f}" if low == high else f"{low:.4f} to {high:.4f} (drawn truths: {split.estimate:.4f})"
         shares.append(f"{share} of the members")
-    if found.removed_from_gold is not None:
-        shares.append(f"{found.removed_from_gold:.4f}{'' if shares else ' of the members'} with gold's outcome")
-    contexts = f"{len(found.rows)} rows of {' '.join(found.columns)}: {' '.join(found.rows)}"
-    return f"split  {found.mode} on {', '.join(found.targets)} removes {', '.join(shares)}; {contexts}"
+    if split.removed_from_gold is not None:
+        shares.append(f"{split.removed_from_gold:.4f}{'' if shares else ' of the members'} with gold's outcome")
+    contexts = f"{len(split.rows)} rows of {' '.join(split.columns)}: {' '.join(split.rows)}"
+    return f"split  {split.mode} on {', '.join(split.targets)} removes {', '.join(shares)}; {contexts}"

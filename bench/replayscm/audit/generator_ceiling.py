@@ -46,7 +46,7 @@ class GeneratorCeiling(msgspec.Struct, frozen=True):
 
 
 def generator_ceiling(problem: Problem) -> GeneratorCeiling:
-    """The same for the same problem; where the prior does not apply, or has too much to sum over, why."""
+    """Return the ceiling under the published process, or why it is not available; deterministic per problem."""
     try:
         return _estimated(problem)
     except (ValueError, BudgetSpent) as reason:
@@ -72,7 +72,7 @@ def _estimated(problem: Problem) -> GeneratorCeiling:
 
 
 class _Replayed:
-    """What members do in the rows of a panel: targets and roots as they are, everything else computed."""
+    """Behaviour of members in the rows of a panel: targets and roots as given, everything else computed."""
 
     def __init__(self, panel: Panel) -> None:
         self.panel = panel
@@ -104,7 +104,7 @@ class _Replayed:
         return gold.roots, *self.columns
 
     def _computed(self, mechanism: Local, parents: tuple[Column, ...]) -> Column:
-        """A column of the function, for columns of its parents in the order of the variables."""
+        """Return a column of the function, for columns of its parents in the order of the variables."""
         key = mechanism, parents
         if key not in self._known:
             self._known[key] = _column(mechanism.bits, parents, self.panel.all_rows)

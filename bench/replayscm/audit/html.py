@@ -69,7 +69,7 @@ def _context(audited: AuditedPool[AuditRecord], calibrated: Calibration) -> dict
 
 
 def _headlines(done: Sequence[Findings]) -> list[tuple[str, int]]:
-    """The classes that verdicts are of, and for how many instances."""
+    """Return the classes that verdicts are of, and for how many instances."""
     numbers = Counter(found.headline for found in done)
     words = {found.headline: found.class_count(found.headline).in_words for found in reversed(done)}
     return [(words[bound], number) for bound, number in sorted(numbers.items())]
@@ -122,7 +122,7 @@ def _row(record: AuditRecord, anchors: dict[str, str], bounds: list[int]) -> dic
 
 
 def _measures(record: AuditRecord) -> list[dict[str, Any]]:
-    """The columns of bench.replayscm.audit.text.MEASURES with their sort keys; an interval sorts by its upper end."""
+    """Return the columns of MEASURES (bench.replayscm.audit.text) with sort keys; intervals sort by the upper end."""
     found = record.findings
     assert found is not None
     keys: list[float | None] = [found.coverage.share if found.coverage else None]
@@ -158,7 +158,7 @@ def _bounded_total(found: Findings) -> dict[str, Any]:
 
 
 def _count(members: str | None) -> dict[str, Any]:
-    """A count as it is shown, in full for a pointer over it, and its sort key; None was not counted."""
+    """Return a count as it is shown, in full for a pointer over it, and its sort key; None was not counted."""
     if members is None:
         return {"text": NOTHING, "full": "", "sort": _UNSORTABLE}
     return {
@@ -198,7 +198,7 @@ def _section(record: AuditRecord, anchors: dict[str, str], problem: Problem) -> 
 
 
 def _generator_row(record: AuditRecord) -> list[tuple[str, str, str, bool | None]]:
-    """The ceiling under the published process, where it applies: weights, class, share, whether it came true."""
+    """Return the ceiling under the published process, where it applies: weights, class, share, whether it came true."""
     made = record.generator
     if made is None or made.probability is None:
         return []

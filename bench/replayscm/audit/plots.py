@@ -66,8 +66,8 @@ class _Scale:
     """Linear from values to lengths, over whole numbers that enclose the values."""
 
     def __init__(self, values: Iterable[float], start: float, end: float) -> None:
-        known = list(values) or [0.0]
-        self.low, self.high = floor(min(known)), max(ceil(max(known)), floor(min(known)) + 1)
+        numbers = list(values) or [0.0]
+        self.low, self.high = floor(min(numbers)), max(ceil(max(numbers)), floor(min(numbers)) + 1)
         self.start, self.end = start, end
 
     def __call__(self, value: float) -> float:
@@ -83,8 +83,8 @@ def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> 
     audited = [record for record in records if record.findings]
     strata = list(dict.fromkeys(record.stratum for record in audited))
     bounds = counted_bounds(audited)
-    found = [(r, c.max_parents, int(c.members)) for r in audited if r.findings for c in r.findings.classes]
-    y = _Scale([0.0, *(log10(members) for _, _, members in found if members)], _FLOOR, TOP)
+    counts = [(r, c.max_parents, int(c.members)) for r in audited if r.findings for c in r.findings.classes]
+    y = _Scale([0.0, *(log10(members) for _, _, members in counts if members)], _FLOOR, TOP)
     width = (WIDTH - LEFT - RIGHT) / max(1, len(strata))
     lane = width * 0.86 / max(1, len(bounds))
 
@@ -92,7 +92,7 @@ def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> 
         return LEFT + width * (strata.index(stratum) + 0.07) + lane * (bounds.index(bound) + 0.5)
 
     points, columns = [], dict[tuple[str, int], list[Point]]()
-    for record, bound, members in found:
+    for record, bound, members in counts:
         column = columns.setdefault((record.stratum, bound), [])
         spread = ((len(column) * 7) % 10 - 4.5) / 10 * lane * 0.62  # points of a column side by side, in a fixed order
         height = y(log10(members)) if members else _BAND
@@ -114,15 +114,15 @@ def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> 
 
 def agreement_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> Scatter:
     """Ambiguity (log10 members of the headline class) against the share of members that are held-out exact."""
-    shown = []
+    shares = []
     for record in records:
         if record.findings:
-            counted = record.findings.class_count(record.findings.headline)
-            share = heldout_share(counted)
+            class_count = record.findings.class_count(record.findings.headline)
+            share = heldout_share(class_count)
             if share is not None:
-                shown.append((record, int(counted.members), share))
-    x = _Scale([0.0, *(log10(members) for _, members, _ in shown)], LEFT + 8, WIDTH - RIGHT - 8)
-    y = _Scale([0.0, *(log10(share) for _, _, share in shown if share)], _FLOOR, TOP + 6)
+                shares.append((record, int(class_count.members), share))
+    x = _Scale([0.0, *(log10(members) for _, members, _ in shares)], LEFT + 8, WIDTH - RIGHT - 8)
+    y = _Scale([0.0, *(log10(share) for _, _, share in shares if share)], _FLOOR, TOP + 6)
     y = y if y.high == 0 else _Scale([-1.0, 0.0], _FLOOR, TOP + 6)
     points = tuple(
         Point(
@@ -132,7 +132,7 @@ def agreement_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -
             f"{record.instance}: {members} members, {share:.3g} of them held-out exact",
             anchors[record.instance],
         )
-        for record, members, share in shown
+        for record, members, share in shares
     )
     return Scatter(
         WIDTH,

@@ -37,24 +37,24 @@ class Diagram:
     standard_error: str
 
 
-def diagram(prior: str, found: Reliability) -> Diagram:
+def diagram(prior: str, reliability: Reliability) -> Diagram:
     """Areas of the marks grow with the number of instances."""
-    largest = max((one.number for one in found.bins), default=1)
+    largest = max((bin_.number for bin_ in reliability.bins), default=1)
     marks = tuple(
         Mark(
-            _across(one.predicted),
-            _up(one.realised),
-            _up(one.interval[1]),
-            _up(one.interval[0]),
-            round(3 + 6 * (one.number / largest) ** 0.5, 1),
-            f"{one.number} instances, predicted {one.predicted:.3f}, realised {one.realised:.3f} "
-            f"(95 % interval {one.interval[0]:.3f} to {one.interval[1]:.3f})",
+            _across(bin_.predicted),
+            _up(bin_.realised),
+            _up(bin_.interval[1]),
+            _up(bin_.interval[0]),
+            round(3 + 6 * (bin_.number / largest) ** 0.5, 1),
+            f"{bin_.number} instances, predicted {bin_.predicted:.3f}, realised {bin_.realised:.3f} "
+            f"(95 % interval {bin_.interval[0]:.3f} to {bin_.interval[1]:.3f})",
         )
-        for one in found.bins
+        for bin_ in reliability.bins
     )
     ticks = tuple((_across(value), _up(value), f"{value:g}") for value in TICKS)
-    predicted, spread = f"{found.predicted:.2f}", f"{found.standard_error:.2f}"
-    return Diagram(prior, SIDE, MARGIN, ticks, marks, found.number, predicted, found.realised, spread)
+    predicted, spread = f"{reliability.predicted:.2f}", f"{reliability.standard_error:.2f}"
+    return Diagram(prior, SIDE, MARGIN, ticks, marks, reliability.number, predicted, reliability.realised, spread)
 
 
 def _across(share: float) -> float:

@@ -1,4 +1,4 @@
-"""What separates SCMs of one instance: every single-variable hard intervention, its rates, and a witness."""
+"""Separation of SCMs of one instance: every single-variable hard intervention, its rates, and a witness."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class SeparatedPair:
 
     def __repr__(self) -> str:
         best = f"{_intervention(self.best.experiment)} shows most, {self.best.disagreement_rate:.4f}"
-        found = (
+        summary = (
             f"{len(self.separating)} interventions separate them, {best}" if self.separating else "none separates them"
         )
-        return f"<SeparatedPair {self.names[0]}, {self.names[1]}: {found}>"
+        return f"<SeparatedPair {self.names[0]}, {self.names[1]}: {summary}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; `best` and `witness` are None where nothing separates the two."""
@@ -59,12 +59,12 @@ class SeparatedPair:
             "separating": [_rates(separation) for separation in self.separating],
             "best": _rates(self.best) if self.best.separates else None,
             "witness": self.witness,
-            "target_sets": [asdict(found) for found in self.target_sets],
+            "target_sets": [asdict(target_set) for target_set in self.target_sets],
         }
 
 
-def separated(names: tuple[str, str], models: tuple[Scm, Scm], *, max_targets: int = 1) -> SeparatedPair:
-    """Every experiment of the menu on two SCMs; `CalibrantError` if their roots differ or are too many.
+def separate_pair(names: tuple[str, str], models: tuple[Scm, Scm], *, max_targets: int = 1) -> SeparatedPair:
+    """Return every experiment of the menu on two SCMs; `CalibrantError` if their roots differ or are too many.
 
     max_targets: above 1, every set of at most so many targets as well
     """
@@ -81,7 +81,7 @@ def separated(names: tuple[str, str], models: tuple[Scm, Scm], *, max_targets: i
 
 
 def smallest(problem: Problem, number: int, max_parents: int) -> SmallestMembers:
-    """The smallest members of the class; at most four parents, formulas of at most 15 nodes."""
+    """Return the smallest members of the class; at most four parents, formulas of at most 15 nodes."""
     try:
         return smallest_members(VersionSpace(problem.task, sized_class(problem.task, max_parents)), number)
     except ValueError as error:
@@ -89,17 +89,17 @@ def smallest(problem: Problem, number: int, max_parents: int) -> SmallestMembers
 
 
 def member_pairs(models: Sequence[Scm], *, max_targets: int = 1) -> list[SeparatedPair]:
-    """All pairs of members over the same roots, named by their place in the order of size."""
+    """Return all pairs of members over the same roots, named by their place in the order of size."""
     numbered = enumerate(models, 1)
     return [
-        separated((f"member {i}", f"member {j}"), (one, other), max_targets=max_targets)
-        for (i, one), (j, other) in combinations(numbered, 2)
-        if one.roots == other.roots
+        separate_pair((f"member {i}", f"member {j}"), (first, second), max_targets=max_targets)
+        for (i, first), (j, second) in combinations(numbered, 2)
+        if first.roots == second.roots
     ]
 
 
 def closing_text(pairs: Sequence[SeparatedPair], max_targets: int) -> str:
-    """One line: the intervention that separates most of the pairs, then with the highest rates.
+    """Return one line: the intervention that separates most of the pairs, then with the highest rates.
 
     With one target the menu of single-variable interventions; with more every set of at most so many targets.
     """
@@ -111,42 +111,42 @@ def closing_text(pairs: Sequence[SeparatedPair], max_targets: int) -> str:
         for name, share in _named_rates(pair, max_targets):
             rates.setdefault(name, []).append(share)
     best = max(rates, key=lambda name: (len(rates[name]), fmean(rates[name])), default=None)  # the first of equals
-    separated = len(rates[best]) if best else 0
-    more = separated < len(different) and max_targets < MAX_TARGETS
+    separate_pair = len(rates[best]) if best else 0
+    more = separate_pair < len(different) and max_targets < MAX_TARGETS
     hint = f"; --targets {max_targets + 1} tries so many variables at once" if more else ""
     if best is None:
         return f"closes most: nothing that was tried separates any pair{hint}"
     rate = f"rate {fmean(rates[best]):.4f}"
     if len(different) == 1:
         return f"closes most: {best}, {rate}"
-    return f"closes most: {best} separates {separated} of {len(different)} pairs, mean {rate}{hint}"
+    return f"closes most: {best} separates {separate_pair} of {len(different)} pairs, mean {rate}{hint}"
 
 
 def _named_rates(pair: SeparatedPair, max_targets: int) -> list[tuple[str, float]]:
     """Return what separates a pair, as text, with its rate."""
     if max_targets == 1:
-        return [(_intervention(found.experiment), found.disagreement_rate) for found in pair.separating]
-    listed = [(found.targets, found.disagreement_rate) for found in pair.target_sets]
+        return [(_intervention(separation.experiment), separation.disagreement_rate) for separation in pair.separating]
+    listed = [(separation.targets, separation.disagreement_rate) for separation in pair.target_sets]
     return [(f"per-row values of {', '.join(t)}" if t else "no intervention", rate) for t, rate in listed]
 
 
 def against_file(problem: Problem, path: Path, *, max_targets: int = 1) -> SeparatedPair:
-    """The instance's reference, or gold, and the SCM of an answer file."""
-    name, known = known_model(problem)
-    return separated((name, path.name), (known, answer_scm(problem, path)), max_targets=max_targets)
+    """Return the instance's reference, or gold, and the SCM of an answer file."""
+    name, model = known_model(problem)
+    return separate_pair((name, path.name), (model, answer_scm(problem, path)), max_targets=max_targets)
 
 
 def known_model(problem: Problem) -> tuple[str, Scm]:
     """Return what an answer is compared with: the instance's reference, or else gold."""
     name = "reference" if problem.task.reference is not None else "gold"
-    known = problem.task.reference or problem.sealed.gold
-    if known is None:
+    model = problem.task.reference or problem.sealed.gold
+    if model is None:
         raise CalibrantError(f"{problem.id} has neither a reference nor gold; compare members instead")
-    return name, known
+    return name, model
 
 
 def answer_scm(problem: Problem, path: Path) -> Scm:
-    """The SCM of a JSON answer, by the published checks of an answer."""
+    """Return the SCM of a JSON answer, by the published checks of an answer."""
     try:
         answer = load_json(read_bounded(path))
     except TooLargeError as error:
@@ -162,12 +162,12 @@ def answer_scm(problem: Problem, path: Path) -> Scm:
 
 
 def submitted_scm(problem: Problem, answer: Mapping[str, Any]) -> Scm | Rejection:
-    """The SCM that an answer stands for, by the published checks, or why it is not valid."""
-    found = _submitted(problem, answer)
-    return found if isinstance(found, Rejection) else scm(found.roots, found.candidate.mechanisms)
+    """Return the SCM that an answer stands for, by the published checks, or why it is not valid."""
+    submission = _read_submission(problem, answer)
+    return submission if isinstance(submission, Rejection) else scm(submission.roots, submission.candidate.mechanisms)
 
 
-def _submitted(problem: Problem, answer: Mapping[str, Any]) -> Submission | Rejection:
+def _read_submission(problem: Problem, answer: Mapping[str, Any]) -> Submission | Rejection:
     checker = SubmissionChecker(problem)
     if problem.task.disclosure.roots is None:
         roots = checker.roots(answer)
@@ -182,17 +182,21 @@ def fit_text(problem: Problem, model: Scm) -> str:
 
 
 def pair_text(pair: SeparatedPair) -> str:
-    """A pair as a person can read it."""
+    """Return a pair as a person can read it."""
     lines = [f"{pair.names[0]} against {pair.names[1]}"]
-    shared, other = mechanism_texts(pair.models[0]), mechanism_texts(pair.models[1])
+    shared, second = mechanism_texts(pair.models[0]), mechanism_texts(pair.models[1])
     for variable in pair.models[0].endogenous:
-        if shared[variable] != other[variable]:
-            lines.append(f"  {variable} = {shared[variable]}   |   {other[variable]}")
+        if shared[variable] != second[variable]:
+            lines.append(f"  {variable} = {shared[variable]}   |   {second[variable]}")
     if not pair.separating:
-        same = pair.models[0].equivalent(pair.models[1])
-        none = "  no single-variable intervention separates them"
+        is_equivalent = pair.models[0].equivalent(pair.models[1])
+        no_separation = "  no single-variable intervention separates them"
         lines.append(
-            "  the same model" if same else none if pair.target_sets else f"{none}; --targets 2 tries two at once"
+            "  the same model"
+            if is_equivalent
+            else no_separation
+            if pair.target_sets
+            else f"{no_separation}; --targets 2 tries two at once"
         )
         return "\n".join([*lines, *_target_lines(pair)])
     rows = [
@@ -213,17 +217,17 @@ def pair_text(pair: SeparatedPair) -> str:
 
 
 def _target_lines(pair: SeparatedPair) -> list[str]:
-    """The sets of targets that separate, fewest targets first; the first so many of them."""
+    """Return the sets of targets that separate, fewest targets first; the first so many of them."""
     if not pair.target_sets:
         return []
     rows = [
         [
-            f"{{{', '.join(found.targets)}}}",
-            f"{found.disagreement_rate:.4f}",
-            " ".join(f"{name}={bit}" for name, bit in found.constants.items()),
-            f"{found.constants_rate:.4f}",
+            f"{{{', '.join(target_set.targets)}}}",
+            f"{target_set.disagreement_rate:.4f}",
+            " ".join(f"{name}={bit}" for name, bit in target_set.constants.items()),
+            f"{target_set.constants_rate:.4f}",
         ]
-        for found in pair.target_sets[:MAX_SETS_SHOWN]
+        for target_set in pair.target_sets[:MAX_SETS_SHOWN]
     ]
     table = aligned(["targets", "rate", "constants", "rate"], rows).split("\n")
     more = len(pair.target_sets) - len(rows)
@@ -231,7 +235,7 @@ def _target_lines(pair: SeparatedPair) -> list[str]:
 
 
 def witness_text(witness: dict[str, Any] | None, experiment: Experiment) -> str:
-    """A witness in one line: intervention and root assignment, then the values of each model under both."""
+    """Return a witness in one line: intervention and root assignment, then the values of each model under both."""
     if witness is None:
         return "none"
     roots = " ".join(f"{root}={bit}" for root, bit in witness["rootAssignment"].items())

@@ -21,20 +21,20 @@ _CLASS = re.compile(r"(?:k|parents<=)([1-6])")
 
 
 def gate_class(text: str) -> int | None:
-    """The bound of functional parents that `ambiguous[:CLASS]` names; CLASS is kN or parents<=N, N from 1 to 6.
+    """Return the bound of functional parents that `ambiguous[:CLASS]` names; CLASS is kN or parents<=N, N from 1 to 6.
 
     None without a class: every instance is judged in the headline class of its audit.
     """
-    condition, colon, named = text.partition(":")
-    found = _CLASS.fullmatch(named)
-    if condition != "ambiguous" or (colon and not found):
-        known = f"ambiguous, ambiguous:k4 or 'ambiguous:parents<=4', with 1 to {MAX_CLASS} parents"
-        raise CalibrantError(f"--fail-on {short_repr(text)}: it has to be {known}")
-    return int(found[1]) if found else None
+    condition, colon, class_text = text.partition(":")
+    match = _CLASS.fullmatch(class_text)
+    if condition != "ambiguous" or (colon and not match):
+        allowed = f"ambiguous, ambiguous:k4 or 'ambiguous:parents<=4', with 1 to {MAX_CLASS} parents"
+        raise CalibrantError(f"--fail-on {short_repr(text)}: it has to be {allowed}")
+    return int(match[1]) if match else None
 
 
 def short_count(members: str) -> str:
-    """A count in full, or its first three digits and the power of ten; truncated, not rounded."""
+    """Return a count in full, or its first three digits and the power of ten; truncated, not rounded."""
     return members if len(members) <= LONGEST else f"{members[0]}.{members[1:3]}e{len(members) - 1}"
 
 
@@ -50,15 +50,15 @@ def verdict(record: AuditRecord, max_parents: int | None = None) -> str:
 
 
 def judged_in(record: AuditRecord) -> str:
-    """The verdict with the class that it is of."""
+    """Return the verdict with the class that it is of."""
     return verdict(record) if record.findings is None else f"{verdict(record)}, k<={record.findings.headline}"
 
 
-def heldout_share(counted: ClassCount) -> float | None:
-    """Share of the members that replay the held-out worlds; None where there is nothing to share out."""
-    if counted.heldout_exact is None or counted.members == "0":
+def heldout_share(class_count: ClassCount) -> float | None:
+    """Return share of the members that replay the held-out worlds; None where there is nothing to share out."""
+    if class_count.heldout_exact is None or class_count.members == "0":
         return None
-    return int(counted.heldout_exact) / int(counted.members)
+    return int(class_count.heldout_exact) / int(class_count.members)
 
 
 def share_text(share: float | None) -> str:
@@ -88,25 +88,25 @@ def summary_lines(records: Sequence[AuditRecord]) -> Iterator[str]:
 
 
 def closing_text(records: Sequence[AuditRecord]) -> str:
-    """One line: what one more world removes where it was looked for, least and most, and which worlds those are."""
+    """Return one line: the least and the largest share that one more world removes, with these worlds."""
     shares: list[float] = []
-    low, high, least, most = inf, -inf, "", ""
+    low, high, lowest, highest = inf, -inf, "", ""
     for record in records:
         split = record.findings and record.findings.split
         if split and (share := closes(split)):
             if share < low:
-                low, least = share, _closing(share, record.instance, split)
+                low, lowest = share, _closing(share, record.instance, split)
             if share > high:
-                high, most = share, _closing(share, record.instance, split)
+                high, highest = share, _closing(share, record.instance, split)
             shares.append(share)
     if len(shares) < 2:
-        return f"closes most: {most}" if shares else ""
+        return f"closes most: {highest}" if shares else ""
     median_of = f"median {median(shares):.4f} of {len(shares)} instances"
-    return f"closes most: one more world removes {median_of}; least {least}; most {most}"
+    return f"closes most: one more world removes {median_of}; least {lowest}; most {highest}"
 
 
 def closes(split: Split) -> float | None:
-    """The share of the members that the world is expected to remove, or removes with gold's outcome."""
+    """Return the share of the members that the world is expected to remove, or removes with gold's outcome."""
     return split.estimate if split.estimate is not None else split.removed_from_gold
 
 
@@ -115,57 +115,59 @@ def _closing(share: float, instance: str, split: Split) -> str:
 
 
 def counted_bounds(records: Sequence[AuditRecord]) -> list[int]:
-    """The bounds of parents that were counted for some instance, ascending."""
-    return sorted({counted.max_parents for r in records if r.findings for counted in r.findings.classes})
+    """Return the bounds of parents that were counted for some instance, ascending."""
+    return sorted({class_count.max_parents for r in records if r.findings for class_count in r.findings.classes})
 
 
 def _row(record: AuditRecord, bounds: Sequence[int]) -> list[str]:
-    found = record.findings
-    if found is None:
+    findings = record.findings
+    if findings is None:
         return [record.instance, record.setting, *[NOTHING] * (len(bounds) + 2 + len(MEASURES)), judged_in(record)]
-    by_bound = {counted.max_parents: short_count(counted.members) for counted in found.classes}
+    by_bound = {class_count.max_parents: short_count(class_count.members) for class_count in findings.classes}
     counts = [by_bound.get(k, NOTHING) for k in bounds]
-    sizes = [str(found.num_variables), str(found.num_worlds)]
+    sizes = [str(findings.num_variables), str(findings.num_worlds)]
     return [record.instance, record.setting, *sizes, *counts, *measures(record), judged_in(record)]
 
 
 def measures(record: AuditRecord) -> list[str]:
     """Coverage; shares of the members that are held-out exact, plain and by size; the ceilings under PRIORS."""
-    found = record.findings
-    if found is None:
+    findings = record.findings
+    if findings is None:
         return [NOTHING] * len(MEASURES)
-    by_size = next((draw.probability for draw in found.draws if draw.size_penalty is not None), None)
+    by_size = next((draw.probability for draw in findings.draws if draw.size_penalty is not None), None)
     shares = [
-        found.coverage.share if found.coverage else None,
-        heldout_share(found.class_count(found.headline)),
+        findings.coverage.share if findings.coverage else None,
+        heldout_share(findings.class_count(findings.headline)),
         by_size,
     ]
     bounds = [ceiling_under(prior, record) for prior in PRIORS]
-    return [*map(share_text, shares), *(NOTHING if one is None else bounds_text(one) for one in bounds)]
+    return [*map(share_text, shares), *(NOTHING if bound is None else bounds_text(bound) for bound in bounds)]
 
 
 def bounds_text(bounds: Bounds) -> str:
-    """One number if it is exact, else the certified interval."""
+    """Return one number if it is exact, else the certified interval."""
     low, high, _ = bounds
     return share_text(low) if low == high else f"{low:.3g}-{high:.3g}"
 
 
-def calibration_text(found: Calibration) -> str:
+def calibration_text(result: Calibration) -> str:
     """Ceilings of the pool, their reliability, and the rows of answers below them."""
     lines = []
-    for prior, (number, lower, upper) in found.means.items():
+    for prior, (number, lower, upper) in result.means.items():
         between = f"{lower:.3f}" if lower == upper else f"between {lower:.3f} and {upper:.3f}"
         lines.append(f"ceiling, {prior}: mean {between}, of {number} instances ({PRIORS[prior]})")
-    for prior, known in found.reliability.items():
+    for prior, reliability in result.reliability.items():
         lines.append(
-            f"ceiling, {prior}: {known.predicted:.2f} best answers held-out exact predicted, {known.realised} realised "
-            f"(standard error {known.standard_error:.2f}, {known.number} instances)"
+            f"ceiling, {prior}: {reliability.predicted:.2f} best answers held-out exact predicted, "
+            f"{reliability.realised} realised "
+            f"(standard error {reliability.standard_error:.2f}, {reliability.number} instances)"
         )
         rows = [
-            [f"{b.low:.1f}-{b.high:.1f}", str(b.number), f"{b.predicted:.3f}", f"{b.realised:.3f}"] for b in known.bins
+            [f"{b.low:.1f}-{b.high:.1f}", str(b.number), f"{b.predicted:.3f}", f"{b.realised:.3f}"]
+            for b in reliability.bins
         ]
         lines.append(aligned(["Predicted", "n", "mean", "realised"], rows))
-    if found.rows:
+    if result.rows:
         headings = ["Answers", "Weights", "n", "HeldoutExact", "Ceiling", "Below"]
         rows = [
             [
@@ -176,14 +178,14 @@ def calibration_text(found: Calibration) -> str:
                 f"{row.ceiling[1]:.3f}",
                 f"{row.below:+.3f}",
             ]
-            for row in found.rows
+            for row in result.rows
         ]
         lines.append(aligned(headings, rows))
     return "\n".join(lines)
 
 
 def answers_name(row: AnswerRow) -> str:
-    """The protocol and those of its options that are set."""
+    """Return the protocol and those of its options that are set."""
     options = ", ".join(f"{name}={value}" for name, value in sorted(row.config.items()) if value is not None)
     return f"{row.protocol} ({options})" if options else row.protocol
 

@@ -1,4 +1,4 @@
-"""What the plots show, as numbers: the disclosure ladder, success by ambiguity, time by size."""
+"""Numbers of the plots: the disclosure ladder, success by ambiguity, time by size."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CurvePoint(NamedTuple):
 
 
 def estimate(place: int, row: SystemRow, column: Metric) -> CurvePoint | None:
-    """A row's mean of a column; None where it is defined for no answer."""
+    """Return a row's mean of a column; None where it is defined for no answer."""
     values = [float(value) for o in row.observations if (value := column.value(o.verdict)) is not None]
     if not values:
         return None
@@ -48,14 +48,14 @@ def estimate(place: int, row: SystemRow, column: Metric) -> CurvePoint | None:
 
 
 def families(rows: Sequence[SystemRow]) -> list[list[SystemRow]]:
-    """The rows of the disclosure ladder, apart where they share no latent SCM, with two disclosures at least."""
+    """Return the rows of the disclosure ladder, apart where they share no latent SCM, with two disclosures at least."""
     groups: list[list[SystemRow]] = []
     for row in rows:
         if RUNGS.get(row.setting, ("-", 0))[0]:
             continue
-        touching = [group for group in groups if any(row.latents & other.latents for other in group)]
+        touching = [group for group in groups if any(row.latents & member.latents for member in group)]
         groups = [group for group in groups if group not in touching]
-        groups.append([*(other for group in touching for other in group), row])
+        groups.append([*(member for group in touching for member in group), row])
     return [group for group in groups if len({RUNGS[row.setting] for row in group}) > 1]
 
 
@@ -69,10 +69,12 @@ def ladder_points(family: Sequence[SystemRow], column: Metric) -> dict[str, list
                 rungs.setdefault(RUNGS[row.setting][1], []).append(row)
         if len(rungs) < 2:
             continue
-        at_each = [frozenset[str]().union(*(row.latents for row in same)) for same in rungs.values()]
+        at_each = [frozenset[str]().union(*(row.latents for row in rung_rows)) for rung_rows in rungs.values()]
         matched = reduce(frozenset.intersection, at_each)
-        found = [estimate(rung, _only(_merged(same), _on(matched)), column) for rung, same in sorted(rungs.items())]
-        points[system] = [point for point in found if point is not None]
+        estimates = [
+            estimate(rung, _only(_merge(rung_rows), _on(matched)), column) for rung, rung_rows in sorted(rungs.items())
+        ]
+        points[system] = [point for point in estimates if point is not None]
     return points
 
 
@@ -82,11 +84,11 @@ def _on(latents: frozenset[str]) -> Callable[[ScoredAnswer], bool]:
 
 def num_matched(family: Sequence[SystemRow]) -> int:
     """Return how many latent SCMs occur at more than one rung."""
-    seen: dict[str, set[int]] = {}
+    rungs_by_latent: dict[str, set[int]] = {}
     for row in family:
         for latent in row.latents:
-            seen.setdefault(latent, set()).add(RUNGS[row.setting][1])
-    return sum(len(rungs) > 1 for rungs in seen.values())
+            rungs_by_latent.setdefault(latent, set()).add(RUNGS[row.setting][1])
+    return sum(len(rungs) > 1 for rungs in rungs_by_latent.values())
 
 
 def ambiguity_bins(
@@ -94,29 +96,31 @@ def ambiguity_bins(
 ) -> tuple[dict[str, list[CurvePoint]], dict[int, float]]:
     """HeldoutExact by how many SCMs fit, per system; and what a fair draw among them would score, per bin."""
     points: dict[str, list[CurvePoint]] = {}
-    drawn: set[tuple[str, str]] = set()
+    plotted: set[tuple[str, str]] = set()
     for merged in merged_systems([row for row in rows if not row.setting.startswith("Alt-")]):
-        drawn |= {(o.pool_digest, o.instance) for o in merged.observations} & audited.keys()
-        found = [estimate(place, _only(merged, _in_bin(audited, place)), HELDOUT_EXACT) for place in range(NUM_BINS)]
-        points[merged.system] = [point for point in found if point is not None]
+        plotted |= {(o.pool_digest, o.instance) for o in merged.observations} & audited.keys()
+        estimates = [
+            estimate(place, _only(merged, _in_bin(audited, place)), HELDOUT_EXACT) for place in range(NUM_BINS)
+        ]
+        points[merged.system] = [point for point in estimates if point is not None]
     shares: dict[int, list[float]] = {}
-    for key in sorted(drawn):
+    for key in sorted(plotted):
         if (share := audited[key].draw) is not None:
             shares.setdefault(bin_of(audited[key].members), []).append(share)
     means = {place: sum(values) / len(values) for place, values in sorted(shares.items())}
-    return {system: found for system, found in points.items() if found}, means
+    return {system: estimates for system, estimates in points.items() if estimates}, means
 
 
 def _in_bin(audited: Ambiguities, place: int) -> Callable[[ScoredAnswer], bool]:
     def is_in_bin(o: ScoredAnswer) -> bool:
-        one = audited.get((o.pool_digest, o.instance))
-        return one is not None and bin_of(one.members) == place
+        ambiguity = audited.get((o.pool_digest, o.instance))
+        return ambiguity is not None and bin_of(ambiguity.members) == place
 
     return is_in_bin
 
 
 def bin_of(members: int) -> int:
-    return next((place for place, (_, most) in enumerate(BINS) if members <= most), len(BINS))
+    return next((place for place, (_, max_members) in enumerate(BINS) if members <= max_members), len(BINS))
 
 
 def size_medians(row: SystemRow) -> list[tuple[float, float]]:
@@ -130,16 +134,16 @@ def size_medians(row: SystemRow) -> list[tuple[float, float]]:
 
 
 def merged_systems(rows: Sequence[SystemRow]) -> list[SystemRow]:
-    """One row per system, over all its pools and settings."""
-    return [_merged([row for row in rows if row.system == name]) for name in dict.fromkeys(r.system for r in rows)]
+    """Return one row per system, over all its pools and settings."""
+    return [_merge([row for row in rows if row.system == name]) for name in dict.fromkeys(r.system for r in rows)]
 
 
-def _merged(rows: Sequence[SystemRow]) -> SystemRow:
+def _merge(rows: Sequence[SystemRow]) -> SystemRow:
     observations = [o for row in rows for o in row.observations]
     if not rows:
         return SystemRow("", "", {}, 0, False, ())
     return replace(rows[0], observations=tuple(sorted(observations, key=lambda o: (o.pool_digest, o.instance))))
 
 
-def _only(row: SystemRow, wanted: Callable[[ScoredAnswer], bool]) -> SystemRow:
-    return replace(row, observations=tuple(o for o in row.observations if wanted(o)))
+def _only(row: SystemRow, condition: Callable[[ScoredAnswer], bool]) -> SystemRow:
+    return replace(row, observations=tuple(o for o in row.observations if condition(o)))

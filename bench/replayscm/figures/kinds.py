@@ -20,10 +20,10 @@ CAPTION = (
 
 def kinds_plot(answers: Sequence[Answer]) -> Plot | None:
     """None where no answer has an attribution; `MissingExtraError` without matplotlib."""
-    known = [(origin, score) for origin, score in answers if score.get(KEY)]
-    if not known:
+    attributed = [(origin, score) for origin, score in answers if score.get(KEY)]
+    if not attributed:
         return None
-    rows = setting_rows(named_answers(known), Grouping.SETTING, METRICS)
+    rows = setting_rows(named_answers(attributed), Grouping.SETTING, METRICS)
     about = KindPlot("attribution", "Earned, missed, lucky, short", CAPTION, _kind, lambda row: row.setting)
     return attribution_plot(rows, about)
 

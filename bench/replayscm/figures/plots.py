@@ -58,7 +58,7 @@ def report_plots(
     with_times: bool,
     progress: Progress = lambda name, done, total: None,
 ) -> list[Plot]:
-    """The plots that these rows and audits give; `MissingExtraError` without matplotlib."""
+    """Return the plots that these rows and audits give; `MissingExtraError` without matplotlib."""
     look = looks(row.system for row in rows)
     makers: list[Callable[[], Plot | None]] = [
         partial(_ladder, rows, look),
@@ -67,21 +67,21 @@ def report_plots(
     ]
     if with_times:
         makers.append(partial(_time_size, rows, look))
-    made = []
+    plots = []
     with style():
         for done, make in enumerate(makers):
             progress("plots", done, len(makers))
-            made.append(make())
+            plots.append(make())
     progress("plots", len(makers), len(makers))
-    return [plot for plot in made if plot is not None]
+    return [plot for plot in plots if plot is not None]
 
 
 def _ladder(rows: Sequence[SystemRow], look: Looks) -> Plot | None:
-    found = families(rows)
-    if not found:
+    row_families = families(rows)
+    if not row_families:
         return None
-    figure, grid = new_figure(len(found), len(DIFFERENCES))
-    for family, line in zip(found, grid, strict=True):
+    figure, grid = new_figure(len(row_families), len(DIFFERENCES))
+    for family, line in zip(row_families, grid, strict=True):
         rungs = sorted({RUNGS[row.setting][1] for row in family})
         for column, axes in zip(DIFFERENCES, line, strict=True):
             curves = ladder_points(family, column)
@@ -107,11 +107,11 @@ def _train_heldout(rows: Sequence[SystemRow], look: Looks, *, with_paper: bool) 
     settings = [name for k, name in enumerate(RUNG_NAMES) if any(RUNGS[row.setting][1] == k for row in scored)]
     figure, grid = new_figure(1, len(settings), extra=0.4)
     for name, axes in zip(settings, grid[0], strict=True):
-        here = [row for row in scored if RUNG_NAMES[RUNGS[row.setting][1]] == name]
+        panel_rows = [row for row in scored if RUNG_NAMES[RUNGS[row.setting][1]] == name]
         axes.plot([0, 1], [0, 1], color="#5b6675", linewidth=0.7, linestyle=":")
         if with_paper:
-            _paper_points(axes, here)
-        _crosses(axes, here, look)
+            _paper_points(axes, panel_rows)
+        _crosses(axes, panel_rows, look)
         axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title=name, xlabel="TrainExact")
     grid[0][0].set_ylabel("HeldoutExact")
     legend(figure, grid[0])
@@ -125,9 +125,9 @@ def _train_heldout(rows: Sequence[SystemRow], look: Looks, *, with_paper: bool) 
 
 def _crosses(axes: Axes, rows: Sequence[SystemRow], look: Looks) -> None:
     pairs = [(estimate(0, row, TRAIN_EXACT), estimate(0, row, HELDOUT_EXACT)) for row in rows]
-    known = [(row, train, heldout) for row, (train, heldout) in zip(rows, pairs, strict=True) if train and heldout]
-    places = apart([(train.mean, heldout.mean) for _, train, heldout in known])
-    for (row, train, heldout), (x, y) in zip(known, places, strict=True):
+    complete = [(row, train, heldout) for row, (train, heldout) in zip(rows, pairs, strict=True) if train and heldout]
+    places = apart([(train.mean, heldout.mean) for _, train, heldout in complete])
+    for (row, train, heldout), (x, y) in zip(complete, places, strict=True):
         axes.errorbar(
             [x],
             [y],
@@ -142,22 +142,24 @@ def _crosses(axes: Axes, rows: Sequence[SystemRow], look: Looks) -> None:
 
 
 def _paper_points(axes: Axes, rows: Sequence[SystemRow]) -> None:
-    """The paper's rows of the same setting, each dot with its name."""
+    """Return the paper's rows of the same setting, each dot with its name."""
     lines = [TableRow((row.setting,), ()) for row in rows[:1]]
     printed = list(with_printed_rows("1", lines, ("train_exact", "heldout_exact")))
     if not any(row.source is Source.PAPER for row in printed):  # Hidden-roots has a table of its own
         printed = list(with_printed_rows("3B", lines, ("train_exact", "heldout_exact")))
-    named: dict[tuple[float, float], list[str]] = {}
+    names_by_place: dict[tuple[float, float], list[str]] = {}
     for row in printed:
-        texts = [one.text for one in row.cells]
+        texts = [cell.text for cell in row.cells]
         if row.source is Source.PAPER and UNDEFINED not in texts:
-            named.setdefault((float(texts[0]), float(texts[1])), []).append(row.labels[1])
-    if not named:
+            names_by_place.setdefault((float(texts[0]), float(texts[1])), []).append(row.labels[1])
+    if not names_by_place:
         return
-    axes.scatter([x for x, _ in named], [y for _, y in named], color=PAPER_COLOUR, s=12, label="in the paper")
-    for (x, y), (left, height), text in _names_beside(named):
+    axes.scatter(
+        [x for x, _ in names_by_place], [y for _, y in names_by_place], color=PAPER_COLOUR, s=12, label="in the paper"
+    )
+    for (x, y), (x_text, height), text in _names_beside(names_by_place):
         axes.annotate(
-            plain(text), (x, y), (left, height), fontsize=5.5, color=PAPER_COLOUR, va="center",
+            plain(text), (x, y), (x_text, height), fontsize=5.5, color=PAPER_COLOUR, va="center",
             arrowprops={"arrowstyle": "-", "color": PAPER_COLOUR, "linewidth": 0.3, "shrinkA": 0, "shrinkB": 1},
         )  # fmt: skip
 
@@ -165,23 +167,23 @@ def _paper_points(axes: Axes, rows: Sequence[SystemRow]) -> None:
 _Place: TypeAlias = tuple[float, float]
 
 
-def _names_beside(named: Mapping[_Place, Sequence[str]]) -> Iterator[tuple[_Place, _Place, str]]:
+def _names_beside(names_by_place: Mapping[_Place, Sequence[str]]) -> Iterator[tuple[_Place, _Place, str]]:
     """For each dot the left end of its name, at the nearest height at which no other name stands."""
-    taken = [(x - 0.01, x + 0.01, y) for x, y in named]  # no name stands on a dot either
-    for (x, y), names in sorted(named.items()):
+    occupied = [(x - 0.01, x + 0.01, y) for x, y in names_by_place]  # no name stands on a dot either
+    for (x, y), names in sorted(names_by_place.items()):
         text = ", ".join(names)
         width = LETTER * len(text)
-        left = min(x + 0.02, 1.0 - width) if x < 0.5 else max(0.0, x - 0.02 - width)
+        x_text = min(x + 0.02, 1.0 - width) if x < 0.5 else max(0.0, x - 0.02 - width)
         heights = sorted((k * LINE / 2 for k in range(-60, 61)), key=lambda up: (abs(up), up))
         free = (
             y + up
             for up in heights
             if 0 <= y + up <= 1
-            and all(abs(y + up - h) >= LINE or left > end or left + width < begin for begin, end, h in taken)
+            and all(abs(y + up - h) >= LINE or x_text > end or x_text + width < begin for begin, end, h in occupied)
         )
         height = next(free, y)
-        taken.append((left, left + width, height))
-        yield (x, y), (left, height), text
+        occupied.append((x_text, x_text + width, height))
+        yield (x, y), (x_text, height), text
 
 
 def _ambiguity(rows: Sequence[SystemRow], audited: Ambiguities, look: Looks) -> Plot | None:

@@ -216,7 +216,7 @@ def _require_size(table: BooleanTable, task: Task, max_parents: int) -> None:
 
 
 def _task(table: BooleanTable, disclosure: Disclosure) -> Task:
-    """The table as a task: rows with the same columns set are a world, in the order of the table."""
+    """Return the table as a task: rows with the same columns set are a world, in the order of the table."""
     names = natural(table.names)
     order = [table.names.index(name) for name in names]
     groups: dict[frozenset[str], list[int]] = {}

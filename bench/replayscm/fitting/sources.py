@@ -14,7 +14,7 @@ from calibrant.dsl.parse_limits import TooLargeError, read_bounded
 
 
 def read_csv(path: Path, do: str | None) -> BooleanTable:
-    """A CSV file with a head; the delimiter is a comma, a semicolon or a tab, whichever the head has first."""
+    """Return a CSV file with a head; the delimiter is a comma, a semicolon or a tab, whichever the head has first."""
     try:
         text = read_bounded(path).decode("utf-8-sig")
     except TooLargeError as error:
@@ -41,7 +41,7 @@ def read_csv(path: Path, do: str | None) -> BooleanTable:
 
 
 def table_of(data: Any, do: str | None, columns: Sequence[str] | None) -> BooleanTable:
-    """A table from a path, a data frame, a mapping of columns, rows that are mappings, or an array with `columns`."""
+    """Return a table from a path, a data frame, a mapping of columns, rows as mappings, or an array with `columns`."""
     if isinstance(data, str | Path):
         return read_csv(Path(data), do)
     if isinstance(data, Mapping):
@@ -68,7 +68,7 @@ def _from_array(data: Any, do: str | None, columns: Sequence[str] | None) -> Boo
 
 
 def _from_frame(data: Any) -> dict[str, list[Any]]:
-    """The columns of a frame of pandas, polars, pyarrow and their like, through narwhals (extra `frames`)."""
+    """Return the columns of a frame of pandas, polars, pyarrow and their like, through narwhals (extra `frames`)."""
     try:
         narwhals = import_module("narwhals")
     except ImportError:

@@ -15,21 +15,21 @@ from calibrant.dsl.replayscm.problem import Pool
 def alternative_pool(
     pool: Pool, seed: int, *, progress: Progress = lambda name, done, total: None
 ) -> tuple[Pool, list[str]]:
-    """The items, in the order of the pool, and the ids of the instances of which none can be made.
+    """Return the items, in the order of the pool, and the ids of the instances of which none can be made.
 
     `CalibrantError` for an instance without gold, with hidden roots or with a reference of its own.
     """
-    made, without = [], []
+    items, without = [], []
     for index, problem in enumerate(pool.problems):
         try:
             item = alternative_item(problem, seed)
         except ValueError as error:
             raise CalibrantError(f"{pool.name}: {error}") from None
-        made += [item] if item else []
+        items += [item] if item else []
         without += [] if item else [problem.id]
         progress(pool.name, index + 1, len(pool))
     metadata = {"alternatives_of": pool.name, "seed": seed}
-    return Pool(f"{pool.name}_alternatives", tuple(made), metadata), without
+    return Pool(f"{pool.name}_alternatives", tuple(items), metadata), without
 
 
 class AlternativeItems:

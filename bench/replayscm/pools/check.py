@@ -27,20 +27,20 @@ from calibrant.solvers.replayscm.roots import nested_variables
 
 
 def check_pools(paths: Iterable[Path], *, must_be_official: bool = False) -> Iterator[CheckReport]:
-    """A report for each file; a duplicate may stand in an earlier one."""
-    seen: dict[bytes, tuple[str, str]] = {}
+    """Yield a report for each file; a duplicate may stand in an earlier one."""
+    first_items: dict[bytes, tuple[str, str]] = {}
     for path in paths:
-        yield check_pool(path, must_be_official=must_be_official, seen=seen)
+        yield check_pool(path, must_be_official=must_be_official, first_items=first_items)
 
 
 def check_pool(
-    path: Path, *, must_be_official: bool = False, seen: dict[bytes, tuple[str, str]] | None = None
+    path: Path, *, must_be_official: bool = False, first_items: dict[bytes, tuple[str, str]] | None = None
 ) -> CheckReport:
     """Read a pool and check every instance; `PoolError` if it cannot be read at all.
 
-    seen: digests of what earlier instances ask, with their file and id; those of this file are added
+    first_items: digests of the visible parts of earlier instances, with file and id; this file's are added
     """
-    seen = {} if seen is None else seen
+    first_items = {} if first_items is None else first_items
     pool = read_pool(path, keep_results=False)
     report, duplicates = CheckReport(pool.name, file_digest(path), len(pool)), list[Note]()
     for problem in pool.problems:
@@ -50,7 +50,7 @@ def check_pool(
                 report.applied[name] += 1
             if reason:
                 report.failures.append((name, problem.id, reason))
-        first = seen.setdefault(_asked(problem), (str(path), problem.id))
+        first = first_items.setdefault(_asked(problem), (str(path), problem.id))
         if first != (str(path), problem.id):
             where = "" if first[0] == str(path) else f" of {first[0]}"
             duplicates.append(Note(DUPLICATE, problem.id, f"the same as {first[1]}{where}"))
@@ -62,7 +62,7 @@ def check_pool(
 
 
 def _asked(problem: Problem) -> bytes:
-    """A digest of all that a solver may read; equal for instances that ask the same of a system."""
+    """Return a digest of all that a solver may read; equal for instances that ask the same of a system."""
     record = record_from_problem(problem)
     record = msgspec.structs.replace(record, id="", sealed=SealedRecord(), results=[])
     return sha256(msgspec.json.encode(record)).digest()
@@ -85,7 +85,7 @@ def _reference_is_legal(problem: Problem) -> str | None:
 
 
 def _replays(model: Scm | None, panel: Panel) -> str | None:
-    """The reference says what is wrong, once replay on whole columns, a tenth of its time, has found anything."""
+    """Return the mismatch by the reference; it runs only where replay on whole columns, ten times faster, finds one."""
     if model is None:
         return None
     wrong = mismatches(Candidate(model.mechanisms, model.order), panel)

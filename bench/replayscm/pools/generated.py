@@ -56,6 +56,6 @@ def generated_pool(
 
 
 def generate_instance(job: Job) -> Made:
-    """One instance and its audit."""
+    """Return one instance and its audit."""
     generated = run_job(job)
     return Made(generated.problem, {"id": generated.problem.id, **generated.audit.to_dict()})

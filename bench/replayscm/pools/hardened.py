@@ -54,7 +54,7 @@ class HardenOptions:
     goal: GoalName = "one-member"
 
     def class_of(self, problem: Problem) -> ModelClass:
-        """The class of an instance; `ValueError` without gold."""
+        """Return the class of an instance; `ValueError` without gold."""
         if self.max_parents is None:
             return gold_class(problem)
         return restrict_to_grammar(ModelClass(self.max_parents), problem.task.grammar)
@@ -137,7 +137,7 @@ def harden_instance(job: HardenJob) -> Made:
 
 
 def _outside(problem: Problem, model_class: ModelClass, wide: str) -> dict[str, Any]:
-    """No world can help: each is simulated from gold, which is no member, so it is never what is left."""
+    """Report that no world can help: gold, from which worlds are simulated, is outside the class."""
     parents = len(latent_scm(problem).local_functions[wide].parents)
     why = f"{wide} has {parents} functional parents in gold, so gold is not in the class, whatever worlds are added"
     return {"class": model_class.describe(problem.task), "outcome": "impossible", "why": why}

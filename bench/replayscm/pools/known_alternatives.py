@@ -39,40 +39,42 @@ class CheckedAlternatives:
 
 
 def read_alternatives(path: Path) -> list[SuppliedAnswer]:
-    """The lines of a file, blank ones left out; `CalibrantError` names the line that is no alternative at all."""
+    """Return the alternatives of a file, skipping blank lines; `CalibrantError` names an invalid line."""
     with path.open(encoding="utf-8", errors="strict") as lines:
         bounded = iter(partial(lines.readline, MAX_JSON_BYTES + 1), "")
         try:
-            return [_supplied(path, number, line) for number, line in enumerate(bounded, 1) if line.strip()]
+            return [_read_answer(path, number, line) for number, line in enumerate(bounded, 1) if line.strip()]
         except UnicodeDecodeError as error:
             raise CalibrantError(f"{path}: not UTF-8 at byte {error.start}") from None
 
 
-def _supplied(path: Path, number: int, line: str) -> SuppliedAnswer:
+def _read_answer(path: Path, number: int, line: str) -> SuppliedAnswer:
     try:
-        made = load_json(line)
+        record = load_json(line)
     except TooLargeError as error:
         raise CalibrantError(f"{path}: line {number}: {error}") from None
     except (ValueError, RecursionError) as error:
         raise CalibrantError(f"{path}: line {number}: not JSON: {error}") from None
-    if not isinstance(made, dict) or not isinstance(made.get("instance"), str):
+    if not isinstance(record, dict) or not isinstance(record.get("instance"), str):
         raise CalibrantError(f"{path}: line {number}: not an object with 'instance' and 'mechanisms'")
-    if not isinstance(made.get("mechanisms"), dict):
-        found = short_repr(made.get("mechanisms"))
-        raise CalibrantError(f"{path}: line {number}: 'mechanisms' is {found}, not an object of variable: formula")
-    return SuppliedAnswer(number, made["instance"], {k: made[k] for k in ("roots", "mechanisms") if k in made})
+    if not isinstance(record.get("mechanisms"), dict):
+        shown_mechanisms = short_repr(record.get("mechanisms"))
+        raise CalibrantError(
+            f"{path}: line {number}: 'mechanisms' is {shown_mechanisms}, not an object of variable: formula"
+        )
+    return SuppliedAnswer(number, record["instance"], {k: record[k] for k in ("roots", "mechanisms") if k in record})
 
 
 def checked_alternatives(problem: Problem, supplied: Iterable[SuppliedAnswer]) -> CheckedAlternatives:
-    """The answers that are valid, train-exact, not gold's meaning and not that of an earlier one."""
+    """Return the answers that are valid, train-exact, not gold's meaning and not that of an earlier one."""
     checked = CheckedAlternatives({}, {})
-    for one in supplied:
-        model = submitted_scm(problem, one.answer)
+    for answer in supplied:
+        model = submitted_scm(problem, answer.answer)
         reason = model.reason if isinstance(model, Rejection) else _not_an_alternative(problem, model, checked)
         if isinstance(model, Rejection) or reason:
-            checked.refused[one.line] = reason
+            checked.refused[answer.line] = reason
         else:
-            checked.models[one.line] = model
+            checked.models[answer.line] = model
     return checked
 
 
@@ -83,15 +85,15 @@ def _not_an_alternative(problem: Problem, model: Scm, checked: CheckedAlternativ
     gold = problem.sealed.gold
     if gold is not None and gold.equivalent(model):
         return "means the same as gold"
-    for line, other in checked.models.items():
-        if other.equivalent(model):
+    for line, earlier in checked.models.items():
+        if earlier.equivalent(model):
             return f"means the same as line {line}"
     return ""
 
 
 def by_instance(supplied: Sequence[SuppliedAnswer]) -> dict[str, list[SuppliedAnswer]]:
-    """The answers to each instance, in the order of their lines."""
-    found: dict[str, list[SuppliedAnswer]] = {}
-    for one in supplied:
-        found.setdefault(one.instance, []).append(one)
-    return found
+    """Return the answers to each instance, in the order of their lines."""
+    answers: dict[str, list[SuppliedAnswer]] = {}
+    for answer in supplied:
+        answers.setdefault(answer.instance, []).append(answer)
+    return answers

@@ -86,12 +86,12 @@ _LINES = RecordKind("instances", "an unfinished pool", _Line, 1, lambda line: li
 
 
 class UnfinishedPool:
-    """What is done of a pool that will be written to a file."""
+    """Finished instances of a pool that is not yet written to its file."""
 
-    def __init__(self, folder: Path, asked: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, request: Mapping[str, Any]) -> None:
         """asked: everything that decides what is made, ready for JSON"""
         self._file = JsonlFile(folder, _LINES)
-        self._work = config_digest({**asked, "program": program_version()})
+        self._work = config_digest({**request, "program": program_version()})
 
     def make(
         self,
@@ -102,7 +102,7 @@ class UnfinishedPool:
         execution: Execution = HERE,
         progress: Progress = lambda name, done, total: None,
     ) -> MadeInstances:
-        """The instances in the order of their jobs. jobs: by what to call the instance in an error.
+        """Return the instances in the order of their jobs. jobs: by what to call the instance in an error.
 
         `CalibrantError` for an instance that cannot be made; the others are kept for the next attempt.
         """
@@ -111,16 +111,18 @@ class UnfinishedPool:
         pending = Jobs((key for key in keys if key not in self._file.keys), lambda key: jobs[names[key.place]])
         progress(name, len(keys) - len(pending), len(keys))
         failures: dict[str, str] = {}
-        for done, (key, made) in enumerate(as_completed(make, pending, execution), len(keys) - len(pending) + 1):
-            if isinstance(made, Failure):
-                failures[names[key.place]] = made.error
+        for done, (key, result) in enumerate(as_completed(make, pending, execution), len(keys) - len(pending) + 1):
+            if isinstance(result, Failure):
+                failures[names[key.place]] = result.error
             else:
-                self._file.append(_Line(self._work, key.place, record_from_problem(made.problem), made.report))
+                self._file.append(_Line(self._work, key.place, record_from_problem(result.problem), result.report))
             progress(name, done, len(keys))
         if failures:
             instance = min(failures, key=names.index)
-            others = f", and {len(failures) - 1} more instances" if len(failures) > 1 else ""
-            raise CalibrantError(f"{instance}: {failures[instance]}{others}; nothing is written, what is done is kept")
+            more_text = f", and {len(failures) - 1} more instances" if len(failures) > 1 else ""
+            raise CalibrantError(
+                f"{instance}: {failures[instance]}{more_text}; nothing is written, what is done is kept"
+            )
         lines = self._file.stored(keys)
         return MadeInstances(lines.read_as(_problem), lines.read_as(_report))
 
@@ -129,15 +131,15 @@ class UnfinishedPool:
 
 
 @contextmanager
-def unfinished_pool(out: Path, asked: Mapping[str, Any]) -> Iterator[UnfinishedPool]:
+def unfinished_pool(out: Path, request: Mapping[str, Any]) -> Iterator[UnfinishedPool]:
     """Work on the pool at `out`. The folder beside it is removed when the block, which writes the pool, succeeds."""
     if out.is_dir() or not out.parent.is_dir():  # said before the work, not after it
         raise CalibrantError(f"{out}: {'it is a folder' if out.is_dir() else 'no such folder'}")
     folder = out.with_name(f"{out.name}.unfinished")
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()) or _strange(folder):
-        what = "something else of that name is there; move it, or choose another name"
-        raise CalibrantError(f"{folder}: unfinished work is kept there, but {what}")
-    work = UnfinishedPool(folder, asked)
+        conflict = "something else of that name is there; move it, or choose another name"
+        raise CalibrantError(f"{folder}: unfinished work is kept there, but {conflict}")
+    work = UnfinishedPool(folder, request)
     try:
         yield work
     finally:

@@ -1,4 +1,4 @@
-"""Which fields of an official file no part of an instance was read from, found by watching the reader."""
+"""Unused fields of an official file: those that the reader does not touch, recorded while it reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Watched(dict[str, Any]):
     """A mapping that remembers which of its keys were asked for."""
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
-        super().__init__({key: _watched(value) for key, value in raw.items()})
+        super().__init__({key: _watch(value) for key, value in raw.items()})
         self.asked: set[str] = set()
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -36,10 +36,10 @@ class _Watched(dict[str, Any]):
         return super().values()
 
 
-def _watched(value: Any) -> Any:
+def _watch(value: Any) -> Any:
     if isinstance(value, dict):
         return _Watched(value)
-    return [_watched(item) for item in value] if isinstance(value, list) else value
+    return [_watch(item) for item in value] if isinstance(value, list) else value
 
 
 def unread_fields(path: Path) -> Mapping[str, int]:

@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
 
 def scm_answer(kind: TaskKind, model: Scm) -> dict[str, Any]:
-    """A model as the answer object of a task that asks for one."""
+    """Return a model as the answer object of a task that asks for one."""
     mechanisms = {variable: render(mechanism) for variable, mechanism in model.mechanisms.items()}
     if kind is TaskKind.ROOTS:
         return {"roots": list(model.roots), "mechanisms": mechanisms}
     return {"mechanisms": mechanisms}
 
 
-def alternative_answer(found: AlternativeAnswer) -> dict[str, Any]:
-    """An Alternative-SCM answer object: the alternative, its experiment and the witness."""
+def alternative_answer(alternative: AlternativeAnswer) -> dict[str, Any]:
+    """Return an Alternative-SCM answer object: the alternative, its experiment and the witness."""
     return {
-        "alternative": scm_answer(TaskKind.SCM, found.model),
-        "experiment": found.separation.experiment.to_dict(),
-        "witness": dict(found.witness),
+        "alternative": scm_answer(TaskKind.SCM, alternative.model),
+        "experiment": alternative.separation.experiment.to_dict(),
+        "witness": dict(alternative.witness),
     }
 
 
 def no_answer(kind: TaskKind) -> dict[str, Any]:
-    """An object of the task's schema that answers nothing; it scores as not valid."""
+    """Return an object of the task's schema that answers nothing; it scores as not valid."""
     match kind:
         case TaskKind.SCM | TaskKind.EPISODE:
             return {"mechanisms": {}}

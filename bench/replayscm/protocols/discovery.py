@@ -44,7 +44,7 @@ class Discovery(Protocol, frozen=True):
     def warm_up(self) -> None:
         self.answer(warming_task())
 
-    def proposal(self, task: Task, frame: Frame, known: Constraints) -> GraphProposal:
+    def proposal(self, task: Task, frame: Frame, constraints: Constraints) -> GraphProposal:
         """Return what the library learns from the rows, as parents for every variable."""
         raise NotImplementedError
 
@@ -56,10 +56,12 @@ class Discovery(Protocol, frozen=True):
         if task.kind is TaskKind.ALTERNATIVE:  # a structure that is learned from rows is no second explanation of them
             return ProtocolResult("impossible", provenance={"reason": "no Alternative-SCM row"})
         frame = frame_from_panel(task.training)
-        known = disclosed_constraints(task.disclosure, frame.variables, max_parents=self.max_parents)
-        proposal = self.proposal(task, frame, known)
+        constraints = disclosed_constraints(task.disclosure, frame.variables, max_parents=self.max_parents)
+        proposal = self.proposal(task, frame, constraints)
         model = Fitter(task, max_parents=self.max_parents).fit_proposals(proposal.parents, proposal.roots)
-        proposed = {v: list(dict.fromkeys(u for some in sets for u in some)) for v, sets in proposal.parents.items()}
+        proposed = {
+            v: list(dict.fromkeys(u for parents in sets for u in parents)) for v, sets in proposal.parents.items()
+        }
         provenance: dict[str, Any] = {"roots": list(proposal.roots), "proposed": proposed}
         if isinstance(model, Unfit):
             provenance["cyclic" if model.cyclic else "unfit"] = list(model.variables)
@@ -79,11 +81,11 @@ class PcThenFit(Discovery, frozen=True):
     alpha: Level = 0.05
     test: Literal["gsq", "chisq"] = "gsq"
 
-    def proposal(self, task: Task, frame: Frame, known: Constraints) -> GraphProposal:
+    def proposal(self, task: Task, frame: Frame, constraints: Constraints) -> GraphProposal:
         from calibrant.baselines.replayscm.discovery.causal_learn import pc_graph
         from calibrant.baselines.replayscm.discovery.proposals import adjacency_proposal
 
-        return adjacency_proposal(task, frame, pc_graph(frame, known, alpha=self.alpha, test=self.test))
+        return adjacency_proposal(task, frame, pc_graph(frame, constraints, alpha=self.alpha, test=self.test))
 
 
 class GesThenFit(Discovery, frozen=True):
@@ -96,7 +98,7 @@ class GesThenFit(Discovery, frozen=True):
     modules = ("causallearn",)
     score: Literal["bdeu", "bic"] = "bdeu"
 
-    def proposal(self, task: Task, frame: Frame, known: Constraints) -> GraphProposal:
+    def proposal(self, task: Task, frame: Frame, constraints: Constraints) -> GraphProposal:
         from calibrant.baselines.replayscm.discovery.causal_learn import ges_graph
         from calibrant.baselines.replayscm.discovery.proposals import dag_proposal
 
@@ -115,11 +117,11 @@ class PgmpyThenFit(Discovery, frozen=True):
     score: Literal["bdeu", "bic", "k2"] = "bdeu"
     imaginary_rows: ImaginaryRows = 1.0
 
-    def proposal(self, task: Task, frame: Frame, known: Constraints) -> GraphProposal:
+    def proposal(self, task: Task, frame: Frame, constraints: Constraints) -> GraphProposal:
         from calibrant.baselines.replayscm.discovery.pgmpy_hc import hill_climbing_graph
         from calibrant.baselines.replayscm.discovery.proposals import dag_proposal
 
-        graph = hill_climbing_graph(frame, known, score=self.score, imaginary_rows=self.imaginary_rows)
+        graph = hill_climbing_graph(frame, constraints, score=self.score, imaginary_rows=self.imaginary_rows)
         return dag_proposal(task, frame, graph)
 
 
@@ -129,7 +131,7 @@ class GiesThenFit(Discovery, frozen=True):
     name = "gies+dsl"
     modules = ("gies", "threadpoolctl")
 
-    def proposal(self, task: Task, frame: Frame, known: Constraints) -> GraphProposal:
+    def proposal(self, task: Task, frame: Frame, constraints: Constraints) -> GraphProposal:
         from calibrant.baselines.replayscm.discovery.gies_search import gies_graph, intervention_targets
         from calibrant.baselines.replayscm.discovery.proposals import dag_proposal
 

@@ -47,16 +47,21 @@ class Exact(Protocol, frozen=True):
         from calibrant.solvers.replayscm.exact import solve
 
         if task.kind is TaskKind.ALTERNATIVE:
-            other = find_alternative(task, max_parents=min(self.max_parents, 4))
-            if isinstance(other, Found):
+            alternative = find_alternative(task, max_parents=min(self.max_parents, 4))
+            if isinstance(alternative, Found):
                 return ProtocolResult(
-                    "found", alternative_answer(other.value), other.value.size, dict(other.value.provenance)
+                    "found",
+                    alternative_answer(alternative.value),
+                    alternative.value.size,
+                    dict(alternative.value.provenance),
                 )
-            return nothing_found(other)
+            return nothing_found(alternative)
         outcome = solve(task, max_parents=self.max_parents, **self.choosing)
         if isinstance(outcome, Found):
-            found = outcome.value
-            return ProtocolResult("found", scm_answer(task.kind, found.model), found.size, dict(found.provenance))
+            solution = outcome.value
+            return ProtocolResult(
+                "found", scm_answer(task.kind, solution.model), solution.size, dict(solution.provenance)
+            )
         return nothing_found(outcome)
 
 
@@ -82,7 +87,7 @@ class ExactIntegerProgram(Exact, frozen=True):
 
 
 def warming_task() -> Task:
-    """Mechanisms of 3 to 5 parents, seen in every row.
+    """Return mechanisms of 3 to 5 parents, seen in every row.
 
     To answer it takes all tables, and every kernel of the solver in every type that it is compiled for.
     """

@@ -60,9 +60,9 @@ class MostPosterior(Protocol, frozen=True):
         return self._exact(task, "no configuration of the prior explains the evidence")
 
     def _exact(self, task: Task, reason: str) -> ProtocolResult:
-        found = Exact().answer(task)
-        provenance: dict[str, Any] = {**found.provenance, "posterior": f"not used: {reason}"}
-        return ProtocolResult(found.outcome, found.answer, found.size, provenance)
+        result = Exact().answer(task)
+        provenance: dict[str, Any] = {**result.provenance, "posterior": f"not used: {reason}"}
+        return ProtocolResult(result.outcome, result.answer, result.size, provenance)
 
     def _chosen(self, task: Task, posterior: Posterior) -> ProtocolResult:
         from calibrant.baselines.replayscm.posterior.choice import certified_member, most_agreeing, most_probable
@@ -70,7 +70,7 @@ class MostPosterior(Protocol, frozen=True):
         choose = most_agreeing if self.choose == "agreeing" else most_probable
         choice = choose(posterior, self.draws)
         model = certified_member(task, choice.member)
-        provenance = {**self._told(choice), "configurations": posterior.configurations()}
+        provenance = {**self._provenance(choice), "configurations": posterior.configurations()}
         return ProtocolResult(
             "found", scm_answer(task.kind, model), model.size, {**provenance, "certified_by": "dsl.reference"}
         )
@@ -88,10 +88,10 @@ class MostPosterior(Protocol, frozen=True):
             model = certified_member(task, choice.member)
         except BudgetSpent as spent:
             return self._exact(task, str(spent) or "too many functions to go through")
-        provenance = {**self._told(choice), **chains.report, "certified_by": "dsl.reference"}
+        provenance = {**self._provenance(choice), **chains.report, "certified_by": "dsl.reference"}
         return ProtocolResult("found", scm_answer(task.kind, model), model.size, provenance)
 
-    def _told(self, choice: Choice) -> dict[str, Any]:
+    def _provenance(self, choice: Choice) -> dict[str, Any]:
         return {
             "prior": "baselines.generator_prior",
             "choose": self.choose,

@@ -51,11 +51,11 @@ class ScorePortfolio(Protocol, frozen=True):
             return ProtocolResult("out_of_budget", provenance={"stage": None, "reached": str(spent)})
 
     def _first(self, task: Task) -> ProtocolResult:
-        found = next(self.candidates(task), None)
-        if found is None:
+        candidate = next(self.candidates(task), None)
+        if candidate is None:
             return _nothing(task)
-        told = {"stage": found.stage, **self.searches}
-        return ProtocolResult("found", scm_answer(task.kind, found.model), found.model.size, told)
+        provenance = {"stage": candidate.stage, **self.searches}
+        return ProtocolResult("found", scm_answer(task.kind, candidate.model), candidate.model.size, provenance)
 
     def _alternative(self, task: Task) -> ProtocolResult:
         assert task.reference is not None
@@ -115,15 +115,15 @@ def _nothing(task: Task) -> ProtocolResult:
 
 
 def _told_apart(reference: Scm, model: Scm) -> dict[str, Any] | None:
-    """The answer object, if the menu's best intervention shows a difference."""
+    """Return the answer object, if the menu's best intervention shows a difference."""
     from calibrant.bench.replayscm.protocols.answers import alternative_answer
     from calibrant.dsl.replayscm.alternative import told_apart
     from calibrant.solvers.replayscm.alternative import AlternativeAnswer
 
     if model.roots != reference.roots or model.equivalent(reference):
         return None
-    shown = told_apart(reference, model)
-    return None if shown is None else alternative_answer(AlternativeAnswer(model, *shown))
+    separation = told_apart(reference, model)
+    return None if separation is None else alternative_answer(AlternativeAnswer(model, *separation))
 
 
 SCORE_PROTOCOLS = (BnlearnThenFit, ExactMbdeThenFit)

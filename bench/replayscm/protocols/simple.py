@@ -16,7 +16,7 @@ class SimpleRow(Protocol, frozen=True):
         self.answer(warming_task())
 
     def model(self, task: Task) -> Scm | None:
-        """The answer; None if the operators that are allowed cannot say it."""
+        """Return the answer; None if the operators that are allowed cannot say it."""
         raise NotImplementedError
 
     def answer(self, task: Task) -> ProtocolResult:

@@ -37,8 +37,8 @@ class StagedExactSearch(Protocol, frozen=True):
             stage._replace(nodes=stage.nodes // NODES_PER_SECOND * self.nodes_per_second)
             for stage in STAGES[: self.stages]
         ]
-        found = staged_search(task, stages)
-        if isinstance(found, NotFound):
-            provenance = {"without_candidates": list(found.without), "out_of_nodes": found.out_of_nodes}
+        result = staged_search(task, stages)
+        if isinstance(result, NotFound):
+            provenance = {"without_candidates": list(result.without), "out_of_nodes": result.out_of_nodes}
             return ProtocolResult("out_of_budget", provenance=provenance)
-        return ProtocolResult("found", scm_answer(task.kind, found.model), found.model.size, {"stage": found.stage})
+        return ProtocolResult("found", scm_answer(task.kind, result.model), result.model.size, {"stage": result.stage})

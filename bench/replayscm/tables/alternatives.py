@@ -61,17 +61,19 @@ _HEADINGS = (
 
 def per_problem(rows: Sequence[SystemRow], *, with_paper: bool) -> Table | None:
     """Table F.11: on how many problems nobody found an alternative."""
-    ours = [row for row in rows if _has_gold(row.setting)]
-    lines = tuple(_problem_row(group) for group in by_pools(ours))
+    with_gold = [row for row in rows if _has_gold(row.setting)]
+    lines = tuple(_problem_row(group) for group in by_pools(with_gold))
     if not lines:
         return None
-    said: tuple[str, ...] = ()
+    note_lines: tuple[str, ...] = ()
     if with_paper:
         lines = with_printed_rows("F.11", lines, [heading.key for heading in _HEADINGS])
-        said = notes("F.11", lines, (row.pool for row in ours))  # even of the same pool other systems were asked
+        note_lines = notes(
+            "F.11", lines, (row.pool for row in with_gold)
+        )  # even of the same pool other systems were asked
     labels = (Heading("setting", "Setting"), Heading("systems", "Systems"), Heading("pool", "Pool"), Heading("n", "n"))
     caption = "Numbers of problems on which no train-exact answer differs in meaning from gold."
-    return Table("F.11", "Alternatives discovered, by problem", caption, labels, _HEADINGS, lines, said)
+    return Table("F.11", "Alternatives discovered, by problem", caption, labels, _HEADINGS, lines, note_lines)
 
 
 def _problem_row(group: Sequence[SystemRow]) -> TableRow:
@@ -80,8 +82,8 @@ def _problem_row(group: Sequence[SystemRow]) -> TableRow:
     searches = [row for row in group if not row.is_model]
     found_any = _with_alternative(group)
     cells = [str(len(problems - _with_alternative(part))) if part else UNDEFINED for part in (models, searches, group)]
-    one = group[0]
-    labels = one.setting, f"{len(models)} models, {len(searches)} searches", one.pool, str(len(problems))
+    first = group[0]
+    labels = first.setting, f"{len(models)} models, {len(searches)} searches", first.pool, str(len(problems))
     return TableRow(labels, tuple(Cell(text) for text in (*cells, f"{len(found_any) / len(problems):.3f}")))
 
 

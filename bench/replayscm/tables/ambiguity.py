@@ -1,4 +1,4 @@
-"""What audits say of the instances that were answered: how many SCMs fit, and what an answer can expect to score."""
+"""Ambiguity of answered instances, from audits: how many SCMs fit, and the expected score of an answer."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ Ambiguities: TypeAlias = Mapping[tuple[str, str], Ambiguity]  # by pool digest a
 
 
 def ambiguities(folders: Sequence[Path]) -> dict[tuple[str, str], Ambiguity]:
-    """The audits in these folders, without instances that nothing of the class fits; `CalibrantError` if none."""
-    found: dict[tuple[str, str], Ambiguity] = {}
+    """Return the audits in these folders, without instances that no SCM fits; `CalibrantError` if none remain."""
+    by_instance: dict[tuple[str, str], Ambiguity] = {}
     for record in sorted(_records(folders), key=lambda record: repr(record.key)):
-        if record.findings is not None and (one := _ambiguity(record.findings, record.generator)).members:
-            found[record.pool_digest, record.instance] = one
-    return found
+        if record.findings is not None and (ambiguity := _ambiguity(record.findings, record.generator)).members:
+            by_instance[record.pool_digest, record.instance] = ambiguity
+    return by_instance
 
 
 def _records(folders: Sequence[Path]) -> Iterable[AuditRecord]:
@@ -58,12 +58,12 @@ def _records(folders: Sequence[Path]) -> Iterable[AuditRecord]:
 
 
 def _ambiguity(findings: Findings, generator: GeneratorCeiling | None) -> Ambiguity:
-    counted = findings.class_count(findings.headline)
-    alike = [one.upper for one in findings.ceilings if one.size_penalty is None]
-    by_size = [one.upper for one in findings.ceilings if one.size_penalty is not None]
-    share = heldout_share(counted)
+    class_count = findings.class_count(findings.headline)
+    alike = [ceiling.upper for ceiling in findings.ceilings if ceiling.size_penalty is None]
+    by_size = [ceiling.upper for ceiling in findings.ceilings if ceiling.size_penalty is not None]
+    share = heldout_share(class_count)
     probability = None if generator is None else generator.probability
-    return Ambiguity(int(counted.members), share, probability, next(iter(alike), None), next(iter(by_size), None))
+    return Ambiguity(int(class_count.members), share, probability, next(iter(alike), None), next(iter(by_size), None))
 
 
 _HEADINGS = (
@@ -90,20 +90,20 @@ def ceilings(rows: Sequence[SystemRow], audited: Ambiguities) -> Table | None:
 
 
 def _line(row: SystemRow, audited: Ambiguities) -> TableRow | None:
-    known = [
+    known_items = [
         (o, audited[o.pool_digest, o.instance]) for o in row.observations if (o.pool_digest, o.instance) in audited
     ]
-    if not known or row.setting.startswith("Alt-"):
+    if not known_items or row.setting.startswith("Alt-"):
         return None
     quantities = [
-        [(o, HELDOUT_EXACT.value(o.verdict)) for o, _ in known],
-        [(o, one.draw) for o, one in known],
-        [(o, one.ceiling) for o, one in known],
-        [(o, one.if_alike) for o, one in known],
-        [(o, one.if_by_size) for o, one in known],
+        [(o, HELDOUT_EXACT.value(o.verdict)) for o, _ in known_items],
+        [(o, ambiguity.draw) for o, ambiguity in known_items],
+        [(o, ambiguity.ceiling) for o, ambiguity in known_items],
+        [(o, ambiguity.if_alike) for o, ambiguity in known_items],
+        [(o, ambiguity.if_by_size) for o, ambiguity in known_items],
     ]
     cells = tuple(_mean([(o, float(value)) for o, value in listed if value is not None]) for listed in quantities)
-    return TableRow((row.setting, row.system, row.pool, str(len(known))), cells)
+    return TableRow((row.setting, row.system, row.pool, str(len(known_items))), cells)
 
 
 def _mean(values: Sequence[tuple[ScoredAnswer, float]]) -> Cell:

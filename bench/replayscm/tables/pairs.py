@@ -58,27 +58,27 @@ Values: TypeAlias = Mapping[Any, float]  # by unit
 
 
 def paired_differences(pairs: Sequence[tuple[Values, Values]], cluster: Mapping[Any, str]) -> list[Paired]:
-    """The mean of `one - other` over the units that both have, of several quantities.
+    """Return the mean of `first - second` over the units that both have, of several quantities.
 
     Intervals resample whole clusters of units; quantities over the same clusters share a resampling, which costs most.
     """
-    units = [sorted(one.keys() & other.keys()) for one, other in pairs]
+    units = [sorted(first.keys() & second.keys()) for first, second in pairs]
     over = [tuple(sorted({cluster[unit] for unit in shared})) for shared in units]
-    found = [Paired(None, None, 0)] * len(pairs)
+    results = [Paired(None, None, 0)] * len(pairs)
     for names in dict.fromkeys(filter(None, over)):
-        alike = [k for k, own in enumerate(over) if own == names]
+        alike = [k for k, unit_names in enumerate(over) if unit_names == names]
         place = {name: row for row, name in enumerate(names)}
         sums, counts = np.zeros((len(names), len(alike))), np.zeros((len(names), len(alike)))
         for column, k in enumerate(alike):
-            one, other = pairs[k]
+            first, second = pairs[k]
             for unit in units[k]:
-                sums[place[cluster[unit]], column] += one[unit] - other[unit]
+                sums[place[cluster[unit]], column] += first[unit] - second[unit]
                 counts[place[cluster[unit]], column] += 1
         intervals = bootstrap_intervals(sums, counts)
         for column, k in enumerate(alike):
             number = len(units[k])
-            found[k] = Paired(float(sums[:, column].sum() / number), intervals[column], number)
-    return found
+            results[k] = Paired(float(sums[:, column].sum() / number), intervals[column], number)
+    return results
 
 
 def by_latent(observation: ScoredAnswer) -> str:
@@ -89,12 +89,12 @@ def by_instance(observation: ScoredAnswer) -> tuple[str, str]:
     return observation.pool_digest, observation.instance
 
 
-def differences(one: SystemRow, other: SystemRow, unit: Any) -> list[Paired]:
-    """Of DIFFERENCES between two rows, each over the units in which it is defined for both."""
-    cluster = {unit(o): o.latent for row in (one, other) for o in row.observations}
+def differences(first: SystemRow, second: SystemRow, unit: Any) -> list[Paired]:
+    """Return DIFFERENCES between two rows, each over the units in which both are defined."""
+    cluster = {unit(o): o.latent for row in (first, second) for o in row.observations}
     return paired_differences(
         [
-            (per_unit(one.observations, unit, column.value), per_unit(other.observations, unit, column.value))
+            (per_unit(first.observations, unit, column.value), per_unit(second.observations, unit, column.value))
             for column in DIFFERENCES
         ],
         cluster,
@@ -104,37 +104,37 @@ def differences(one: SystemRow, other: SystemRow, unit: Any) -> list[Paired]:
 def disclosure_deltas(rows: Sequence[SystemRow], *, with_paper: bool) -> Table | None:
     """Table D.1: each system under two disclosures of the same latent SCMs, first minus second."""
     lines: list[tuple[Any, TableRow]] = []
-    for one, other in combinations(rows, 2):
-        (family, low), (other_family, high) = RUNGS.get(one.setting, ("-", 0)), RUNGS.get(other.setting, ("-", 0))
+    for first, second in combinations(rows, 2):
+        (family, low), (other_family, high) = RUNGS.get(first.setting, ("-", 0)), RUNGS.get(second.setting, ("-", 0))
         step = (low, high)
-        if one.system != other.system or family != other_family or step not in STEPS:
+        if first.system != second.system or family != other_family or step not in STEPS:
             continue
-        if not one.latents & other.latents:
+        if not first.latents & second.latents:
             continue
-        deltas = differences(one, other, by_latent)
-        pair = PAIR.join((one.setting, other.setting))
-        pools = PAIR.join(dict.fromkeys((one.pool, other.pool)))
-        line = TableRow((pair, one.system, pools, str(deltas[0].num_units)), tuple(delta.cell for delta in deltas))
+        deltas = differences(first, second, by_latent)
+        pair = PAIR.join((first.setting, second.setting))
+        pools = PAIR.join(dict.fromkeys((first.pool, second.pool)))
+        line = TableRow((pair, first.system, pools, str(deltas[0].num_units)), tuple(delta.cell for delta in deltas))
         lines.append(((family, STEPS.index(step), len(lines)), line))
     if not lines:
         return None
-    made = tuple(line for _, line in sorted(lines, key=lambda item: item[0]))
+    table_lines = tuple(line for _, line in sorted(lines, key=lambda item: item[0]))
     headings = tuple(Heading(f"{column.key}_difference", f"Δ {column.heading}") for column in DIFFERENCES)
-    said: tuple[str, ...] = ()
+    note_lines: tuple[str, ...] = ()
     if with_paper:
-        made = with_printed_rows("D.1", made, [heading.key for heading in headings])
-        said = notes("D.1", made, (line.labels[2] for line in made if line.labels[2] != "paper"))
+        table_lines = with_printed_rows("D.1", table_lines, [heading.key for heading in headings])
+        note_lines = notes("D.1", table_lines, (line.labels[2] for line in table_lines if line.labels[2] != "paper"))
     labels = (Heading("pair", "Disclosures"), Heading("system", "System"), Heading("pool", "Pools"), Heading("n", "n"))
     caption = (
         "The same latent SCMs under two disclosures; first minus second, so that positive is what hiding costs."
         f" In brackets: {LEVEL:.0%} percentile bootstrap over the latent SCMs, both disclosures of one drawn together."
         " n: matched SCMs; HeldoutWorld is over those in which both answers have one."
     )
-    return Table("D.1", "What less disclosure costs", caption, labels, headings, made, said)
+    return Table("D.1", "What less disclosure costs", caption, labels, headings, table_lines, note_lines)
 
 
 def comparisons(rows: Sequence[SystemRow], against: Sequence[str]) -> Table | None:
-    """Every pair of systems on the same pools; with many systems, each against `against`.
+    """Return every pair of systems on the same pools; with many systems, each against `against`.
 
     By default that is `exact`, or where it is missing the row of each pool that is best on held-out replay.
 
@@ -146,10 +146,14 @@ def comparisons(rows: Sequence[SystemRow], against: Sequence[str]) -> Table | No
             raise CalibrantError(
                 f"no system {short_repr(name)} to compare with; there are {', '.join(sorted(systems))}"
             )
-    named = tuple(against) or ((REFERENCE,) if len(systems) > MANY_SYSTEMS and REFERENCE in systems else ())
-    many = len(systems) > MANY_SYSTEMS and not named
+    references = tuple(against) or ((REFERENCE,) if len(systems) > MANY_SYSTEMS and REFERENCE in systems else ())
+    many = len(systems) > MANY_SYSTEMS and not references
     groups = [_comparable(group) for group in by_pools(rows)]
-    lines = [_compared(one, other) for group in groups for one, other in _pairs(group, _best(group) if many else named)]
+    lines = [
+        _compare(first, second)
+        for group in groups
+        for first, second in _pairs(group, _best(group) if many else references)
+    ]
     if not lines:
         return None
     headings = tuple(Heading(f"{column.key}_difference", f"Δ {column.heading}") for column in DIFFERENCES)
@@ -170,7 +174,7 @@ def comparisons(rows: Sequence[SystemRow], against: Sequence[str]) -> Table | No
 
 
 def _best(group: Sequence[SystemRow]) -> tuple[str, ...]:
-    """The system with most answers that replay what is held out, the first of equals."""
+    """Return the system with most answers that replay what is held out, the first of equals."""
 
     def num_right(row: SystemRow) -> float:
         return sum(HELDOUT_EXACT.value(o.verdict) or 0.0 for o in row.observations)
@@ -182,17 +186,17 @@ def _comparable(group: Sequence[SystemRow]) -> list[SystemRow]:
     return [row for row in group if not row.setting.startswith("Alt-")]
 
 
-def _pairs(group: Sequence[SystemRow], named: tuple[str, ...]) -> list[tuple[SystemRow, SystemRow]]:
-    if not named:
+def _pairs(group: Sequence[SystemRow], references: tuple[str, ...]) -> list[tuple[SystemRow, SystemRow]]:
+    if not references:
         return list(combinations(group, 2))
-    references = [row for row in group if row.system in named]
-    return [(row, reference) for reference in references for row in group if row is not reference]
+    reference_rows = [row for row in group if row.system in references]
+    return [(row, reference) for reference in reference_rows for row in group if row is not reference]
 
 
-def _compared(one: SystemRow, other: SystemRow) -> TableRow:
-    found = differences(one, other, by_instance)
-    labels = one.setting, one.system, other.system, one.pool, str(found[0].num_units)
-    return TableRow(labels, (*(delta.cell for delta in found), Cell(verdict(found[-1]))))
+def _compare(first: SystemRow, second: SystemRow) -> TableRow:
+    paired = differences(first, second, by_instance)
+    labels = first.setting, first.system, second.system, first.pool, str(paired[0].num_units)
+    return TableRow(labels, (*(delta.cell for delta in paired), Cell(verdict(paired[-1]))))
 
 
 def verdict(heldout: Paired) -> str:

@@ -69,7 +69,7 @@ def _paper_names(setting: str) -> tuple[str, ...]:
 
 
 def with_printed_rows(number: str, ours: Sequence[TableRow], columns: Sequence[str]) -> tuple[TableRow, ...]:
-    """Rows with the paper's of the same setting after the last of it. The first of a row's labels is its setting."""
+    """Insert the paper's rows after the last row of their setting, which is the first label of a row."""
     lines: list[TableRow] = []
     for place, line in enumerate(ours):
         lines.append(line)

@@ -1,4 +1,4 @@
-"""How the row `posterior` does against `exact`: `python -m calibrant.bench.replayscm.tables.posterior_table POOL...`.
+"""Comparison of `posterior` with `exact`: `python -m calibrant.bench.replayscm.tables.posterior_table POOL...`.
 
 Per pool: HeldoutExact and HeldoutWorld of `exact`, of the most probable and of the most agreeing member, the paired
 difference to `exact` with its 95 per cent bootstrap interval over problems, what the posterior itself expected, and two
@@ -35,7 +35,7 @@ SIZE_PENALTY = 2
 
 
 class Outcome(NamedTuple):
-    """Of one problem: per row HeldoutExact and HeldoutWorld; what the posterior expected; the two ceilings."""
+    """Results on one problem: HeldoutExact and HeldoutWorld per method, the posterior's expectation, both ceilings."""
 
     exact: tuple[float, ...]
     world: tuple[float, ...]
@@ -47,7 +47,7 @@ class Outcome(NamedTuple):
 def outcome(problem: Problem) -> Outcome:
     results = [row.answer(problem.task) for row in ROWS]
     evaluator, nothing = Evaluator(problem), no_answer(problem.task.kind)
-    scores = [evaluator.score_answer(nothing if found.answer is None else found.answer) for found in results]
+    scores = [evaluator.score_answer(nothing if result.answer is None else result.answer) for result in results]
     world = [s.heldout.world_accuracy or 0.0 if s.heldout is not None and s.train_exact else 0.0 for s in scores]
     return Outcome(
         tuple(float(score.heldout_exact) for score in scores),
@@ -59,7 +59,7 @@ def outcome(problem: Problem) -> Outcome:
 
 
 def _ceiling(problem: Problem) -> float:
-    """Share of the most frequent held-out behaviour among members drawn; a little too high, for it is a maximum."""
+    """Return the share of the most frequent held-out behaviour among sampled members; biased upwards as a maximum."""
     posterior = Posterior(problem.task)
     if not posterior.components:
         return 0.0
@@ -69,7 +69,7 @@ def _ceiling(problem: Problem) -> float:
 
 
 def _behaviour(problem: Problem, member: Member) -> tuple[object, ...]:
-    """The member's values in the held-out rows, given those of its parents there; and its roots."""
+    """Return the member's values in the held-out rows, given those of its parents there; and its roots."""
     panel = problem.sealed.heldout
     columns = [panel.columns[v] for v in panel.variables]
     values: list[object] = [member.roots]
@@ -90,16 +90,16 @@ def _size_ceiling(problem: Problem) -> float:
 
 
 def table_row(name: str, outcomes: list[Outcome]) -> str:
-    exact, world = (np.array([getattr(one, field) for one in outcomes]) for field in ("exact", "world"))
-    drawn = np.random.default_rng(0).integers(len(outcomes), size=(RESAMPLES, len(outcomes)))
+    exact, world = (np.array([getattr(outcome_, field) for outcome_ in outcomes]) for field in ("exact", "world"))
+    resamples = np.random.default_rng(0).integers(len(outcomes), size=(RESAMPLES, len(outcomes)))
     cells = [name, str(len(outcomes)), f"{exact[:, 0].mean():.3f}"]
     for place in range(1, len(ROWS)):
         difference = exact[:, place] - exact[:, 0]
-        low, high = np.percentile(difference[drawn].mean(axis=1), (2.5, 97.5))
+        low, high = np.percentile(difference[resamples].mean(axis=1), (2.5, 97.5))
         cells.append(f"{exact[:, place].mean():.3f} ({difference.mean():+.3f}, {low:+.3f} to {high:+.3f})")
     cells.append(" / ".join(f"{share:.3f}" for share in world.mean(axis=0)))
     for field in ("expected", "ceiling", "size_ceiling"):
-        cells.append(f"{np.mean([getattr(one, field) for one in outcomes]):.3f}")
+        cells.append(f"{np.mean([getattr(outcome_, field) for outcome_ in outcomes]):.3f}")
     return f"| {' | '.join(cells)} |"
 
 

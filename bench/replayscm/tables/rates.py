@@ -31,7 +31,7 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True)
 class RateTable:
-    """What a table is. applies: whether a setting has rows in it; searches_only: it has no rows of models"""
+    """Definition of a table. applies: whether a setting has rows in it; searches_only: without rows of models"""
 
     id: str
     title: str
@@ -41,7 +41,7 @@ class RateTable:
     searches_only: bool = False
 
     def made(self, rows: Sequence[SystemRow], *, with_paper: bool) -> Table | None:
-        """The table of these rows, or None if none of them belongs here."""
+        """Return the table of these rows, or None if none of them belongs here."""
         ours = [row for row in rows if self.applies(row.setting) and not (self.searches_only and row.is_model)]
         lines = [self._row(row) for group in by_pools(ours) for row in group]
         if not lines:
@@ -79,7 +79,7 @@ def crash_note(row: SystemRow) -> str:
 
 
 def rate_cell(row: SystemRow, column: Metric, interval: Interval | None) -> Cell:
-    """A mean with its interval, `*` for a conditional rate over 1 to 5 answers, a dash for one over none."""
+    """Return a mean with its interval, `*` for a conditional rate over 1 to 5 answers, a dash for one over none."""
     known: dict[float, int | Fraction] = {}
     items = set()
     for one in row.observations:

@@ -59,7 +59,7 @@ def report_tables(
     audited: Ambiguities | None = None,
     progress: Progress = lambda name, done, total: None,
 ) -> list[Table]:
-    """The tables that these rows give, without columns that none of the rows has; `CalibrantError` if there is none."""
+    """Return the tables of these rows, without columns that no row has; `CalibrantError` if there are none."""
     makers: dict[str, Callable[[], Table | None]] = {
         spec.id: partial(spec.made, rows, with_paper=wanted.with_paper) for spec in RATE_TABLES
     }

@@ -1,4 +1,4 @@
-"""What a report's rows are made of: every scored answer, grouped by pool (or setting) and system."""
+"""Rows of reports: every scored answer, grouped by pool (or setting) and system."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _system_place(row: SystemRow) -> tuple[Any, ...]:
 
 
 def by_pools(rows: Sequence[SystemRow]) -> Iterator[list[SystemRow]]:
-    """The rows of the same pools under the same setting, together."""
+    """Yield the rows of the same pools under the same setting, together."""
     groups: dict[tuple[str, frozenset[str]], list[SystemRow]] = {}
     for row in rows:
         groups.setdefault((row.setting, frozenset(row.pools)), []).append(row)
@@ -166,7 +166,7 @@ def per_unit(
     unit: Callable[[ScoredAnswer], Any],
     value: Callable[[MetricReader], float | None],
 ) -> dict[Any, float]:
-    """The mean of a quantity on each unit where it is defined."""
+    """Return the mean of a quantity on each unit where it is defined."""
     found: dict[Any, list[float]] = {}
     for one in observations:
         number = value(one.verdict)

@@ -1,4 +1,4 @@
-"""How long the searches took."""
+"""Times of the searches."""
 
 from __future__ import annotations
 

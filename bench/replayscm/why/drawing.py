@@ -23,7 +23,7 @@ text{font:13px system-ui,sans-serif;fill:var(--ink)}.soft{fill:var(--soft)}.name
 
 
 def drawing(why: ReplayWhy) -> str:
-    """The item as an SVG file in both themes; `CalibrantError` for an item of which no pair is shown."""
+    """Return the item as an SVG file in both themes; `CalibrantError` for an item of which no pair is shown."""
     if why.pair is None or not why.pair.rows:
         raise CalibrantError(f"{why.item}: there are no two SCMs to draw ({why.reason_text})")
     variable = why.pair.differing[0]
@@ -71,7 +71,7 @@ def _cell(text: str, x: float, y: float, kind: str) -> str:
 
 
 def _inner(svg: str) -> tuple[str, float, float]:
-    """The contents of a drawn graph, its width and height."""
+    """Return the contents of a drawn graph, its width and height."""
     start = svg.index(">") + 1
     width, height = (float(svg.split(f' {name}="')[1].split('"')[0]) for name in ("width", "height"))
     return svg[start : svg.rindex("</svg>")], width, height

@@ -22,7 +22,7 @@ MAX_READINGS = 40  # readings of a world that are listed
 
 
 def body(why: ReplayWhy, prefix: str) -> Markup:
-    """The contents of the page, without its frame; prefix: of ids, unique in the page."""
+    """Return the contents of the page, without its frame; prefix: of ids, unique in the page."""
     parting = witness_row(why)
     bearing = _bearing_rows(why)
     compact = why.evidence.num_rows > MAX_EVIDENCE
@@ -135,7 +135,7 @@ def _models(why: ReplayWhy, prefix: str) -> dict[str, Any]:
 
 
 def graph(why: ReplayWhy, model: FittingScm, letter: str, only: Sequence[str] | None = None) -> Graph:
-    """An SCM as a graph with its values at the witness; open at what differs there; only: these variables."""
+    """Return an SCM as a graph with its values at the witness; open at what differs there; only: these variables."""
     differing = why.witness.differs if why.witness else why.pair.differing if why.pair else ()
     names = [v for v in why.evidence.variables if only is None or v in only]
     nodes = {

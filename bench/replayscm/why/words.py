@@ -15,7 +15,7 @@ MAX_PLACES = 4  # worlds and units that a row names
 
 
 def table(why: ReplayWhy) -> list[TableRow]:
-    """The rows to show: all of a small table, else those that differ first, then those that are seen."""
+    """Return the rows to show: all of a small table, else those that differ first, then those that are seen."""
     if why.pair is None:
         return []
     rows = list(why.pair.rows)
@@ -171,7 +171,7 @@ def seen_text(row: TableRow) -> str:
 
 
 def variable_record(why: ReplayWhy) -> list[dict[str, Any]]:
-    """The open variables as rows of a table."""
+    """Return the open variables as rows of a table."""
     return [
         {
             "name": entry.name,
