@@ -42,7 +42,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "calibrant fit lamps.csv --target Y --html why.html",
         "calibrant fit lamps.csv --do set --out lamps.jsonl --certificates certificates",
     ),
-    "list": ("calibrant list pool.yaml", "calibrant list pool.jsonl --setting Hidden-order --limit 0 --json"),
+    "list": (
+        "calibrant list pool.yaml",
+        "calibrant list pool.yaml --why --html index.html",
+        "calibrant list pool.jsonl --setting Hidden-order --limit 0 --json",
+    ),
     "prompts": ("calibrant prompts pool.yaml --out prompts.jsonl", "calibrant prompts pool.yaml --limit 1 --text"),
     "sample": ("calibrant sample --seed 1 --out pool.jsonl --per-stratum 2",),
     "demo": ("calibrant demo", "calibrant demo --out demo --workers 1"),

@@ -38,7 +38,9 @@
     else if (event.key === "j") document.getElementById("next")?.click();
     else if (event.key === "k") document.getElementById("previous")?.click();
   });
-  document.querySelectorAll("button[data-copy]").forEach((one) => one.addEventListener("click", async () => {
+  document.addEventListener("click", async (event) => {
+    const one = event.target instanceof Element ? event.target.closest("button[data-copy]") : null;
+    if (!one) return;
     const source = document.getElementById(one.dataset.copy);
     const done = document.getElementById(`${one.dataset.copy}-copied`);
     try {
@@ -51,5 +53,5 @@
       getSelection().addRange(range);
       if (done) done.textContent = "Selected: press Ctrl+C.";
     }
-  }));
+  });
 })();
