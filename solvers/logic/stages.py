@@ -22,7 +22,7 @@ State: TypeAlias = tuple[int, ...]
 # Target states of a block: head, value, tail; without a tail the value is dropped, and must be used or empty.
 Placement: TypeAlias = tuple[State, State | None, int, list[Step]]
 
-EVALUATIONS_PER_BOUND = 10  # a readout's bound takes about 1 microsecond, a formula 0.1
+EVALUATIONS_PER_BOUND = 30  # a bound of a readout takes about 3 microseconds, a formula 0.1
 UNPLACED = -1
 STUCK = -2  # an unplaced node that must use a node placed since, of which no parent is there yet
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 import pytest
 
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import Model
+from calibrant.dsl.logic.clause import Clause, Model
 from calibrant.dsl.logic.files.setup import candidate_experiments
 from calibrant.dsl.logic.task import Task
 from calibrant.solvers.logic.family import solve_family
@@ -17,6 +19,8 @@ from calibrant.solvers.logic.search import count_models
 from calibrant.solvers.outcome import Found
 from tests.support.effort import effort
 from tests.support.logic.problems import random_tasks
+
+Pair: TypeAlias = tuple[Clause, Clause]
 
 
 def compare_with_listing(task: Task, rng: random.Random) -> None:
@@ -34,11 +38,23 @@ def compare_with_listing(task: Task, rng: random.Random) -> None:
     assert Counter(clause for model in models for clause in model) == family.clauses()
     edges = Counter(edge for model in models for edge in {edge for clause in model for edge in clause.edges})
     assert edges == family.edges()
+    _compare_pairs(family.pairs(), models)
     candidates = candidate_experiments(task.setup)
     predictions = family.predict(candidates)
     tables = Counter(tuple(reference.predict(model, task.setup, x) for x in candidates) for model in models)
     assert tables == predictions.tables
     _compare_parts(task, models, rng)
+
+
+def _compare_pairs(pairs: tuple[list[Pair], list[Pair]], models: list[Model]) -> None:
+    always = frozenset.intersection(*models)
+    candidates = sorted(frozenset.union(*models) - always, key=str)
+    exclusive, inclusive = [], []
+    for first, second in combinations(candidates, 2):
+        together = {(first in model) == (second in model) for model in models}
+        exclusive += [(first, second)] if together == {False} else []
+        inclusive += [(first, second)] if together == {True} else []
+    assert pairs == (exclusive, inclusive)
 
 
 def _compare_parts(task: Task, models: list[Model], rng: random.Random) -> None:

@@ -1,0 +1,84 @@
+"""Tables, the record and the union network of a small family."""
+
+from __future__ import annotations
+
+import json
+
+from calibrant.dsl.logic.files.setup import candidate_experiments
+from calibrant.dsl.logic.prior import Edge
+from calibrant.dsl.logic.task import Experiment, Options, Setup, Task, Tolerance
+from calibrant.solvers.logic import export
+from calibrant.solvers.logic.family import LogicFamily, solve_family
+from calibrant.solvers.outcome import Found
+from tests.support.packages import needs
+
+needs("networkx")
+
+
+def _family() -> LogicFamily:
+    """Return the family of r<-a, r<-b, r<-a+b and r<-a with r<-b: one reading, of both stimuli."""
+    task = Task(
+        (Edge("a", 1, "r"), Edge("b", 1, "r")),
+        Setup(("a", "b"), (), ("r",)),
+        (Experiment(frozenset("ab")),),
+        ((1.0,),),
+        Options(),
+        Tolerance("0", 1),
+    )
+    outcome = solve_family(task)
+    assert isinstance(outcome, Found)
+    return outcome.value
+
+
+def test_tables() -> None:
+    family = _family()
+    assert export.spectrum_csv(family) == "misfit,size,members\n0,1,2\n0,2,2\n"
+    assert export.marginals_csv(family).splitlines() == [
+        "kind,part,members,share,status",
+        "clause,r<-a,2,0.5,open",
+        "clause,r<-a+b,1,0.25,open",
+        "clause,r<-b,2,0.5,open",
+        "edge,a 1 r,3,0.75,open",
+        "edge,b 1 r,3,0.75,open",
+    ]
+    best = family.best_next(candidate_experiments(family.task.setup))
+    assert best is not None
+    assert export.predictions_csv(family, best.predictions).splitlines() == [
+        "experiment,r",
+        "no stimulus,0",
+        "a,0.5",
+        "b,0.5",
+        "a + b,1",
+    ]
+    assert export.candidates_csv(family, best).splitlines() == [
+        "experiment,squares,share,outcomes,done",
+        "no stimulus,16,1,1,no",
+        "a,8,0.5,2,no",
+        "b,8,0.5,2,no",
+        "a + b,16,1,1,yes",
+    ]
+
+
+def test_the_record_is_json() -> None:
+    family = _family()
+    best = family.best_next(candidate_experiments(family.task.setup))
+    record = json.loads(json.dumps(export.family_record(family, best)))
+    assert (record["members"], record["optimum"]) == ("4", [0, 1])
+    assert record["next"] == {"stimuli": ["a"], "inhibited": [], "squares": "8", "share": 0.5, "behaviours": 4}
+
+
+def test_the_union_network() -> None:
+    graph = export.union_network(_family())
+    assert {name: data["kind"] for name, data in graph.nodes(data=True)} == {
+        "a": "stimulus",
+        "b": "stimulus",
+        "r": "node",
+        "gate r<-a+b": "gate",
+    }
+    assert {(u, v): data["share"] for u, v, data in graph.edges(data=True)} == {
+        ("a", "r"): 0.5,
+        ("b", "r"): 0.5,
+        ("a", "gate r<-a+b"): 0.25,
+        ("b", "gate r<-a+b"): 0.25,
+        ("gate r<-a+b", "r"): 0.25,
+    }
