@@ -12,6 +12,7 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.replayscm.experiments.attribution import AskedWorlds, decide_behaviour
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
+from calibrant.solvers.replayscm.hidden.exact_mass import count_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 POLICIES = ("greedy", "random")
@@ -47,7 +48,7 @@ def play_worlds(episode: Episode[Task, Reading], policy: str, item_id: str) -> l
         if is_settled(posterior, verdict_worlds, Random(f"{item_id}|stop|{len(worlds)}")):
             break
         # a random world that removed nothing asks for the check: it costs as much as a greedy choice
-        num_after = posterior.num_members if policy == "random" and scm_class.noise.is_silent else -1
+        num_after = count_members(posterior) if policy == "random" and scm_class.noise.is_silent else -1
         choice = chooser.choose(worlds) if policy == "greedy" or num_after == num_before else None
         if choice is None and (policy == "greedy" or num_after == num_before):
             break

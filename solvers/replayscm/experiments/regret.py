@@ -17,6 +17,7 @@ from calibrant.solvers.replayscm.experiments.greedy import NUM_PAIR_MEMBERS, Wor
 from calibrant.solvers.replayscm.experiments.listed import list_candidates
 from calibrant.solvers.replayscm.experiments.members import MemberArrays
 from calibrant.solvers.replayscm.experiments.shares import best_by_bits, expected_bits, request_rows
+from calibrant.solvers.replayscm.hidden.exact_mass import count_members
 from calibrant.solvers.replayscm.hidden.meanings import MAX_LISTED_MEMBERS
 from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
@@ -70,7 +71,7 @@ def step_regret(
     candidates = candidate_worlds(posterior.scm_class.observed, task.extension.allowance.max_targets)
     chosen = candidates.index(dict(do))
     if posterior.scm_class.noise.is_silent:
-        if posterior.num_members <= MAX_REGRET_MEMBERS:
+        if count_members(posterior) <= MAX_REGRET_MEMBERS:
             return _share_regret(posterior, candidates, chosen, contexts)
         return _pair_regret(posterior, candidates, chosen, contexts, f"{item_id}|regret|{step}")
     return _bits_regret(task, posterior, candidates, chosen, contexts, f"{item_id}|regret|{step}")
@@ -149,7 +150,7 @@ def score_episode(
     allowance = task.extension.allowance if task.extension else None
     assert allowance is not None
     num_worlds = len(steps) - 1
-    members = before.num_members
+    members = count_members(before)
     is_premature = is_submitted and num_worlds < allowance.worlds and _splits(task, before, item_id)
     excess = short = None
     if clairvoyant is not None:
@@ -164,7 +165,7 @@ def _splits(task: Task, posterior: Posterior, item_id: str) -> bool:
     scm_class = posterior.scm_class
     chooser = WorldChooser(task, scm_class, item_id)
     contexts = chooser.contexts(Random(item_id))
-    if scm_class.noise.is_silent and posterior.num_members <= MAX_LISTED_MEMBERS:
+    if scm_class.noise.is_silent and count_members(posterior) <= MAX_LISTED_MEMBERS:
         worlds = [(do, variant) for do in chooser.candidates for variant in contexts]
         return list_candidates(posterior, worlds).num_cells > 1
     return not scm_class.noise.is_silent or Fraction(posterior.num_members) > 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
+from calibrant.dsl.replayscm.extensions.prior import Prior
 from calibrant.solvers.replayscm.hidden.grouped import grouped_mass
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
@@ -13,3 +15,11 @@ def exact_mass(posterior: Posterior) -> Fraction:
     if posterior.scm_class.hidden_parents and posterior.scm_class.noise.is_silent:
         return grouped_mass(posterior).mass
     return posterior.mass
+
+
+def count_members(posterior: Posterior) -> int:
+    """Return how many SCMs have positive posterior, hidden columns grouped where there is no noise."""
+    if not posterior.scm_class.hidden_parents or not posterior.scm_class.noise.is_silent:
+        return posterior.num_members
+    uniform = replace(posterior.scm_class, prior=Prior.UNIFORM)
+    return int(exact_mass(replace(posterior, scm_class=uniform)))

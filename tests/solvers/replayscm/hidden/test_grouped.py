@@ -10,6 +10,7 @@ import pytest
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.hidden import grouped
 from calibrant.solvers.replayscm.hidden.columns import num_agreeing
+from calibrant.solvers.replayscm.hidden.exact_mass import count_members
 from calibrant.solvers.replayscm.hidden.grouped import grouped_mass
 from calibrant.solvers.replayscm.hidden.patterns import joint_columns
 from calibrant.solvers.replayscm.noise.posterior import Posterior
@@ -66,3 +67,12 @@ def test_a_budget_states_columns_and_sums(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(grouped, "MAX_TERMS", 10)
     with pytest.raises(BudgetSpent, match=r"sums of 3\*\*3 terms; budget 10"):
         grouped_mass(Posterior(scm_class).condition(*worlds))
+
+
+def test_members_are_counted_whatever_the_prior() -> None:
+    rng = Random(12)
+    for _ in range(6):
+        scm_class = random_class(rng, 4, num_hidden=1)
+        worlds = random_worlds(rng, scm_class, random_member(rng, scm_class), 2, 2)
+        posterior = Posterior(scm_class).condition(*worlds)
+        assert count_members(posterior) == posterior.num_members > 0
