@@ -60,7 +60,8 @@ LOWEST_TESTS = (
     ("pip", "check"),
     ("calibrant.bench.cli", "--version"),
     ("calibrant.bench.cli", "pool", "check", "bench/replayscm/data/sample_ordered.jsonl"),
-    (*FEWER_TESTS, "--one-in", "10", "tests", *LIBRARY_TESTS),
+    (*FEWER_TESTS, "--one-in", "10"),
+    (*FEWER_TESTS, *LIBRARY_TESTS),  # a process of its own: pytest 8.3 drops the tenth beside named files
 )
 FLOORS = {"dsl": 94, "solvers": 93, "audits": 93}  # percent of lines that the tests of a package have to run
 RELEASE_TESTS = ("pytest", "-q", "tests/test_release.py", "tests/test_wheel.py", "tests/test_readme.py")
