@@ -8,7 +8,7 @@ readings, each with its probability by a mass in doubles; with hidden variables 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from hashlib import sha256
 from math import log
@@ -20,6 +20,7 @@ import numpy.typing as npt
 from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.noise import NoiseKind, NoiseModel
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets, Rows
@@ -67,6 +68,8 @@ class WorldChooser:
         assert task.extension.allowance is not None
         self.task = task
         self.scm_class = scm_class
+        if scm_class.noise.kind is NoiseKind.EACH:  # to choose by, one rate for all variables; reports stay exact
+            self.scm_class = replace(scm_class, noise=NoiseModel(NoiseKind.SHARED, scm_class.noise.grid))
         self.extension: Extension = task.extension
         self.item_id = item_id
         self.candidates = candidate_worlds(scm_class.observed, task.extension.allowance.max_targets)
@@ -192,6 +195,7 @@ class WorldChooser:
         self, posterior: Posterior, contexts: Sequence[Sequence[int]], rng: Random, num_draws: int
     ) -> F64:
         """Return the estimate after the evidence of a posterior, from so many drawn readings."""
+        posterior = replace(posterior, scm_class=self.scm_class)
         sampler = posterior_sampler(posterior)
         has_hidden = bool(self.scm_class.hidden_parents)
         num_members = max(num_draws, NUM_PAIR_MEMBERS) if has_hidden else num_draws

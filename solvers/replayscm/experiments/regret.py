@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 
 from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
+from calibrant.dsl.replayscm.extensions.noise import NoiseKind
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.budget import BudgetSpent
@@ -112,7 +113,8 @@ def _bits_regret(
     contexts: Sequence[int],
     seed: str,
 ) -> StepRegret:
-    if Posterior(posterior.scm_class).num_members <= MAX_REGRET_MEMBERS:
+    is_common = posterior.scm_class.noise.kind is not NoiseKind.EACH
+    if is_common and Posterior(posterior.scm_class).num_members <= MAX_REGRET_MEMBERS:
         try:
             rows = [request_rows(posterior.scm_class, do, contexts) for do in candidates]
             bits = [expected_bits(posterior, world) for world in rows]

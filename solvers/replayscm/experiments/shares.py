@@ -58,8 +58,11 @@ def expected_share(posterior: Posterior, rows: Sequence[tuple[int, Mask]]) -> Fr
 def expected_bits(posterior: Posterior, rows: Sequence[tuple[int, Mask]]) -> float:
     """Return the bits that a world's reading is expected to tell of the SCM; `BudgetSpent` for too many readings.
 
-    On a grid the noise entropy is that of each rate, averaged over the rates' posterior.
+    On a grid the noise entropy is that of each rate, averaged over the rates' posterior. `ValueError` for an
+    independent unknown rate of each variable.
     """
+    if posterior.scm_class.noise.kind is NoiseKind.EACH:
+        raise ValueError("bits need a rate that is common to all variables")
     probabilities = reading_probabilities(posterior, rows).values()
     entropy = -sum(float(p) * log2(p) for p in probabilities)
     grid, cells = posterior.scm_class.noise.grid, num_free_cells(posterior, rows)

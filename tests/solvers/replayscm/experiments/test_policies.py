@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from calibrant.dsl.replayscm.scm import local_function
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.experiments.answers import answer_exact, answer_forecast, answer_posterior
 from calibrant.solvers.replayscm.experiments.policies import POLICIES, play_worlds
+from calibrant.solvers.replayscm.experiments.regret import step_regret
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.noise.predictions import cell_marginals
 from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
@@ -91,3 +93,21 @@ def test_a_forecast_is_exact_where_cells_are_few() -> None:
     assert episode.act({"submit": answer.value.submission}).refused == ""
     short = {"forecast": forecast[:1]}
     assert "2 worlds" in ScmEpisode(problem).act({"submit": short}).refused
+
+
+@pytest.mark.parametrize("scope", ["shared", "each"])
+def test_unknown_rates_are_played_and_answered(scope: str) -> None:
+    line = _line("noise0", worlds=12)
+    grid = {scope: [["1/20", "1/2"], [line["item"]["noise"], "1/2"]]}
+    problem = problem_of(line, noise=grid)
+    problem = replace(problem, sealed=replace(problem.sealed, rates=problem_of(line).sealed.rates))
+    episode = ScmEpisode(problem)
+    worlds = play_worlds(episode, "greedy", problem.id)
+    assert len(worlds) > 1
+    answer = answer_exact(problem.task, worlds)
+    assert isinstance(answer, Found)
+    assert answer.value.posterior_share is not None
+    posterior = Posterior(task_class(problem.task)).condition(*worlds[:-1])
+    step = step_regret(problem.task, posterior, worlds[-1].constants, range(2), problem.id, 1)
+    assert step.regret >= 0
+    assert step.is_exact == (scope == "shared")
