@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from calibrant.audits.replayscm.findings import Findings
     from calibrant.audits.replayscm.generation.generate import Generated
     from calibrant.audits.replayscm.hardening.harden import Hardening
+    from calibrant.bench.core.solutions import Solution
     from calibrant.bench.protocols.base import Protocol, ProtocolResult
     from calibrant.bench.replayscm.audit.separations import SeparatedPair
     from calibrant.bench.replayscm.fitting.fit import Fit, fit
     from calibrant.bench.runs.records import Record
-    from calibrant.bench.verbs.base import Solution
     from calibrant.bench.version import __version__
     from calibrant.dsl.episode import Step
     from calibrant.dsl.errors import CalibrantError, PoolError
@@ -129,7 +129,7 @@ _HOME = {
     "Scm": "calibrant.dsl.replayscm.scm",
     "Score": "calibrant.dsl.replayscm.score",
     "SeparatedPair": "calibrant.bench.replayscm.audit.separations",
-    "Solution": "calibrant.bench.verbs.base",
+    "Solution": "calibrant.bench.core.solutions",
     "Step": "calibrant.dsl.episode",
     "Task": "calibrant.dsl.replayscm.problem",
     "Verdict": "calibrant.item_types",

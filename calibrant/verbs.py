@@ -1,7 +1,7 @@
 """The verbs on pools and items. Each asks the item's benchmark; its options are checked before anything is done.
 
 Every verb raises `CalibrantError` for what is no item, for an option that the item's benchmark does not have there, and
-for one out of range. What a verb does and takes on each benchmark is in bench.verbs.
+for one out of range. What a verb does and takes on each benchmark is in `bench/<benchmark>/solve.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from calibrant.arguments import path_argument, seed_argument
 from calibrant.bench.core.options import keyword_struct
 from calibrant.bench.core.registry import benchmark, benchmark_of, benchmark_of_item
-from calibrant.bench.verbs.base import Solution
+from calibrant.bench.core.solutions import Solution
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Pool

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from calibrant.bench.core.item_api import ItemApi
+from calibrant.bench.core.solutions import ItemScore, Solution
+from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.transcript_replay import replay_answer
-from calibrant.bench.verbs.base import ItemScore, Solution
-from calibrant.bench.verbs.items import ItemVerbs
-from calibrant.bench.verbs.said import neither, response
 from calibrant.dsl.blickets.grading import Grade, grade
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.rule import Rule
@@ -23,15 +23,17 @@ class BlicketScore(ItemScore[Grade]):
     """The grade of an episode of the extended blickets, answered or not."""
 
 
-class BlicketVerbs(ItemVerbs[BlicketItem]):
-    """The verbs of bench.verbs.base.Verbs with the options that they take here."""
+class BlicketVerbs(ItemApi[BlicketItem]):
+    """Implements ItemFunctions (bench.core.solutions)."""
 
     def score(self, item: BlicketItem, answer: object, *, steps: Sequence[Step[Any]] = ()) -> BlicketScore:
         """steps: what was done before the answer; they are replayed first. Without them it is submitted at once."""
-        own, said = self.own(item), response(answer)
+        own, said = self.own(item), parse_answer(answer)
         found = replay_answer(self.benchmark, own, said or {}, steps)
         grades = grade(own, found.steps)
-        problem = neither(answer) if said is None and found.problem and answer is not None else found.problem
+        problem = (
+            invalid_answer_message(answer) if said is None and found.problem and answer is not None else found.problem
+        )
         wrong = f"wrong: {', '.join(grades.faults)}" if grades.faults else None
         return BlicketScore(
             own.id,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from calibrant.bench.core.item_api import ItemApi
+from calibrant.bench.core.solutions import ItemScore, Solution
+from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.transcript_replay import replay_answer
-from calibrant.bench.verbs.base import ItemScore, Solution
-from calibrant.bench.verbs.items import ItemVerbs
-from calibrant.bench.verbs.said import neither, response
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem
@@ -27,15 +27,17 @@ class LabScore(ItemScore[RunScore]):
     """The score of a run in a laboratory; correct is a frequency within 5."""
 
 
-class LabVerbs(ItemVerbs[LabItem]):
-    """The verbs of bench.verbs.base.Verbs with the options that they take here."""
+class LabVerbs(ItemApi[LabItem]):
+    """Implements ItemFunctions (bench.core.solutions)."""
 
     def score(self, item: LabItem, answer: object, *, steps: Sequence[Step[Any]] = ()) -> LabScore:
         """steps: what was done before the answer; they are replayed first. Without them it is handed in at once."""
-        own, said = self.own(item), response(answer)
+        own, said = self.own(item), parse_answer(answer)
         found = replay_answer(self.benchmark, own, said or {}, steps)
         score = run_score(own, found.steps)
-        problem = neither(answer) if said is None and found.problem and answer is not None else found.problem
+        problem = (
+            invalid_answer_message(answer) if said is None and found.problem and answer is not None else found.problem
+        )
         failure = problem or found.gap or _wrong(score)
         return LabScore(own.id, not found.problem, score.accurate, failure, score, score.as_json())
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from calibrant.bench.causim.verdict import score_record
 from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.item_api import ItemApi
+from calibrant.bench.core.solutions import ItemScore, Solution
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
-from calibrant.bench.verbs.base import ItemScore, Solution
-from calibrant.bench.verbs.items import ItemVerbs
-from calibrant.bench.verbs.said import neither, response
+from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.values import plain
 from calibrant.solvers.outcome import Found, Outcome
@@ -30,8 +30,8 @@ class CausimScore(ItemScore["Judgement"]):
     """The verdict on an answer to a causal question, with a reason for every node where there is one."""
 
 
-class CausimVerbs(ItemVerbs[CausimItem]):
-    """The verbs of bench.verbs.base.Verbs; they take no options here."""
+class CausimVerbs(ItemApi[CausimItem]):
+    """Implements ItemFunctions (bench.core.solutions)."""
 
     def __init__(self, benchmark: Benchmark[CausimItem]) -> None:
         super().__init__(benchmark, CausimItem)
@@ -39,10 +39,10 @@ class CausimVerbs(ItemVerbs[CausimItem]):
 
     def score(self, item: CausimItem, answer: object) -> CausimScore:
         """A text counts by its last JSON object, and so does an answer object."""
-        own, said = self.own(item), response(answer)
+        own, said = self.own(item), parse_answer(answer)
         judge = self.judge(own)
         verdict = judge.reply(said or "") if said is None or isinstance(said, str) else judge.object(said)
-        failure = neither(answer) if said is None else None
+        failure = invalid_answer_message(answer) if said is None else None
         if said is not None and verdict.why is not None:
             remark = "" if verdict.why == "no_object" else self.benchmark.read_answer(own, said)[1]
             failure = remark or _WORDS[verdict.why]

@@ -21,14 +21,14 @@ from calibrant.bench.core.evaluator import AnswerEvaluator, Evaluator
 from calibrant.bench.core.items import ItemPool, item_of
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.names import TITLES
+from calibrant.bench.core.solutions import ItemFunctions
 from calibrant.bench.core.statistics import Column
+from calibrant.bench.core.training import Training
 from calibrant.bench.episodes import sole_action
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.report.sections import Answer, Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
-from calibrant.bench.training.base import Training
-from calibrant.bench.verbs.base import Verbs
 from calibrant.dsl.action import Action
 from calibrant.dsl.episode import Episode, Step
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
@@ -143,7 +143,7 @@ class Benchmark(ABC, Generic[I]):
         """Return how tables read its scores."""
 
     @property
-    def verbs(self) -> Verbs:
+    def verbs(self) -> ItemFunctions:
         """Return what the public face does with its items."""
         raise CalibrantError(f"the public names do not know {self.title} yet")
 

@@ -14,6 +14,7 @@ from calibrant.bench.core.benchmark import Benchmark, TaskHandout
 from calibrant.bench.core.capabilities import EXPLANATIONS, FITTING, Providers
 from calibrant.bench.core.evaluator import Evaluator
 from calibrant.bench.core.metrics import MetricSet
+from calibrant.bench.core.solutions import ItemFunctions
 from calibrant.bench.core.statistics import Column
 from calibrant.bench.pools.capabilities import (
     ALTERNATIVE_ITEMS,
@@ -31,7 +32,6 @@ from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.report.sections import Answer, Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
-from calibrant.bench.verbs.base import Verbs
 from calibrant.dsl.episode import Step
 from calibrant.dsl.message import Message
 from calibrant.dsl.replayscm.problem import Pool, Problem
@@ -101,7 +101,7 @@ class ReplayScm(Benchmark[Problem]):
         return METRICS
 
     @property
-    def verbs(self) -> Verbs:
+    def verbs(self) -> ItemFunctions:
         from calibrant.bench.replayscm.solve import VERBS
 
         return VERBS

@@ -8,9 +8,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from calibrant.bench.core.solutions import Solution
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
-from calibrant.bench.verbs.base import Solution
-from calibrant.bench.verbs.said import neither, response
+from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ReplayScmVerbs:
-    """The verbs of bench.verbs.base.Verbs with the options that they take here."""
+    """Implements ItemFunctions (bench.core.solutions)."""
 
     def __init__(self) -> None:
         self._evaluators: EvaluatorCache[Evaluator] = EvaluatorCache()
@@ -42,10 +42,10 @@ class ReplayScmVerbs:
 
     def score(self, item: Problem, answer: object, *, extractor: Literal["paper", "published"] = "paper") -> Score:
         """extractor: how a response text becomes an answer (dsl.replayscm.extraction)"""
-        problem, said = _problem(item), response(answer)
+        problem, said = _problem(item), parse_answer(answer)
         evaluator = self._evaluators.get_for(problem, lambda: Evaluator(problem, extractor=extractor), extractor)
         if said is None:
-            return Score(item, None, Rejection("extracted", neither(answer)))
+            return Score(item, None, Rejection("extracted", invalid_answer_message(answer)))
         return evaluator.score_text(said) if isinstance(said, str) else evaluator.score_answer(said)
 
     def solve(

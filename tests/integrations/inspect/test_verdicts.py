@@ -21,7 +21,7 @@ from inspect_ai.model import ModelOutput
 import calibrant
 from calibrant import inspect as adapter
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.verbs.base import Solution
+from calibrant.bench.core.solutions import Solution
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.pools.published_files import PAIR_SUFFIXES
 from calibrant.dsl.replayscm.problem import Pool

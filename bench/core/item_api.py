@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 
 
-class ItemVerbs(Generic[I]):
+class ItemApi(Generic[I]):
     """Pools, findings and new items; scores and solvers are of each benchmark.
 
     kind: what its items are

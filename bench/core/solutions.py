@@ -1,4 +1,4 @@
-"""What a benchmark answers to the verbs of the public face, and the shapes that these share."""
+"""Solutions and verdicts as the public functions return them, and the functions that a benchmark has behind them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ItemScore(Generic[D_co]):
         return f"<{type(self).__name__} of {in_one_line(self.instance)[:60]}: {found}>"
 
 
-class Verbs(Protocol):
+class ItemFunctions(Protocol):
     """A benchmark behind the public names; the options of a verb, those of calibrant.options that it has, are keywords.
 
     `separate`, `harden` and `generate` are there if the benchmark has them: `separate(item, answers)` says what tells

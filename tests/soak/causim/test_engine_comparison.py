@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from calibrant.bench.causim import engines
-from calibrant.bench.causim.engines import Batch, compared, main
 from calibrant.solvers.causim.answers import TwinAnswerSet
+from tests.soak.causim import engines
+from tests.soak.causim.engines import Batch, compared, main
 
 
 def test_engines_agree_and_a_wrong_one_is_noticed(

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from calibrant.bench.causim.questions import Program, asked, main
 from calibrant.dsl.causim.generation.growth import grow
 from calibrant.dsl.causim.question import TYPES
 from calibrant.dsl.causim.reference import work_out
 from calibrant.solvers.causim.items import items_of_version
+from tests.soak.causim.questions import Program, asked, main
 
 
 def test_a_program_is_asked_as_often_as_wanted_and_its_flags_are_those_of_the_reference() -> None:

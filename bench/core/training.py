@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 
 class Training(Protocol):
-    """A benchmark as trainers see it. Verdicts are those that its verbs give (bench.verbs.base)."""
+    """A benchmark as trainers see it. Verdicts are those that its verbs give (bench.core.solutions)."""
 
     @property
     def stages(self) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""What a system said of an item, as the public names take it."""
+"""Answers of systems as the public functions take them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 
-def response(answer: object) -> str | dict[str, Any] | None:
+def parse_answer(answer: object) -> str | dict[str, Any] | None:
     """A text, or an answer object as it would be after a file; None for other values that JSON has.
 
     `CalibrantError` for what JSON cannot say: that is no answer at all.
@@ -23,8 +23,8 @@ def response(answer: object) -> str | dict[str, Any] | None:
     raise CalibrantError(f"an answer is a text or an object, not {short_repr(type(answer).__name__)}")
 
 
-def neither(answer: object) -> str:
-    """Why a value that JSON has, but that is no text and no object, is no valid answer."""
+def invalid_answer_message(answer: object) -> str:
+    """Return why a value that is neither a text nor an object is no valid answer."""
     return f"the answer is {short_repr(answer)}, neither a text nor an object"
 
 

@@ -1,4 +1,4 @@
-"""The command `python -m calibrant.bench.causim.engines`: engines against every world, and against SAT at ten nodes.
+"""The command `python -m tests.soak.causim.engines`: engines against every world, and against SAT at ten nodes.
 
 Questions are about grown programs, of all four types and six topologies, with one and with several answers, half of the
 counterfactuals with every other node seen, so that the twin engine is asked too.
@@ -112,7 +112,7 @@ def _with_clauses(model: Model, question: Question) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare, count, print; 1 if an engine differs."""
-    parser = argparse.ArgumentParser(prog="python -m calibrant.bench.causim.engines", description="Engines compared.")
+    parser = argparse.ArgumentParser(prog="python -m tests.soak.causim.engines", description="Engines compared.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--small", type=int, default=34, help="programs of six nodes of each topology")
     parser.add_argument("--large", type=int, default=7, help="programs of ten nodes of each topology")

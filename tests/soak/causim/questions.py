@@ -1,4 +1,4 @@
-"""The command `python -m calibrant.bench.causim.questions`: questions in bulk, answered exactly, and how easy.
+"""The command `python -m tests.soak.causim.questions`: questions in bulk, answered exactly, and how easy.
 
 Every version of every program passes the verifier while it grows. The digest is that of all records in their order: the
 same for a seed, whatever the number of workers.
@@ -84,9 +84,7 @@ def all_asked(programs: Sequence[Program], workers: int) -> list[Asked]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make, answer, count, print; 1 if an exact answer is not right."""
-    parser = argparse.ArgumentParser(
-        prog="python -m calibrant.bench.causim.questions", description="Questions in bulk."
-    )
+    parser = argparse.ArgumentParser(prog="python -m tests.soak.causim.questions", description="Questions in bulk.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--programs", type=int, default=200, help="of each topology")
     parser.add_argument("--nodes", type=int, default=10, help="of the last version of each")
