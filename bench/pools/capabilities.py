@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from calibrant.bench.core.capabilities import Capability
-from calibrant.bench.pools.soundness import CheckReport
-from calibrant.bench.protocols.base import Protocol as RunProtocol
-from calibrant.bench.runs.audits import AuditedPool, AuditWork
-from calibrant.bench.runs.jobs import Execution, Progress
-from calibrant.bench.runs.runner import Selection
+
+if TYPE_CHECKING:  # benchmarks import this file for its keys: what runs and checks pools is imported by commands
+    from calibrant.bench.pools.soundness import CheckReport
+    from calibrant.bench.protocols.base import Protocol as RunProtocol
+    from calibrant.bench.runs.audits import AuditedPool, AuditWork
+    from calibrant.bench.runs.jobs import Execution, Progress
+    from calibrant.bench.runs.runner import Selection
 
 CertificateCheck: TypeAlias = Callable[[Mapping[str, object]], tuple[bool, str]]
 """Whether a certificate holds, and one line."""
