@@ -50,8 +50,8 @@ def harden(
     from calibrant.bench.runs.runner import Selection
 
     of = benchmark_of(pool)
+    options = given.convert(of.name, pool.name)  # names the option that the benchmark lacks, before the command
     hardening = of.require(HARDEN)
-    options = given.convert(of.name, pool.name)
     hardening.check(given.values)
     selection = Selection(frozenset(only or ()), limit)
     by = execution(workers or (None if cluster else hardening.workers), cluster)

@@ -34,8 +34,8 @@ def separate(
     from calibrant.bench.pools.capabilities import SEPARATE
 
     of = benchmark_of(pool)
+    options = given.convert(of.name, pool.name)  # names the option that the benchmark lacks, before the command
     separate_models = of.require(SEPARATE)
-    options = given.convert(of.name, pool.name)
     if against and "members" in given.values:
         raise typer.BadParameter("--against and --members exclude each other")
     separation = separate_models(pool, instance, against, options)

@@ -256,7 +256,7 @@ def test_what_has_no_effect_is_refused(
 
 
 def test_a_value_out_of_range_is_refused_by_the_struct_too() -> None:
-    for values in ({"max_parents": 9}, {"max_size": 0}, {"budget": 0.0}):
+    for values in ({"max_parents": 9}, {"max_size": 0}, {"max_parents": 0}):
         with pytest.raises(CalibrantError, match=f"audit: .*{next(iter(values))}"):
             GivenOptions("audit", values).convert("replayscm")
 
