@@ -33,7 +33,7 @@ BENCHMARKS = {"replayscm", "causalab", "causim", "blickets", "logic"}
 BENCHMARK_FOLDERS = tuple(f"bench/{name}/" for name in sorted(BENCHMARKS))
 NAMING = {  # files of bench outside a benchmark's folder that name one: the list may only get shorter
     "bench/commands": "table",
-    "bench/report": "rate_rows samples sources",
+    "bench/report": "sources",
     "bench/report/figures": "drawing",
 }
 REGISTRY = ("bench/core/names.py", "bench/core/registry.py")

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from calibrant.bench.blickets.verdict import METRICS
 from calibrant.bench.blickets.views import Items, blicket_tables
-from calibrant.bench.core.attribution import KEY
-from calibrant.bench.report.figures.kinds import KindPlot, attribution_plot
-from calibrant.bench.report.rate_rows import Grouping
-from calibrant.bench.report.rows import Named, SettingRow, named_answers, setting_rows
-from calibrant.bench.report.sections import Answer, Part, ReportContents
+from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribution_plot
+from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
+from calibrant.bench.report.sections import Part, ReportContents
 
 ABOUT = (
     "In brackets: 95 % score (Wilson) intervals of shares and normal intervals of means, over episodes."
@@ -22,20 +20,16 @@ CAPTION = (
 )
 
 
-def _kind(answer: Named) -> str | None:
-    return str(answer.score[KEY]["kind"]) if KEY in answer.score else None
-
-
-def _panel(row: SettingRow) -> str:
+def _panel(row: Row) -> str:
     return row.setting if row.stratum in ("", row.setting) else f"{row.setting}, {row.stratum}"
 
 
-KINDS = KindPlot("attribution", "Earned, missed, lucky, short", CAPTION, _kind, _panel)
+KINDS = KindPlot("attribution", "Earned, missed, lucky, short", CAPTION, KIND_METRICS, _panel)
 
 
 def blicket_part(title: str, answers: Sequence[Answer], wanted: ReportContents, items: Items) -> Part:
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
     tables = blicket_tables(answers, wanted, items)
-    rows = setting_rows(named_answers(answers), Grouping.SETTING, METRICS) if wanted.with_plots else []
+    rows = section_rows(answers, METRICS, Grouping.SETTING) if wanted.with_plots else []
     plot = attribution_plot(rows, KINDS) if wanted.with_plots else None
     return Part.of(title, ABOUT, answers, tables, () if plot is None else (plot,))

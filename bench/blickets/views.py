@@ -13,8 +13,9 @@ from calibrant.bench.blickets.paper_tables.tables import PlayedEpisode, paper_ta
 from calibrant.bench.blickets.verdict import METRICS, PrintedScore
 from calibrant.bench.core.attribution import decision_notes
 from calibrant.bench.report.layout import Heading, Source, Table, TableRow
-from calibrant.bench.report.rows import Named, coverage_notes, named_answers, setting_rows
-from calibrant.bench.report.sections import Answer, NoAnswersError, ReportContents
+from calibrant.bench.report.named_answers import NamedAnswer, coverage_notes, named_answers
+from calibrant.bench.report.rows import Answer, section_rows
+from calibrant.bench.report.sections import NoAnswersError, ReportContents
 from calibrant.bench.report.views import view_table
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
@@ -31,7 +32,7 @@ def blicket_tables(answers: Sequence[Answer], wanted: ReportContents, items: Ite
     items: those of the pools that are at hand; of others a condition of the paper is known by the suite alone
     """
     named = named_answers(answers)
-    rows = setting_rows(named, wanted.by, METRICS)
+    rows = section_rows(answers, METRICS, wanted.by)
     notes = coverage_notes(named)
     said = {"attribution": (*notes, *decision_notes(one.score for one in named))}
     made = [view_table(view, rows, said.get(name, notes)) for name, view in METRICS.views.items()]
@@ -51,23 +52,23 @@ def _item_of_suite(name: str) -> BlicketItem | None:
     return next(sample_items(SUITES[name], 0)) if name in SUITES else None
 
 
-def _episodes(answers: Sequence[Named], items: Items) -> Iterator[PlayedEpisode]:
+def _episodes(answers: Sequence[NamedAnswer], items: Items) -> Iterator[PlayedEpisode]:
     for one in answers:
-        item = items.get((one.origin.pool_digest, one.origin.instance)) or _item_of_suite(one.origin.stratum)
-        if item is None or item.setting != one.origin.setting:
+        item = items.get((one.context.pool_digest, one.context.instance)) or _item_of_suite(one.context.stratum)
+        if item is None or item.setting != one.context.setting:
             continue
         try:
             score = msgspec.convert(dict(one.score), PrintedScore)
         except msgspec.ValidationError as error:
-            where = f"{one.origin.system} on {short_repr(one.origin.instance)} of {one.origin.pool}"
+            where = f"{one.context.system} on {short_repr(one.context.instance)} of {one.context.pool}"
             raise CalibrantError(f"{where}: not a score of blickets: {error}") from None
         fired = score.provenance.fired
-        yield PlayedEpisode(one.system, item, score, None if fired is None else "DB4" in fired, one.origin.stratum)
+        yield PlayedEpisode(one.system, item, score, None if fired is None else "DB4" in fired, one.context.stratum)
 
 
-def _paper_tables(answers: Sequence[Named], items: Items, *, with_paper: bool) -> list[Table]:
+def _paper_tables(answers: Sequence[NamedAnswer], items: Items, *, with_paper: bool) -> list[Table]:
     """Those in which some of the answers have a row. What the paper prints is in rows that say so."""
-    known = all((one.origin.pool_digest, one.origin.instance) in items for one in answers)
+    known = all((one.context.pool_digest, one.context.instance) in items for one in answers)
     note = () if known else ("Which of our items are under a condition is read off their stratum; --pool reads items.",)
     made = []
     for table in paper_tables(_episodes(answers, items)):

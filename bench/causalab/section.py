@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from calibrant.bench.causalab.picture import lab_picture
 from calibrant.bench.causalab.tables import NUMBERS, paper_tables, without_printed
 from calibrant.bench.causalab.verdict import GRAPH, METRICS
 from calibrant.bench.core.attribution import KEY, decision_notes
 from calibrant.bench.pages.graph import GraphPicture, graphs_svg
-from calibrant.bench.report.figures.kinds import KindPlot, attribution_plot
+from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.layout import Table, anchor_of
-from calibrant.bench.report.rate_rows import Grouping, natural
-from calibrant.bench.report.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
-from calibrant.bench.report.sections import Answer, NoAnswersError, Part, Plot, ReportContents
+from calibrant.bench.report.named_answers import NamedAnswer, coverage_notes, named_answers
+from calibrant.bench.report.rows import Answer, Grouping, Row, natural, section_rows
+from calibrant.bench.report.sections import NoAnswersError, Part, Plot, ReportContents
 from calibrant.bench.report.views import view_table
 from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.errors import in_one_line
 
 ABOUT = (
     "In brackets: 95 % intervals over episodes, score (Wilson) intervals of figures between 0 and 1, normal ones of"
@@ -41,8 +41,8 @@ def lab_part(title: str, answers: Sequence[Answer], wanted: ReportContents) -> P
     return Part.of(title, ABOUT, answers, _tables(named, wanted), tuple(_plots(named)) if wanted.with_plots else ())
 
 
-def _tables(named: Sequence[Named], wanted: ReportContents) -> tuple[Table, ...]:
-    rows = setting_rows(named, wanted.by, METRICS)
+def _tables(named: Sequence[NamedAnswer], wanted: ReportContents) -> tuple[Table, ...]:
+    rows = section_rows((one.answer for one in named), METRICS, wanted.by)
     notes = coverage_notes(named)
     said = {"attribution": (*notes, *decision_notes(one.score for one in named))}
     made = [view_table(view, rows, said.get(name, notes)) for name, view in METRICS.views.items()]
@@ -53,12 +53,12 @@ def _tables(named: Sequence[Named], wanted: ReportContents) -> tuple[Table, ...]
     return tuple(found)
 
 
-def _plots(named: Sequence[Named]) -> Iterator[Plot]:
-    rows = setting_rows(named, Grouping.SETTING, METRICS)
+def _plots(named: Sequence[NamedAnswer]) -> Iterator[Plot]:
+    rows = section_rows((one.answer for one in named), METRICS, Grouping.SETTING)
     yield from (plot for about in KINDS if (plot := attribution_plot(rows, about)) is not None)
-    suites: dict[str, list[Named]] = {}
-    for row in rows:
-        suites.setdefault(row.setting, []).extend(row.answers)
+    suites: dict[str, list[NamedAnswer]] = {row.setting: [] for row in rows}
+    for one in named:
+        suites[in_one_line(one.context.setting)].append(one)
     for suite, answers in suites.items():
         pictures = _first_item(answers)
         if pictures:
@@ -66,33 +66,25 @@ def _plots(named: Sequence[Named]) -> Iterator[Plot]:
             yield Plot(anchor_of(f"lab-graphs {suite}"), title, _GRAPHS_CAPTION, graphs_svg(pictures))
 
 
-def _first_item(answers: Sequence[Named]) -> list[GraphPicture]:
+def _first_item(answers: Sequence[NamedAnswer]) -> list[GraphPicture]:
     """Return what each system stated on the first item of which that is known; of several samples the first."""
     by_item: dict[tuple[str, str], dict[str, GraphPicture]] = {}
-    for one in sorted(answers, key=lambda one: (natural(one.origin.instance), one.origin.sample)):
+    for one in sorted(answers, key=lambda one: (natural(one.context.instance), one.context.sample)):
         said = one.score.get(KEY)
-        picture = lab_picture(f"{one.system}, {one.origin.instance}", said) if isinstance(said, Mapping) else None
+        picture = lab_picture(f"{one.system}, {one.context.instance}", said) if isinstance(said, Mapping) else None
         if picture is not None:
-            by_item.setdefault((one.origin.pool_digest, one.origin.instance), {}).setdefault(one.system, picture)
+            by_item.setdefault((one.context.pool_digest, one.context.instance), {}).setdefault(one.system, picture)
     first = next(iter(by_item.values()), {})
     nodes = {node for picture in first.values() for node in picture.nodes}
     ordered = (*sorted(nodes - {FREQUENCY}), FREQUENCY)
     return [replace(first[system], nodes=ordered) for system in sorted(first, key=natural)][:MOST_PICTURES]
 
 
-def _kind(of: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Callable[[Named], str | None]:
-    def kind(answer: Named) -> str | None:
-        said = answer.score.get(KEY)
-        return str(of(said)["kind"]) if isinstance(said, Mapping) else None
-
-    return kind
-
-
-def _suite(row: SettingRow) -> str:
+def _suite(row: Row) -> str:
     return row.setting
 
 
 KINDS = tuple(
-    KindPlot(f"lab-{what}", f"The {what}: earned, missed, lucky, short", _KINDS_CAPTION.format(what), kind, _suite)
-    for what, kind in (("frequency", _kind(lambda said: said)), ("graph", _kind(lambda said: said[GRAPH])))
+    KindPlot(f"lab-{what}", f"The {what}: earned, missed, lucky, short", _KINDS_CAPTION.format(what), metrics, _suite)
+    for what, metrics in (("frequency", KIND_METRICS), ("graph", tuple(f"{GRAPH}_{key}" for key in KIND_METRICS)))
 )

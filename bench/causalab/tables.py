@@ -16,8 +16,8 @@ from calibrant.bench.causalab.verdict import SETTINGS_USED, figure_if_recorded
 from calibrant.bench.core.metrics import Metric
 from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
-from calibrant.bench.report.rate_rows import natural
-from calibrant.bench.report.rows import Named
+from calibrant.bench.report.named_answers import NamedAnswer
+from calibrant.bench.report.rows import natural
 from calibrant.bench.report.views import mean_cell
 from calibrant.bench.statistics import wilson
 
@@ -98,15 +98,15 @@ class _Group(NamedTuple):
     """Answers that have a row together. after: of how many printed rows it stands"""
 
     labels: tuple[str, ...]
-    answers: Sequence[Named]
+    answers: Sequence[NamedAnswer]
     after: int
 
 
-def paper_tables(answers: Sequence[Named]) -> tuple[Table, ...]:
+def paper_tables(answers: Sequence[NamedAnswer]) -> tuple[Table, ...]:
     """Every table in which some of the answers have a row, that row behind the printed ones it stands beside."""
-    by_suite: dict[str, dict[str, list[Named]]] = {}
+    by_suite: dict[str, dict[str, list[NamedAnswer]]] = {}
     for one in answers:
-        by_suite.setdefault(one.origin.setting, {}).setdefault(one.system, []).append(one)
+        by_suite.setdefault(one.context.setting, {}).setdefault(one.system, []).append(one)
     found = []
     for number in NUMBERS:
         groups = list(_groups(number, by_suite))
@@ -126,7 +126,7 @@ def _where(printed: PrintedTable) -> str:
     return f"Printed rows: {printed.where} of {paper().source}."
 
 
-def _groups(number: str, by_suite: Mapping[str, Mapping[str, list[Named]]]) -> Iterable[_Group]:
+def _groups(number: str, by_suite: Mapping[str, Mapping[str, list[NamedAnswer]]]) -> Iterable[_Group]:
     printed = paper().tables[number]
     last = len(printed.rows)
     if number in _SUITES:
@@ -148,7 +148,9 @@ def _groups(number: str, by_suite: Mapping[str, Mapping[str, list[Named]]]) -> I
             yield _Group((regime, f"{OBSERVED}o{settings:.3g}i", system), own, last)
 
 
-def _systems(by_suite: Mapping[str, Mapping[str, list[Named]]], suite: str) -> list[tuple[str, list[Named]]]:
+def _systems(
+    by_suite: Mapping[str, Mapping[str, list[NamedAnswer]]], suite: str
+) -> list[tuple[str, list[NamedAnswer]]]:
     return sorted(by_suite.get(suite, {}).items(), key=lambda one: natural(one[0]))
 
 
@@ -192,9 +194,9 @@ def _our_row(group: _Group, keys: Sequence[str]) -> TableRow:
     return TableRow(labels, tuple(_cell(group.answers, key) for key in keys))
 
 
-def _cell(answers: Sequence[Named], key: str) -> Cell:
+def _cell(answers: Sequence[NamedAnswer], key: str) -> Cell:
     suite = f"{key[5]}nodes" if key.startswith("imec") else ""
-    values = [_COLUMNS[key].value(one.score) for one in answers if suite in ("", one.origin.setting)]
+    values = [_COLUMNS[key].value(one.score) for one in answers if suite in ("", one.context.setting)]
     if key not in _PERCENT:
         return mean_cell(values, _COLUMNS[key])
     known = [value for value in values if value is not None]

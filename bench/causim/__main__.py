@@ -10,7 +10,7 @@ from pathlib import Path
 from calibrant.bench.causim.tables import paper_tables, questions_asked
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.report.layout import Table, TableRow
-from calibrant.bench.report.rows import named_answers
+from calibrant.bench.report.named_answers import named_answers
 from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.dsl.errors import CalibrantError
 

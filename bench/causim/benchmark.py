@@ -16,7 +16,8 @@ from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import Column
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, HARDEN, VERIFY
 from calibrant.bench.protocols.registry import Protocols
-from calibrant.bench.report.sections import Answer, Part, ReportContents
+from calibrant.bench.report.rows import Answer
+from calibrant.bench.report.sections import Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.causim.item import CausimItem

@@ -8,7 +8,7 @@ from typing import Any, Final
 from calibrant.bench.causim.tables import level_of
 from calibrant.bench.causim.verdict import first_reason, is_answered, is_right
 from calibrant.bench.report.figures.drawing import drawn_svg, legend, new_figure, plain, style
-from calibrant.bench.report.rows import Named
+from calibrant.bench.report.named_answers import NamedAnswer
 from calibrant.bench.report.sections import Plot
 
 RIGHT, UNTOLD, NOTHING = "right", "wrong, no reason by node", "no answer"
@@ -35,11 +35,11 @@ def fate(score: Mapping[str, Any]) -> str:
     return first_reason(score) or UNTOLD if is_answered(score) else NOTHING
 
 
-def fates(named: Iterable[Named]) -> dict[str, dict[int, dict[str, float]]]:
+def fates(named: Iterable[NamedAnswer]) -> dict[str, dict[int, dict[str, float]]]:
     """By system and number of nodes the share of answers of each fate; a question weighs one."""
     questions: dict[tuple[str, int, str, str], list[str]] = {}
     for one in named:
-        key = one.system, level_of(one.origin.stratum).nodes, one.origin.pool_digest, one.origin.instance
+        key = one.system, level_of(one.context.stratum).nodes, one.context.pool_digest, one.context.instance
         questions.setdefault(key, []).append(fate(one.score))
     found: dict[str, dict[int, dict[str, float]]] = {}
     numbers: dict[tuple[str, int], int] = {}
@@ -57,7 +57,7 @@ def fates(named: Iterable[Named]) -> dict[str, dict[int, dict[str, float]]]:
     }
 
 
-def profile_plot(named: Iterable[Named]) -> Plot | None:
+def profile_plot(named: Iterable[NamedAnswer]) -> Plot | None:
     """A panel for each system, a stacked bar for each number of nodes; `MissingExtraError` without matplotlib."""
     shares = fates(named)
     if not shares:

@@ -8,13 +8,13 @@ from dataclasses import replace
 from calibrant.bench.causim.profile_plot import profile_plot
 from calibrant.bench.causim.tables import level_of, paper_tables, questions_asked, with_sources
 from calibrant.bench.causim.verdict import METRICS
-from calibrant.bench.core.attribution import KEY
-from calibrant.bench.report.figures.kinds import KindPlot, attribution_plot
+from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.layout import Heading, Source, Table
-from calibrant.bench.report.rate_rows import CalibrationTable, Grouping
-from calibrant.bench.report.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
+from calibrant.bench.report.named_answers import NamedAnswer, coverage_notes, named_answers
+from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
 from calibrant.bench.report.samples import sample_rows, sample_table
-from calibrant.bench.report.sections import Answer, NoAnswersError, Part, Plot, ReportContents
+from calibrant.bench.report.sections import NoAnswersError, Part, Plot, ReportContents
+from calibrant.bench.report.table import ResultTable
 from calibrant.bench.report.views import view_table
 
 ABOUT = (
@@ -33,14 +33,18 @@ def causim_part(title: str, answers: Sequence[Answer], wanted: ReportContents) -
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
     named = named_answers(answers)
     return Part.of(
-        title, ABOUT, answers, _tables(named, answers, wanted), tuple(_plots(named)) if wanted.with_plots else ()
+        title,
+        ABOUT,
+        answers,
+        _tables(named, answers, wanted),
+        tuple(_plots(named, answers)) if wanted.with_plots else (),
     )
 
 
-def _tables(named: Sequence[Named], answers: Sequence[Answer], wanted: ReportContents) -> tuple[Table, ...]:
-    rows = setting_rows(by_topology(named), wanted.by, METRICS)
+def _tables(named: Sequence[NamedAnswer], answers: Sequence[Answer], wanted: ReportContents) -> tuple[Table, ...]:
+    rows = section_rows(by_topology(answers), METRICS, wanted.by)
     notes = coverage_notes(named)
-    levels = setting_rows(by_level(named), wanted.by, METRICS)
+    levels = section_rows(by_level(answers), METRICS, wanted.by)
     views = [
         _labelled(view_table(view, levels, notes), _BY_LEVEL)
         if name == BY_LEVEL
@@ -60,20 +64,19 @@ def _tables(named: Sequence[Named], answers: Sequence[Answer], wanted: ReportCon
     return tuple(found)
 
 
-def by_topology(named: Iterable[Named]) -> list[Named]:
-    """The answers, with the topology as their stratum."""
-    return [one._replace(origin=one.origin._replace(stratum=level_of(one.origin.stratum).topology)) for one in named]
+def by_topology(answers: Iterable[Answer]) -> list[Answer]:
+    """Return the answers with the topology as their stratum."""
+    return [(context._replace(stratum=level_of(context.stratum).topology), score) for context, score in answers]
 
 
-def by_level(named: Iterable[Named]) -> list[Named]:
-    """The answers, with the type as their setting and the number of nodes as their stratum."""
+def by_level(answers: Iterable[Answer]) -> list[Answer]:
+    """Return the answers with the type as their setting and the number of nodes as their stratum."""
     return [
-        one._replace(
-            origin=one.origin._replace(
-                setting=one.origin.setting.partition("-")[0], stratum=str(level_of(one.origin.stratum).nodes)
-            )
+        (
+            context._replace(setting=context.setting.partition("-")[0], stratum=str(level_of(context.stratum).nodes)),
+            score,
         )
-        for one in named
+        for context, score in answers
     ]
 
 
@@ -82,24 +85,19 @@ def _labelled(table: Table, texts: Mapping[str, str]) -> Table:
 
 
 def _samples(answers: Sequence[Answer], by: Grouping) -> Table | None:
-    collected = CalibrationTable(METRICS, by=by)
+    collected = ResultTable(METRICS, by=by)
     for origin, score in answers:
         collected.add(origin, score)
     table = sample_table(sample_rows(collected.sampled()))
     return None if table is None else replace(table, id=SAMPLES)
 
 
-def _plots(named: Sequence[Named]) -> list[Plot]:
-    kinds = attribution_plot(setting_rows(named, Grouping.SETTING, METRICS), KINDS)
+def _plots(named: Sequence[NamedAnswer], answers: Sequence[Answer]) -> list[Plot]:
+    kinds = attribution_plot(section_rows(answers, METRICS, Grouping.SETTING), KINDS)
     return [plot for plot in (profile_plot(named), kinds) if plot is not None]
 
 
-def _kind(answer: Named) -> str | None:
-    said = answer.score.get(KEY)
-    return str(said["kind"]) if isinstance(said, Mapping) else None
-
-
-def _panel(row: SettingRow) -> str:
+def _panel(row: Row) -> str:
     return row.setting
 
 
@@ -108,6 +106,6 @@ KINDS = KindPlot(
     "Earned, missed, lucky, short",
     "Shares of answers to questions that are said to have one answer: earned and missed where they have, right and"
     " wrong; lucky and short where several are right. A panel for each type.",
-    _kind,
+    KIND_METRICS,
     _panel,
 )

@@ -15,8 +15,8 @@ from calibrant.bench.causim.paper import PrintedTable, paper
 from calibrant.bench.causim.verdict import is_right
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
-from calibrant.bench.report.rate_rows import natural
-from calibrant.bench.report.rows import Named
+from calibrant.bench.report.named_answers import NamedAnswer
+from calibrant.bench.report.rows import natural
 from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim.networks import NETWORKS
 
@@ -54,16 +54,16 @@ def level_of(stratum: str) -> Level:
     return Level(topology, int(nodes)) if nodes.isascii() and nodes.isdigit() else Level(stratum, 0)
 
 
-def questions_asked(answers: Iterable[Named]) -> list[Asked]:
+def questions_asked(answers: Iterable[NamedAnswer]) -> list[Asked]:
     """One for each system and question, in the order in which they came."""
-    groups: dict[tuple[str, str, str], list[Named]] = {}
+    groups: dict[tuple[str, str, str], list[NamedAnswer]] = {}
     for one in answers:
-        groups.setdefault((one.system, one.origin.pool_digest, one.origin.instance), []).append(one)
+        groups.setdefault((one.system, one.context.pool_digest, one.context.instance), []).append(one)
     made = []
     for (system, _, _), group in groups.items():
-        kind, _, scenario = group[0].origin.setting.partition("-")
+        kind, _, scenario = group[0].context.setting.partition("-")
         right = fmean(is_right(one.score) for one in group)
-        made.append(Asked(system, kind, scenario, level_of(group[0].origin.stratum), right))
+        made.append(Asked(system, kind, scenario, level_of(group[0].context.stratum), right))
     return made
 
 

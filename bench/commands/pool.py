@@ -121,7 +121,7 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pages.aligned import aligned
     from calibrant.bench.pools.stats import pool_stats
-    from calibrant.bench.report.rate_rows import pool_labels
+    from calibrant.bench.report.rows import pool_labels
     from calibrant.dsl.pool_text import pool_digest
 
     loaded = {path: (benchmark_of(path), benchmark_of(path).read_pool(path)) for path in pools}

@@ -25,7 +25,7 @@ from calibrant.bench.commands.options import (
 from calibrant.bench.core.options import GivenOptions
 
 if TYPE_CHECKING:
-    from calibrant.bench.report.sections import Answer
+    from calibrant.bench.report.rows import Answer
 
 ATTRIBUTION = "attribution"  # the table's id
 Format: TypeAlias = Literal["terminal", "markdown", "csv", "latex", "html"]
@@ -93,7 +93,7 @@ def report(
     """
     from calibrant.bench.commands.progress import progress_bar
     from calibrant.bench.core.metrics import InvalidHandling
-    from calibrant.bench.report.rate_rows import Grouping
+    from calibrant.bench.report.rows import Grouping
     from calibrant.bench.report.sections import ReportContents
     from calibrant.bench.report.sources import Sources
     from calibrant.bench.report.writing import chosen_tables, report_text
@@ -159,8 +159,8 @@ def _attributed(
         for name, listed in answers.items()
     }
     coverage = AttributionCoverage()
-    for origin, score in chain.from_iterable(made.values()):
-        coverage.count(origin, score)
+    for context, score in chain.from_iterable(made.values()):
+        coverage.count(context, score)
     if needed or len(made) == 1:
         coverage.refuse_bare_pools()
     for line in coverage.lines():
@@ -175,8 +175,8 @@ def _decided_at(answers: dict[str, list[Answer]], level: float | None) -> dict[s
     if level is None:
         return answers
     made: dict[str, list[Answer]] = {name: [] for name in answers}
-    for origin, score in decided_at((answer for listed in answers.values() for answer in listed), level):
-        made[origin.benchmark].append((origin, score))
+    for context, score in decided_at((answer for listed in answers.values() for answer in listed), level):
+        made[context.benchmark].append((context, score))
     return made
 
 

@@ -31,8 +31,8 @@ from calibrant.dsl.gc_control import rare_collections
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
-    from calibrant.bench.report.rate_rows import CalibrationTable
-    from calibrant.bench.report.sections import Answer
+    from calibrant.bench.report.rows import Answer
+    from calibrant.bench.report.table import ResultTable
     from calibrant.bench.scoring.input.unread import UnreadAnswers
     from calibrant.bench.scoring.pool_items import PoolItems
     from calibrant.bench.scoring.predictions import Predictions
@@ -84,7 +84,7 @@ def score(
     """
     from calibrant.bench.commands.table import print_rows
     from calibrant.bench.core.registry import log_benchmark
-    from calibrant.bench.report.rate_rows import CalibrationTable
+    from calibrant.bench.report.table import ResultTable
     from calibrant.bench.scoring.cluster import score_on_cluster
     from calibrant.bench.scoring.input.answer_fields import FieldNames
     from calibrant.bench.scoring.predictions import Predictions
@@ -100,7 +100,7 @@ def score(
     *pools, file = paths
     of = _benchmark(pools, file)
     options = given.convert(of.name, pools[0].name)
-    collected = CalibrationTable(of.measures)
+    collected = ResultTable(of.measures)
     scorer = PoolScorer(pools, options)
     fields = FieldNames(id_field, text_field, model_field)
     predictions = Predictions(file, scorer, skip_unknown=skip_unknown, hint=HINT, fields=fields)
@@ -133,7 +133,7 @@ def _benchmark(pools: Sequence[Path], file: Path) -> Benchmark[Any]:
 def _count(
     scorer: PoolScorer,
     predictions: Predictions,
-    collected: CalibrationTable,
+    collected: ResultTable,
     workers: int | None,
     *,
     out: Path | None,
@@ -146,7 +146,7 @@ def _count(
     number = workers or usable_cores()
     with _output(out) as written, rare_collections():
         lines = as_json or written is not None
-        for one in score_in_parallel(scorer, collected.measures, predictions, with_lines=lines, workers=number):
+        for one in score_in_parallel(scorer, collected.metrics, predictions, with_lines=lines, workers=number):
             collected.count(one.context, one.values, one.sample)
             predictions.unread.add(one.context.instance, one.unread)
             if one.line is not None:
@@ -157,12 +157,13 @@ def _score_logs(paths: list[Path], of: Benchmark[Any], *, out: Path | None, as_j
     """Files that bring their items along: a row for each stratum and system, with what the evidence had decided."""
     from calibrant.bench.commands.table import print_rows
     from calibrant.bench.core.registry import log_benchmark
-    from calibrant.bench.report.rate_rows import CalibrationTable, Grouping
+    from calibrant.bench.report.rows import Grouping
+    from calibrant.bench.report.table import ResultTable
 
     for path in paths:
         if log_benchmark(path) is not of:
             raise CalibrantError(f"{path}: logs of played episodes are scored without pools; this is none")
-    collected, everybody = (CalibrationTable(of.measures, by=Grouping.STRATUM) for _ in range(2))
+    collected, everybody = (ResultTable(of.measures, by=Grouping.STRATUM) for _ in range(2))
     scored = chain.from_iterable(map(of.scored_log, paths))
     _collect(_counted(scored, everybody), collected, out=out, as_json=as_json)
     for table in (collected, everybody):
@@ -174,20 +175,20 @@ def _again(out: Path | None) -> str:
     return "" if out is None else shlex.join(["calibrant", "table", str(out)])
 
 
-def _counted(scored: Iterable[Answer], everybody: CalibrationTable) -> Iterator[Answer]:
+def _counted(scored: Iterable[Answer], everybody: ResultTable) -> Iterator[Answer]:
     """The same, counted for all systems together too."""
-    for origin, verdict in scored:
-        everybody.add(origin._replace(system="(all)"), verdict)
-        yield origin, verdict
+    for context, verdict in scored:
+        everybody.add(context._replace(system="(all)"), verdict)
+        yield context, verdict
 
 
-def _collect(scored: Iterable[Answer], collected: CalibrationTable, *, out: Path | None, as_json: bool) -> None:
+def _collect(scored: Iterable[Answer], collected: ResultTable, *, out: Path | None, as_json: bool) -> None:
     """Every verdict into the table, and as a line to where lines are wanted."""
     from calibrant.bench.scoring.lines import json_line
 
     with _output(out) as written:
-        for origin, verdict in scored:
-            collected.add(origin, verdict)
+        for context, verdict in scored:
+            collected.add(context, verdict)
             if as_json or written:
                 _put(json_line(verdict), written, as_json=as_json)
 
@@ -196,9 +197,9 @@ def _with_unread(verdicts: Iterable[Answer], unread: UnreadAnswers) -> Iterator[
     """The same, while those without an answer are counted as far as verdicts show them."""
     from calibrant.bench.scoring.input.unread import unread_reason
 
-    for origin, verdict in verdicts:
-        unread.add(origin.instance, unread_reason(verdict))
-        yield origin, verdict
+    for context, verdict in verdicts:
+        unread.add(context.instance, unread_reason(verdict))
+        yield context, verdict
 
 
 def _put(line: str, written: TextIO | None, *, as_json: bool) -> None:

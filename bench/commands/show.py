@@ -224,12 +224,12 @@ def _episodes(
     found = [
         one
         for one in transcripts(runs, [pool], fields)
-        if (one.origin.pool_digest, one.origin.instance) == (digest, item.id) and system in (None, one.origin.system)
+        if (one.context.pool_digest, one.context.instance) == (digest, item.id) and system in (None, one.context.system)
     ]
     if not found:
         whose = "" if system is None else f" of {system}"
         raise CalibrantError(f"no episode{whose} on {instance} of this pool in {', '.join(map(str, runs))}")
-    episodes = list(zip(named_systems(one.origin for one in found), (one.steps for one in found), strict=True))
+    episodes = list(zip(named_systems(one.context for one in found), (one.steps for one in found), strict=True))
     for name, steps in episodes:
         try:
             verify_transcript(of.episode(item), steps)

@@ -19,7 +19,7 @@ from calibrant.bench.core.options import GivenOptions
 if TYPE_CHECKING:
     from calibrant.bench.core.metrics import MetricSet
     from calibrant.bench.replayscm.stored_results import StoredResults
-    from calibrant.bench.report.rate_rows import CalibrationTable
+    from calibrant.bench.report.table import ResultTable
 
 ATTRIBUTION = "attribution"  # the view
 
@@ -137,31 +137,32 @@ def print_table(
     from calibrant.bench.core.registry import NAMES, benchmark
     from calibrant.bench.replayscm.stored_results import StoredResults
     from calibrant.bench.report.pool_attribution import AttributionCoverage, attributed, decided_at
-    from calibrant.bench.report.rate_rows import CalibrationTable, Grouping
+    from calibrant.bench.report.rows import Grouping
     from calibrant.bench.report.scored_answers import scored_answers
+    from calibrant.bench.report.table import ResultTable
     from calibrant.bench.report.unanswered import UnansweredCounts
 
-    tables: dict[str, CalibrationTable] = {}
+    tables: dict[str, ResultTable] = {}
     means = InvalidHandling(given.values.get("means", InvalidHandling.PUBLISHED))
     unanswered = UnansweredCounts()
     stored = [StoredResults(path) for path in official]
     coverage, notes = AttributionCoverage(), dict[str, None]()
     answers = chain(scored_answers(sources), *(results.answers() for results in stored))
-    for origin, score in decided_at(attributed(answers, pools), level):
-        coverage.count(origin, score)
+    for context, score in decided_at(attributed(answers, pools), level):
+        coverage.count(context, score)
         notes |= dict.fromkeys(decision_notes((score,)) if needs_attribution else ())
-        if origin.benchmark not in tables:
-            measures = _with_columns(benchmark(origin.benchmark).measures, columns)
-            tables[origin.benchmark] = CalibrationTable(measures, by=Grouping(by), means=means)
-        tables[origin.benchmark].add(origin, score)
-        unanswered.add(origin)
+        if context.benchmark not in tables:
+            measures = _with_columns(benchmark(context.benchmark).measures, columns)
+            tables[context.benchmark] = ResultTable(measures, by=Grouping(by), handling=means)
+        tables[context.benchmark].add(context, score)
+        unanswered.add(context)
     tables = {name: tables[name] for name in NAMES if name in tables}
     if tables:
         given.refuse_foreign(tables)
     if needs_attribution:
         coverage.refuse_bare_pools()
     if not tables:
-        tables[FIRST] = CalibrationTable(_with_columns(benchmark(FIRST).measures, columns))
+        tables[FIRST] = ResultTable(_with_columns(benchmark(FIRST).measures, columns))
     if as_json:
         _print_json(tables.values(), stored, [*notes])
     else:
@@ -179,13 +180,13 @@ def print_table(
     return stored
 
 
-def _print_json(tables: Collection[CalibrationTable], stored: Sequence[StoredResults], notes: list[str]) -> None:
+def _print_json(tables: Collection[ResultTable], stored: Sequence[StoredResults], notes: list[str]) -> None:
     from calibrant.bench.report.samples import sample_rows
 
     for one in tables:
         _print_incomplete(one)
     printed = {
-        "rows": [row for one in tables for row in one.figures()],
+        "rows": [row for one in tables for row in one.to_json()],
         "samples": [row.to_dict() for one in tables for row in sample_rows(one.sampled())],
         "incomplete": [line for one in tables for line in one.incomplete()],
         "disagreements": [one._asdict() for results in stored for one in results.disagreements],
@@ -202,7 +203,7 @@ def _with_columns(measures: MetricSet, columns: str | None) -> MetricSet:
     return measures
 
 
-def print_rows(collected: CalibrationTable, *, columns: str | None = None, err: bool = False, again: str = "") -> None:
+def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool = False, again: str = "") -> None:
     """The rows as text, and those of several samples; what was left out is said on standard error.
 
     again: a command that makes the same table, for the hint which shows the rest
@@ -213,7 +214,7 @@ def print_rows(collected: CalibrationTable, *, columns: str | None = None, err: 
 
     _print_incomplete(collected)
     width = width_of(sys.stderr if err else sys.stdout)
-    table = table_text(collected.rows(), collected.measures, view=columns, width=width)
+    table = table_text(collected.cells(), collected.metrics, view=columns, width=width)
     typer.echo(table.text, err=err)
     if table.left_out:
         _print_left_out(table.left_out, width, f"{again} --columns all" if again else "")
@@ -231,7 +232,7 @@ def _print_left_out(headings: Sequence[str], width: int, hint: str) -> None:
     typer.echo(f"left out to fit {width} columns: {', '.join(headings)}{more}", err=True)
 
 
-def _print_incomplete(collected: CalibrationTable) -> None:
+def _print_incomplete(collected: ResultTable) -> None:
     for line in collected.incomplete():
         typer.echo(f"incomplete: {line}", err=True)
 

@@ -27,7 +27,8 @@ from calibrant.bench.core.training import Training
 from calibrant.bench.episodes import sole_action
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.protocols.registry import Protocols
-from calibrant.bench.report.sections import Answer, Part, ReportContents
+from calibrant.bench.report.rows import Answer
+from calibrant.bench.report.sections import Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.action import Action
 from calibrant.dsl.episode import Episode, Step

@@ -75,6 +75,7 @@ class MetricSet:
     settings: beginnings of settings, in the order of rows
     sample: what counts of one of several answers
     rights: key, heading and criterion of what is counted over several answers
+    hidden: metrics of no view, for tables of reports alone
     verdict: (score, setting, handling of invalid submissions) -> what `Metric.value` and `sample` read
     unit: the id that items which are drawn together in a resampling share, from an item's id
     """
@@ -87,6 +88,7 @@ class MetricSet:
     rights: tuple[tuple[str, str, Right], ...]
     verdict: Callable[[Mapping[str, Any], str, InvalidHandling], Any] = score_itself
     unit: Callable[[str], str] = item_itself
+    hidden: tuple[Metric, ...] = ()
 
     @property
     def columns(self) -> tuple[Metric, ...]:

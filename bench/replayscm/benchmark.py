@@ -29,7 +29,8 @@ from calibrant.bench.pools.capabilities import (
 )
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.replayscm.options import ScoreOptions
-from calibrant.bench.report.sections import Answer, Part, ReportContents
+from calibrant.bench.report.rows import Answer
+from calibrant.bench.report.sections import Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.dsl.episode import Step
@@ -301,14 +302,12 @@ class ReplayScm(Benchmark[Problem]):
     def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
         from calibrant.bench.replayscm.tables.ambiguity import ambiguities
         from calibrant.bench.replayscm.tables.report import report_tables
-        from calibrant.bench.replayscm.tables.rows import RowCollector
+        from calibrant.bench.replayscm.tables.rows import report_rows
         from calibrant.bench.report.intervals import LEVEL, RESAMPLES
         from calibrant.bench.report.sources import latent_ids
 
-        collector = RowCollector(by=wanted.by, means=wanted.means, latents=latent_ids(wanted.pools))
-        for run, score in answers:
-            collector.add(run, score)
-        rows, audited = collector.rows(), ambiguities(wanted.audits)
+        rows = report_rows(answers, wanted.by, wanted.means, latent_ids(wanted.pools))
+        audited = ambiguities(wanted.audits)
         plots = []
         tables = report_tables(rows, wanted, audited, progress)
         if wanted.with_plots:
@@ -326,7 +325,7 @@ class ReplayScm(Benchmark[Problem]):
             " every problem has Wilson\N{RIGHT SINGLE QUOTATION MARK}s interval. * stands for a conditional rate"
             " over 1 to 5 answers, \N{EN DASH} for one over none.",
             frozenset(row.system for row in rows),
-            tuple(sorted({(name, digest) for row in rows for digest, name in row.pools.items()})),
+            tuple(sorted({(name, digest) for row in rows for digest, name in row.pool_labels.items()})),
             len(answers),
             tuple(tables),
             tuple(plots),

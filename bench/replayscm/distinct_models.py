@@ -16,8 +16,8 @@ import msgspec
 
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.rates import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED
-from calibrant.bench.replayscm.verdict import MetricReader
-from calibrant.bench.report.rate_rows import differing_options, ladder_place, natural, pool_labels
+from calibrant.bench.replayscm.verdict import METRICS, MetricReader
+from calibrant.bench.report.rows import differing_options, natural, pool_labels
 from calibrant.bench.runs.records import Record
 from calibrant.dsl.formulas.operators import OPERATORS
 from calibrant.dsl.formulas.text import Grammar, parse
@@ -142,7 +142,7 @@ class FoundModels:
 
     def rows(self) -> list[dict[str, str]]:
         """Return a row for every pool and system, by the disclosure ladder."""
-        places = sorted(self._systems, key=lambda key: (ladder_place(key[0]), natural(key[1]), natural(key[2])))
+        places = sorted(self._systems, key=lambda key: (METRICS.place(key[0]), natural(key[1]), natural(key[2])))
         return [
             {"Setting": setting, "System": system, "Pool": pool} | self._systems[setting, pool, system].cells()
             for setting, pool, system in places

@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any
 
 from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.core.evaluator import line_head, line_place
-from calibrant.bench.core.prediction import Prediction
+from calibrant.bench.core.evaluator import Prediction, line_head, line_place
 from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.replayscm.meaning import meaning_digest
 from calibrant.bench.replayscm.options import ScoreOptions

@@ -242,6 +242,41 @@ FUNNEL_METRICS = (
     Metric("legal", "Legal", "mechanisms mention admissible parents only", _stage("legal")),
     Metric("acyclic", "Acyclic", "mentions form no cycle", _stage("acyclic")),
 )
+
+
+def is_alternative(verdict: MetricReader) -> bool | None:
+    """Return whether an answer is an alternative to gold; None if that is not known."""
+    if not (verdict.valid and verdict.train_exact):
+        return False
+    if verdict.root_exact is False:
+        return True
+    matched = verdict.structure.get("local_match")
+    return None if matched is None else bool(matched != 1)
+
+
+def _all_match(verdict: MetricReader) -> bool | None:
+    matched = verdict.structure.get("local_match")
+    return None if matched is None else bool(matched == 1)
+
+
+def _gold_size(verdict: MetricReader) -> int | None:
+    size = verdict.score.get("goldAstSize")
+    return size if isinstance(size, int) else None  # scores of invalid answers do not state it
+
+
+HIDDEN_METRICS = (
+    Metric("task_correct", "TaskCorrect", "full task success", lambda v: v.score.get("correct") is True),
+    Metric("local_map_exact", "AllMatch", "all local functions are gold's", _all_match, True),
+    Metric("alternative", "per answer", "answers that differ in meaning from gold", is_alternative),
+    Metric(
+        "alternative_given_train_exact",
+        "per train-exact",
+        "train-exact answers that do",
+        lambda v: is_alternative(v) if v.train_exact else None,
+        True,
+    ),
+    Metric("gold_size", "Gold size", "nodes of gold's formulas", _gold_size, decimals=0),
+)
 RIGHTS: tuple[tuple[str, str, Right], ...] = (
     ("task_correct", "TaskCorrect", lambda sample: sample.correct),
     ("train_exact", "TrainExact", lambda sample: sample.train_exact),
@@ -273,6 +308,7 @@ METRICS = MetricSet(
     sample=sample_of,
     rights=RIGHTS,
     unit=latent_of,
+    hidden=HIDDEN_METRICS,
     settings=(
         *("Ordered", "Ord-", "Block", "Hidden-order", "Hid-", "Hidden-roots", "Hid-Roots", "Alt-"),
     ),  # the disclosure ladder

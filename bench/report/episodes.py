@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, KINDS
 from calibrant.bench.pages.timeline import Timeline
-from calibrant.bench.report.rate_rows import differing_names, natural, option_suffix
-from calibrant.bench.report.sections import Answer, ReportContents
+from calibrant.bench.report.rows import Answer, differing_names, natural, option_suffix
+from calibrant.bench.report.sections import ReportContents
 from calibrant.bench.report.transcripts import Transcript, transcripts
 from calibrant.dsl.episode import TranscriptError
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
@@ -35,19 +35,19 @@ def chosen_episodes(
     if not pools or not sources:
         return
     first: dict[tuple[str, str], AnswerContext] = {}  # by kind and system
-    for origin, score in sorted(answers, key=lambda one: (natural(one[0].system), natural(one[0].instance))):
-        if (origin.pool_digest, origin.instance) in items and score.get(KEY):
-            first.setdefault((score[KEY]["kind"], origin.system), origin)
-    keys = {_key(origin) for origin in first.values()}
-    found = {_key(one.origin): one for one in transcripts(sources, pools, wanted.fields) if _key(one.origin) in keys}
+    for context, score in sorted(answers, key=lambda one: (natural(one[0].system), natural(one[0].instance))):
+        if (context.pool_digest, context.instance) in items and score.get(KEY):
+            first.setdefault((score[KEY]["kind"], context.system), context)
+    keys = {_key(context) for context in first.values()}
+    found = {_key(one.context): one for one in transcripts(sources, pools, wanted.fields) if _key(one.context) in keys}
     for kind in KINDS:
-        keys_of_kind = [_key(origin) for (named, _), origin in first.items() if named == kind]
+        keys_of_kind = [_key(context) for (named, _), context in first.items() if named == kind]
         transcript = next((found[key] for key in keys_of_kind if key in found), None)
         if transcript is not None:
-            origin = transcript.origin
-            same = [other.config for other, _ in answers if other.system == origin.system]
-            name = in_one_line(origin.system + option_suffix(origin.config, differing_names(same)))
-            yield _drawn(of, items[origin.pool_digest, origin.instance], transcript, name)
+            context = transcript.context
+            same = [other.config for other, _ in answers if other.system == context.system]
+            name = in_one_line(context.system + option_suffix(context.config, differing_names(same)))
+            yield _drawn(of, items[context.pool_digest, context.instance], transcript, name)
 
 
 def _is_of(path: Any, of: Benchmark[Any]) -> bool:
@@ -56,13 +56,13 @@ def _is_of(path: Any, of: Benchmark[Any]) -> bool:
     return benchmark_of(path).name == of.name
 
 
-def _key(origin: AnswerContext) -> _Key:
-    config = repr(sorted(origin.config.items()))
-    return origin.pool_digest, origin.instance, origin.system, config, origin.sample
+def _key(context: AnswerContext) -> _Key:
+    config = repr(sorted(context.config.items()))
+    return context.pool_digest, context.instance, context.system, config, context.sample
 
 
 def _drawn(of: Benchmark[Any], item: Any, transcript: Transcript, name: str) -> Timeline:
     try:
         return of.timeline(item, transcript.steps, name)
     except TranscriptError as error:
-        raise CalibrantError(f"{name} on {short_repr(item.id)} of {transcript.origin.pool}: {error}") from None
+        raise CalibrantError(f"{name} on {short_repr(item.id)} of {transcript.context.pool}: {error}") from None

@@ -4,7 +4,7 @@ What is resampled are latent SCMs, with everything a row has on them: a row that
 two rows that are compared on the same SCMs, stay matched in every resample. Answers are fixed. The seed is fixed too,
 so equal input gives equal intervals; a resample in which a conditional rate has no instance is left out of its
 quantiles. What is the same on every problem gets an interval without width: the bootstrap cannot see what no problem
-shows, and for rates of 0 and 1 bench.replayscm.tables.rates has Wilson's.
+shows; for rates of 0 and 1 `wilson_if_constant` has Wilson's.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from calibrant.bench.statistics import wilson
 
 RESAMPLES = 10_000
 SEED = 2026
@@ -60,3 +62,11 @@ def _quantiles(numerators: Array, denominators: Array) -> Interval | None:
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(numerators[defined] / denominators[defined], [tail, 1 - tail])
     return Interval(float(low), float(high))
+
+
+def wilson_if_constant(interval: Interval | None, counts: Array) -> Interval | None:
+    """Return Wilson's interval for a rate that is 0 or 1 on every problem: 12 of 12 or 80, bootstrap gives no width."""
+    if interval is None or interval.low != interval.high or interval.low not in (0.0, 1.0):
+        return interval
+    number = int((counts > 0).sum())
+    return Interval(*wilson(number if interval.low else 0, number))

@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, decided_from, has_posterior
 from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.report.rate_rows import SHORT_DIGEST
+from calibrant.bench.report.rows import SHORT_DIGEST
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.pool_text import file_digest
 from calibrant.dsl.stored_items import items_by_id
@@ -28,15 +28,15 @@ class AttributionCoverage:
         self._pools: dict[str, tuple[str, str]] = {}
         self._attributed: set[str] = set()
 
-    def count(self, origin: AnswerContext, score: Mapping[str, Any]) -> None:
+    def count(self, context: AnswerContext, score: Mapping[str, Any]) -> None:
         """Count an answer; a record that has the key without a value was attributed, and what is left not counted."""
         if score.get(KEY) is None:
-            self._first_missing = self._first_missing or origin.instance
+            self._first_missing = self._first_missing or context.instance
             self.num_missing += 1
-        if origin.pool_digest not in self._attributed:
-            self._pools.setdefault(origin.pool_digest, (origin.pool, origin.benchmark))
+        if context.pool_digest not in self._attributed:
+            self._pools.setdefault(context.pool_digest, (context.pool, context.benchmark))
             if KEY in score:
-                self._attributed.add(origin.pool_digest)
+                self._attributed.add(context.pool_digest)
 
     def refuse_bare_pools(self) -> None:
         """Raise `CalibrantError` for a pool of which no answer has one: its file is needed to make them."""
@@ -62,12 +62,12 @@ Scores = Iterable[tuple[AnswerContext, Mapping[str, Any]]]
 def attributed(scores: Scores, pools: Sequence[Path]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
     """The same answers, each with its attribution where its pool is among these and its record says none."""
     items = {file_digest(path): items_by_id(benchmark_of(path).read_pool(path).items) for path in pools}
-    for origin, score in scores:
-        item = items.get(origin.pool_digest, {}).get(origin.instance)
+    for context, score in scores:
+        item = items.get(context.pool_digest, {}).get(context.instance)
         if item is None or KEY in score:
-            yield origin, score
+            yield context, score
         else:
-            yield origin, {**score, KEY: benchmark(origin.benchmark).attribution(item, {}, (), score)}
+            yield context, {**score, KEY: benchmark(context.benchmark).attribution(item, {}, (), score)}
 
 
 def decided_at(scores: Scores, level: float | None) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
@@ -76,11 +76,11 @@ def decided_at(scores: Scores, level: float | None) -> Iterator[tuple[AnswerCont
     `CalibrantError` at their end if the level was of no use: no answer has a posterior.
     """
     is_used = False
-    for origin, score in scores:
+    for context, score in scores:
         if level is None or not has_posterior(score):
-            yield origin, score
+            yield context, score
             continue
         is_used = True
-        yield origin, {**score, KEY: decided_from(score[KEY], level)}
+        yield context, {**score, KEY: decided_from(score[KEY], level)}
     if level is not None and not is_used:
         raise CalibrantError(NO_POSTERIOR)

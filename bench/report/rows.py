@@ -1,103 +1,291 @@
-"""Answers to items, grouped as a report shows them: by setting, stratum, pool and system."""
+"""Rows of tables: scored answers, grouped by setting, stratum, pool and system."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+import re
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+from functools import cached_property
+from math import nan
+from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.core.metrics import MetricSet
-from calibrant.bench.report.rate_rows import (
-    Grouping,
-    differing_names,
-    natural,
-    option_suffix,
-    pool_labels,
-)
-from calibrant.bench.report.sections import Answer
+from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet
+from calibrant.bench.core.observations import ObservationReader, Values
+from calibrant.bench.core.rates import SUPPRESSED, UNDEFINED, rate_text, weighted_mean
+from calibrant.bench.core.samples import Item, Right, Sample, Sampled, SampleList
+from calibrant.bench.report.intervals import Interval
 from calibrant.dsl.errors import in_one_line
 
-
-class Named(NamedTuple):
-    """One scored answer. system: what the report calls it, with the options in which its runs differ"""
-
-    system: str
-    origin: AnswerContext
-    score: Mapping[str, Any]
+Answer: TypeAlias = tuple[AnswerContext, Mapping[str, Any]]  # where it is from, and its score
+SHORT_DIGEST = 8
 
 
-@dataclass(frozen=True)
-class SettingRow:
-    """One system's answers under one setting, of one pool or of all."""
+class Grouping(Enum):
+    """What gets a row of its own besides the system."""
+
+    POOL = "pool"
+    SETTING = "setting"
+    STRATUM = "stratum"
+
+
+class RowKey(NamedTuple):
+    """What the answers of a row have in common. stratum, pool_digest: empty for a row over strata, over pools"""
 
     setting: str
     stratum: str
+    pool_digest: str
     system: str
-    pools: tuple[str, ...]
-    answers: tuple[Named, ...]
+    options: str
+
+    @classmethod
+    def of(cls, context: AnswerContext, by: Grouping, *, with_strata: bool) -> RowKey:
+        stratum = context.stratum if with_strata or by is Grouping.STRATUM else ""
+        digest = "" if by is Grouping.SETTING else context.pool_digest
+        return cls(context.setting, stratum, digest, context.system, repr(sorted(context.config.items())))
+
+
+class Observation(NamedTuple):
+    """One scored answer of a row.
+
+    item: digest of its pool, id; unit: the id that items which are resampled together share
+    num_samples: answers that the row has to the item; each weighs one of so many
+    """
+
+    item: Item
+    unit: str
+    num_samples: int
+    values: Values
+    seconds: float | None
+
+
+class Rate(NamedTuple):
+    """value: None where it is undefined or suppressed; text: as tables print it; num_items: that it is defined for"""
+
+    value: float | None
+    text: str
+    num_items: int
+
+    @classmethod
+    def of(cls, column: Metric, values: Mapping[float, int | Fraction], num_items: int) -> Rate:
+        text = rate_text(values, conditional=column.conditional, decimals=column.decimals, num_items=num_items)
+        return cls(None if text in (UNDEFINED, SUPPRESSED) else weighted_mean(values), text, num_items)
+
+
+@dataclass
+class Row:
+    """The answers of one system under one setting, to one pool or to all.
+
+    columns: metrics, in the order of values; unit: from an item to the id with which it is resampled
+    pools: by digest, name and size; answers: of each item, the values of each sample
+    system: as tables call it, with the options in which its runs differ; pool_labels: by digest
+    intervals: by metric, those that were computed so far
+    """
+
+    key: RowKey
+    columns: tuple[Metric, ...]
+    config: Mapping[str, Any]
+    unit: Callable[[Item], str]
+    pools: dict[str, tuple[str, int]] = field(default_factory=dict)
+    answers: dict[Item, list[Values]] = field(default_factory=dict)
+    samples: dict[Item, SampleList] = field(default_factory=dict)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    system: str = ""
+    pool_labels: Mapping[str, str] = field(default_factory=dict)
+    intervals: dict[str, Interval | None] = field(default_factory=dict)
+    _seconds: dict[Item, array[float]] = field(default_factory=dict)
 
     @property
-    def items(self) -> tuple[tuple[Named, ...], ...]:
-        """The answers to each item together: several are its samples."""
-        found: dict[tuple[str, str], list[Named]] = {}
-        for one in self.answers:
-            found.setdefault((one.origin.pool_digest, one.origin.instance), []).append(one)
-        return tuple(map(tuple, found.values()))
+    def setting(self) -> str:
+        return self.key.setting
+
+    @property
+    def stratum(self) -> str:
+        return self.key.stratum
 
     @property
     def pool(self) -> str:
-        return self.pools[0] if len(self.pools) == 1 else f"{len(self.pools)} pools"
+        """The name of its pool, or how many there are."""
+        names = sorted(set(self.pool_labels.values()))
+        return names[0] if len(names) == 1 else f"{len(names)} pools"
+
+    @property
+    def num_items(self) -> int:
+        return len(self.answers)
+
+    @property
+    def num_answers(self) -> int:
+        return sum(map(len, self.answers.values()))
+
+    @property
+    def num_expected(self) -> int:
+        """How many items its pools have."""
+        return sum(size for _, size in self.pools.values())
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The place of each metric in `columns`."""
+        return {column.key: place for place, column in enumerate(self.columns)}
+
+    @cached_property
+    def units(self) -> frozenset[str]:
+        return frozenset(map(self.unit, self.answers))
+
+    @property
+    def seconds(self) -> list[float]:
+        """The times of answers, where they are known."""
+        return [seconds for times in self._seconds.values() for seconds in times if seconds == seconds]
+
+    @property
+    def observations(self) -> Iterator[Observation]:
+        """The answers, by pool and item."""
+        for item in sorted(self.answers):
+            answers, times = self.answers[item], self._seconds.get(item)
+            for place, values in enumerate(answers):
+                seconds = None if times is None or times[place] != times[place] else times[place]
+                yield Observation(item, self.unit(item), len(answers), values, seconds)
+
+    def add(self, context: AnswerContext, values: Values, sample: Sample) -> None:
+        """Count one answer."""
+        item = context.pool_digest, context.instance
+        self.pools[context.pool_digest] = context.pool, context.pool_size
+        answers = self.answers.get(item)
+        if answers is None:
+            answers, self.samples[item] = self.answers.setdefault(item, []), SampleList()
+        answers.append(values)
+        self.samples[item].append(sample)
+        if context.outcome is not None:
+            self.outcomes[context.outcome] += 1
+        if context.seconds is not None or item in self._seconds:
+            times = self._seconds.setdefault(item, array("d"))
+            times.extend([nan] * (len(answers) - 1 - len(times)))
+            times.append(nan if context.seconds is None else context.seconds)
+
+    def sampled(self, rights: tuple[tuple[str, str, Right], ...]) -> Sampled:
+        """Return its samples, for the table of systems that have several."""
+        units = {item: self.unit(item) for item in self.samples}
+        return Sampled(self.setting, self.system, self.pool, self.samples, units, rights)
+
+    @cached_property
+    def rates(self) -> dict[str, Rate]:
+        """The mean of every metric over the items, each of which weighs the same however often it was answered."""
+        weights: list[dict[float, Fraction | int]] = [{} for _ in self.columns]
+        num_items = [0] * len(self.columns)
+        for answers in self.answers.values():
+            weight = Fraction(1, len(answers)) if len(answers) > 1 else 1
+            times_by_id = Counter(map(id, answers))  # equal ones are mostly one and the same
+            by_id = {id(values): values for values in answers}
+            for place in range(len(self.columns)):
+                known = [(by_id[key][place], times) for key, times in times_by_id.items()]
+                defined = [(value, times) for value, times in known if value is not None]
+                num_items[place] += bool(defined)
+                for value, times in defined:
+                    weights[place][value] = weights[place].get(value, 0) + weight * times
+        return {
+            column.key: Rate.of(column, known_weights, number)
+            for column, known_weights, number in zip(self.columns, weights, num_items, strict=True)
+        }
 
 
-def named_answers(answers: Iterable[Answer]) -> list[Named]:
-    """The answers with what their systems are called; by system, pool and item, however they came in."""
-    answers = list(answers)
-    configs: dict[str, list[Mapping[str, Any]]] = {}
-    for origin, _ in answers:
-        configs.setdefault(origin.system, []).append(origin.config)
-    differing = {system: differing_names(listed) for system, listed in configs.items()}
-    named = [
-        Named(in_one_line(origin.system + option_suffix(origin.config, differing[origin.system])), origin, score)
-        for origin, score in answers
-    ]
-    return sorted(named, key=lambda one: (natural(one.system), one.origin.pool_digest, natural(one.origin.instance)))
+class RowGroups:
+    """Groups answers as they come in; their order does not matter."""
+
+    def __init__(
+        self,
+        metrics: MetricSet,
+        columns: tuple[Metric, ...],
+        by: Grouping = Grouping.POOL,
+        *,
+        with_strata: bool = False,
+        unit: Callable[[Item], str] | None = None,
+    ) -> None:
+        self._columns = columns
+        self._by = by
+        self._with_strata = with_strata
+        self._unit = unit or (lambda item: metrics.unit(item[1]))
+        self._rows: dict[RowKey, Row] = {}
+
+    def add(self, context: AnswerContext, values: Values, sample: Sample) -> None:
+        """Count one answer of which these values were read."""
+        key = RowKey.of(context, self._by, with_strata=self._with_strata)
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = Row(key, self._columns, context.config, self._unit)
+        row.add(context, values, sample)
+
+    def rows(self) -> list[Row]:
+        """Return the rows with what tables call their systems and pools: names that no other row has."""
+        configs: dict[str, list[Mapping[str, Any]]] = {}
+        for row in self._rows.values():
+            configs.setdefault(row.key.system, []).append(row.config)
+        differing = {system: differing_names(listed) for system, listed in configs.items()}
+        labels = pool_labels({d: name for row in self._rows.values() for d, (name, _) in row.pools.items()})
+        for row in self._rows.values():
+            row.system = row.key.system + option_suffix(row.config, differing[row.key.system])
+            row.pool_labels = {digest: labels[digest] for digest in row.pools}
+        return list(self._rows.values())
 
 
-def setting_rows(answers: Sequence[Named], by: Grouping, measures: MetricSet) -> list[SettingRow]:
-    """In the order of the settings, then by stratum, pool and system."""
-    labels = pool_labels({one.origin.pool_digest: one.origin.pool for one in answers})
-    groups: dict[tuple[str, str, str, str], list[Named]] = {}
-    for one in answers:
-        digest = one.origin.pool_digest if by is Grouping.POOL else ""
-        groups.setdefault((one.origin.setting, one.origin.stratum, digest, one.system), []).append(one)
-    rows = [
-        SettingRow(
-            in_one_line(setting),
-            in_one_line(stratum),
-            system,
-            tuple(sorted({in_one_line(labels[one.origin.pool_digest]) for one in group})),
-            tuple(group),
-        )
-        for (setting, stratum, _, system), group in groups.items()
-    ]
-    return sorted(
-        rows, key=lambda row: (measures.place(row.setting), natural(row.stratum), row.pools, natural(row.system))
-    )
+def group(
+    answers: Iterable[Answer],
+    metrics: MetricSet,
+    by: Grouping,
+    *,
+    handling: InvalidHandling = InvalidHandling.PUBLISHED,
+    with_strata: bool = False,
+    unit: Callable[[Item], str] | None = None,
+) -> list[Row]:
+    """Group answers into rows with all metrics, names in one line; in no order."""
+    reader = ObservationReader(metrics, handling, with_hidden=True)
+    groups = RowGroups(metrics, reader.columns, by, with_strata=with_strata, unit=unit)
+    for context, score in answers:
+        groups.add(context, *reader.read(context.setting, score))
+    rows = groups.rows()
+    for row in rows:
+        row.key = row.key._replace(setting=in_one_line(row.setting), stratum=in_one_line(row.stratum))
+        row.system = in_one_line(row.system)
+        row.pool_labels = {digest: in_one_line(label) for digest, label in row.pool_labels.items()}
+    return rows
 
 
-def coverage_notes(answers: Sequence[Named]) -> tuple[str, ...]:
-    """Return what systems left out of pools, and what crashed."""
-    found: dict[tuple[str, str], list[AnswerContext]] = {}
-    for one in answers:
-        found.setdefault((one.system, one.origin.pool_digest), []).append(one.origin)
-    notes = []
-    for (system, _), origins in found.items():
-        answered = len({origin.instance for origin in origins})
-        crashed = sum(origin.outcome == "crashed" for origin in origins)
-        pool = in_one_line(origins[0].pool)
-        if answered < origins[0].pool_size:
-            notes.append(f"{system}: {answered} of {origins[0].pool_size} items of {pool}; rates are over those.")
-        if crashed:
-            notes.append(f"{crashed} of {len(origins)} answers of {system} to {pool} are crashes; rates count them.")
-    return tuple(notes)
+def section_rows(answers: Iterable[Answer], metrics: MetricSet, by: Grouping) -> list[Row]:
+    """Return rows for each stratum, in the order of the settings, then by stratum, pool and system."""
+    rows = group(answers, metrics, by, with_strata=True)
+
+    def place(row: Row) -> tuple[Any, ...]:
+        pools = tuple(sorted(set(row.pool_labels.values())))
+        return metrics.place(row.setting), natural(row.stratum), pools, natural(row.system)
+
+    return sorted(rows, key=place)
+
+
+def pool_labels(names: Mapping[str, str]) -> dict[str, str]:
+    """Return what tables call the pools of these digests: the name, and the digest's start where names are equal."""
+    times = Counter(names.values())
+    return {digest: name if times[name] == 1 else f"{name} ({digest[:SHORT_DIGEST]})" for digest, name in names.items()}
+
+
+def differing_options(config: Mapping[str, Any], configs: Sequence[Mapping[str, Any]]) -> str:
+    """Return the options in which a system's configurations differ, as a suffix of its name; empty for one alone."""
+    return option_suffix(config, differing_names(configs))
+
+
+def differing_names(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the options in which configurations differ."""
+    names = sorted({name for other in configs for name in other})
+    return [name for name in names if any(other.get(name) != configs[0].get(name) for other in configs)]
+
+
+def option_suffix(config: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Return these options of a configuration as a suffix of a system's name."""
+    return f" ({', '.join(f'{name}={config.get(name)}' for name in names)})" if names else ""
+
+
+def natural(text: str) -> tuple[tuple[str, int], ...]:
+    """Return a key that sorts numbers inside names by value: n8 before n10."""
+    parts = re.split(r"(\d+)", text)
+    return tuple((part, 0) if not part.isdecimal() else ("", int(part)) for part in parts)

@@ -9,11 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.bench.core.samples import Item, Sample, Sampled, majority, pass_at
-from calibrant.bench.replayscm.tables.rates import all_or_none
-from calibrant.bench.replayscm.tables.rows import SystemRow
-from calibrant.bench.replayscm.verdict import RIGHTS, sample_of
-from calibrant.bench.report.intervals import LEVEL, Interval, bootstrap_intervals
+from calibrant.bench.core.samples import Item, Sampled, majority, pass_at
+from calibrant.bench.report.intervals import LEVEL, Interval, bootstrap_intervals, wilson_if_constant
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 
 
@@ -115,7 +112,7 @@ def _intervals(sampled: Sampled, columns: Sequence[Mapping[Item, Fraction] | Non
             sums[latents[sampled.latents[item]], k] += float(value)
             counts[latents[sampled.latents[item]], k] += 1
     found = bootstrap_intervals(sums, counts)
-    return iter([all_or_none(interval, counts[:, k]) for k, interval in enumerate(found)])
+    return iter([wilson_if_constant(interval, counts[:, k]) for k, interval in enumerate(found)])
 
 
 _LABEL_HEADINGS = {"setting": "Setting", "system": "System", "pool": "Pool", "n": "n", "way": "Samples"}
@@ -147,12 +144,3 @@ def sample_table(rows: Sequence[SampleRow]) -> Table | None:
     headings = tuple(Heading(key, heading) for key, heading, _ in rows[0].of.rights)
     lines = tuple(TableRow(row.labels(), row.cells()) for row in rows)
     return Table("samples", "Several samples", CAPTION, _LABELS, headings, lines)
-
-
-def sampled_of(row: SystemRow) -> Sampled:
-    """The samples of a report's row."""
-    items: dict[Item, list[Sample]] = {}
-    for one in row.observations:
-        items.setdefault((one.pool_digest, one.instance), []).append(sample_of(one.verdict))
-    latents = {(one.pool_digest, one.instance): one.latent for one in row.observations}
-    return Sampled(row.setting, row.system, row.pool, items, latents, RIGHTS)

@@ -35,13 +35,13 @@ def scored_answers(sources: Iterable[Path]) -> Iterator[tuple[AnswerContext, Map
             found: Iterator[tuple[Key | _Answer, bytes, AnswerContext, Mapping[str, Any]]] = _recorded(source)
         else:
             found = _predicted(source)
-        for key, content, origin, score in found:
+        for key, content, context, score in found:
             if key not in contents:
                 contents[key] = content
-                yield origin, score
+                yield context, score
             elif contents[key] != content:
                 raise CalibrantError(
-                    f"{source}: {origin.system} on {short_repr(origin.instance)} is also elsewhere, and differs"
+                    f"{source}: {context.system} on {short_repr(context.instance)} is also elsewhere, and differs"
                 )
 
 
@@ -58,9 +58,9 @@ def _predicted(file: Path) -> Iterator[tuple[_Answer, bytes, AnswerContext, Mapp
         raise CalibrantError(f"{file}: neither a folder of a run nor a file that `calibrant score` wrote")
     if is_eval_log(file):
         raise CalibrantError(f"{file}: a log of Inspect; `calibrant score` and `report --predictions` read it")
-    for origin, line in scored_lines(file):
+    for context, line in scored_lines(file):
         content = hashlib.sha256(json.dumps(line, sort_keys=True).encode()).digest()
-        yield (origin.pool_digest, origin.instance, origin.system, origin.sample), content, origin, line
+        yield (context.pool_digest, context.instance, context.system, context.sample), content, context, line
 
 
 def _content(record: Record) -> bytes:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.report.layout import Table
-from calibrant.bench.report.rate_rows import Grouping
+from calibrant.bench.report.rows import Answer, Grouping
 from calibrant.bench.scoring.input.answer_fields import FieldNames
 from calibrant.dsl.errors import CalibrantError, in_one_line
-
-Answer: TypeAlias = tuple[AnswerContext, Mapping[str, Any]]  # what a table calls it, and its score
 
 
 class NoAnswersError(CalibrantError):
@@ -80,6 +77,6 @@ class Part:
         cls, title: str, about: str, answers: Sequence[Answer], tables: tuple[Table, ...], plots: tuple[Plot, ...]
     ) -> Part:
         """Return what tables and plots say of these answers, with whose and about what they are."""
-        systems = frozenset(in_one_line(origin.system) for origin, _ in answers)
-        pools = sorted({(in_one_line(origin.pool), origin.pool_digest) for origin, _ in answers})
+        systems = frozenset(in_one_line(context.system) for context, _ in answers)
+        pools = sorted({(in_one_line(context.pool), context.pool_digest) for context, _ in answers})
         return cls(title, about, systems, tuple(pools), len(answers), tables, plots)

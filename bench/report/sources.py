@@ -9,8 +9,8 @@ from typing import Any
 
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.registry import DEFAULT, NAMES, benchmark_of
+from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.scored_answers import scored_answers
-from calibrant.bench.report.sections import Answer
 from calibrant.bench.scoring.input.answer_fields import FieldNames
 from calibrant.bench.scoring.input.json_lines import STANDARD_INPUT
 from calibrant.bench.scoring.input.prediction_file import PredictionFile
@@ -42,14 +42,20 @@ class Sources:
         found: dict[str, list[Answer]] = {name: [] for name in NAMES}
         seen: set[tuple[str, str, str, str, int]] = set()
         recognised: list[str] = []
-        for origin, score in self._scored(recognised):
-            key = origin.pool_digest, origin.instance, origin.system, repr(sorted(origin.config.items())), origin.sample
+        for context, score in self._scored(recognised):
+            key = (
+                context.pool_digest,
+                context.instance,
+                context.system,
+                repr(sorted(context.config.items())),
+                context.sample,
+            )
             if key in seen:
                 raise CalibrantError(
-                    f"{origin.system} on {short_repr(origin.instance)} of {origin.pool} is given twice"
+                    f"{context.system} on {short_repr(context.instance)} of {context.pool} is given twice"
                 )
             seen.add(key)
-            found[origin.benchmark].append((origin, score))
+            found[context.benchmark].append((context, score))
         for line in recognised:
             self.say(line)
         if not any(found.values()):

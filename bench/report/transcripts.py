@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.report.rate_rows import differing_names, option_suffix
+from calibrant.bench.report.rows import differing_names, option_suffix
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.runs.records import folder_records
 from calibrant.bench.scoring.input.answer_fields import FieldNames
@@ -22,7 +22,7 @@ from calibrant.dsl.errors import in_one_line
 class Transcript(NamedTuple):
     """The steps of one episode. They are as somebody wrote them: what draws or scores them replays them first."""
 
-    origin: AnswerContext
+    context: AnswerContext
     steps: Sequence[Step[Any]]
 
 

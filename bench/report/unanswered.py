@@ -18,10 +18,10 @@ class UnansweredCounts:
     def __init__(self) -> None:
         self._reasons: dict[tuple[str, str], Counter[str]] = {}
 
-    def add(self, origin: AnswerContext) -> None:
+    def add(self, context: AnswerContext) -> None:
         """Count an answer under its system and outcome."""
-        if origin.outcome in _OUTCOMES:
-            self._reasons.setdefault((origin.system, origin.outcome), Counter())[origin.reason] += 1
+        if context.outcome in _OUTCOMES:
+            self._reasons.setdefault((context.system, context.outcome), Counter())[context.reason] += 1
 
     def lines(self) -> Iterator[str]:
         """A line for each system and outcome: how many items, and the most frequent reason."""

@@ -8,11 +8,12 @@ from math import sqrt
 from statistics import fmean, mean, stdev
 
 from calibrant.bench.core.metrics import Metric, View
+from calibrant.bench.core.observations import Values
 from calibrant.bench.core.rates import SUPPRESSED, is_suppressed
 from calibrant.bench.report.formats import shown_columns
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
-from calibrant.bench.report.rows import Named, SettingRow
+from calibrant.bench.report.rows import Row
 from calibrant.bench.statistics import NORMAL_95, wilson
 
 ROW_LABELS = (
@@ -22,12 +23,15 @@ ROW_LABELS = (
 SHARE_DECIMALS = 3  # what is printed with fewer is a number of something
 
 
-def view_table(view: View, rows: Sequence[SettingRow], notes: tuple[str, ...]) -> Table:
+def view_table(view: View, rows: Sequence[Row], notes: tuple[str, ...]) -> Table:
     """Return the table of a view, without columns that are undefined in every row."""
     lines = tuple(
         TableRow(
-            (row.setting, row.stratum, row.system, row.pool, str(len(row.items))),
-            tuple(mean_cell([_of_item(item, column) for item in row.items], column) for column in view.metrics),
+            (row.setting, row.stratum, row.system, row.pool, str(row.num_items)),
+            tuple(
+                mean_cell([_item_mean(answers, row.places[column.key]) for answers in row.answers.values()], column)
+                for column in view.metrics
+            ),
         )
         for row in rows
     )
@@ -36,9 +40,9 @@ def view_table(view: View, rows: Sequence[SettingRow], notes: tuple[str, ...]) -
     return replace(table, caption=view.caption({heading.key for heading in table.headings}))
 
 
-def _of_item(answers: Sequence[Named], column: Metric) -> float | None:
-    """The mean over an item's answers, so that every item weighs the same."""
-    known = [float(value) for one in answers if (value := column.value(one.score)) is not None]
+def _item_mean(answers: Sequence[Values], place: int) -> float | None:
+    """Return the mean over an item's answers, so that every item weighs the same."""
+    known = [value for values in answers if (value := values[place]) is not None]
     return fmean(known) if known else None
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from calibrant.bench.core.registry import benchmark, benchmarks
 from calibrant.bench.report.formats import TEXTS
 from calibrant.bench.report.layout import anchor_of
-from calibrant.bench.report.sections import Answer, NoAnswersError, Part, ReportContents
+from calibrant.bench.report.rows import Answer
+from calibrant.bench.report.sections import NoAnswersError, Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.terminal import printable
 from calibrant.dsl.atomic_write import write_atomically

@@ -17,12 +17,11 @@ from multiprocessing import get_context
 from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.evaluator import Prediction
 from calibrant.bench.core.metrics import MetricSet
-from calibrant.bench.core.prediction import Prediction
+from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.samples import Sample
-from calibrant.bench.report.rate_rows import CalibrationTable
-from calibrant.bench.report.tally import Values
 from calibrant.bench.scoring.cluster import score_prediction
 from calibrant.bench.scoring.input.unread import unread_reason
 from calibrant.bench.scoring.lines import json_line
@@ -69,7 +68,7 @@ class _Judge:
         self._scorer = scorer
         self._benchmark = benchmark_name
         self._with_lines = with_lines
-        self._table = CalibrationTable(benchmark(benchmark_name).measures)
+        self._reader = ObservationReader(benchmark(benchmark_name).measures)
         self._values: dict[Values, Values] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -80,7 +79,7 @@ class _Judge:
 
     def judge(self, prediction: Prediction) -> CountedVerdict:
         context, line = score_prediction(self._scorer, prediction)
-        values, sample = self._table.read(context.setting, line)
+        values, sample = self._reader.read(context.setting, line)
         unread = unread_reason(line)
         return CountedVerdict(context, values, sample, json_line(line) if self._with_lines else None, unread)
 

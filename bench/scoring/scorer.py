@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from calibrant.bench.core.answer_context import NO_MODEL, AnswerContext
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.evaluator import Evaluator
+from calibrant.bench.core.evaluator import Evaluator, Prediction
 from calibrant.bench.core.options import option_struct
-from calibrant.bench.core.prediction import Prediction
 from calibrant.bench.core.registry import one_benchmark
 from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache

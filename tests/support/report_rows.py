@@ -11,9 +11,9 @@ import msgspec
 
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.metrics import InvalidHandling
-from calibrant.bench.replayscm.tables.rows import RowCollector, SystemRow
+from calibrant.bench.replayscm.tables.rows import report_rows
 from calibrant.bench.report.layout import Source, Table
-from calibrant.bench.report.rate_rows import Grouping
+from calibrant.bench.report.rows import Grouping, Row
 from calibrant.bench.runs.records import FILE_NAME, Record, Timing
 
 INVALID: dict[str, Any] = {"valid": False, "correct": False}
@@ -60,15 +60,11 @@ class Answers(NamedTuple):
 
 def rows_of(
     *answers: Answers, by: Grouping = Grouping.POOL, means: InvalidHandling = InvalidHandling.PUBLISHED
-) -> list[SystemRow]:
-    collector = RowCollector(by=by, means=means)
-    for one in answers:
-        for origin, score in one.answers():
-            collector.add(origin, score)
-    return collector.rows()
+) -> list[Row]:
+    return report_rows((answer for one in answers for answer in one.answers()), by, means)
 
 
-def row_of(scores: Sequence[Mapping[str, Any]], **options: Any) -> SystemRow:
+def row_of(scores: Sequence[Mapping[str, Any]], **options: Any) -> Row:
     (row,) = rows_of(Answers("s", scores, **options))
     return row
 

@@ -28,7 +28,7 @@ from calibrant.bench.replayscm.audit.text import (
     verdict,
 )
 from calibrant.bench.replayscm.options import AuditOptions as AuditArguments
-from calibrant.bench.report.rate_rows import SHORT_DIGEST
+from calibrant.bench.report.rows import SHORT_DIGEST
 from calibrant.bench.runs.audits import AuditedPool
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.errors import in_one_line

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.replayscm.verdict import METRICS
-from calibrant.bench.report.figures.kinds import KindPlot, attribution_plot
-from calibrant.bench.report.rate_rows import Grouping
-from calibrant.bench.report.rows import Named, named_answers, setting_rows
-from calibrant.bench.report.sections import Answer, Plot
+from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribution_plot
+from calibrant.bench.report.rows import Answer, Grouping, section_rows
+from calibrant.bench.report.sections import Plot
 
 CAPTION = (
     "Shares of answers by what the training worlds had decided: earned and missed where every SCM that fits them"
@@ -23,10 +22,6 @@ def kinds_plot(answers: Sequence[Answer]) -> Plot | None:
     attributed = [(origin, score) for origin, score in answers if score.get(KEY)]
     if not attributed:
         return None
-    rows = setting_rows(named_answers(attributed), Grouping.SETTING, METRICS)
-    about = KindPlot("attribution", "Earned, missed, lucky, short", CAPTION, _kind, lambda row: row.setting)
+    rows = section_rows(attributed, METRICS, Grouping.SETTING)
+    about = KindPlot("attribution", "Earned, missed, lucky, short", CAPTION, KIND_METRICS, lambda row: row.setting)
     return attribution_plot(rows, about)
-
-
-def _kind(answer: Named) -> str | None:
-    return str(answer.score[KEY]["kind"])

@@ -13,17 +13,18 @@ from calibrant.bench.replayscm.figures.curves import (
     REST,
     RUNG_NAMES,
     ambiguity_bins,
-    estimate,
     families,
     ladder_points,
     merged_systems,
     num_matched,
+    row_estimate,
     size_medians,
+    timed_answers,
 )
 from calibrant.bench.replayscm.tables.ambiguity import Ambiguities
 from calibrant.bench.replayscm.tables.pairs import DIFFERENCES, HELDOUT_EXACT, RUNGS, TRAIN_EXACT
 from calibrant.bench.replayscm.tables.paper import with_printed_rows
-from calibrant.bench.replayscm.tables.rows import SystemRow
+from calibrant.bench.replayscm.tables.rows import gold_sizes
 from calibrant.bench.report.figures.drawing import (
     Look,
     apart,
@@ -37,6 +38,7 @@ from calibrant.bench.report.figures.drawing import (
     style,
 )
 from calibrant.bench.report.layout import Source, TableRow
+from calibrant.bench.report.rows import Row
 from calibrant.bench.report.sections import Plot
 from calibrant.bench.runs.jobs import Progress
 
@@ -51,7 +53,7 @@ Looks: TypeAlias = Mapping[str, Look]
 
 
 def report_plots(
-    rows: Sequence[SystemRow],
+    rows: Sequence[Row],
     audited: Ambiguities,
     *,
     with_paper: bool,
@@ -76,7 +78,7 @@ def report_plots(
     return [plot for plot in plots if plot is not None]
 
 
-def _ladder(rows: Sequence[SystemRow], look: Looks) -> Plot | None:
+def _ladder(rows: Sequence[Row], look: Looks) -> Plot | None:
     row_families = families(rows)
     if not row_families:
         return None
@@ -100,7 +102,7 @@ def _ladder(rows: Sequence[SystemRow], look: Looks) -> Plot | None:
     return Plot("ladder", "Disclosure ladder", caption, drawn_svg(figure))
 
 
-def _train_heldout(rows: Sequence[SystemRow], look: Looks, *, with_paper: bool) -> Plot | None:
+def _train_heldout(rows: Sequence[Row], look: Looks, *, with_paper: bool) -> Plot | None:
     scored = [row for row in rows if row.setting in RUNGS]
     if not scored:
         return None
@@ -123,11 +125,11 @@ def _train_heldout(rows: Sequence[SystemRow], look: Looks, *, with_paper: bool) 
     return Plot("train-heldout", "Training against held-out", caption, drawn_svg(figure))
 
 
-def _crosses(axes: Axes, rows: Sequence[SystemRow], look: Looks) -> None:
-    pairs = [(estimate(0, row, TRAIN_EXACT), estimate(0, row, HELDOUT_EXACT)) for row in rows]
-    complete = [(row, train, heldout) for row, (train, heldout) in zip(rows, pairs, strict=True) if train and heldout]
-    places = apart([(train.mean, heldout.mean) for _, train, heldout in complete])
-    for (row, train, heldout), (x, y) in zip(complete, places, strict=True):
+def _crosses(axes: Axes, rows: Sequence[Row], look: Looks) -> None:
+    pairs = [(row_estimate(row, TRAIN_EXACT), row_estimate(row, HELDOUT_EXACT)) for row in rows]
+    known = [(row, train, heldout) for row, (train, heldout) in zip(rows, pairs, strict=True) if train and heldout]
+    places = apart([(train.mean, heldout.mean) for _, train, heldout in known])
+    for (row, train, heldout), (x, y) in zip(known, places, strict=True):
         axes.errorbar(
             [x],
             [y],
@@ -141,8 +143,8 @@ def _crosses(axes: Axes, rows: Sequence[SystemRow], look: Looks) -> None:
         )
 
 
-def _paper_points(axes: Axes, rows: Sequence[SystemRow]) -> None:
-    """Return the paper's rows of the same setting, each dot with its name."""
+def _paper_points(axes: Axes, rows: Sequence[Row]) -> None:
+    """The paper's rows of the same setting, each dot with its name."""
     lines = [TableRow((row.setting,), ()) for row in rows[:1]]
     printed = list(with_printed_rows("1", lines, ("train_exact", "heldout_exact")))
     if not any(row.source is Source.PAPER for row in printed):  # Hidden-roots has a table of its own
@@ -186,7 +188,7 @@ def _names_beside(names_by_place: Mapping[_Place, Sequence[str]]) -> Iterator[tu
         yield (x, y), (x_text, height), text
 
 
-def _ambiguity(rows: Sequence[SystemRow], audited: Ambiguities, look: Looks) -> Plot | None:
+def _ambiguity(rows: Sequence[Row], audited: Ambiguities, look: Looks) -> Plot | None:
     curves, draws = ambiguity_bins(rows, audited)
     if not curves:
         return None
@@ -206,22 +208,26 @@ def _ambiguity(rows: Sequence[SystemRow], audited: Ambiguities, look: Looks) -> 
     return Plot("ambiguity", "Ambiguity against success", caption, drawn_svg(figure))
 
 
-def _time_size(rows: Sequence[SystemRow], look: Looks) -> Plot | None:
-    systems = [row for row in merged_systems(rows) if size_medians(row)]
-    if not systems:
+def _time_size(rows: Sequence[Row], look: Looks) -> Plot | None:
+    sizes = gold_sizes(rows)
+    timed_by_system = {answers.system: timed_answers(answers, sizes) for answers in merged_systems(rows)}
+    if not any(timed_by_system.values()):
         return None
     figure, ((axes,),) = new_figure(1, 1, extra=3.5)
-    for row in systems:
-        points = sorted((o.gold_size, o.seconds) for o in row.observations if o.gold_size is not None and o.seconds)
-        sizes, seconds = [size for size, _ in points], [second for _, second in points]
-        axes.scatter(sizes, seconds, color=look[row.system].colour, s=5, alpha=0.3, linewidths=0)
-        medians = size_medians(row)
+    for system, timed in timed_by_system.items():
+        if not timed:
+            continue
+        colour = look[system].colour
+        axes.scatter(
+            [size for size, _ in timed], [second for _, second in timed], color=colour, s=5, alpha=0.3, linewidths=0
+        )
+        medians = size_medians(timed)
         axes.plot(
             [size for size, _ in medians],
             [second for _, second in medians],
-            color=look[row.system].colour,
-            marker=look[row.system].marker,
-            label=plain(row.system),
+            color=colour,
+            marker=look[system].marker,
+            label=plain(system),
         )
     axes.set_yscale("log")
     axes.set(xlabel="size of the latent SCM (nodes of its formulas)", ylabel="seconds")

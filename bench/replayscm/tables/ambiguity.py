@@ -14,10 +14,11 @@ from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling
 from calibrant.bench.replayscm.audit.records import AUDIT_RECORDS, AuditRecord
 from calibrant.bench.replayscm.audit.text import heldout_share
 from calibrant.bench.replayscm.tables.pairs import HELDOUT_EXACT
-from calibrant.bench.replayscm.tables.rates import ROW_LABELS
-from calibrant.bench.replayscm.tables.rows import ScoredAnswer, SystemRow
+from calibrant.bench.replayscm.tables.rows import pool_name
+from calibrant.bench.replayscm.tables.spec import ROW_LABELS
 from calibrant.bench.report.intervals import bootstrap_intervals
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, cell
+from calibrant.bench.report.rows import Observation, Row
 from calibrant.dsl.errors import CalibrantError
 
 
@@ -75,7 +76,7 @@ _HEADINGS = (
 )
 
 
-def ceilings(rows: Sequence[SystemRow], audited: Ambiguities) -> Table | None:
+def ceilings(rows: Sequence[Row], audited: Ambiguities) -> Table | None:
     """HeldoutExact beside what the evidence allows, over the instances that were audited."""
     lines = [line for row in rows if (line := _line(row, audited))]
     if not lines:
@@ -89,29 +90,27 @@ def ceilings(rows: Sequence[SystemRow], audited: Ambiguities) -> Table | None:
     return Table("ceiling", "Held-out replay and its ceiling", caption, ROW_LABELS, _HEADINGS, tuple(lines))
 
 
-def _line(row: SystemRow, audited: Ambiguities) -> TableRow | None:
-    known_items = [
-        (o, audited[o.pool_digest, o.instance]) for o in row.observations if (o.pool_digest, o.instance) in audited
-    ]
-    if not known_items or row.setting.startswith("Alt-"):
+def _line(row: Row, audited: Ambiguities) -> TableRow | None:
+    known = [(o, audited[o.item]) for o in row.observations if o.item in audited]
+    if not known or row.setting.startswith("Alt-"):
         return None
     quantities = [
-        [(o, HELDOUT_EXACT.value(o.verdict)) for o, _ in known_items],
-        [(o, ambiguity.draw) for o, ambiguity in known_items],
-        [(o, ambiguity.ceiling) for o, ambiguity in known_items],
-        [(o, ambiguity.if_alike) for o, ambiguity in known_items],
-        [(o, ambiguity.if_by_size) for o, ambiguity in known_items],
+        [(o, o.values[row.places[HELDOUT_EXACT.key]]) for o, _ in known],
+        [(o, one.draw) for o, one in known],
+        [(o, one.ceiling) for o, one in known],
+        [(o, one.if_alike) for o, one in known],
+        [(o, one.if_by_size) for o, one in known],
     ]
     cells = tuple(_mean([(o, float(value)) for o, value in listed if value is not None]) for listed in quantities)
-    return TableRow((row.setting, row.system, row.pool, str(len(known_items))), cells)
+    return TableRow((row.setting, row.system, pool_name(row), str(len(known))), cells)
 
 
-def _mean(values: Sequence[tuple[ScoredAnswer, float]]) -> Cell:
+def _mean(values: Sequence[tuple[Observation, float]]) -> Cell:
     if not values:
         return Cell(UNDEFINED)
-    latents = {name: place for place, name in enumerate(sorted({o.latent for o, _ in values}))}
+    latents = {name: place for place, name in enumerate(sorted({o.unit for o, _ in values}))}
     sums, counts = np.zeros((len(latents), 1)), np.zeros((len(latents), 1))
     for o, value in values:
-        sums[latents[o.latent], 0] += value
-        counts[latents[o.latent], 0] += 1
+        sums[latents[o.unit], 0] += value
+        counts[latents[o.unit], 0] += 1
     return cell(f"{sums.sum() / counts.sum():.3f}", bootstrap_intervals(sums, counts)[0])

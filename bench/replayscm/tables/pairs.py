@@ -10,10 +10,11 @@ import numpy as np
 
 from calibrant.bench.core.rates import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED
 from calibrant.bench.replayscm.tables.paper import PAIR, notes, with_printed_rows
-from calibrant.bench.replayscm.tables.rows import ScoredAnswer, SystemRow, by_pools, per_unit
+from calibrant.bench.replayscm.tables.rows import by_pools, mean_by_unit, pool_name
 from calibrant.bench.replayscm.verdict import REPLAY_METRICS
 from calibrant.bench.report.intervals import LEVEL, Interval, bootstrap_intervals
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
+from calibrant.bench.report.rows import Observation, Row
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 TRAIN_EXACT, HELDOUT_WORLD, HELDOUT_EXACT = (
@@ -81,27 +82,30 @@ def paired_differences(pairs: Sequence[tuple[Values, Values]], cluster: Mapping[
     return results
 
 
-def by_latent(observation: ScoredAnswer) -> str:
-    return observation.latent
+def by_latent(observation: Observation) -> str:
+    return observation.unit
 
 
-def by_instance(observation: ScoredAnswer) -> tuple[str, str]:
-    return observation.pool_digest, observation.instance
+def by_instance(observation: Observation) -> tuple[str, str]:
+    return observation.item
 
 
-def differences(first: SystemRow, second: SystemRow, unit: Any) -> list[Paired]:
-    """Return DIFFERENCES between two rows, each over the units in which both are defined."""
-    cluster = {unit(o): o.latent for row in (first, second) for o in row.observations}
+def differences(first: Row, second: Row, unit: Any) -> list[Paired]:
+    """Return DIFFERENCES between two rows, each over the units in which it is defined for both."""
+    cluster = {unit(o): o.unit for row in (first, second) for o in row.observations}
     return paired_differences(
         [
-            (per_unit(first.observations, unit, column.value), per_unit(second.observations, unit, column.value))
+            (
+                mean_by_unit(first.observations, unit, first.places[column.key]),
+                mean_by_unit(second.observations, unit, second.places[column.key]),
+            )
             for column in DIFFERENCES
         ],
         cluster,
     )
 
 
-def disclosure_deltas(rows: Sequence[SystemRow], *, with_paper: bool) -> Table | None:
+def disclosure_deltas(rows: Sequence[Row], *, with_paper: bool) -> Table | None:
     """Table D.1: each system under two disclosures of the same latent SCMs, first minus second."""
     lines: list[tuple[Any, TableRow]] = []
     for first, second in combinations(rows, 2):
@@ -109,11 +113,11 @@ def disclosure_deltas(rows: Sequence[SystemRow], *, with_paper: bool) -> Table |
         step = (low, high)
         if first.system != second.system or family != other_family or step not in STEPS:
             continue
-        if not first.latents & second.latents:
+        if not first.units & second.units:
             continue
         deltas = differences(first, second, by_latent)
         pair = PAIR.join((first.setting, second.setting))
-        pools = PAIR.join(dict.fromkeys((first.pool, second.pool)))
+        pools = PAIR.join(dict.fromkeys((pool_name(first), pool_name(second))))
         line = TableRow((pair, first.system, pools, str(deltas[0].num_units)), tuple(delta.cell for delta in deltas))
         lines.append(((family, STEPS.index(step), len(lines)), line))
     if not lines:
@@ -133,8 +137,8 @@ def disclosure_deltas(rows: Sequence[SystemRow], *, with_paper: bool) -> Table |
     return Table("D.1", "What less disclosure costs", caption, labels, headings, table_lines, note_lines)
 
 
-def comparisons(rows: Sequence[SystemRow], against: Sequence[str]) -> Table | None:
-    """Return every pair of systems on the same pools; with many systems, each against `against`.
+def comparisons(rows: Sequence[Row], against: Sequence[str]) -> Table | None:
+    """Every pair of systems on the same pools; with many systems, each against `against`.
 
     By default that is `exact`, or where it is missing the row of each pool that is best on held-out replay.
 
@@ -173,30 +177,30 @@ def comparisons(rows: Sequence[SystemRow], against: Sequence[str]) -> Table | No
     return Table("paired", "Which row beats which", caption, labels, headings, tuple(lines))
 
 
-def _best(group: Sequence[SystemRow]) -> tuple[str, ...]:
-    """Return the system with most answers that replay what is held out, the first of equals."""
+def _best(group: Sequence[Row]) -> tuple[str, ...]:
+    """The system with most answers that replay what is held out, the first of equals."""
 
-    def num_right(row: SystemRow) -> float:
-        return sum(HELDOUT_EXACT.value(o.verdict) or 0.0 for o in row.observations)
+    def num_right(row: Row) -> float:
+        return sum(o.values[row.places[HELDOUT_EXACT.key]] or 0.0 for o in row.observations)
 
     return tuple(row.system for row in sorted(group, key=num_right, reverse=True)[:1])
 
 
-def _comparable(group: Sequence[SystemRow]) -> list[SystemRow]:
+def _comparable(group: Sequence[Row]) -> list[Row]:
     return [row for row in group if not row.setting.startswith("Alt-")]
 
 
-def _pairs(group: Sequence[SystemRow], references: tuple[str, ...]) -> list[tuple[SystemRow, SystemRow]]:
+def _pairs(group: Sequence[Row], references: tuple[str, ...]) -> list[tuple[Row, Row]]:
     if not references:
         return list(combinations(group, 2))
     reference_rows = [row for row in group if row.system in references]
     return [(row, reference) for reference in reference_rows for row in group if row is not reference]
 
 
-def _compare(first: SystemRow, second: SystemRow) -> TableRow:
-    paired = differences(first, second, by_instance)
-    labels = first.setting, first.system, second.system, first.pool, str(paired[0].num_units)
-    return TableRow(labels, (*(delta.cell for delta in paired), Cell(verdict(paired[-1]))))
+def _compare(first: Row, second: Row) -> TableRow:
+    deltas = differences(first, second, by_instance)
+    labels = first.setting, first.system, second.system, pool_name(first), str(deltas[0].num_units)
+    return TableRow(labels, (*(delta.cell for delta in deltas), Cell(verdict(deltas[-1]))))
 
 
 def verdict(heldout: Paired) -> str:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from calibrant.bench.core.attribution import KEY
-from calibrant.bench.replayscm.tables.alternatives import PER_SYSTEM, per_problem
+from calibrant.bench.replayscm.tables.alternatives import per_problem
 from calibrant.bench.replayscm.tables.ambiguity import Ambiguities, ceilings
 from calibrant.bench.replayscm.tables.pairs import comparisons, disclosure_deltas
-from calibrant.bench.replayscm.tables.rows import SystemRow
 from calibrant.bench.replayscm.tables.specs import (
     ALTERNATIVE_SCM,
     ATTRIBUTION,
@@ -18,13 +16,16 @@ from calibrant.bench.replayscm.tables.specs import (
     DISTANCE,
     FUNNEL,
     HIDDEN_ROOTS,
+    PER_SYSTEM,
     RETENTION,
     STRUCTURE,
 )
 from calibrant.bench.replayscm.tables.times import times
+from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.formats import shown_columns
 from calibrant.bench.report.layout import Table
-from calibrant.bench.report.samples import sample_rows, sample_table, sampled_of
+from calibrant.bench.report.rows import Row
+from calibrant.bench.report.samples import sample_rows, sample_table
 from calibrant.bench.report.sections import NoAnswersError, ReportContents
 from calibrant.bench.runs.jobs import Progress
 
@@ -49,27 +50,27 @@ TABLE_IDS = (
 )
 
 
-def _attributed(row: SystemRow) -> bool:
-    return any(one.verdict.score.get(KEY) for one in row.observations)
+def _is_attributed(row: Row) -> bool:
+    return any(observation.values[row.places["decided"]] is not None for observation in row.observations)
 
 
 def report_tables(
-    rows: Sequence[SystemRow],
+    rows: Sequence[Row],
     wanted: ReportContents,
     audited: Ambiguities | None = None,
     progress: Progress = lambda name, done, total: None,
 ) -> list[Table]:
     """Return the tables of these rows, without columns that no row has; `CalibrantError` if there are none."""
     makers: dict[str, Callable[[], Table | None]] = {
-        spec.id: partial(spec.made, rows, with_paper=wanted.with_paper) for spec in RATE_TABLES
+        spec.id: partial(spec.make, rows, with_paper=wanted.with_paper) for spec in RATE_TABLES
     }
     makers |= {
         "D.1": partial(disclosure_deltas, rows, with_paper=wanted.with_paper),
         "F.11": partial(per_problem, rows, with_paper=wanted.with_paper),
         "paired": partial(comparisons, rows, wanted.against),
-        "samples": lambda: sample_table(sample_rows(map(sampled_of, rows))),
+        "samples": lambda: sample_table(sample_rows(row.sampled(METRICS.rights) for row in rows)),
         "ceiling": partial(ceilings, rows, audited or {}),
-        "attribution": partial(ATTRIBUTION.made, [row for row in rows if _attributed(row)], with_paper=False),
+        "attribution": partial(ATTRIBUTION.make, [row for row in rows if _is_attributed(row)], with_paper=False),
     }
     if wanted.with_times:
         makers["time"] = partial(times, rows)

@@ -4,31 +4,10 @@ from __future__ import annotations
 
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
 from calibrant.bench.core.metrics import Metric
-from calibrant.bench.replayscm.tables.rates import Count, RateTable
-from calibrant.bench.replayscm.verdict import (
-    ALTERNATIVE_METRICS,
-    FUNNEL_METRICS,
-    REPLAY_METRICS,
-    ROOT_METRICS,
-    STRUCTURE_METRICS,
-    MetricReader,
-)
+from calibrant.bench.replayscm.tables.spec import Count, TableSpec
+from calibrant.bench.replayscm.verdict import METRICS
 
-_KNOWN = {
-    column.key: column
-    for column in (*REPLAY_METRICS, *ROOT_METRICS, *ALTERNATIVE_METRICS, *STRUCTURE_METRICS, *FUNNEL_METRICS)
-}
-
-
-def _all_match(verdict: MetricReader) -> bool | None:
-    matched = verdict.structure.get("local_match")
-    return None if matched is None else bool(matched == 1)
-
-
-_KNOWN["task_correct"] = Metric(
-    "task_correct", "TaskCorrect", "full task success", lambda v: v.score.get("correct") is True
-)
-_KNOWN["local_map_exact"] = Metric("local_map_exact", "AllMatch", "all local functions are gold's", _all_match, True)
+_KNOWN = {column.key: column for column in (*METRICS.columns, *METRICS.hidden)}
 
 
 def _columns(keys: str) -> tuple[Metric, ...]:
@@ -39,7 +18,7 @@ def _is_hidden_roots(setting: str) -> bool:
     return setting in ("Hidden-roots", "Hid-Roots")
 
 
-CORE = RateTable(
+CORE = TableSpec(
     "1",
     "Replay",
     "Valid: executable submissions. TrainExact: every scored training cell is right. HeldoutWorld: mean share of"
@@ -49,7 +28,7 @@ CORE = RateTable(
         "valid train_exact heldout_world heldout_exact heldout_world_given_train_exact heldout_exact_given_train_exact"
     ),
 )
-STRUCTURE = RateTable(
+STRUCTURE = TableSpec(
     "2",
     "Parents and mechanisms",
     "Functional parents against gold, among executable answers (Hidden-roots: those with the right root set). SHD:"
@@ -60,7 +39,7 @@ STRUCTURE = RateTable(
         " train_exact_given_parent_map_exact heldout_exact_given_parent_map_exact"
     ),
 )
-HIDDEN_ROOTS = RateTable(
+HIDDEN_ROOTS = TableSpec(
     "3B",
     "Hidden-roots",
     "RootExact: the predicted root set is the true one. TrainExact and HeldoutExact are those of the mechanisms,"
@@ -71,7 +50,7 @@ HIDDEN_ROOTS = RateTable(
     ),
     _is_hidden_roots,
 )
-ALTERNATIVE_SCM = RateTable(
+ALTERNATIVE_SCM = TableSpec(
     "3A",
     "Alternative-SCM",
     "Joint: a train-exact, semantically distinct alternative with a working experiment and witness. AltTrain: the"
@@ -79,7 +58,7 @@ ALTERNATIVE_SCM = RateTable(
     _columns("alt_scm_joint alt_train_exact experiment_witness"),
     lambda setting: setting.startswith("Alt-"),
 )
-FUNNEL = RateTable(
+FUNNEL = TableSpec(
     "C.1",
     "Stages of validity",
     "Share of answers that pass each stage of the evaluator, in its order; an answer that fails one fails all after it."
@@ -87,23 +66,23 @@ FUNNEL = RateTable(
     _columns("strict_json extracted schema keys parse legal acyclic valid"),
     lambda setting: True,
 )
-DISTANCE = RateTable(
+DISTANCE = TableSpec(
     "C.3",
     "Structural distance",
     "Valid is over all answers; the next columns are among executable answers (Hidden-roots: those with the right root"
     " set). AllMatch: every mechanism means the same as gold.",
     _columns("valid parent_f1 parent_shd parent_map_exact local_match local_map_exact train_exact heldout_world"),
 )
-RETENTION = RateTable(
+RETENTION = TableSpec(
     "C.4",
     "Held-out replay among train-exact answers",
     "What fitting the training worlds is worth on the held-out ones.",
     (
         *_columns("train_exact heldout_world heldout_world_given_train_exact heldout_exact_given_train_exact"),
-        Count("num_train_exact", "n train-exact", lambda v: v.train_exact),
+        Count("num_train_exact", "n train-exact", "train_exact"),
     ),
 )
-ATTRIBUTION = RateTable(
+ATTRIBUTION = TableSpec(
     "attribution",
     "What the evidence had decided",
     "Decided: every SCM of the class that fits the training worlds replays the held-out worlds alike. Earned, missed:"
@@ -112,10 +91,21 @@ ATTRIBUTION = RateTable(
     " out.",
     ATTRIBUTION_METRICS,
 )
-CALIBRATION = RateTable(
+CALIBRATION = TableSpec(
     "H.2",
     "Calibration rows",
     "TaskCorrect: correct in everything the task asks for; on Hidden-roots that includes the root set.",
     _columns("task_correct train_exact heldout_world heldout_exact"),
     searches_only=True,
+)
+PER_SYSTEM = TableSpec(
+    "F.12",
+    "Alternatives discovered, by system",
+    "How many train-exact answers differ in meaning from gold, per answer and per train-exact answer. These are"
+    " discoveries: what no system found may still be there.",
+    (
+        Count("num_train_exact", "Train-exact", "train_exact"),
+        Count("num_alternatives", "Alternatives", "alternative"),
+        *_columns("alternative alternative_given_train_exact"),
+    ),
 )

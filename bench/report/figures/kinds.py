@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from calibrant.audits.attribution import Kind
 from calibrant.bench.report.figures.drawing import drawn_svg, legend, new_figure, plain, style
-from calibrant.bench.report.rows import Named, SettingRow
+from calibrant.bench.report.rows import Row
 from calibrant.bench.report.sections import Plot
 
 COLUMNS = 3
@@ -18,33 +19,35 @@ class KindPlot(NamedTuple):
     """What a plot of kinds is about.
 
     name, title, caption: as of the plot
-    kind: that of an answer; None where it is not known
-    panel: where a row is shown
+    metrics: keys of the metrics that are 1 for answers of each kind, in the order of `Kind`
+    panel: the title of the panel that has a row
     """
 
     name: str
     title: str
     caption: str
-    kind: Callable[[Named], str | None]
-    panel: Callable[[SettingRow], str]
+    metrics: tuple[str, ...]
+    panel: Callable[[Row], str]
 
 
-def kind_shares(rows: Sequence[SettingRow], about: KindPlot) -> dict[str, dict[str, dict[Kind, float]]]:
-    """By panel, then system: the share of each kind among the answers whose kind is known."""
-    kinds: dict[str, dict[str, list[str]]] = {}
+KIND_METRICS = tuple(str(kind) for kind in Kind)
+
+
+def kind_shares(rows: Sequence[Row], about: KindPlot) -> dict[str, dict[str, dict[Kind, float]]]:
+    """Return, by panel and system, the share of each kind among the answers whose kind is known."""
+    counts: dict[str, dict[str, Counter[Kind]]] = {}
     for row in rows:
-        said = [kind for one in row.answers if (kind := about.kind(one)) is not None]
-        if said:
-            kinds.setdefault(about.panel(row), {}).setdefault(row.system, []).extend(said)
+        places = [(kind, row.places[key]) for kind, key in zip(Kind, about.metrics, strict=True)]
+        kinds = Counter(kind for o in row.observations for kind, place in places if o.values[place] == 1)
+        if kinds:
+            counts.setdefault(about.panel(row), {}).setdefault(row.system, Counter()).update(kinds)
     return {
-        place: {
-            system: {kind: listed.count(kind) / len(listed) for kind in Kind} for system, listed in of_systems.items()
-        }
-        for place, of_systems in kinds.items()
+        panel: {system: {kind: kinds[kind] / kinds.total() for kind in Kind} for system, kinds in by_system.items()}
+        for panel, by_system in counts.items()
     }
 
 
-def attribution_plot(rows: Sequence[SettingRow], about: KindPlot) -> Plot | None:
+def attribution_plot(rows: Sequence[Row], about: KindPlot) -> Plot | None:
     """Stacked shares; None where no answer has an attribution. `MissingExtraError` without matplotlib."""
     shares = kind_shares(rows, about)
     if not shares:

@@ -10,9 +10,7 @@ from calibrant.bench.blickets.verdict import METRICS
 from calibrant.bench.cli import main
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.report.figures.kinds import attribution_plot, kind_shares
-from calibrant.bench.report.rate_rows import Grouping
-from calibrant.bench.report.rows import SettingRow, named_answers, setting_rows
-from calibrant.bench.report.sections import Answer
+from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
 from tests.support.graded_records import blicket_record, graded, write_records
 
 
@@ -20,14 +18,14 @@ def _answers(system: str, stratum: str, kinds: str) -> list[Answer]:
     return [
         (
             AnswerContext(system, "p", "d", 4, f"I{i}", "moderator", stratum, benchmark="blickets"),
-            {"attribution": {"kind": kind}},
+            graded() | {"attribution": {"kind": kind, "decided": kind in ("earned", "missed"), "fits": True}},
         )
         for i, kind in enumerate(kinds.split())
     ]
 
 
-def _rows(*answers: list[Answer]) -> list[SettingRow]:
-    return setting_rows(named_answers([one for group in answers for one in group]), Grouping.SETTING, METRICS)
+def _rows(*answers: list[Answer]) -> list[Row]:
+    return section_rows([one for group in answers for one in group], METRICS, Grouping.SETTING)
 
 
 def test_shares_are_of_the_answers_under_each_condition() -> None:
@@ -41,7 +39,7 @@ def test_shares_are_of_the_answers_under_each_condition() -> None:
 
 
 def test_answers_without_attribution_give_no_plot() -> None:
-    assert attribution_plot(_rows([(run, {}) for run, _ in _answers("a", "easy-3", "earned")]), KINDS) is None
+    assert attribution_plot(_rows([(run, graded()) for run, _ in _answers("a", "easy-3", "earned")]), KINDS) is None
 
 
 def test_the_plot_names_systems_conditions_and_kinds_as_text() -> None:

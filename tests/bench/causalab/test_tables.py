@@ -9,16 +9,16 @@ from calibrant.bench.causalab.paper import paper
 from calibrant.bench.causalab.tables import NUMBERS, paper_tables, without_printed
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.report.layout import NOTHING, Source, Table
-from calibrant.bench.report.rows import Named
+from calibrant.bench.report.named_answers import NamedAnswer
 from tests.support.shared import shared_file
 
 
-def _answer(suite: str, system: str = "exact", **score: Any) -> Named:
+def _answer(suite: str, system: str = "exact", **score: Any) -> NamedAnswer:
     figures = {"activated": 1.0, "accuracy": 1.0, "settings": 3, "all_edge_f1": 0.5, "shd": 2, "imec": 4} | score
-    return Named(system, AnswerContext(system, "p", "d", 4, "i", suite, "", benchmark="causalab"), figures)
+    return NamedAnswer(system, AnswerContext(system, "p", "d", 4, "i", suite, "", benchmark="causalab"), figures)
 
 
-def _tables(*answers: Named) -> dict[str, Table]:
+def _tables(*answers: NamedAnswer) -> dict[str, Table]:
     return {table.id: table for table in paper_tables(answers)}
 
 

@@ -17,8 +17,9 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.report.layout import Source, Table
-from calibrant.bench.report.rows import named_answers
-from calibrant.bench.report.sections import Answer, ReportContents
+from calibrant.bench.report.named_answers import named_answers
+from calibrant.bench.report.rows import Answer
+from calibrant.bench.report.sections import ReportContents
 from tests.support.commands import jsonl
 
 OK = {"ok": 4}
@@ -104,9 +105,9 @@ def test_kinds_are_told_where_the_question_is_said_to_have_one_answer() -> None:
 
 
 def test_levels_and_topologies_replace_strata() -> None:
-    named = named_answers([answer(0, YES, stratum="inverted_star-10"), answer(1, YES, stratum="of my own")])
-    assert {one.origin.stratum for one in by_topology(named)} == {"inverted_star", "of my own"}
-    assert {(one.origin.setting, one.origin.stratum) for one in by_level(named)} == {
+    answers = [answer(0, YES, stratum="inverted_star-10"), answer(1, YES, stratum="of my own")]
+    assert {context.stratum for context, _ in by_topology(answers)} == {"inverted_star", "of my own"}
+    assert {(context.setting, context.stratum) for context, _ in by_level(answers)} == {
         ("counterfactual", "10"),
         ("counterfactual", "0"),
     }

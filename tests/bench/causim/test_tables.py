@@ -13,7 +13,7 @@ from calibrant.bench.causim.paper import paper
 from calibrant.bench.causim.tables import paper_tables, questions_asked
 from calibrant.bench.cli import main
 from calibrant.bench.report.layout import NOTHING, Source, Table
-from calibrant.bench.report.rows import named_answers
+from calibrant.bench.report.named_answers import named_answers
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.runs.records import Record, folder_records
 from tests.support.shared import shared_file

@@ -17,8 +17,8 @@ from calibrant.bench.replayscm.tables.pairs import (
     differences,
     paired_differences,
 )
-from calibrant.bench.replayscm.tables.rates import rate_intervals
-from calibrant.bench.replayscm.tables.rows import per_unit
+from calibrant.bench.replayscm.tables.rows import mean_by_unit
+from calibrant.bench.replayscm.tables.spec import rate_intervals
 from calibrant.bench.replayscm.verdict import REPLAY_METRICS
 from calibrant.bench.report.figures.drawing import apart, looks
 from tests.support.report_rows import Answers, answer, ours, row_of, rows_of
@@ -29,12 +29,12 @@ HIT, MISS = answer(1, 1), answer(1, 0.5)
 def test_a_rate_of_1_or_0_has_wilsons_interval_and_others_the_bootstraps() -> None:
     """12 of 12: 1 / (1 + z^2 / 12) = 0.7575, worked by hand."""
     whole = row_of([HIT] * 12)
-    (valid, heldout) = rate_intervals(whole, [REPLAY_METRICS[0], HELDOUT_EXACT])
+    (valid, heldout) = rate_intervals(whole, [REPLAY_METRICS[0].key, HELDOUT_EXACT.key])
     assert valid == heldout
     assert tuple(valid or ()) == pytest.approx((0.7575, 1.0), abs=1e-4)
-    (none,) = rate_intervals(row_of([MISS] * 12), [HELDOUT_EXACT])
+    (none,) = rate_intervals(row_of([MISS] * 12), [HELDOUT_EXACT.key])
     assert tuple(none or ()) == pytest.approx((0.0, 0.2425), abs=1e-4)
-    (some,) = rate_intervals(row_of([HIT, MISS] * 6), [HELDOUT_EXACT])
+    (some,) = rate_intervals(row_of([HIT, MISS] * 6), [HELDOUT_EXACT.key])
     assert some is not None
     assert 0 < some.low < 0.5 < some.high < 1
 
@@ -51,9 +51,9 @@ def test_differences_taken_together_are_those_taken_one_by_one() -> None:
     """HeldoutWorld is undefined for the invalid answer, so it is over other problems than the other two."""
     one, other = rows_of(Answers("a", [HIT] * 5 + [MISS] * 4), Answers("b", [MISS] * 8 + [{"valid": False}]))
     together = differences(one, other, by_instance)
-    cluster = {by_instance(o): o.latent for row in (one, other) for o in row.observations}
+    cluster = {by_instance(o): o.unit for row in (one, other) for o in row.observations}
     for column, found in zip(DIFFERENCES, together, strict=True):
-        values = [per_unit(row.observations, by_instance, column.value) for row in (one, other)]
+        values = [mean_by_unit(row.observations, by_instance, row.places[column.key]) for row in (one, other)]
         assert found == paired_differences([(values[0], values[1])], cluster)[0]
     assert [found.num_units for found in together] == [9, 8, 9]
 

@@ -16,10 +16,12 @@ from calibrant.bench.replayscm.figures.curves import (
     merged_systems,
     num_matched,
     size_medians,
+    timed_answers,
 )
 from calibrant.bench.replayscm.figures.plots import report_plots
 from calibrant.bench.replayscm.tables.ambiguity import Ambiguity
 from calibrant.bench.replayscm.tables.pairs import HELDOUT_EXACT, HELDOUT_WORLD
+from calibrant.bench.replayscm.tables.rows import gold_sizes
 from calibrant.bench.report.html import inline_svg
 from calibrant.bench.report.sections import Plot
 from calibrant.dsl.errors import MissingExtraError
@@ -81,22 +83,28 @@ def test_success_by_ambiguity_is_counted_in_bins() -> None:
     assert ambiguity_bins(rows_of(*LADDER[:1]), {}) == ({}, {})
 
 
+def _medians(answers: Answers) -> list[tuple[float, float]]:
+    rows = rows_of(answers)
+    (merged,) = merged_systems(rows)
+    return size_medians(timed_answers(merged, gold_sizes(rows)))
+
+
 def test_time_by_size_is_medians_of_groups() -> None:
     sizes = [8, 1, 7, 2, 6, 3, 5, 4]
     scores = [answer(1, 1, goldAstSize=size) for size in sizes]  # seconds are 0.5, 1.0, ..., 4.0 in this order
-    (row,) = merged_systems(rows_of(Answers("s", scores)))
-    assert size_medians(row) == [(1.5, 1.5), (3.5, 3.5), (5.5, 3.0), (7.5, 1.0)]
-    assert size_medians(rows_of(Answers("s", scores, is_run=False))[0]) == []
-    (ties,) = rows_of(Answers("s", [answer(1, 1, goldAstSize=size) for size in (5, 5, 5, 9)]))
-    assert size_medians(ties) == [(5, 1.0), (9, 2.0)]
+    assert _medians(Answers("s", scores)) == [(1.5, 1.5), (3.5, 3.5), (5.5, 3.0), (7.5, 1.0)]
+    assert _medians(Answers("s", scores, is_run=False)) == []
+    ties = Answers("s", [answer(1, 1, goldAstSize=size) for size in (5, 5, 5, 9)])
+    assert _medians(ties) == [(5, 1.0), (9, 2.0)]
 
 
 def test_sizes_are_known_of_invalid_answers_too() -> None:
     """Their scores do not state it; another system's, or another disclosure's, do."""
     invalid = Answers("t", [INVALID] * 2, setting="Block", pool="b", suffix="__PARTIAL_ORDER_2BLOCK")
     rows = rows_of(invalid, Answers("s", [answer(1, 1, goldAstSize=31), answer(1, 1, goldAstSize=40)]))
-    assert [[o.gold_size for o in row.observations] for row in rows] == [[31, 40], [31, 40]]
-    assert [o.gold_size for o in rows_of(invalid)[0].observations] == [None, None]
+    sizes = gold_sizes(rows)
+    assert [[sizes[o.unit] for o in row.observations] for row in rows] == [[31, 40], [31, 40]]
+    assert gold_sizes(rows_of(invalid)) == {}
 
 
 def drawn(*answers: Answers, times: bool = True) -> dict[str, Plot]:

@@ -12,14 +12,14 @@ import pytest
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.replayscm.tables import specs
-from calibrant.bench.replayscm.tables.alternatives import PER_SYSTEM, per_problem
+from calibrant.bench.replayscm.tables.alternatives import per_problem
 from calibrant.bench.replayscm.tables.pairs import comparisons, disclosure_deltas
 from calibrant.bench.replayscm.tables.paper import printed_setting, printed_table
-from calibrant.bench.replayscm.tables.rates import RateTable
 from calibrant.bench.replayscm.tables.report import TABLE_IDS, report_tables
-from calibrant.bench.replayscm.tables.rows import RowCollector, SystemRow
+from calibrant.bench.replayscm.tables.rows import report_rows
+from calibrant.bench.replayscm.tables.spec import TableSpec
 from calibrant.bench.report.layout import Source
-from calibrant.bench.report.rate_rows import Grouping
+from calibrant.bench.report.rows import Grouping, Row
 from calibrant.bench.report.sections import ReportContents
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.published_files import BY_NAME, latent_of
@@ -31,8 +31,8 @@ DASH = "\N{EN DASH}"
 PAPER_TABLES = ("1", "2", "3B", "C.1", "C.3", "C.4", "D.1", "F.11", "F.12", "H.2")
 
 
-def line(spec: RateTable, scores: list[dict[str, Any]], **options: Any) -> dict[str, str]:
-    (only,) = ours(spec.made([row_of(scores, **options)], with_paper=False))
+def line(spec: TableSpec, scores: list[dict[str, Any]], **options: Any) -> dict[str, str]:
+    (only,) = ours(spec.make([row_of(scores, **options)], with_paper=False))
     return only
 
 
@@ -47,7 +47,7 @@ def test_the_core_table_counts_as_the_paper_does() -> None:
     assert made["heldout_world_given_train_exact"] == "0.833"  # 5 / 6
     assert made["heldout_exact_given_train_exact"] == "0.667"  # 4 / 6
     (row,) = rows_of(Answers("s", EIGHT), means=InvalidHandling.PAPER)
-    assert ours(specs.CORE.made([row], with_paper=False))[0]["heldout_world"] == "0.656"  # 5.25 / 8
+    assert ours(specs.CORE.make([row], with_paper=False))[0]["heldout_world"] == "0.656"  # 5.25 / 8
 
 
 def test_suppressed_and_undefined_rates_have_no_interval_and_others_have() -> None:
@@ -62,10 +62,10 @@ def test_suppressed_and_undefined_rates_have_no_interval_and_others_have() -> No
 
 def test_a_row_that_misses_instances_says_so() -> None:
     rows = rows_of(Answers("s", EIGHT), Answers("t", EIGHT[:6]))
-    collected = {r["system"]: r["n"] for r in ours(specs.CORE.made(rows, with_paper=False))}
+    collected = {r["system"]: r["n"] for r in ours(specs.CORE.make(rows, with_paper=False))}
     assert collected == {"s": "8", "t": "6"}
-    partial = replace(rows[1], num_expected=8)
-    assert ours(specs.CORE.made([partial], with_paper=False))[0]["n"] == "6 of 8"
+    partial = replace(rows[1], pools={digest: (name, 8) for digest, (name, _) in rows[1].pools.items()})
+    assert ours(specs.CORE.make([partial], with_paper=False))[0]["n"] == "6 of 8"
 
 
 def test_hidden_roots_rates_are_of_the_mechanisms_and_task_correct_is_not() -> None:
@@ -76,15 +76,15 @@ def test_hidden_roots_rates_are_of_the_mechanisms_and_task_correct_is_not() -> N
     assert (made["root_exact"], made["train_exact"], made["heldout_exact"]) == ("0.750", "1.000", "1.000")
     assert made["train_exact_given_root_exact"] == "1.000"
     assert line(specs.CALIBRATION, scores, setting="Hidden-roots")["task_correct"] == "0.750"
-    assert specs.HIDDEN_ROOTS.made([row_of(scores, setting="Block")], with_paper=False) is None
+    assert specs.HIDDEN_ROOTS.make([row_of(scores, setting="Block")], with_paper=False) is None
 
 
 def test_the_calibration_table_has_no_models() -> None:
     rows = rows_of(
         Answers("search", EIGHT), Answers("GPT", EIGHT, is_run=False), Answers("bnlearn+DSL", EIGHT, is_run=False)
     )
-    assert [r["system"] for r in ours(specs.CALIBRATION.made(rows, with_paper=False))] == ["bnlearn+DSL", "search"]
-    assert [r["system"] for r in ours(specs.CORE.made(rows, with_paper=False))] == ["GPT", "bnlearn+DSL", "search"]
+    assert [r["system"] for r in ours(specs.CALIBRATION.make(rows, with_paper=False))] == ["bnlearn+DSL", "search"]
+    assert [r["system"] for r in ours(specs.CORE.make(rows, with_paper=False))] == ["GPT", "bnlearn+DSL", "search"]
 
 
 def test_retention_counts_train_exact_answers() -> None:
@@ -97,13 +97,13 @@ GOLD, OTHER, MISS = answer(1, 1, 1.0), answer(1, 0.5, 0.75), answer(0.5, 0.5, 0.
 
 
 def test_alternatives_are_train_exact_and_mean_something_else() -> None:
-    made = line(PER_SYSTEM, [GOLD] * 4 + [OTHER] * 2 + [MISS, INVALID])
+    made = line(specs.PER_SYSTEM, [GOLD] * 4 + [OTHER] * 2 + [MISS, INVALID])
     assert (made["n"], made["num_train_exact"], made["num_alternatives"]) == ("8", "6", "2")
     assert (made["alternative"], made["alternative_given_train_exact"]) == ("0.250", "0.333")
-    unknown = line(PER_SYSTEM, [answer(1, 1)] * 6)  # no structure metrics in the score
+    unknown = line(specs.PER_SYSTEM, [answer(1, 1)] * 6)  # no structure metrics in the score
     assert (unknown["num_alternatives"], unknown["alternative"]) == ("0", DASH)
     roots = {"mechanismTrainExact": True, "rootSetExact": False, "structure": None}
-    assert line(PER_SYSTEM, [answer(1, 1) | roots] * 6, setting="Hidden-roots")["alternative"] == "1.000"
+    assert line(specs.PER_SYSTEM, [answer(1, 1) | roots] * 6, setting="Hidden-roots")["alternative"] == "1.000"
 
 
 def test_problems_without_alternative_are_counted_over_systems() -> None:
@@ -191,12 +191,12 @@ def test_many_systems_are_compared_with_exact_or_with_those_named() -> None:
 
 
 def test_crashes_are_noted_below_the_rates() -> None:
-    collector = RowCollector()
+    answers = []
     for index in range(8):
         outcome = "crashed" if index < 3 else "found"
         run = AnswerContext("s", "p", "d", 8, f"I{index}", "Ordered", "", {"a": 1}, outcome)
-        collector.add(run, answer(1, 1))
-    made = specs.CORE.made(collector.rows(), with_paper=False)
+        answers.append((run, answer(1, 1)))
+    made = specs.CORE.make(report_rows(answers), with_paper=False)
     assert made is not None
     assert made.notes == ("3 of 8 answers of s to p (Ordered) are crashes; rates count them as not valid.",)
 
@@ -220,14 +220,14 @@ def test_what_cannot_be_made_is_refused(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_rows_by_setting_join_pools() -> None:
     rows = rows_of(Answers("s", EIGHT, pool="p"), Answers("s", EIGHT, pool="q", suffix="x"), by=Grouping.SETTING)
-    (made,) = ours(specs.CORE.made(rows, with_paper=False))
+    (made,) = ours(specs.CORE.make(rows, with_paper=False))
     assert (made["pool"], made["n"], made["heldout_world"]) == ("2 pools", "16", "0.750")
 
 
 def test_twice_the_same_latents_are_no_narrower_an_interval() -> None:
     once = rows_of(Answers("s", EIGHT, pool="p"))
     twice = rows_of(Answers("s", EIGHT, pool="p"), Answers("s", EIGHT, pool="q"), by=Grouping.SETTING)
-    one, other = (ours(specs.CORE.made(rows, with_paper=False))[0] for rows in (once, twice))
+    one, other = (ours(specs.CORE.make(rows, with_paper=False))[0] for rows in (once, twice))
     assert (one["n"], other["n"]) == ("8", "16")
     intervals = [key for key in one if key.endswith(" interval")]
     assert one["heldout_world interval"] != ""
@@ -318,8 +318,12 @@ def test_printed_rows_stand_after_ours_and_the_note_says_that_pools_differ() -> 
     assert all(table.notes == () for table in plain.values())
 
 
-def notes_below(row: SystemRow) -> tuple[str, ...]:
-    table = specs.CORE.made([row], with_paper=True)
+def _in_pool(row: Row, digest: str, name: str, size: int) -> Row:
+    return replace(row, pools={digest: (name, size)}, pool_labels={digest: name})
+
+
+def notes_below(row: Row) -> tuple[str, ...]:
+    table = specs.CORE.make([row], with_paper=True)
     assert table is not None
     return table.notes
 
@@ -327,15 +331,15 @@ def notes_below(row: SystemRow) -> tuple[str, ...]:
 def test_an_official_pool_in_full_is_the_papers_pool() -> None:
     official = BY_NAME["cind_a_scm_paired50_partial_order_mixed25_2block25_3block_v3.runtime.yaml"]
     row = row_of([answer(1, 1)] * 8, setting="Block", pool=official.name)
-    same = replace(row, pools={official.digest: official.name})
+    same = _in_pool(row, official.digest, official.name, 8)
     (note,) = notes_below(same)
     assert "printed in Table 1" in note
-    partial = replace(same, num_expected=100)
+    partial = _in_pool(row, official.digest, official.name, 100)
     assert len(notes_below(partial)) == 2
     full = BY_NAME["cind_a_scm_benchmark240_final_v1.runtime.yaml"]
-    ordered = replace(row_of([answer(1, 1)] * 8, setting="Ord-Full"), pools={full.digest: full.name})
+    ordered = _in_pool(row_of([answer(1, 1)] * 8, setting="Ord-Full"), full.digest, full.name, 8)
     assert len(notes_below(ordered)) == 1
-    alternatives = PER_SYSTEM.made([ordered], with_paper=True)  # the paper's are on the matched 100 of these 250
+    alternatives = specs.PER_SYSTEM.make([ordered], with_paper=True)  # the paper's are on the matched 100 of these 250
     assert alternatives is not None
     assert len(alternatives.notes) == 2
 

@@ -14,7 +14,8 @@ from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.rates import rate_text
 from calibrant.bench.pages.aligned import aligned, table_text
 from calibrant.bench.replayscm.verdict import METRICS
-from calibrant.bench.report.rate_rows import CalibrationTable, Grouping
+from calibrant.bench.report.rows import Grouping
+from calibrant.bench.report.table import ResultTable
 from calibrant.dsl.replayscm.pools.published_files import BY_NAME, OFFICIAL_FILES, table_setting
 from tests.support.shared import shared_file
 
@@ -36,11 +37,11 @@ def rows(
     means: InvalidHandling = InvalidHandling.PUBLISHED,
     by: Grouping = Grouping.POOL,
 ) -> list[dict[str, str]]:
-    table = CalibrationTable(by=by, means=means)
+    table = ResultTable(METRICS, by=by, handling=means)
     listed = list(scores)
     for i, score in enumerate(listed):
         table.add(AnswerContext("s", "p", "digest", len(listed), f"I{i}", setting, ""), score)
-    return table.rows()
+    return table.cells()
 
 
 def row(scores: Iterable[Mapping[str, Any]], **options: Any) -> dict[str, str]:
@@ -211,27 +212,27 @@ def test_the_order_of_answers_does_not_matter() -> None:
 
 
 def test_rows_follow_the_disclosure_ladder_then_natural_names() -> None:
-    table = CalibrationTable(by=Grouping.STRATUM)
+    table = ResultTable(METRICS, by=Grouping.STRATUM)
     for setting in ("Hidden-roots", "Alt-Ordered", "Hidden-order", "Block", "Ordered"):
         for stratum in ("n10", "n8", ""):
             table.add(AnswerContext("s", "p", "d", 1, "I", setting, stratum), answer(1, 1))
     ladder = ["Ordered", "Block", "Hidden-order", "Hidden-roots", "Alt-Ordered"]
-    assert [r["setting"] for r in table.rows()] == [setting for setting in ladder for _ in range(3)]
-    assert [r["stratum"] for r in table.rows()][:3] == [DASH, "n8", "n10"]
+    assert [r["setting"] for r in table.cells()] == [setting for setting in ladder for _ in range(3)]
+    assert [r["stratum"] for r in table.cells()][:3] == [DASH, "n8", "n10"]
 
 
 def test_pools_are_kept_apart_unless_asked_for_by_setting() -> None:
-    def collected(by: Grouping) -> CalibrationTable:
-        table = CalibrationTable(by=by)
+    def collected(by: Grouping) -> ResultTable:
+        table = ResultTable(METRICS, by=by)
         table.add(AnswerContext("s", "one", "d1", 1, "I", "Ordered", ""), answer(1, 1))
         table.add(AnswerContext("s", "two", "d2", 3, "I", "Ordered", ""), answer(0.5, 0))
         return table
 
-    assert [(r["pool"], r["n"], r["coverage"]) for r in collected(Grouping.POOL).rows()] == [
+    assert [(r["pool"], r["n"], r["coverage"]) for r in collected(Grouping.POOL).cells()] == [
         ("one", "1", "1.000"),
         ("two", "1", "0.333"),
     ]
-    (merged,) = collected(Grouping.SETTING).rows()
+    (merged,) = collected(Grouping.SETTING).cells()
     assert (merged["pool"], merged["n"], merged["coverage"], merged["train_exact"]) == (
         "2 pools",
         "2",
@@ -242,26 +243,26 @@ def test_pools_are_kept_apart_unless_asked_for_by_setting() -> None:
 
 
 def test_answers_that_are_crashes_are_said_beside_the_rates() -> None:
-    table = CalibrationTable()
+    table = ResultTable(METRICS)
     for instance, outcome in (("I", "found"), ("J", "crashed"), ("K", "crashed")):
         table.add(AnswerContext("s", "one", "d1", 3, instance, "Ordered", "", outcome=outcome), answer(1, 1))
     assert table.incomplete() == ["one: 2 of 3 answers of s are crashes; rates count them as not valid"]
 
 
 def test_configurations_of_one_protocol_get_rows_of_their_own() -> None:
-    table = CalibrationTable()
+    table = ResultTable(METRICS)
     for parents in (3, 5):
         config = {"max_parents": parents, "wall_budget": None}
         table.add(AnswerContext("exact", "p", "d", 1, "I", "Ordered", "", config, "found", 0.25), answer(1, 1))
     table.add(AnswerContext("m", "p", "d", 1, "I", "Ordered", ""), answer(1, 1))
-    assert [r["system"] for r in table.rows()] == ["exact (max_parents=3)", "exact (max_parents=5)", "m"]
+    assert [r["system"] for r in table.cells()] == ["exact (max_parents=3)", "exact (max_parents=5)", "m"]
 
 
 def test_outcomes_and_seconds() -> None:
-    table = CalibrationTable()
+    table = ResultTable(METRICS)
     for i, (outcome, seconds) in enumerate([("found", 0.5), ("found", 0.1), ("out_of_budget", 2.0), ("crashed", None)]):
         table.add(AnswerContext("x", "p", "d", 4, f"I{i}", "Ordered", "", {}, outcome, seconds), INVALID)
-    (made,) = table.rows()
+    (made,) = table.cells()
     assert (made["found"], made["out_of_budget"], made["crashed"], made["impossible"]) == ("2", "1", "1", "0")
     assert (made["seconds_median"], made["seconds_max"]) == ("0.5000", "2.0000")
     assert row([INVALID])["found"] == DASH  # a model has no outcome

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.core.prediction import Prediction
+from calibrant.bench.core.evaluator import Prediction
 from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.replayscm.verdict import METRICS
-from calibrant.bench.report.rate_rows import CalibrationTable
+from calibrant.bench.report.table import ResultTable
 from calibrant.bench.scoring import parallel
 from calibrant.bench.scoring.input.unread import unread_reason
 from calibrant.bench.scoring.lines import json_line
@@ -122,14 +122,14 @@ def test_what_is_before_a_line_that_is_refused_has_been_scored(
 
 def test_a_table_counts_the_same_of_a_line_before_it_is_made(files: tuple[Path, Path]) -> None:
     scorer = PoolScorer(files[:1])
-    late, made = CalibrationTable(METRICS), CalibrationTable(METRICS)
+    late, made = ResultTable(METRICS), ResultTable(METRICS)
     for prediction in Predictions(files[1], scorer):
         origin, line = scorer.score(prediction)
         assert isinstance(line, LazyVerdict)
         late.add(origin, line)
         made.add(origin, dict(line))
         assert json.loads(json_line(line)) == dict(line)
-    assert late.figures() == made.figures()
+    assert late.to_json() == made.to_json()
     assert [one.items for one in late.sampled()] == [one.items for one in made.sampled()]
 
 

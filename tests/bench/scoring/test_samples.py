@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from calibrant.bench.cli import main
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.samples import Sample, SampleList, majority, pass_at
-from calibrant.bench.report.rate_rows import CalibrationTable
+from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.samples import sample_rows
+from calibrant.bench.report.table import ResultTable
 from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.commands import jsonl
 from tests.support.stub_protocols import small_pool
@@ -78,16 +79,16 @@ def test_what_is_kept_in_few_bytes_comes_back_as_it_was(samples: list[Sample]) -
 
 
 def test_every_item_weighs_the_same_however_often_it_was_answered() -> None:
-    table = CalibrationTable()
+    table = ResultTable(METRICS)
     for instance, told in (("I", [True]), ("J", [True, False, False, False]), ("K", [False])):
         for number, right in enumerate(told):
             table.add(run_of(instance, number), verdict(right))
-    (row,) = table.rows()
+    (row,) = table.cells()
     assert (row["n"], row["coverage"], row["samples"]) == ("3", "1.000", "1-4")
     assert row["train_exact"] == "0.417"  # (1 + 1/4 + 0) / 3
     assert row["heldout_world"] == "0.708"  # (1 + 5/8 + 1/2) / 3
     assert row["heldout_exact_given_train_exact"] == "*"  # two items, though there are answers enough
-    (figures,) = table.figures()
+    (figures,) = table.to_json()
     assert figures["train_exact"] == pytest.approx(5 / 12, abs=0)
     assert (figures["n"], figures["answers"], figures["samples"]) == (3, 6, [1, 4])
     assert figures["heldout_exact_given_train_exact"] is None
@@ -157,7 +158,7 @@ def test_samples_are_numbered_and_counted_in_score_table_and_report(
 
 
 def test_samples_that_are_all_right_get_an_interval_with_a_width() -> None:
-    table = CalibrationTable()
+    table = ResultTable(METRICS)
     for i in range(8):
         for number in range(2):
             table.add(run_of(f"I{i}", number), verdict(True))
@@ -187,11 +188,11 @@ def test_rows_take_time_in_proportion_to_their_number() -> None:
             return super().get(key, default)
 
     def work(number: int) -> int:
-        table = CalibrationTable()
+        table = ResultTable(METRICS)
         for i in range(number):
             table.add(run_of("I")._replace(system="s", config=Counting(seed=i)), verdict(True))
         Counting.looked = 0
-        assert len(table.rows()) == number
+        assert len(table.cells()) == number
         return Counting.looked
 
     assert work(400) <= 2.1 * work(200)

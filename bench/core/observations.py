@@ -1,0 +1,46 @@
+"""Observations: the values of all metrics of a scored answer, read off its verdict once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any, TypeAlias
+
+from calibrant.bench.core.metrics import InvalidHandling, MetricSet
+from calibrant.bench.core.samples import Sample
+from calibrant.bench.core.verdict import LazyVerdict
+
+Values: TypeAlias = tuple[float | None, ...]
+"""The value of every metric, in the order of `ObservationReader.columns`; None where an answer is not counted."""
+
+
+class ObservationReader:
+    """Reads verdicts of one benchmark. Equal values are one object: 10^6 answers have a few hundred different ones.
+
+    with_hidden: also the metrics that only tables of reports read
+    """
+
+    def __init__(
+        self,
+        metrics: MetricSet,
+        handling: InvalidHandling = InvalidHandling.PUBLISHED,
+        *,
+        with_hidden: bool = False,
+    ) -> None:
+        self.metrics = metrics
+        self.columns = (*metrics.columns, *metrics.hidden) if with_hidden else metrics.columns
+        self._handling = handling
+        self._by_bulk_key: dict[tuple[str, Hashable], tuple[Values, Sample]] = {}
+        self._interned: dict[Values, Values] = {}
+
+    def read(self, setting: str, score: Mapping[str, Any]) -> tuple[Values, Sample]:
+        """Return the values of a verdict under a setting, and what counts of it as one of several samples."""
+        if isinstance(score, LazyVerdict):
+            known = self._by_bulk_key.get((setting, score.bulk_key))
+            if known is not None:
+                return known[0], Sample(*known[1][:-1], score.meaning)
+        verdict = self.metrics.verdict(score, setting, self._handling)
+        values = tuple(None if (v := column.value(verdict)) is None else float(v) for column in self.columns)
+        observed = self._interned.setdefault(values, values), self.metrics.sample(verdict)
+        if isinstance(score, LazyVerdict):
+            self._by_bulk_key[setting, score.bulk_key] = observed
+        return observed

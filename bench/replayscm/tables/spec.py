@@ -1,0 +1,114 @@
+"""Tables with one row per pool and system, each column a rate, a mean or a number of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from calibrant.bench.core.metrics import Metric
+from calibrant.bench.core.rates import MAX_SUPPRESSED, UNDEFINED
+from calibrant.bench.replayscm.tables.paper import is_papers, notes, with_printed_rows
+from calibrant.bench.replayscm.tables.rows import by_pools, is_model, pool_name
+from calibrant.bench.report.intervals import Interval, bootstrap_intervals, wilson_if_constant
+from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, cell
+from calibrant.bench.report.rows import Observation, Row
+
+ROW_LABELS = (Heading("setting", "Setting"), Heading("system", "System"), Heading("pool", "Pool"), Heading("n", "n"))
+
+
+class Count(NamedTuple):
+    """The number of answers for which a metric is 1; it gets no interval."""
+
+    key: str
+    heading: str
+    metric: str
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table of metrics. where: settings that have rows in it; searches_only: it has no rows of models"""
+
+    id: str
+    title: str
+    caption: str
+    columns: tuple[Metric | Count, ...]
+    where: Callable[[str], bool] = lambda setting: not setting.startswith("Alt-")
+    searches_only: bool = False
+
+    def make(self, rows: Sequence[Row], *, with_paper: bool) -> Table | None:
+        """Return the table of these rows, or None if none of them belongs here."""
+        ours = [row for row in rows if self.where(row.setting) and not (self.searches_only and is_model(row))]
+        lines = [self._row(row) for group in by_pools(ours) for row in group]
+        if not lines:
+            return None
+        headings = tuple(Heading(column.key, column.heading) for column in self.columns)
+        crashes = tuple(crash_note(row) for row in ours if row.outcomes["crashed"])
+        if not with_paper:
+            return Table(self.id, self.title, self.caption, ROW_LABELS, headings, tuple(lines), crashes)
+        whole = with_printed_rows(self.id, lines, [column.key for column in self.columns])
+        paper_notes = notes(self.id, whole, (pool_name(row) for row in ours if not self._is_papers(row)))
+        return Table(self.id, self.title, self.caption, ROW_LABELS, headings, whole, (*paper_notes, *crashes))
+
+    def _is_papers(self, row: Row) -> bool:
+        return row.num_items == row.num_expected and is_papers(row.setting, self.id, row.pools)
+
+    def _row(self, row: Row) -> TableRow:
+        answered = row.num_items
+        size = str(answered) if answered == row.num_expected else f"{answered} of {row.num_expected}"
+        return TableRow((row.setting, row.system, pool_name(row), size), self.cells(row))
+
+    def cells(self, row: Row) -> tuple[Cell, ...]:
+        """Return a row's cells, one for each column."""
+        keys = [column.key for column in self.columns if isinstance(column, Metric)]
+        intervals = dict(zip(keys, rate_intervals(row, keys), strict=True))
+        return tuple(
+            rate_cell(row, column, intervals[column.key])
+            if isinstance(column, Metric)
+            else Cell(str(sum(o.values[row.places[column.metric]] == 1 for o in row.observations)))
+            for column in self.columns
+        )
+
+
+def crash_note(row: Row) -> str:
+    """Return the note below a table on crashes among a row's answers."""
+    number = row.outcomes["crashed"]
+    answers = f"{number} of {row.num_answers} answers of {row.system} to {pool_name(row)} ({row.setting})"
+    return f"{answers} are crashes; rates count them as not valid."
+
+
+def rate_cell(row: Row, column: Metric, interval: Interval | None) -> Cell:
+    """Return a mean with its interval, `*` for a conditional rate over 1 to 5 answers, a dash for one over none."""
+    rate = row.rates[column.key]
+    has_interval = rate.text != UNDEFINED and rate.num_items > MAX_SUPPRESSED
+    return cell(rate.text, interval if has_interval else None, decimals=column.decimals)
+
+
+def rate_intervals(row: Row, keys: Sequence[str]) -> list[Interval | None]:
+    """Return intervals of a row's rates over its latent SCMs.
+
+    Cached with the row: several tables and plots have the same columns, and a report spends its time on resampling.
+    """
+    missing = [key for key in keys if key not in row.intervals]
+    if missing:
+        places = [row.places[key] for key in missing]
+        row.intervals.update(zip(missing, observed_intervals([*row.observations], places), strict=True))
+    return [row.intervals[key] for key in keys]
+
+
+def observed_intervals(observations: Sequence[Observation], places: Sequence[int]) -> list[Interval | None]:
+    """Return intervals of metrics over latent SCMs: bootstrap, and Wilson's where no resample differs."""
+    latents = {latent: place for place, latent in enumerate(sorted({o.unit for o in observations}))}
+    sums = np.zeros((len(latents), len(places)))
+    counts = np.zeros_like(sums)
+    for observation in observations:
+        latent = latents[observation.unit]
+        for k, place in enumerate(places):
+            value = observation.values[place]
+            if value is not None:
+                sums[latent, k] += value / observation.num_samples
+                counts[latent, k] += 1 / observation.num_samples
+    intervals = bootstrap_intervals(sums, counts)
+    return [wilson_if_constant(interval, counts[:, k]) for k, interval in enumerate(intervals)]

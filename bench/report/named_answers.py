@@ -1,0 +1,57 @@
+"""Answers with what a report calls their systems, for tables that the paper prints answer by answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.report.rows import Answer, differing_names, natural, option_suffix
+from calibrant.dsl.errors import in_one_line
+
+
+class NamedAnswer(NamedTuple):
+    """One scored answer. system: what the report calls it, with the options in which its runs differ"""
+
+    system: str
+    context: AnswerContext
+    score: Mapping[str, Any]
+
+    @property
+    def answer(self) -> Answer:
+        return self.context, self.score
+
+
+def named_answers(answers: Iterable[Answer]) -> list[NamedAnswer]:
+    """Return the answers with names of their systems; by system, pool and item, however they came in."""
+    answers = list(answers)
+    configs: dict[str, list[Mapping[str, Any]]] = {}
+    for context, _ in answers:
+        configs.setdefault(context.system, []).append(context.config)
+    differing = {system: differing_names(listed) for system, listed in configs.items()}
+    named = [
+        NamedAnswer(
+            in_one_line(context.system + option_suffix(context.config, differing[context.system])), context, score
+        )
+        for context, score in answers
+    ]
+    return sorted(named, key=lambda one: (natural(one.system), one.context.pool_digest, natural(one.context.instance)))
+
+
+def coverage_notes(answers: Sequence[NamedAnswer]) -> tuple[str, ...]:
+    """Return which items of pools systems did not answer, and which answers are crashes."""
+    contexts_by_system: dict[tuple[str, str], list[AnswerContext]] = {}
+    for named in answers:
+        contexts_by_system.setdefault((named.system, named.context.pool_digest), []).append(named.context)
+    notes = []
+    for (system, _), contexts in contexts_by_system.items():
+        num_answered = len({context.instance for context in contexts})
+        num_crashed = sum(context.outcome == "crashed" for context in contexts)
+        pool, size = in_one_line(contexts[0].pool), contexts[0].pool_size
+        if num_answered < size:
+            notes.append(f"{system}: {num_answered} of {size} items of {pool}; rates are over those.")
+        if num_crashed:
+            notes.append(
+                f"{num_crashed} of {len(contexts)} answers of {system} to {pool} are crashes; rates count them."
+            )
+    return tuple(notes)
