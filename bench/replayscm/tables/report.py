@@ -8,46 +8,18 @@ from functools import partial
 from calibrant.bench.replayscm.tables.alternatives import per_problem
 from calibrant.bench.replayscm.tables.ambiguity import Ambiguities, ceilings
 from calibrant.bench.replayscm.tables.pairs import comparisons, disclosure_deltas
-from calibrant.bench.replayscm.tables.specs import (
-    ALTERNATIVE_SCM,
-    ATTRIBUTION,
-    CALIBRATION,
-    CORE,
-    DISTANCE,
-    FUNNEL,
-    HIDDEN_ROOTS,
-    PER_SYSTEM,
-    RETENTION,
-    STRUCTURE,
-)
+from calibrant.bench.replayscm.tables.specs import ATTRIBUTION, SPECS
 from calibrant.bench.replayscm.tables.times import times
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.formats import shown_columns
 from calibrant.bench.report.layout import Table
-from calibrant.bench.report.rows import Row
+from calibrant.bench.report.rows import Row, natural
 from calibrant.bench.report.samples import sample_rows, sample_table
 from calibrant.bench.report.sections import NoAnswersError, ReportContents
 from calibrant.bench.runs.jobs import Progress
 
-RATE_TABLES = (CORE, STRUCTURE, ALTERNATIVE_SCM, HIDDEN_ROOTS, FUNNEL, DISTANCE, RETENTION, PER_SYSTEM, CALIBRATION)
-TABLE_IDS = (
-    "1",
-    "2",
-    "3A",
-    "3B",
-    "C.1",
-    "C.3",
-    "C.4",
-    "D.1",
-    "F.11",
-    "F.12",
-    "H.2",
-    "paired",
-    "samples",
-    "ceiling",
-    "attribution",
-    "time",
-)
+_PRINTED = (*(spec.id for spec in SPECS), "D.1", "F.11")
+TABLE_IDS = (*sorted(_PRINTED, key=natural), "paired", "samples", "ceiling", "attribution", "time")
 
 
 def _is_attributed(row: Row) -> bool:
@@ -62,7 +34,7 @@ def report_tables(
 ) -> list[Table]:
     """Return the tables of these rows, without columns that no row has; `CalibrantError` if there are none."""
     makers: dict[str, Callable[[], Table | None]] = {
-        spec.id: partial(spec.make, rows, with_paper=wanted.with_paper) for spec in RATE_TABLES
+        spec.id: partial(spec.make, rows, with_paper=wanted.with_paper) for spec in SPECS
     }
     makers |= {
         "D.1": partial(disclosure_deltas, rows, with_paper=wanted.with_paper),

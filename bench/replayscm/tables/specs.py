@@ -1,4 +1,7 @@
-"""The paper's tables that have one row per pool and system: which columns each has."""
+"""The paper's tables that have one row per pool and system: which columns each has.
+
+A table listed in `SPECS` is part of every report; its id says where.
+"""
 
 from __future__ import annotations
 
@@ -109,3 +112,4 @@ PER_SYSTEM = TableSpec(
         *_columns("alternative alternative_given_train_exact"),
     ),
 )
+SPECS = (CORE, STRUCTURE, ALTERNATIVE_SCM, HIDDEN_ROOTS, FUNNEL, DISTANCE, RETENTION, PER_SYSTEM, CALIBRATION)
