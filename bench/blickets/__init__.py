@@ -1,1 +1,1 @@
-"""What is shown about blicket runs: the paper's tables with its rows and ours, and episodes as text."""
+"""Output about blicket runs: the paper's tables with its rows and those of runs, and episodes as text."""

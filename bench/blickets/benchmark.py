@@ -99,7 +99,7 @@ class Blickets(Benchmark[BlicketItem]):
         return {}
 
     def score(self, item: BlicketItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        """Of an answer without a transcript: submitted before anything was done."""
+        """Score an answer without a transcript, as submitted before any move."""
         from calibrant.dsl.blickets.grading import grade
 
         return grade(item, self._transcript(item, answer, steps)).as_json(item.task.objects)
@@ -195,7 +195,7 @@ class Blickets(Benchmark[BlicketItem]):
         return checked_steps(trace_from_object(line), item)
 
     def scored_log(self, path: Path) -> Iterator[Answer]:
-        """Of the public text game's question runs."""
+        """Score the public text game's question runs."""
         from calibrant.bench.blickets.logs import scored_runs
 
         return scored_runs(path)

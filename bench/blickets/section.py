@@ -1,4 +1,4 @@
-"""What a report says of blickets."""
+"""Section of a report about blickets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What blicket items are made of: sizes, rules, switches, noise, and the labels that they have."""
+"""Statistics of blicket items: sizes, rules, switches, noise and labels."""
 
 from __future__ import annotations
 

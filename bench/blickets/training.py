@@ -33,7 +33,7 @@ class BlicketTraining:
         return item.sealed.mechanisms[item.sealed.phase(0, 0)].rule.as_json(item.task.objects)
 
     def share(self, item: BlicketItem, verdict: BlicketScore) -> float:
-        """Of all sets of objects, those that the answered rule and the one in force read alike."""
+        """Return the share of sets of objects on which the answered rule and the rule in force agree."""
         grade = verdict.details
         if grade.correct:
             return 1.0

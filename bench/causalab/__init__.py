@@ -1,1 +1,1 @@
-"""What is shown about CausaLab beside the tables of runs: its calibration rows over the released suites."""
+"""Output about CausaLab beside tables of runs: calibration rows over the released suites."""

@@ -109,7 +109,7 @@ class CausaLab(Benchmark[LabItem]):
         return {"hypothesis": {}}
 
     def score(self, item: LabItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        """Of an answer without a transcript: dialled and submitted before anything was set."""
+        """Score an answer without a transcript, as dialled and submitted before any setting."""
         from calibrant.dsl.causalab.run import run_score
 
         return run_score(item, steps or self._played(item, answer)).as_json()
@@ -117,7 +117,7 @@ class CausaLab(Benchmark[LabItem]):
     def attribution(
         self, item: LabItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
-        """Of frequency and graph; None where nothing was handed in, and where the members are not enumerated."""
+        """Attribute frequency and graph; None without a submission, and where the members are not enumerated."""
         from calibrant.audits.causalab.attribution import attribute_run
         from calibrant.bench.causalab.verdict import attributions_record
 

@@ -1,4 +1,4 @@
-"""What can be proved about the released files, and what the paper's printed rows show beside them."""
+"""Findings about the released files and about the paper's printed rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DISTANCES = "7"
 
 
 def released_findings(folder: Path, seeds: int) -> Iterator[Finding]:
-    """Of every released file, on so many drawn episodes of each config; `PoolError` names a file that is not there."""
+    """Yield findings of every released file, on so many episodes of each config; `PoolError` if one is missing."""
     suites = {suite: read_configs(folder / f"{suite}.jsonl") for suite in PLANS}
     yield from suite_findings(suites, range(seeds))
     for number, suite in OBSERVED.items():

@@ -1,4 +1,4 @@
-"""What a report says of CausaLab."""
+"""Section of a report about CausaLab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the rows stand on the released suites: means over every config, with crystals and noise of several seeds.
+"""Results of the methods on the released suites: means over configs, with crystals and noise of several seeds.
 
 Records are the released ones by default, which have one fixed seed: the specification's table was measured on them.
 """

@@ -1,4 +1,4 @@
-"""What laboratories are made of: nodes, edges, allowances, what is shown, noise, and the labels that they have."""
+"""Statistics of laboratories: nodes, edges, allowances, visible parts, noise and labels."""
 
 from __future__ import annotations
 

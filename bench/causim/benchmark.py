@@ -109,7 +109,7 @@ class Causim(Benchmark[CausimItem]):
     def attribution(
         self, item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
-        """Of questions that are said to have one answer. Where any of several counts, none is there to be decided."""
+        """Attribute answers to questions that state one answer; where any of several counts, None."""
         from calibrant.audits.causim.items import attribute_item_answer
         from calibrant.bench.causim.verdict import is_answered, is_right
         from calibrant.bench.core.attribution import attribution_record

@@ -1,4 +1,4 @@
-"""What a report says of CauSim."""
+"""Section of a report about CauSim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What causal questions are made of: programs, worlds, what is given and asked, and the labels that they have."""
+"""Statistics of causal questions: programs, worlds, evidence, questions and labels."""
 
 from __future__ import annotations
 

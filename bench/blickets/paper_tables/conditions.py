@@ -1,4 +1,4 @@
-"""Which items are under a condition that the paper has figures for."""
+"""Conditions for which the paper prints statistics, and the items under them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the paper's own figures show when they are computed again."""
+"""Findings about the paper's printed statistics, computed again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tables of blicket episodes count, and the rates that follow from the counts."""
+"""Counts of blicket episodes for tables, and rates derived from them."""
 
 from __future__ import annotations
 

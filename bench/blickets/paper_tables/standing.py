@@ -1,4 +1,4 @@
-"""Where agents stand under the paper's conditions: accuracy, steps, and what became of the switch, with intervals."""
+"""Results of agents under the paper's conditions: accuracy, steps and outcome of the switch, with intervals."""
 
 from __future__ import annotations
 
