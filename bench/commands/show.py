@@ -104,7 +104,7 @@ def _show(
     visible = item if gold else items.shown(item)
     if why or svg is not None or (html is not None and EXPLANATIONS in of.provides and PAGES not in of.provides):
         _refuse({"--gold": gold}, "the reason follows from the evidence alone")
-        _explain(of, pool, item, (), html, svg, as_json=as_json)
+        _explain(of, pool, visible, (), html, svg, as_json=as_json)
     elif html is not None:
         _write_page(of, visible, html, gold=gold)
     else:
