@@ -23,7 +23,7 @@ from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.submission import illegality
 from calibrant.solvers.outcome import Found, Impossible
 from calibrant.solvers.replayscm.engines.contract import Counted
-from calibrant.solvers.replayscm.engines.registry import ENGINES, engine
+from calibrant.solvers.replayscm.engines.registry import ENGINES, create_engine
 from calibrant.solvers.replayscm.exact import solve
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.brute_force import families, optimum, root_hypotheses
@@ -83,7 +83,7 @@ def test_the_solver_and_the_version_space_agree_with_brute_force_under_it() -> N
 def test_every_engine_finds_the_members_under_it(name: str) -> None:
     several = 0
     for problem in tasks(72, 40):
-        counted = engine(name).count_up_to(problem.task, ModelClass(MOST), 3)
+        counted = create_engine(name).count_up_to(problem.task, ModelClass(MOST), 3)
         members = VersionSpace(problem.task, ModelClass(MOST)).count
         assert counted == Counted(min(members, 3), more=members > 3)
         several += members >= 2

@@ -14,7 +14,7 @@ from calibrant.dsl.blickets.item import BlicketItem, Mechanism, Sealed
 from calibrant.dsl.blickets.rule import Rule, set_of
 from calibrant.solvers.blickets.certificate import certifiable
 from calibrant.solvers.blickets.families import exact_learner
-from calibrant.solvers.blickets.learner import concluded
+from calibrant.solvers.blickets.learner import conclude_episode
 from calibrant.solvers.blickets.noise import NoiseSpace
 from calibrant.solvers.blickets.order import OrderSpace
 from calibrant.solvers.blickets.static import StaticSpace
@@ -68,7 +68,7 @@ def steps_needed(item: BlicketItem) -> Outcome[int]:
     if not isinstance(learner, Found):
         return learner
     episode = BlicketEpisode(item)
-    learned = concluded(episode, learner.value)
+    learned = conclude_episode(episode, learner.value)
     if not isinstance(learned.outcome, Found):
         return learned.outcome
     moves = item.task.budget - episode.left

@@ -17,7 +17,7 @@ from calibrant.dsl.blickets.item import BlicketItem, Count
 from calibrant.dsl.blickets.reference import is_active
 from calibrant.dsl.blickets.rule import Form, Rule, set_of
 from calibrant.dsl.episode import Step
-from calibrant.solvers.blickets.learner import Static, concluded
+from calibrant.solvers.blickets.learner import Static, conclude_episode
 
 TRANSCRIPT = "this sequence of moves"
 
@@ -107,6 +107,6 @@ def counting_decides(item: BlicketItem) -> Iterator[Finding]:
 
 def _static_play(item: BlicketItem) -> tuple[Grade, Sequence[Action]]:
     episode = BlicketEpisode(item)
-    concluded(episode, Static)
+    conclude_episode(episode, Static)
     opening = 0 if item.sealed.start_on is None else 1
     return grade(item, episode.steps), [step.action for step in episode.steps[opening:]]

@@ -29,7 +29,7 @@ from calibrant.dsl.causalab.reactor import HIGHEST, winnable
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import evidence_of
 from calibrant.solvers.causalab.linear import solve_linear
-from calibrant.solvers.causalab.space import WeightedDags, not_enumerated, weighted_dags
+from calibrant.solvers.causalab.space import WeightedDags, reason_not_enumerable, weighted_dags
 
 BASE_RANGE = (15.0, 25.0)  # of the frequency's base, as dsl.causalab.generation draws it
 
@@ -106,7 +106,7 @@ def after_every_setting(item: LabItem) -> tuple[WeightedDags, Sequence[LabStep]]
 
     None where mechanisms are not enumerated.
     """
-    if not_enumerated(item.task) is not None:
+    if reason_not_enumerable(item.task) is not None:
         return None
     episode = LabEpisode(item)
     if item.task.allowance:

@@ -18,7 +18,7 @@ from calibrant.dsl.causalab.reactor import winnable
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Floats
 from calibrant.solvers.causalab.experimenter import candidates
-from calibrant.solvers.causalab.replay import predicted
+from calibrant.solvers.causalab.replay import predict_frequency
 from calibrant.solvers.causalab.space import WeightedDags
 
 
@@ -76,7 +76,7 @@ def fewest_settings(space: WeightedDags, truth: Mechanism, allowance: int) -> tu
     if true_index is None:
         raise ValueError("the truth is no member of the space")
     agree = [_agree(space.readings(setting), true_index) for setting in candidates(space)]
-    verdicts = [(member.edges, predicted(member, space.evidence)) for member in members]
+    verdicts = [(member.edges, predict_frequency(member, space.evidence)) for member in members]
     # Settings only remove members, so the least count is reached by some set of the largest usable size.
     usable = min(allowance, len(agree))
     goal = min(_count_verdicts(agree, chosen, verdicts) for chosen in combinations(range(len(agree)), usable))

@@ -16,7 +16,7 @@ from calibrant.solvers.causalab.evidence import evidence_of
 from calibrant.solvers.causalab.noise.replayed import ReplayedDags, law_of, replayed_dags
 from calibrant.solvers.causalab.noise.worlds import RELEASED_LAWS, Law, NoisyDags, noisy_dags
 from calibrant.solvers.causalab.quadratic.space import QuadraticDags, quadratic_dags
-from calibrant.solvers.causalab.space import WeightedDags, not_enumerated, weighted_dags
+from calibrant.solvers.causalab.space import WeightedDags, reason_not_enumerable, weighted_dags
 
 LabSpace: TypeAlias = WeightedDags | NoisyDags | QuadraticDags
 RunSpace: TypeAlias = LabSpace | ReplayedDags
@@ -43,7 +43,7 @@ def space_of(task: Task, steps: Iterable[LabStep] = (), *, bounded: bool = False
         return quadratic_dags(evidence)
     if not task.noise:
         return weighted_dags(evidence, bounded=bounded)
-    if any(observation.noisy for observation in evidence.seen):
+    if any(observation.noisy for observation in evidence.observations):
         return noisy_dags(evidence)
     return weighted_dags(evidence_of(replace(task, noise=False)), bounded=bounded)
 
@@ -57,8 +57,8 @@ def run_space(item: LabItem, steps: Iterable[LabStep] = (), *, bounded: bool = F
     """
     steps = tuple(steps)
     evidence = evidence_of(item.task, steps)
-    if item.task.family is Family.LINEAR and any(observation.noisy for observation in evidence.seen):
-        if (why := not_enumerated(replace(item.task, noise=False))) is not None:
+    if item.task.family is Family.LINEAR and any(observation.noisy for observation in evidence.observations):
+        if (why := reason_not_enumerable(replace(item.task, noise=False))) is not None:
             raise BudgetSpent(why)
         space: RunSpace = replayed_dags(evidence, laws_of(item))
     else:

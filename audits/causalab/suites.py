@@ -23,8 +23,8 @@ from calibrant.dsl.causalab.reference import values
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import evidence_of
-from calibrant.solvers.causalab.local import PER_UNIT, Local, local
-from calibrant.solvers.causalab.space import not_enumerated
+from calibrant.solvers.causalab.local import PER_UNIT, Local, explain_node
+from calibrant.solvers.causalab.space import reason_not_enumerable
 
 MAX_BASE = 100  # that is drawn
 MAX_EFFECTS = 9  # 101 to this power is still a machine number
@@ -130,7 +130,7 @@ def ambiguous_share(suite: str, items: Episodes) -> Finding | None:
     None where the frequency is no possible parent: there one mechanism fits.
     """
     every = [item for config_items in items for item in config_items]
-    if any(not_enumerated(i.task) is not None or not i.task.allowance or not i.task.freq_parent for i in every):
+    if any(reason_not_enumerable(i.task) is not None or not i.task.allowance or not i.task.freq_parent for i in every):
         return None
     counts = [outcome[0].count for item in every if (outcome := after_every_setting(item)) is not None]
     unique = counts.count(1) / len(counts)
@@ -198,7 +198,7 @@ def leak_findings(suite: str, configs: Sequence[Config]) -> Iterator[Finding]:
 def _released_locals(config: Config) -> tuple[LabItem, list[Local]]:
     item = item_of_config(config, 0, records="released")
     evidence = evidence_of(replace(item.task, noise=False))
-    return item, [local(evidence, node, bounded=False) for node in range(len(evidence.nodes))]
+    return item, [explain_node(evidence, node, bounded=False) for node in range(len(evidence.nodes))]
 
 
 def _count_given_seed(config: Config) -> int:
@@ -211,7 +211,7 @@ def _count_given_seed(config: Config) -> int:
         node = item.task.nodes[local_space.node]
         if node != FREQUENCY:
             seed_bases = np.rint([b[node] * PER_UNIT for b in bases])
-            local_space = local_space.where(np.asarray(np.all(local_space.bases(readings) == seed_bases, axis=1)))
+            local_space = local_space.filter(np.asarray(np.all(local_space.bases(readings) == seed_bases, axis=1)))
         consistent.append(local_space)
     return _count_members(consistent)
 
@@ -225,7 +225,7 @@ def _count_given_order(config: Config) -> int:
     consistent = []
     for local_space in local_spaces:
         allowed = sum(1 << i for i, node in enumerate(nodes) if node in before[nodes[local_space.node]])
-        consistent.append(local_space.where(np.asarray(local_space.masks & ~allowed == 0)))
+        consistent.append(local_space.filter(np.asarray(local_space.masks & ~allowed == 0)))
     return _count_members(consistent)
 
 

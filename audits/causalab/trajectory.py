@@ -98,7 +98,7 @@ def equation_fits(hypothesis: Hypothesis, evidence: Evidence) -> bool:
         return False
     linear = [number(hypothesis.coefficients.get(f"c_{node}")) or 0.0 for node in evidence.task.properties]
     square = [number(hypothesis.coefficients.get(f"c2_{node}")) or 0.0 for node in evidence.task.properties]
-    for observation in evidence.seen:
+    for observation in evidence.observations:
         *values, frequency = observation.values
         predicted = base + sum(w * x + s * x * x for w, s, x in zip(linear, square, values, strict=True))
         if not observation.noisy and not abs(predicted - frequency) <= WITHIN + 1e-9:

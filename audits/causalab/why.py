@@ -70,7 +70,7 @@ def explain(item: LabItem, steps: Sequence[LabStep]) -> LabWhy:
         state = "empty"
     elif len(frequencies) == 1 and space.graph_decided:
         state = "decided"
-    moved = {nodes[row.changed] for row in evidence.seen if row.changed is not None}
+    moved = {nodes[row.changed] for row in evidence.observations if row.changed is not None}
     open_edges = sorted(space.possible_edges - space.certain_edges)
     causes = {cause for cause, _ in open_edges}
     never_set = tuple(name for name in item.task.settable if name not in moved and name in causes)
@@ -90,7 +90,7 @@ def explain(item: LabItem, steps: Sequence[LabStep]) -> LabWhy:
         nodes=nodes,
         readings=tuple(
             LabReading("" if row.changed is None else nodes[row.changed], dict(zip(nodes, row.values, strict=True)))
-            for row in evidence.seen
+            for row in evidence.observations
         ),
         edges=tuple(EdgeCount(c, e, str(n)) for (c, e), n in sorted(space.edge_counts.items())),
         frequencies=tuple(AnswerShare(f"{value:g}", str(n)) for value, n in sorted(frequencies.items())),

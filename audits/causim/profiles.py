@@ -49,7 +49,7 @@ def error_profiles(
         totals[name]["answers"] += 1
         if answer is None:
             continue
-        verdict = Judge(item.task).answer(answer)
+        verdict = Judge(item.task).judge_answer(answer)
         totals[name]["right"] += verdict.reward
         if verdict.nodes is not None:
             totals[name]["explained"] += 1

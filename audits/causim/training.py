@@ -22,7 +22,7 @@ from calibrant.dsl.causim.values import ModelError, plain
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.elimination import treewidth
-from calibrant.solvers.causim.solution import solution
+from calibrant.solvers.causim.solution import work_solution
 from calibrant.solvers.outcome import Found
 
 FORMAT: Final = "calibrant-training"
@@ -101,7 +101,7 @@ def level_of(item: CausimItem) -> Level:
 def training_record(item: CausimItem, max_answers: int = MAX_ANSWERS) -> TrainingRecord:
     """Return an item's record; `ModelError` if no answer is right or the answers are out of reach."""
     model, question = item.task.model, item.task.question
-    worked = solution(model, question)
+    worked = work_solution(model, question)
     if not isinstance(worked, Found):
         raise ModelError(f"{item.id}: no solution can be shown")
     members = AnswerSet(model, question)

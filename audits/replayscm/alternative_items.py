@@ -20,13 +20,13 @@ from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.separation import Separation
-from calibrant.solvers.formulas.lookup import LARGEST_OF_FOUR
+from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.alternative import find_alternative
-from calibrant.solvers.replayscm.member_sampling import sample
+from calibrant.solvers.replayscm.member_sampling import sample_members
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
-MEMBERS = ModelClass(4, LARGEST_OF_FOUR)
+MEMBERS = ModelClass(4, MAX_SIZE_OF_FOUR)
 SIZE_PENALTY = 2  # a member weighs 2**(-2 * total size): members are then about as large as gold
 DRAWS = 32  # members drawn before the nearest edit of gold is taken
 
@@ -106,7 +106,7 @@ def _members(problem: Problem, gold: Scm, rng: Random) -> Iterator[Scm]:
     space = VersionSpace(problem.task, MEMBERS)
     if space.count:
         for _ in range(DRAWS):
-            yield from sample(space, rng, 1, size_penalty=SIZE_PENALTY)
+            yield from sample_members(space, rng, 1, size_penalty=SIZE_PENALTY)
     nearest = find_alternative(replace(problem.task, kind=TaskKind.ALTERNATIVE, reference=gold))
     if isinstance(nearest, Found):
         yield nearest.value.model

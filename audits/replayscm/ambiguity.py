@@ -14,15 +14,15 @@ from calibrant.audits.replayscm.patterns import latent_scm
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm.problem import Problem, Task
 from calibrant.solvers.formulas.catalogue import MAX_SIZES
-from calibrant.solvers.formulas.essential import COMPLETE, essential_functions, synthesised
+from calibrant.solvers.formulas.essential import COMPLETE, essential_functions, synthesis_operators
 from calibrant.solvers.formulas.expressible import expresses_everything
-from calibrant.solvers.formulas.lookup import LARGEST_OF_FOUR
+from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR
 from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass
 
 PARENTS = (2, 3, 4, 5)  # bounds of functional parents that every audit counts
 MIN_PARENTS = 4  # most published records draw at most four parents; smaller classes would say little
 CAPS = {
-    LARGEST_OF_FOUR: 4,
+    MAX_SIZE_OF_FOUR: 4,
     **{size: parents for parents, size in MAX_SIZES.items()},
 }  # cap -> most parents it is complete for
 SIZE_PENALTY = 1  # a weight by size is 2**-(total formula size)
@@ -51,7 +51,7 @@ def restrict_to_grammar(model_class: ModelClass, grammar: Grammar) -> ModelClass
         return model_class
     if grammar.allow_constants:  # a literal inside a formula could express more than is listed
         return model_class
-    functions = essential_functions(model_class.max_parents, synthesised(grammar))
+    functions = essential_functions(model_class.max_parents, synthesis_operators(grammar))
     if set(functions.complete_to[1:].tolist()) != {COMPLETE}:
         return model_class
     return replace(model_class, max_size=int(functions.sizes.max()))
@@ -76,9 +76,9 @@ def add_size_cap(model_class: ModelClass) -> ModelClass:
 def sized_class(task: Task, max_parents: int, *, nested_roots: bool = False) -> ModelClass:
     """Return the class with a size cap that stands for one without: up to four parents the cap excludes no function."""
     parents = min(max_parents, 4)
-    complete = essential_functions(parents, synthesised(task.grammar)).complete_to[1:].tolist()
-    cap = min((size for size in complete if size != COMPLETE), default=LARGEST_OF_FOUR)
-    return ModelClass(parents, min(cap, LARGEST_OF_FOUR), nested_roots)
+    complete = essential_functions(parents, synthesis_operators(task.grammar)).complete_to[1:].tolist()
+    cap = min((size for size in complete if size != COMPLETE), default=MAX_SIZE_OF_FOUR)
+    return ModelClass(parents, min(cap, MAX_SIZE_OF_FOUR), nested_roots)
 
 
 def profile_classes() -> tuple[ModelClass, ...]:

@@ -42,7 +42,7 @@ def distinct_contexts(rows: Rows, roots: int, num_vars: int) -> Rows:
         context_mask = targets | roots
         if context_mask != every:
             first.setdefault((targets, word & context_mask), place)
-    return rows.at(np.array(list(first.values()), np.int64))
+    return rows.select(np.array(list(first.values()), np.int64))
 
 
 def simulate(model: Scm, world: World) -> World:

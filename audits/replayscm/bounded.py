@@ -19,7 +19,12 @@ from msgspec import Meta
 from calibrant.dsl.replayscm.batch import PackedPanels, pack_panels
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.formulas.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
+from calibrant.solvers.formulas.essential import (
+    EssentialFunctions,
+    constant_sizes,
+    essential_functions,
+    synthesis_operators,
+)
 from calibrant.solvers.replayscm.local_counts import LocalSpace, local_space, sized_local_space
 
 MAX_WINDOW = 5  # the largest window of any published stratum; functions over it are listed up to size 11
@@ -179,7 +184,7 @@ class BoundedAudit:
         return local_space(self._packed, self.variables.index(variable), window, len(window))
 
     def _functions(self, variable: str) -> EssentialFunctions:
-        return essential_functions(max(1, len(self.window(variable))), synthesised(self._grammar))
+        return essential_functions(max(1, len(self.window(variable))), synthesis_operators(self._grammar))
 
     def _size_limited(self, variable: str, bound: int) -> LocalSpace:
         functions = self._functions(variable)

@@ -159,7 +159,7 @@ class ClassSearch:
         low, high = 0, len(table.words) - 1  # all members agree before `low`; some disagree at `high` or before
         while low < high:
             middle = (low + high) // 2
-            if self._weigh(part.space, table.at(slice(middle + 1))) == part.mass:
+            if self._weigh(part.space, table.select(slice(middle + 1))) == part.mass:
                 low = middle + 1
             else:
                 high = middle
@@ -169,7 +169,7 @@ class ClassSearch:
         """Yield every possible outcome of a row once: those of drawn members first, as long as draws bring new ones."""
         fresh = [outcome for outcome, _ in Counter(first).most_common()]
         yielded = dict.fromkeys(fresh)
-        row = part.rows.at(slice(index, index + 1))
+        row = part.rows.select(slice(index, index + 1))
         while fresh:
             yield from fresh
             outcomes = draw(part.space, self._rng, DRAWS).outcomes(row)[:, 0].tolist()
@@ -192,7 +192,7 @@ class ClassSearch:
         row = Rows(np.array([next(part.outcomes)], np.uint64), part.rows.targets[part.row : part.row + 1])
         mass = self._weigh(part.space, row)
         heappop(self._heap)
-        self._push(_Part(part.space.given(row), part.root_space, part.rows, mass))
+        self._push(_Part(part.space.condition(row), part.root_space, part.rows, mass))
         self._push(replace(part, mass=part.mass - mass))
 
     def descend(self) -> BehaviourClass:
@@ -212,7 +212,7 @@ class ClassSearch:
                 return self._class(part.root_space.mass_with(table), members, 0)
             index = int(np.where(agreement < DRAWS, agreement, 0).argmax())
             outcome = tables[times[:, index].argmax(), index]
-            space = space.given(Rows(np.array([outcome]), rows.targets[index : index + 1]))
+            space = space.condition(Rows(np.array([outcome]), rows.targets[index : index + 1]))
 
 
 def list_classes(search: ClassSearch) -> tuple[list[BehaviourClass], bool]:

@@ -26,7 +26,7 @@ from calibrant.audits.replayscm.survivors import most_different
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.sampling.strata import shortcut_floor
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.members_by_size import spectrum
+from calibrant.solvers.replayscm.members_by_size import count_by_size
 
 T = TypeVar("T")
 
@@ -145,7 +145,7 @@ def _coverage(problem: Problem) -> Coverage:
 def _spectrum(spaces: Spaces, max_parents: int) -> Spectrum:
     sized = sized_class(spaces.problem.task, max_parents)
     space = spaces.space(sized.max_parents, sized.max_size)
-    sizes = spectrum(space)
+    sizes = count_by_size(space)
     words = space.model_class.describe(space.task)
     return Spectrum(words, {size: str(number) for size, number in sizes.items()})
 

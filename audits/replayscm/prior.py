@@ -26,7 +26,7 @@ from calibrant.audits.replayscm.splitting import (
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.problem import Problem, Task
 from calibrant.dsl.replayscm.world import World
-from calibrant.solvers.formulas.essential import synthesised
+from calibrant.solvers.formulas.essential import synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
@@ -83,7 +83,10 @@ def ceiling_by_size(spaces: Spaces, max_parents: int) -> BoundedCeiling:
     cap, gold = space.model_class.max_size, problem.sealed.gold
     assert cap is not None
     for variable, function in gold.local_functions.items() if gold else ():
-        if formula_for(function.table, function.parents or (variable,), synthesised(problem.task.grammar)).size > cap:
+        if (
+            formula_for(function.table, function.parents or (variable,), synthesis_operators(problem.task.grammar)).size
+            > cap
+        ):
             raise ValueError(f"the truth at {variable} has no formula of {cap} nodes, the largest that are listed")
     if not space.count:
         raise ValueError(f"no member has formulas of at most {cap} nodes, the largest that are listed")

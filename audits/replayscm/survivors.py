@@ -16,7 +16,7 @@ from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.alternative import witness_for
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.separation import MenuResponses, PairwiseExperiments, Separation
-from calibrant.solvers.replayscm.member_sampling import sample
+from calibrant.solvers.replayscm.member_sampling import sample_members
 from calibrant.solvers.replayscm.members_by_size import smallest_members
 
 NUM_SMALLEST = 6
@@ -28,7 +28,7 @@ def candidates(spaces: Spaces, max_parents: int) -> list[Scm]:
     """Return the smallest members, then random ones, seeded by the instance; `ValueError` without formulas."""
     sized = sized_class(spaces.problem.task, max_parents)
     small = smallest_members(spaces.space(sized.max_parents, sized.max_size), NUM_SMALLEST)
-    random_members = sample(spaces.space(max_parents), Random(f"survivors:{spaces.problem.id}"), NUM_RANDOM)
+    random_members = sample_members(spaces.space(max_parents), Random(f"survivors:{spaces.problem.id}"), NUM_RANDOM)
     distinct: list[Scm] = []
     for model in (*small.models, *random_members):
         if not any(model.equivalent(earlier) for earlier in distinct):

@@ -13,7 +13,7 @@ from calibrant.dsl.blickets.item import Task
 from calibrant.dsl.blickets.rule import all_rules
 from calibrant.dsl.episode import Step
 from calibrant.dsl.message import Message, Model
-from calibrant.solvers.blickets.static import activating
+from calibrant.solvers.blickets.static import activated_rules
 
 HIGHEST = 10.0
 CONFIRMATIONS = 2  # readings that a rule has to have got right before its failure says that it changed
@@ -111,7 +111,7 @@ def confirmed_rule_failed(observations: Sequence[Observation], num_objects: int)
 
     What is left is counted among all rules over any set; after a reading that nothing explains, from that reading on.
     """
-    satisfied = activating(num_objects)
+    satisfied = activated_rules(num_objects)
     everything = candidates = (1 << len(all_rules(num_objects))) - 1
     right = 0
     for observation in observations:

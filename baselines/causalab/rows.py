@@ -23,10 +23,10 @@ from calibrant.solvers.causalab.answer import Answer
 from calibrant.solvers.causalab.evidence import evidence_of
 from calibrant.solvers.causalab.exact import solve
 from calibrant.solvers.causalab.experimenter import solve_by_experiments
-from calibrant.solvers.causalab.linear import far_from
+from calibrant.solvers.causalab.linear import far_end
 from calibrant.solvers.causalab.noise.experimenter import solve_noisy_by_experiments
 from calibrant.solvers.causalab.quadratic.weights import solve_to_six_decimals
-from calibrant.solvers.causalab.replay import EXACT, mechanism_of, predicted
+from calibrant.solvers.causalab.replay import EXACT, mechanism_of, predict_frequency
 from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
 
 
@@ -84,8 +84,8 @@ def total_effects(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
     for name in task.settable:
         if episode.left <= 0:
             break
-        before = dict(zip(task.nodes, evidence_of(task, episode.steps).seen[-1].values, strict=True))
-        after = episode.act({"set": name, "value": far_from(before[name])}).reading or before
+        before = dict(zip(task.nodes, evidence_of(task, episode.steps).observations[-1].values, strict=True))
+        after = episode.act({"set": name, "value": far_end(before[name])}).reading or before
         edges += [(name, node) for node in task.nodes if node != name and abs(after[node] - before[node]) > EXACT]
     equation = decided_equation(task) or least_norm_equation(task)
     return Found(HandedIn(_with_edges(equation.hypothesis, edges), equation.predicted))
@@ -116,7 +116,7 @@ def random_mechanism(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
     for parent, child in chosen:
         weights[child][parent] = float(rng.randint(1, 3))
     mechanism = mechanism_of(nodes, weights, float(rng.randint(15, 25)))
-    return Found(HandedIn(state_mechanism(mechanism), predicted(mechanism, evidence_of(task))))
+    return Found(HandedIn(state_mechanism(mechanism), predict_frequency(mechanism, evidence_of(task))))
 
 
 def prior(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:

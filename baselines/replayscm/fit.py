@@ -20,7 +20,7 @@ from calibrant.solvers.acyclic.ordering_search import find_good_choice
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.formulas.least import LeastSize
 from calibrant.solvers.formulas.literals import require_literals_alone
-from calibrant.solvers.replayscm.certified import certified
+from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.parents import MAX_PARENTS, ParentSearch, ParentSet
 
 MAX_STATES = 200_000_000  # functions that formula search may compare in all: about a second
@@ -191,7 +191,7 @@ class Fitter:
     def _certify(self, roots: Collection[str], fitted: Mapping[str, FittedMechanism]) -> Scm:
         """The model, once the disclosure admits it and the reference has replayed every training row."""
         in_order = tuple(v for v in self.task.variables if v in roots)
-        return certified(
+        return certify(
             self.task, Scm(in_order, {variable: mechanism.formula for variable, mechanism in fitted.items()})
         )
 

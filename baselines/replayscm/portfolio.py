@@ -15,7 +15,7 @@ from calibrant.baselines.structure_learning.constraints import Constraints
 from calibrant.baselines.structure_learning.frame import Dag, Frame, Mask
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.replayscm.roots import possible_roots, root_sets
+from calibrant.solvers.replayscm.roots import list_root_sets, possible_roots
 
 MAX_HYPOTHESES = 12  # root sets that are looked at after the first stage, best score first
 
@@ -42,12 +42,12 @@ def root_hypotheses(task: Task) -> list[Roots]:
 
     The evidence counts where units are shared and leaves at least one set (solvers.replayscm.roots).
     """
-    return root_sets(task, possible_roots(task)) or all_root_sets(task)
+    return list_root_sets(task, possible_roots(task)) or all_root_sets(task)
 
 
 def all_root_sets(task: Task) -> list[Roots]:
     """Every root set that the disclosure admits, whatever the evidence says."""
-    return root_sets(task)
+    return list_root_sets(task)
 
 
 def rooted_constraints(task: Task, frame: Frame, roots: Roots, *, max_parents: int) -> Constraints:

@@ -28,9 +28,9 @@ from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas.least import least_formula
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.outcome import Found, OutOfBudget
-from calibrant.solvers.replayscm.certified import certified
+from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.parents import ParentSearch
-from calibrant.solvers.replayscm.roots import likely_first
+from calibrant.solvers.replayscm.roots import iterate_likely_first
 
 MAX_PARENTS = 5
 MAX_STATES = 200_000_000  # functions that the search for one formula may compare; standard operators need none
@@ -45,13 +45,13 @@ def first_found(task: Task) -> Scm | None:
     the order of too many variables is too open (solvers.acyclic.optimum).
     """
     sets, index = _FirstSets(task), _index(task)
-    for roots in likely_first(task):
+    for roots in iterate_likely_first(task):
         endogenous = _endogenous(task, roots)
         while (chosen := _acyclic(task, {index[v]: sets.ranks(v) for v in endogenous}, roots)) is not None:
             mechanisms = {task.variables[v]: sets.formula(task.variables[v], mask) for v, mask in chosen.items()}
             stated = {v: formula for v, formula in mechanisms.items() if formula is not None}
             if stated == mechanisms:
-                return certified(task, Scm(roots, stated))
+                return certify(task, Scm(roots, stated))
             for variable in mechanisms.keys() - stated.keys():
                 sets.drop(variable, chosen[index[variable]])
     return None
@@ -96,7 +96,7 @@ class _FirstSets:
 def random_legal(task: Task, seed: int) -> Scm | None:
     """A random SCM that the disclosure admits. Drawn from the seed and the content of the task, not from its place."""
     rng = Random(f"{seed}:{_digest(task)}")
-    roots = next(likely_first(task))
+    roots = next(iterate_likely_first(task))
     order = _random_order(task, roots, rng)
     names = [name for name in ("and", "or", "xor", "iff") if name in task.grammar.operators]
     if not names:
@@ -121,7 +121,7 @@ def copy_parent(task: Task) -> Scm | None:
     Cells are compared with the observed value of the other variable. Ties: copies first, then variable order.
     """
     index = _index(task)
-    roots = next(likely_first(task))
+    roots = next(iterate_likely_first(task))
     options: dict[int, dict[Mask, int]] = {}
     negated: dict[tuple[int, int], bool] = {}
     for variable in _endogenous(task, roots):
@@ -147,7 +147,7 @@ def majority(task: Task) -> Scm | None:
 
     Constants are said by a variable with itself, the first root, where literals are not allowed.
     """
-    roots = next(likely_first(task))
+    roots = next(iterate_likely_first(task))
     mechanisms: dict[str, Formula] = {}
     for variable in _endogenous(task, roots):
         training = task.training

@@ -24,7 +24,7 @@ from calibrant.solvers.blickets.aware_learners import Seek, SwitchAware
 from calibrant.solvers.blickets.chains import ChainLearner, ChainSpace
 from calibrant.solvers.blickets.doubt import DoubtSpace
 from calibrant.solvers.blickets.families import MAX_CHOICES
-from calibrant.solvers.blickets.learner import DELTA, Greedy, Learner, Revisable, Static, answered, learn
+from calibrant.solvers.blickets.learner import DELTA, Greedy, Learner, Revisable, Static, learn, submit_answer
 from calibrant.solvers.blickets.noise import RELIABILITIES, NoiseSpace
 from calibrant.solvers.blickets.order import OrderSpace
 from calibrant.solvers.blickets.static import StaticSpace
@@ -49,7 +49,7 @@ class LearnerAgent:
     learner: Callable[[Task], Learner]
 
     def play(self, episode: Episode[Task, str], rng: Random) -> None:
-        answered(episode, learn(episode, self.learner(episode.task)).guess)
+        submit_answer(episode, learn(episode, self.learner(episode.task)).guess)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class DrawingLearner:
     learner: Callable[[Task, Random], Learner]
 
     def play(self, episode: Episode[Task, str], rng: Random) -> None:
-        answered(episode, learn(episode, self.learner(episode.task, rng)).guess)
+        submit_answer(episode, learn(episode, self.learner(episode.task, rng)).guess)
 
 
 _SPACES: dict[str, Callable[[Task], Revisable]] = {

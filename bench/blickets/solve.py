@@ -69,9 +69,9 @@ class BlicketVerbs(ItemApi[BlicketItem]):
     ) -> DetectorSpace:
         """family: detectors that behave as the item's condition says, or as far as the item tells it"""
         from calibrant.dsl.episode import verify_transcript
-        from calibrant.solvers.blickets.families import class_of, knowing_space, space_after
+        from calibrant.solvers.blickets.families import class_of, space_after, space_of_condition
 
         own = self.own(item)
-        space = class_of(own) if family == "condition" else knowing_space(own.task, own.task.condition)
+        space = class_of(own) if family == "condition" else space_of_condition(own.task, own.task.condition)
         verify_transcript(self.benchmark.episode(own), steps)
         return space_after(space, own.task, steps)

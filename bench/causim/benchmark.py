@@ -103,7 +103,7 @@ class Causim(Benchmark[CausimItem]):
         from calibrant.bench.causim.verdict import score_record
 
         judge = self.verbs.judge(item)
-        record = score_record(judge, judge.object(answer))
+        record = score_record(judge, judge.judge_object(answer))
         return record | {"why": "no_object"} if dict(answer) == self.no_answer(item) else record
 
     def attribution(
@@ -224,9 +224,9 @@ class Causim(Benchmark[CausimItem]):
 
         Or it is a built-in model, of which there may be fewer items.
         """
-        from calibrant.solvers.causim.items import BUILT_IN, built_in_items, drawn_items
+        from calibrant.solvers.causim.items import BUILT_IN, built_in_items, sampled_items
 
-        sequences = [(built_in_items if name in BUILT_IN else drawn_items)(seed, name) for name in suites]
+        sequences = [(built_in_items if name in BUILT_IN else sampled_items)(seed, name) for name in suites]
         return tuple(item for sequence in sequences for item in islice(sequence, count))
 
     def write_native(self, pool: Pool[CausimItem], path: Path) -> None:

@@ -41,7 +41,7 @@ class CausimVerbs(ItemApi[CausimItem]):
         """A text counts by its last JSON object, and so does an answer object."""
         own, said = self.own(item), parse_answer(answer)
         judge = self.judge(own)
-        verdict = judge.reply(said or "") if said is None or isinstance(said, str) else judge.object(said)
+        verdict = judge.judge_reply(said or "") if said is None or isinstance(said, str) else judge.judge_object(said)
         failure = invalid_answer_message(answer) if said is None else None
         if said is not None and verdict.why is not None:
             remark = "" if verdict.why == "no_object" else self.benchmark.read_answer(own, said)[1]
@@ -58,11 +58,11 @@ class CausimVerbs(ItemApi[CausimItem]):
 
     def solve(self, item: CausimItem) -> Outcome[Solution[WorkedSolution]]:
         """Any member of the complete answer set; the model is the solution worked out in words."""
-        from calibrant.solvers.causim.solution import solution
+        from calibrant.solvers.causim.solution import work_solution
         from calibrant.solvers.causim.space import WorldSpace
 
         own = self.own(item)
-        outcome = solution(own.task.model, own.task.question)
+        outcome = work_solution(own.task.model, own.task.question)
         if not isinstance(outcome, Found):
             return outcome
         in_words = WorldSpace(own.task.model, own.task.question).in_words

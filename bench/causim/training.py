@@ -9,7 +9,7 @@ from calibrant.bench.causim.solve import CausimScore
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.causim.values import plain
-from calibrant.solvers.causim.solution import solution
+from calibrant.solvers.causim.solution import work_solution
 from calibrant.solvers.outcome import Found
 
 
@@ -25,7 +25,7 @@ class CausimTraining:
 
     def gold(self, item: CausimItem) -> dict[str, Any] | None:
         """One of the right answers; which of them is the solver's choice."""
-        found = solution(item.task.model, item.task.question)
+        found = work_solution(item.task.model, item.task.question)
         return plain(found.value.answer) if isinstance(found, Found) else None
 
     def share(self, item: CausimItem, verdict: CausimScore) -> float:

@@ -1,4 +1,4 @@
-"""Learners that know of silent switches: `SwitchAware` certifies its rule without activating, `Seek` farms activations.
+"""Learners for silent switches: `SwitchAware` certifies its rule without activating, `Seek` activates on purpose.
 
 Both first find the rule as if there were one only. SwitchAware then takes the probes of the silent certificate. Where
 there is none (a disjunctive rule) it keeps experimenting until the class itself leaves one answer. Seek, instead,
@@ -41,11 +41,11 @@ class SwitchAware:
         self.readings: list[tuple[tuple[int, ...], str]] = []
         self._before = self.space
 
-    def read(self, placed: tuple[int, ...], reading: str) -> None:
+    def observe(self, placed: tuple[int, ...], reading: str) -> None:
         if self.space.count:
             self._before = self.space
         self.space = self.space.after(placed, reading)
-        self.one_rule.read(placed, reading)
+        self.one_rule.observe(placed, reading)
         self.readings.append((placed, reading))
 
     def spend(self, moves: int) -> None:
@@ -56,10 +56,10 @@ class SwitchAware:
         if isinstance(without_switch, Move):
             return without_switch
         if isinstance(without_switch, Found) and certifiable(without_switch.value):
-            return self._certified(without_switch.value, placed)
-        return self._probable(placed)
+            return self._certify(without_switch.value, placed)
+        return self._decide_by_probability(placed)
 
-    def _certified(self, rule: Rule, placed: tuple[int, ...]) -> Decision:
+    def _certify(self, rule: Rule, placed: tuple[int, ...]) -> Decision:
         missing = missing_probes(self.task.n, rule, self.readings)
         if not missing:
             return Found(rule)
@@ -67,7 +67,7 @@ class SwitchAware:
         probe = nearest if self.ties is None else missing[0]
         return first_toggle(Sets(self.task.n), self.task, placed, probe, self.ties)
 
-    def _probable(self, placed: tuple[int, ...]) -> Decision:
+    def _decide_by_probability(self, placed: tuple[int, ...]) -> Decision:
         if not self.space.count:
             if isinstance(self.one_rule.decide(placed), Found):
                 return Found(self.one_rule.guess())  # every switch of the class is refuted, one rule is not
@@ -86,20 +86,20 @@ class SwitchAware:
 class Seek(SwitchAware):
     """Greedy control, then activations until the switch still to come is less probable than delta."""
 
-    def _certified(self, rule: Rule, placed: tuple[int, ...]) -> Decision:
+    def _certify(self, rule: Rule, placed: tuple[int, ...]) -> Decision:
         if not self.space.count or self.space.still_to_come() < self.delta:
-            return super()._certified(rule, placed)
-        return self._activating(rule, placed)
+            return super()._certify(rule, placed)
+        return self._activate(rule, placed)
 
-    def _activating(self, rule: Rule, placed: tuple[int, ...]) -> Decision:
-        """Put everything on the detector; once it is, take something off, which comes back with the next move.
+    def _activate(self, rule: Rule, placed: tuple[int, ...]) -> Decision:
+        """Put everything on the detector; then take one object off and put it back, in turns.
 
         With count = level that is a distractor, so that every move activates; with edge it has to be a blicket.
         """
         everything = (1 << self.task.n) - 1
         present = set_of(placed)
         distractors = everything & ~rule.blickets
-        taken = everything & ~present or (distractors if self.task.count is Count.LEVEL else 0) or rule.blickets
-        index = (taken & -taken).bit_length() - 1
+        togglable = everything & ~present or (distractors if self.task.count is Count.LEVEL else 0) or rule.blickets
+        index = (togglable & -togglable).bit_length() - 1
         verb = "remove" if present >> index & 1 else "place"
         return Move({verb: self.task.objects[index]}, apply_move(placed, verb, index))

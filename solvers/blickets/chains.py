@@ -1,8 +1,9 @@
-"""The space of detectors that switch several times, by activations or by moves, and may be unreliable as well.
+"""Version space of detectors that switch several times, by activations or moves, and may be unreliable.
 
-A member is a chain of rules of which neighbours differ, the switch points between them, and a probability of being
-heard. The readings say how far the count was before each, so for every choice of switch points each reading is about
-one known place in the chain; sums over all chains go from place to place, each time without the rule that stays.
+A member is a chain of rules, neighbours different, the switch points between them, and a reliability: the probability
+that a satisfied rule reads ACTIVE. The readings determine the count before each of them, so for every choice of switch
+points each reading concerns one known place in the chain. Sums over all chains are forward and backward passes as for
+hidden Markov models, with transitions to any rule but the same: O(places * rules) for a choice of switch points.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from calibrant.solvers.space import space_repr
 
 
 class Chain(NamedTuple):
-    """A member: canonical rules, the switch points between them, the probability that a satisfied rule is heard."""
+    """Member: canonical rules, the switch points between them, the reliability."""
 
     rules: tuple[Rule, ...]
     points: tuple[int, ...]
@@ -37,12 +38,12 @@ class Chain(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ChainSpace:
-    """Members that can give every reading, each equally likely beforehand.
+    """Members that can give every reading, with a uniform prior.
 
     count_by, switch_by: what counts as an activation; whether switch points count those or moves
-    points: all choices of switch points; levels: the probabilities of being heard
-    logs: natural logarithm of the probability of the readings at a place in the chain under a rule, -inf if they
-        cannot be; choices by places by levels by rules
+    points: all choices of switch points; levels: the reliabilities
+    logs: log-likelihood of the readings at a place in the chain under a rule, -inf if impossible;
+        shape (choices, places, levels, rules)
     progress: activations, or moves, so far; active: whether the last reading was ACTIVE
     """
 
@@ -65,7 +66,7 @@ class ChainSpace:
         switch_by: SwitchBy = SwitchBy.ACTIVATIONS,
         levels: tuple[float, ...] = (1.0,),
     ) -> ChainSpace:
-        """Before any reading. last: the greatest switch point"""
+        """Return the space before any reading; `last` is the greatest switch point."""
         points = tuple(combinations(range(1, last + 1), switches))
         logs = np.zeros((len(points), switches + 1, len(levels), len(all_rules(n))))
         return ChainSpace(n, count_by, switch_by, points, levels, logs)
@@ -76,11 +77,11 @@ class ChainSpace:
     @property
     def in_words(self) -> str:
         last = self.points[-1][-1] if self.points else 0
-        what = f"{self.switch_by} counted by {self.count_by}" if self.switch_by is SwitchBy.ACTIVATIONS else "moves"
+        unit = f"{self.switch_by} counted by {self.count_by}" if self.switch_by is SwitchBy.ACTIVATIONS else "moves"
         heard = "" if self.levels == (1.0,) else f", heard with probability {', '.join(map(str, self.levels))}"
         return (
             f"{self.logs.shape[1]} rules over {self.n} objects one after the other, conjunctive or disjunctive, each "
-            f"different from the one before it, switching after 1 to {last} {what}{heard}"
+            f"different from the one before it, switching after 1 to {last} {unit}{heard}"
         )
 
     @property
@@ -91,31 +92,31 @@ class ChainSpace:
 
     @property
     def count(self) -> int:
-        return int(self._through(self._possible()).sum())
+        return int(self._weigh_rules_in_force(self._consistency()).sum())
 
-    def _possible(self) -> npt.NDArray[np.float64]:
-        """1 where the readings at a place can be; sums of it are whole numbers below 2^53."""
+    def _consistency(self) -> npt.NDArray[np.float64]:
+        """Return 1 where the readings at a place are possible, else 0; sums are integers below 2**53, hence exact."""
         return np.isfinite(self.logs).astype(np.float64)
 
-    def _through(self, places: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Choices by levels by rules: the weight of all chains that have this rule where the count is now."""
-        now = self._now()
+    def _weigh_rules_in_force(self, places: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the weight of all chains with each rule in force now; shape (choices, levels, rules)."""
+        now = self._current_places()
         before = after = np.ones_like(places[:, 0])
         forward, backward = [], []
         for place in range(places.shape[1]):
             forward.append(places[:, place] * before)
-            before = _others(forward[-1])
+            before = _sum_over_others(forward[-1])
         for place in reversed(range(places.shape[1])):
             backward.append(after)
-            after = _others(places[:, place] * after)
+            after = _sum_over_others(places[:, place] * after)
         choices = np.arange(len(self.points))
         products: npt.NDArray[np.float64] = (
             np.stack(forward, 1)[choices, now] * np.stack(backward[::-1], 1)[choices, now]
         )
         return products
 
-    def _now(self) -> npt.NDArray[np.intp]:
-        """For each choice of switch points the place in the chain that the next reading is about."""
+    def _current_places(self) -> npt.NDArray[np.intp]:
+        """Return, for each choice of switch points, the place in the chain that the next reading concerns."""
         return np.array([bisect_right(points, self.progress) for points in self.points], np.intp)
 
     def fits(self, member: Chain) -> bool:
@@ -124,15 +125,15 @@ class ChainSpace:
         if not representable or any(rule == following_rule for rule, following_rule in pairwise(rules)):
             return False
         numbers = [rule_numbers(self.n)[rule] for rule in rules]
-        at = self.logs[self.points.index(member.points), :, self.levels.index(member.p)]
-        return bool(np.isfinite(at[range(len(numbers)), numbers]).all())
+        logs = self.logs[self.points.index(member.points), :, self.levels.index(member.p)]
+        return bool(np.isfinite(logs[range(len(numbers)), numbers]).all())
 
     def sample(self, rng: np.random.Generator, n: int) -> Sequence[Chain]:
-        possible = self._possible()
-        behind = [np.ones_like(possible[:, 0])]
+        possible = self._consistency()
+        suffixes = [np.ones_like(possible[:, 0])]
         for place in range(possible.shape[1] - 1, 0, -1):
-            behind.append(_others(possible[:, place] * behind[-1]))
-        totals = (possible[:, 0] * behind[-1]).sum(axis=2)
+            suffixes.append(_sum_over_others(possible[:, place] * suffixes[-1]))
+        totals = (possible[:, 0] * suffixes[-1]).sum(axis=2)
         if not totals.any():
             raise ValueError("the space is empty")
         members = []
@@ -140,7 +141,7 @@ class ChainSpace:
             choice, level = divmod(int(flat), len(self.levels))
             numbers: list[int] = []
             for place in range(possible.shape[1]):
-                weights = possible[choice, place, level] * behind[-1 - place][choice, level]
+                weights = possible[choice, place, level] * suffixes[-1 - place][choice, level]
                 weights[numbers[-1:]] = 0  # neighbours differ
                 numbers.append(int(rng.choice(len(weights), p=weights / weights.sum())))
             rules = tuple(all_rules(self.n)[number] for number in numbers)
@@ -150,7 +151,7 @@ class ChainSpace:
     # --- readings -----------------------------------------------------------------------------------------------------
 
     def after(self, experiment: tuple[int, ...], reading: str) -> ChainSpace:
-        """Moves are told by `spent`, also the one that was read."""
+        """Add a reading. Moves are counted by `after_moves`, the one that was read included."""
         active = is_active(reading)
         satisfied = activation_matrix(self.n)[:, set_of(experiment)] > 0
         levels = np.array(self.levels)[:, None]
@@ -158,36 +159,37 @@ class ChainSpace:
             heard, unheard = np.log(levels), np.log1p(-levels)
         log_likelihoods = np.where(satisfied, heard, -np.inf) if active else np.where(satisfied, unheard, 0.0)
         logs = self.logs.copy()
-        logs[np.arange(len(self.points)), self._now()] += log_likelihoods
+        logs[np.arange(len(self.points)), self._current_places()] += log_likelihoods
         counts = active and (self.count_by is Count.LEVEL or not self.active)
         progress = self.progress + (counts and self.switch_by is SwitchBy.ACTIVATIONS)
         return replace(self, logs=logs, progress=progress, active=active)
 
-    def spent(self, moves: int) -> ChainSpace:
-        """After moves were made, refused ones included."""
+    def after_moves(self, moves: int) -> ChainSpace:
+        """Count moves, refused ones included."""
         return replace(self, progress=self.progress + moves) if self.switch_by is SwitchBy.STEPS else self
 
     def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
-        """Return how many members can give each reading. With noise both may be possible: counts overlap."""
+        """Count the members that can give each reading. With noise both may be possible: counts overlap."""
         counts = {reading: self.after(experiment, reading).count for reading in (ACTIVE, INACTIVE)}
         return {reading: k for reading, k in counts.items() if k}
 
     def verdicts(self) -> Mapping[Rule, int]:
-        """Members by the rule that is in force now."""
-        found = self._through(self._possible()).sum(axis=(0, 1))
-        return {rule: int(found[k]) for k, rule in enumerate(all_rules(self.n)) if found[k]}
+        """Count the members by the rule in force now."""
+        members = self._weigh_rules_in_force(self._consistency()).sum(axis=(0, 1))
+        return {rule: int(members[k]) for k, rule in enumerate(all_rules(self.n)) if members[k]}
 
     # --- probabilities ------------------------------------------------------------------------------------------------
 
     def _masses(self) -> Weights:
-        """Levels by rules: the probability of level and rule in force, times a constant."""
+        """Return the probability of level and rule in force, times a constant; shape (levels, rules)."""
         if not self.points:
             return np.zeros(self.logs.shape[2:])
-        best = self.logs.max(axis=3, keepdims=True)  # what is divided by, place for place, so that nothing is lost
+        # log-sum-exp: each place is scaled by its maximum, so that products of many small numbers do not underflow
+        best = self.logs.max(axis=3, keepdims=True)
         scale = best.sum(axis=(1, 3))
         if not np.isfinite(scale).any():
             return np.zeros(self.logs.shape[2:])
-        through = self._through(np.exp(self.logs - np.where(np.isfinite(best), best, 0.0)))
+        through = self._weigh_rules_in_force(np.exp(self.logs - np.where(np.isfinite(best), best, 0.0)))
         masses: Weights = (through * np.exp(scale - scale.max())[:, :, None]).sum(axis=0)
         return masses
 
@@ -197,7 +199,7 @@ class ChainSpace:
         return {rule: float(masses[k] / total) for k, rule in enumerate(all_rules(self.n)) if masses[k] > 0}
 
     def information(self) -> Weights:
-        """About the rule that is in force when the reading is taken."""
+        """Return the expected information about the rule in force when the reading is taken."""
         masses = self._masses()
         heard = (masses * np.array(self.levels)[:, None]).sum(axis=0)
         return information(masses.sum(axis=0), heard[:, None] * activation_matrix(self.n))
@@ -211,10 +213,11 @@ class ChainLearner(Greedy):
 
     def spend(self, moves: int) -> None:
         assert isinstance(self.space, ChainSpace)
-        self.space = self.space.spent(moves)
+        self.space = self.space.after_moves(moves)
 
 
-def _others(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """For each rule the sum over all other rules."""
-    found: npt.NDArray[np.float64] = np.maximum(0.0, weights.sum(axis=-1, keepdims=True) - weights)
-    return found
+def _sum_over_others(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return, for each rule, the sum over all other rules."""
+    # total minus own weight: O(rules) instead of O(rules**2); clipped, since rounding may leave a tiny negative number
+    sums: npt.NDArray[np.float64] = np.maximum(0.0, weights.sum(axis=-1, keepdims=True) - weights)
+    return sums

@@ -1,4 +1,4 @@
-"""Greedy control: one toggle towards the configuration that is expected to tell most about the answer per move."""
+"""Greedy control: one toggle towards the configuration with the most expected information gain per move."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from calibrant.solvers.blickets.geometry import Geometry
 from calibrant.solvers.blickets.weights import Weights
 from calibrant.solvers.experiment import Move
 
-DIGITS = 9  # what differs by less is a tie, on every machine
+DIGITS = 9  # smaller differences are ties, so that rounding on another machine changes no move
 
 
 class Belief(Protocol):
-    """A space that can say what it expects."""
+    """Space with a probability of each answer."""
 
     @property
     def geometry(self) -> Geometry: ...
 
     def posterior(self) -> Mapping[Rule, float]:
-        """The probability of each answer, in the order of `all_rules`; empty if the space is."""
+        """Return the probability of each answer, in the order of `all_rules`; empty if the space is."""
         ...
 
     def information(self) -> Weights:
-        """For each configuration of the geometry how many bits its reading is expected to tell about the answer."""
+        """Return the expected information gain about the answer, in bits, of a reading at each configuration."""
         ...
 
 
 def best_answer(belief: Belief) -> tuple[Rule, float]:
-    """The most probable answer, the first of equals, and its probability; `ValueError` if the space is empty."""
+    """Return the most probable answer, the first of equals, and its probability; `ValueError` for an empty space."""
     posterior = belief.posterior()
     if not posterior:
         raise ValueError("the space is empty")
@@ -45,22 +45,26 @@ def best_answer(belief: Belief) -> tuple[Rule, float]:
 def greedy_move(
     belief: Belief, task: Task, placed: tuple[int, ...], ties: Random | None = None
 ) -> Move[tuple[int, ...]]:
-    """The toggle towards the configuration with most information per move.
+    """Choose the toggle towards the configuration with most information per move.
 
-    ties: draws among equally good configurations; without it the first is taken
+    ties: samples among equally good configurations; without it the first is taken
     """
     distances = belief.geometry.distances(placed)
-    worth = np.where(np.isinf(distances), -np.inf, np.round(belief.information() / distances, DIGITS))
-    target = int(np.argmax(worth)) if ties is None else ties.choice(np.flatnonzero(worth == worth.max()).tolist())
+    gain_per_move = np.where(np.isinf(distances), -np.inf, np.round(belief.information() / distances, DIGITS))
+    target = (
+        int(np.argmax(gain_per_move))
+        if ties is None
+        else ties.choice(np.flatnonzero(gain_per_move == gain_per_move.max()).tolist())
+    )
     return first_toggle(belief.geometry, task, placed, target)
 
 
 def first_toggle(
     geometry: Geometry, task: Task, placed: tuple[int, ...], target: int, ties: Random | None = None
 ) -> Move[tuple[int, ...]]:
-    """The first move to a configuration that is not there yet.
+    """Return the first move of a shortest path to another configuration.
 
-    ties: draws among the moves that a shortest way can begin with; without it the first object is toggled
+    ties: samples among the first moves of shortest paths; without it the first object is toggled
     """
     possible = geometry.toward(placed, target)
     verb, index = possible[0] if ties is None else ties.choice(possible)

@@ -1,8 +1,8 @@
-"""The space of detectors of which it is not known whether they are reliable: one rule, with or without noise.
+"""Mixture of two spaces: one rule, on a reliable or an unreliable detector.
 
-Both families are equally likely beforehand, and so are the members of each. Until a reading contradicts every single
-rule the reliable ones take most of the belief, so that an answer comes sooner and is right less often than
-`NoiseSpace` would have it on a detector that is known to be unreliable.
+Both families have prior 1/2, uniform over their members. Until a reading contradicts every single rule the reliable
+family has most of the posterior, so that answers come sooner, and are right less often, than under `NoiseSpace` on a
+detector that is known to be unreliable.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class DoubtSpace:
 
     @staticmethod
     def full(n: int) -> DoubtSpace:
-        """Before any reading."""
+        """Return the space before any reading."""
         return DoubtSpace(StaticSpace.full(n), NoiseSpace.full(n))
 
     __repr__ = space_repr
@@ -61,9 +61,9 @@ class DoubtSpace:
         return information(reliable + self.noise.masses() * scale, active)
 
     def _reliable(self) -> Weights:
-        """The probability of the readings by rule, without noise."""
+        """Return the likelihood of each rule without noise: 1 or 0."""
         return as_weights(self.static.bits, len(all_rules(self.static.n)))
 
     def _scale(self) -> float:
-        """Return what makes the noisy members comparable; they may be as they are once no reliable one is left."""
+        """Return the factor that makes noisy likelihoods comparable; any will do once no reliable member remains."""
         return float(np.exp(self.noise.log_scale)) / len(RELIABILITIES) if self.static.count else 1.0

@@ -1,4 +1,4 @@
-"""Which space and which learner know a condition; and the space that an episode's readings leave."""
+"""Spaces and learners by condition, and the space after an episode's readings."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ DetectorSpace: TypeAlias = (
 )
 
 
-def knowing_space(task: Task, condition: Condition | None) -> DetectorSpace:
-    """The space of detectors that behave as a condition says, before any reading.
+def space_of_condition(task: Task, condition: Condition | None) -> DetectorSpace:
+    """Return the space of detectors of a condition, before any reading.
 
-    Levels of a graded detector are read where there is one rule; elsewhere only whether it is active. A switch is one
-    switch by activations. What knows no condition (None) is the mixture of all without both a switch and noise.
+    Levels of a graded detector are used where there is one rule; elsewhere only whether it is active. A switch is one
+    switch by activations. Without a condition (None): the mixture of all families but those with switch and noise.
     """
     match condition:
         case Condition.CONJUNCTIVE | Condition.DISJUNCTIVE:
@@ -51,30 +51,30 @@ def knowing_space(task: Task, condition: Condition | None) -> DetectorSpace:
 
 
 def class_of(item: BlicketItem) -> DetectorSpace:
-    """The space that knows an item's condition, and of a moderator how often it switches and what that counts.
+    """Return the space of an item's condition; for a moderator with its number of switches and what they count.
 
-    The condition is that of the mechanism, also where the item names another; the item's own where no condition has it.
+    The condition is that of the mechanism, even if the item names another; the item's if no condition has it.
     """
     sealed = item.sealed
     chains = chain_class(item) if sealed.switches and not _is_one_switch(sealed) else None
-    return knowing_space(item.task, condition_of(sealed) or item.condition) if chains is None else chains
+    return space_of_condition(item.task, condition_of(sealed) or item.condition) if chains is None else chains
 
 
 def after_step(space: DetectorSpace, placed: tuple[int, ...], step: Step[str]) -> DetectorSpace:
-    """Return what a step leaves of a space. placed: what is on the detector after it"""
+    """Return the space after a step; `placed` is on the detector after it."""
     remaining_space = space if step.reading is None else space.after(placed, step.reading)
-    return remaining_space.spent(step.cost) if isinstance(remaining_space, ChainSpace) else remaining_space
+    return remaining_space.after_moves(step.cost) if isinstance(remaining_space, ChainSpace) else remaining_space
 
 
 def space_after(space: DetectorSpace, task: Task, steps: Iterable[Step[str]]) -> DetectorSpace:
-    """Return what is left of a space after these steps."""
+    """Return the space after these steps."""
     for placed, step in steps_with_state(task, steps):
         space = after_step(space, placed, step)
     return space
 
 
 def exact_learner(item: BlicketItem) -> Found[Callable[[Task], Learner]] | Impossible:
-    """A learner whose class has the item's mechanism; Impossible if there is none here.
+    """Return a learner whose class contains the item's mechanism; Impossible if there is none.
 
     Where submissions are accepted after one switch only, it seeks activations; otherwise it avoids them.
     """
@@ -83,7 +83,7 @@ def exact_learner(item: BlicketItem) -> Found[Callable[[Task], Learner]] | Impos
     if sealed.switches and not ordered:
         space = chain_class(item)
         if space is None:
-            return Impossible(_KNOWN)
+            return Impossible(_COVERED_CLASSES)
         if _is_one_switch(sealed):
             return Found(Seek if sealed.exposure.after_switch else SwitchAware)
         return Found(lambda task: ChainLearner(task, space))
@@ -94,10 +94,10 @@ def exact_learner(item: BlicketItem) -> Found[Callable[[Task], Learner]] | Impos
         return Found((lambda task: Greedy(task, GradedSpace.full(task.n))) if item.task.graded else Static)
     elif not ordered and sealed.p in RELIABILITIES:
         return Found(lambda task: Greedy(task, NoiseSpace.full(task.n)))
-    return Impossible(_KNOWN)
+    return Impossible(_COVERED_CLASSES)
 
 
-_KNOWN = (
+_COVERED_CLASSES = (
     "one rule, one order, or one rule with noise of a known level; or different rules one after the other, by "
     f"activations up to {MAX_SWITCH} or by moves, with or without such noise"
 )
@@ -108,9 +108,9 @@ def _is_one_switch(sealed: Sealed) -> bool:
 
 
 def chain_class(item: BlicketItem) -> ChainSpace | None:
-    """All detectors that switch as often as the item's and count the same, before any reading; None if its is not one.
+    """Return all detectors that switch as often as the item's and count the same; None if the item's is not one.
 
-    Noise is of a level that is not known; without it there is none. Of the item it depends on nothing else.
+    With noise the level is unknown. The class depends on nothing else of the item, so that it gives nothing away.
     """
     sealed, task = item.sealed, item.task
     by_moves = sealed.switch_by is SwitchBy.STEPS

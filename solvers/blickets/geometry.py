@@ -1,6 +1,6 @@
-"""Configurations of a detector and how many moves lie between them.
+"""Configurations of a detector and the number of moves between them.
 
-With `Sets` a configuration is which objects are on the detector, with `Sequences` also in which order they were placed.
+In `Sets` a configuration is the set of objects on the detector, in `Sequences` their placement order too.
 Configurations are numbered; the numbers break ties.
 """
 
@@ -24,11 +24,11 @@ class Geometry(Protocol):
     """Numbered configurations."""
 
     def distances(self, placed: tuple[int, ...]) -> Distances:
-        """Moves from here to every configuration; infinite to the one that is there already."""
+        """Return the moves to every configuration; infinite to the current one, which needs a move to be read again."""
         ...
 
     def toward(self, placed: tuple[int, ...], target: int) -> tuple[Toggle, ...]:
-        """Moves that a shortest way to the configuration of that number can begin with; none if it is there."""
+        """Return the first moves of shortest paths to a numbered configuration; none if it is the current one."""
         ...
 
 
@@ -61,7 +61,7 @@ def _set_distances(n: int) -> Distances:
 
 @cache
 def sequences(n: int) -> tuple[tuple[int, ...], ...]:
-    """All placement sequences of n objects, shorter ones first: 326 for n = 5."""
+    """Return all placement sequences of n objects, shorter ones first: 326 for n = 5."""
     return tuple(order for k in range(n + 1) for order in permutations(range(n), k))
 
 
@@ -72,7 +72,7 @@ def sequence_numbers(n: int) -> dict[tuple[int, ...], int]:
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """Placement sequences of n objects, numbered as in `sequences`. What has to go goes before anything is placed."""
+    """Placement sequences of n objects, numbered as in `sequences`. Removals come before placements."""
 
     n: int
 
@@ -86,13 +86,11 @@ class Sequences:
         return removed or tuple(("place", index) for index in target_sequence[len(placed) : len(placed) + 1])
 
 
-def _prefix_length(placed: tuple[int, ...], wanted: tuple[int, ...]) -> int:
-    """Return how many objects may stay: the longest beginning of what is wanted that is on the detector in this
-    order.
-    """
+def _prefix_length(placed: tuple[int, ...], target: tuple[int, ...]) -> int:
+    """Return how many objects may stay: the longest prefix of the target that is a subsequence of the placed ones."""
     prefix_length = 0
     for index in placed:
-        if prefix_length < len(wanted) and index == wanted[prefix_length]:
+        if prefix_length < len(target) and index == target[prefix_length]:
             prefix_length += 1
     return prefix_length
 

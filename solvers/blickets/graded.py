@@ -1,4 +1,4 @@
-"""The space of detectors with one rule that also tell how many blickets are on them while they are active."""
+"""Version space of graded detectors: one rule, and readings that state the number of blickets while active."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from calibrant.solvers.blickets.weights import Weights, as_weights, spread
 
 @cache
 def by_level(n: int) -> tuple[Mapping[int, int], ...]:
-    """For every set of objects, as an integer: the rules that read each level, as bit sets; level 0 is INACTIVE."""
+    """Return, for every set of objects as an integer, the rules that read each level, as bit sets; 0 is INACTIVE."""
     table: list[dict[int, int]] = []
     for present in range(1 << n):
         levels: dict[int, int] = {}
@@ -29,7 +29,7 @@ def by_level(n: int) -> tuple[Mapping[int, int], ...]:
 
 @cache
 def level_tensor(n: int) -> Weights:
-    """Levels by rules by sets: 1 where the rule reads that level."""
+    """Return 1 where a rule reads a level, else 0; shape (levels, rules, sets)."""
     size = len(all_rules(n))
     table = np.zeros((n + 1, size, 1 << n))
     for present, levels in enumerate(by_level(n)):
@@ -59,7 +59,7 @@ class GradedSpace(OneRule):
         return {f"{ACTIVE} {level}" if level else INACTIVE: k for level, k in counts.items() if k}
 
     def information(self) -> Weights:
-        """The entropy of the reading, which the rule determines."""
+        """Return the entropy of the reading, which is its information since the rule determines it."""
         weights = as_weights(self.bits, len(all_rules(self.n)))
         counts = np.einsum("r,lrs->ls", weights, level_tensor(self.n))
         return spread(counts / max(1, self.count))

@@ -1,4 +1,4 @@
-"""Learners: read, then move, conclude, or give up; and the loop that lets one play an episode."""
+"""Learners: observe, then move, answer, or give up; and the loop in which a learner plays an episode."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ Decision: TypeAlias = Move[tuple[int, ...]] | Found[Rule] | Impossible
 
 
 class Learner(Protocol):
-    """Strategy that plays an episode. It sees readings only."""
+    """Strategy that plays an episode from its readings alone."""
 
-    def read(self, placed: tuple[int, ...], reading: str) -> None:
-        """Take in one reading."""
+    def observe(self, placed: tuple[int, ...], reading: str) -> None:
+        """Update on one reading."""
         ...
 
     def spend(self, moves: int) -> None:
-        """Take in that moves were made, refused ones included; told after what they read."""
+        """Update on the number of moves made, refused ones included; called after their reading."""
         ...
 
     def decide(self, placed: tuple[int, ...]) -> Decision:
-        """The next move from here; or the answer; or that the readings contradict the class."""
+        """Return the next move, or the answer, or that the readings contradict the class."""
         ...
 
     def guess(self) -> Rule:
-        """The most probable answer so far, also where nothing is decided or the class was contradicted."""
+        """Return the most probable answer so far, even if undecided or contradicted."""
         ...
 
 
@@ -45,8 +45,8 @@ class Learner(Protocol):
 class Learned:
     """Conclusion of a learner.
 
-    outcome: Found where it was sure enough; Impossible where the readings contradict its class; else OutOfBudget
-    guess: what it would answer if it has to
+    outcome: Found if sure enough; Impossible if the readings contradict its class; else OutOfBudget
+    guess: its answer if it has to give one
     """
 
     outcome: Outcome[Rule]
@@ -58,7 +58,7 @@ def learn(episode: Episode[Task, str], learner: Learner) -> Learned:
     task = episode.task
     placed: tuple[int, ...] = ()
     for placed, step in steps_with_state(task, episode.steps):  # the last one is where it stands
-        _take_in(learner, placed, step)
+        _update_learner(learner, placed, step)
     while True:
         decision = learner.decide(placed)
         if not isinstance(decision, Move):
@@ -69,17 +69,17 @@ def learn(episode: Episode[Task, str], learner: Learner) -> Learned:
         if step.reading is None:
             raise ValueError(f"the move {dict(decision.action)} was refused: {step.refused}")
         placed = decision.experiment
-        _take_in(learner, placed, step)
+        _update_learner(learner, placed, step)
 
 
-def _take_in(learner: Learner, placed: tuple[int, ...], step: Step[str]) -> None:
+def _update_learner(learner: Learner, placed: tuple[int, ...], step: Step[str]) -> None:
     if step.reading is not None:
-        learner.read(placed, step.reading)
+        learner.observe(placed, step.reading)
     learner.spend(step.cost)
 
 
 class Revisable(Belief, Protocol):
-    """A belief that takes in readings."""
+    """Belief that can be updated on readings."""
 
     @property
     def count(self) -> int: ...
@@ -90,9 +90,9 @@ class Revisable(Belief, Protocol):
 
 
 class Greedy:
-    """Greedy control over one space; the answer once its probability is at least 1 - delta.
+    """Greedy control over one space; answers once the probability is at least 1 - delta.
 
-    ties: draws among equally good configurations, and the guess among all rules where the class was contradicted;
+    ties: samples among equally good configurations, and the guess among all rules if the class is contradicted;
     without it the first configuration is taken, and the guess is the best one before the contradiction
     """
 
@@ -103,13 +103,13 @@ class Greedy:
         self.ties = ties
         self._before = space  # the last space with a member
 
-    def read(self, placed: tuple[int, ...], reading: str) -> None:
+    def observe(self, placed: tuple[int, ...], reading: str) -> None:
         if self.space.count:
             self._before = self.space
         self.space = self.space.after(placed, reading)
 
     def spend(self, moves: int) -> None:
-        """Moves as such say nothing about the classes here."""
+        """Ignore moves: they carry no information about these classes."""
 
     def decide(self, placed: tuple[int, ...]) -> Decision:
         if not self.space.count:
@@ -126,20 +126,20 @@ class Greedy:
 
 
 class Static:
-    """Greedy control over detectors with one rule, to certainty; each decision is worked out once per process."""
+    """Greedy control over detectors with one rule, to certainty; decisions are cached per process."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
         self.space = StaticSpace.full(task.n)
         self._before = self.space
 
-    def read(self, placed: tuple[int, ...], reading: str) -> None:
+    def observe(self, placed: tuple[int, ...], reading: str) -> None:
         if self.space.bits:
             self._before = self.space
         self.space = self.space.after(placed, reading)
 
     def spend(self, moves: int) -> None:
-        """Moves as such say nothing about one rule."""
+        """Ignore moves: they carry no information about one rule."""
 
     def decide(self, placed: tuple[int, ...]) -> Decision:
         bits = self.space.bits
@@ -153,7 +153,7 @@ class Static:
 
 
 def _static_toggle(space: StaticSpace, placed: tuple[int, ...]) -> tuple[str, int]:
-    """The toggle of greedy control, remembered by what it depends on."""
+    """Return the toggle of greedy control, cached by everything that it depends on."""
     key = (space.n, space.bits, frozenset(placed))
     if key not in _toggles:
         if len(_toggles) >= MAX_REMEMBERED:
@@ -168,19 +168,19 @@ MAX_REMEMBERED = 100_000
 _toggles: dict[tuple[int, int, frozenset[int]], tuple[str, int]] = {}
 
 
-def answered(episode: Episode[Task, str], rule: Rule) -> Step[str]:
-    """Submit an answer; what came of it."""
+def submit_answer(episode: Episode[Task, str], rule: Rule) -> Step[str]:
+    """Submit an answer; return the step."""
     return episode.act({"check": rule.as_json(episode.task.objects)})
 
 
-def concluded(episode: Episode[Task, str], make: Callable[[Task], Learner]) -> Learned:
-    """Let a learner play an episode and submit its guess, which it takes for its answer if it has to.
+def conclude_episode(episode: Episode[Task, str], make_learner: Callable[[Task], Learner]) -> Learned:
+    """Let a learner play an episode and submit its guess.
 
-    Where submissions are not accepted yet, one object is toggled, each in turn, and what that showed is taken in.
+    While submissions are refused, objects are toggled in turn, and the learner starts again from all readings.
     """
     while True:
-        learned = learn(episode, make(episode.task))
-        if not answered(episode, learned.guess).refused or episode.left <= 0:
+        learned = learn(episode, make_learner(episode.task))
+        if not submit_answer(episode, learned.guess).refused or episode.left <= 0:
             return learned
         placed = placed_after(episode.task, episode.steps)
         index = episode.left % episode.task.n

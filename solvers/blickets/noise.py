@@ -1,7 +1,7 @@
-"""The space of unreliable detectors: a rule, and the probability that it is heard when it is satisfied.
+"""Version space of unreliable detectors: a rule, and its reliability, the probability of ACTIVE when satisfied.
 
-A member gives every reading with positive probability iff its rule is satisfied at every ACTIVE one, so counts say
-little here; what the readings say is in the posterior, with each (rule, probability) equally likely beforehand.
+A member gives every reading with positive probability iff its rule is satisfied at every ACTIVE one, so counts carry
+little information; the posterior carries it, with a uniform prior over (rule, reliability).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, is_active
 from calibrant.dsl.blickets.rule import Rule, all_rules, set_of
 from calibrant.solvers.blickets.geometry import Sets
-from calibrant.solvers.blickets.static import activating, activation_matrix, members_of, rule_numbers
+from calibrant.solvers.blickets.static import activated_rules, activation_matrix, rule_numbers, rules_of_bits
 from calibrant.solvers.blickets.weights import Weights, as_weights, information
 from calibrant.solvers.space import space_repr
 
@@ -27,8 +27,8 @@ class NoiseSpace:
     """Rules and reliabilities that can give every reading.
 
     bits: rules that were satisfied at every ACTIVE reading; bit k stands for `all_rules(n)[k]`
-    heard: number of ACTIVE readings (every rule that is left was satisfied at all of them)
-    unheard: for each distinct rule how often it was satisfied while the reading was INACTIVE
+    heard: number of ACTIVE readings (every remaining rule was satisfied at all of them)
+    unheard: for each distinct rule, number of INACTIVE readings at which it was satisfied
     """
 
     n: int
@@ -38,7 +38,7 @@ class NoiseSpace:
 
     @staticmethod
     def full(n: int) -> NoiseSpace:
-        """Before any reading."""
+        """Return the space before any reading."""
         size = len(all_rules(n))
         return NoiseSpace(n, (1 << size) - 1, 0, (0,) * size)
 
@@ -65,48 +65,48 @@ class NoiseSpace:
         return p in RELIABILITIES and self.bits >> rule_numbers(self.n)[rule.canonical] & 1 == 1
 
     def sample(self, rng: np.random.Generator, n: int) -> Sequence[tuple[Rule, float]]:
-        rules = members_of(self.bits, self.n)
+        rules = rules_of_bits(self.bits, self.n)
         if not rules:
             raise ValueError("the space is empty")
         indices = rng.integers(len(rules) * len(RELIABILITIES), size=n)
         return [(rules[k // len(RELIABILITIES)], RELIABILITIES[k % len(RELIABILITIES)]) for k in indices]
 
     def after(self, experiment: tuple[int, ...], reading: str) -> NoiseSpace:
-        satisfied = activating(self.n)[set_of(experiment)]
+        satisfied = activated_rules(self.n)[set_of(experiment)]
         if is_active(reading):
             return replace(self, bits=self.bits & satisfied, heard=self.heard + 1)
         unheard = tuple(number + (satisfied >> k & 1) for k, number in enumerate(self.unheard))
         return replace(self, unheard=unheard)
 
     def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
-        """Return how many members can give each reading.
+        """Count the members that can give each reading.
 
         Both are possible where the rule is satisfied: counts overlap.
         """
-        active = (self.bits & activating(self.n)[set_of(experiment)]).bit_count() * len(RELIABILITIES)
+        active = (self.bits & activated_rules(self.n)[set_of(experiment)]).bit_count() * len(RELIABILITIES)
         return {reading: k for reading, k in ((ACTIVE, active), (INACTIVE, self.count)) if k}
 
     def verdicts(self) -> Mapping[Rule, int]:
-        return dict.fromkeys(members_of(self.bits, self.n), len(RELIABILITIES))
+        return dict.fromkeys(rules_of_bits(self.bits, self.n), len(RELIABILITIES))
 
     def _log_likelihoods(self) -> Weights:
-        """Natural logarithm of the probability of the readings; rows: rules that are left, columns: reliabilities."""
-        unheard = np.array(self.unheard)[_places(self.bits, len(self.unheard))]
+        """Return log-likelihoods; rows: remaining rules, columns: reliabilities."""
+        unheard = np.array(self.unheard)[_positions(self.bits, len(self.unheard))]
         p = np.array(RELIABILITIES)
         log_likelihoods: Weights = self.heard * np.log(p) + unheard[:, None] * np.log1p(-p)
         return log_likelihoods
 
     @property
     def log_scale(self) -> float:
-        """Return what `likelihoods` are divided by, as a logarithm: the greatest of them, so that none is lost."""
+        """Logarithm of the divisor of `likelihoods`: the greatest of them, against underflow."""
         return float(self._log_likelihoods().max()) if self.bits else 0.0
 
     def likelihoods(self) -> Weights:
-        """The probability of the readings by distinct rule (rows) and reliability (columns), the greatest set to 1."""
+        """Return likelihoods by distinct rule (rows) and reliability (columns), scaled to a maximum of 1."""
         likelihoods = np.zeros((len(self.unheard), len(RELIABILITIES)))
         if self.bits:
             logs = self._log_likelihoods()
-            likelihoods[_places(self.bits, len(self.unheard))] = np.exp(logs - logs.max())
+            likelihoods[_positions(self.bits, len(self.unheard))] = np.exp(logs - logs.max())
         return likelihoods
 
     def posterior(self) -> Mapping[Rule, float]:
@@ -117,7 +117,7 @@ class NoiseSpace:
         return {rule: float(shares[k]) for k, rule in enumerate(all_rules(self.n)) if shares[k] > 0}
 
     def masses(self) -> Weights:
-        """`likelihoods`, summed over reliabilities: a vector over the distinct rules."""
+        """Return `likelihoods` summed over reliabilities: a vector over the distinct rules."""
         rule_weights: Weights = self.likelihoods().sum(axis=1)
         return rule_weights
 
@@ -130,5 +130,5 @@ class NoiseSpace:
         return information(self.masses(), self.heard_masses()[:, None] * activation_matrix(self.n))
 
 
-def _places(bits: int, size: int) -> npt.NDArray[np.intp]:
+def _positions(bits: int, size: int) -> npt.NDArray[np.intp]:
     return np.flatnonzero(as_weights(bits, size))

@@ -1,4 +1,4 @@
-"""The space of detectors that want their blickets placed in one order: (set, permutation), at least two blickets."""
+"""Version space of detectors that require one placement order: (set, permutation) of at least two blickets."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ MAX_CONTROLLED = 6  # objects; with more the placement sequences are too many to
 
 @cache
 def orders(n: int) -> tuple[tuple[int, ...], ...]:
-    """All members: 320 for n = 5."""
+    """Return all members: 320 for n = 5."""
     return tuple(order for order in sequences(n) if len(order) > 1)
 
 
 @cache
-def activated(n: int, reading: OrderReading, placed: tuple[int, ...]) -> int:
-    """The members that a placement sequence activates: bit k stands for `orders(n)[k]`."""
+def activated_members(n: int, reading: OrderReading, placed: tuple[int, ...]) -> int:
+    """Return the members that a placement sequence activates: bit k stands for `orders(n)[k]`."""
     contiguous = reading is OrderReading.CONTIGUOUS
     present = set(placed)
     fitting = (
@@ -43,20 +43,20 @@ def activated(n: int, reading: OrderReading, placed: tuple[int, ...]) -> int:
 
 @cache
 def order_matrix(n: int, reading: OrderReading) -> Weights:
-    """Members by placement sequences: 1 where the sequence activates."""
-    columns = [as_weights(activated(n, reading, placed), len(orders(n))) for placed in sequences(n)]
+    """Return 1 where a placement sequence activates a member, else 0; shape (members, sequences)."""
+    columns = [as_weights(activated_members(n, reading, placed), len(orders(n))) for placed in sequences(n)]
     return np.array(columns).T
 
 
 @cache
 def answers(n: int) -> npt.NDArray[np.intp]:
-    """For each member the number, in `all_rules(n)`, of the conjunction of its blickets."""
+    """Return, for each member, the index in `all_rules(n)` of the conjunction of its blickets."""
     return np.array([rule_numbers(n)[_answer(order)] for order in orders(n)])
 
 
 @cache
 def order_prior(n: int) -> Weights:
-    """Each set of at least two blickets is equally likely, and so is each order of a set."""
+    """Return the prior: uniform over sets of at least two blickets, then over the orders of a set."""
     sets = len({_answer(order) for order in orders(n)})
     return np.array([1 / (sets * factorial(len(order))) for order in orders(n)])
 
@@ -75,7 +75,7 @@ class OrderSpace:
 
     @staticmethod
     def full(n: int, order_reading: OrderReading = OrderReading.RELATIVE) -> OrderSpace:
-        """Before any reading."""
+        """Return the space before any reading."""
         return OrderSpace(n, order_reading, (1 << len(orders(n))) - 1)
 
     __repr__ = space_repr
@@ -98,7 +98,7 @@ class OrderSpace:
         return self.bits.bit_count()
 
     def members(self) -> list[tuple[int, ...]]:
-        """All of them."""
+        """List all members."""
         return [order for k, order in enumerate(orders(self.n)) if self.bits >> k & 1]
 
     def fits(self, member: tuple[int, ...]) -> bool:
@@ -111,26 +111,26 @@ class OrderSpace:
         return [members[k] for k in rng.integers(len(members), size=n)]
 
     def after(self, experiment: tuple[int, ...], reading: str) -> OrderSpace:
-        active = activated(self.n, self.order_reading, experiment)
+        active = activated_members(self.n, self.order_reading, experiment)
         return replace(self, bits=self.bits & (active if is_active(reading) else ~active))
 
     def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
-        active = (self.bits & activated(self.n, self.order_reading, experiment)).bit_count()
+        active = (self.bits & activated_members(self.n, self.order_reading, experiment)).bit_count()
         return {reading: k for reading, k in ((ACTIVE, active), (INACTIVE, self.count - active)) if k}
 
     def verdicts(self) -> Mapping[Rule, int]:
-        """Members by their set, as a conjunctive rule: the order is never asked for."""
+        """Count the members by their set, as a conjunctive rule: the order is not part of the answer."""
         answer_counts = Counter(_answer(order) for order in self.members())
         return dict(sorted(answer_counts.items()))
 
     def posterior(self) -> Mapping[Rule, float]:
-        """With each set of blickets equally likely beforehand, and each order of a set."""
+        """Return the posterior of each answer, from `order_prior`."""
         masses = self.masses()
         total = masses.sum()
         return {rule: float(masses[k] / total) for k, rule in enumerate(all_rules(self.n)) if masses[k] > 0}
 
     def weights(self) -> Weights:
-        """The prior probability of each member that is left."""
+        """Return the prior probability of each remaining member, 0 for others."""
         return as_weights(self.bits, len(orders(self.n))) * order_prior(self.n)
 
     def masses(self) -> Weights:
@@ -140,6 +140,7 @@ class OrderSpace:
 
     def activated_masses(self) -> Weights:
         """Return weights by answer (rows) and placement sequence (columns), of members that the sequence activates."""
+        # members sorted by answer, then one segmented sum: no loop over rules
         masses = np.zeros((len(all_rules(self.n)), len(sequences(self.n))))
         weights = self.weights()
         positive = np.flatnonzero(weights)
@@ -151,6 +152,6 @@ class OrderSpace:
         return masses
 
     def information(self) -> Weights:
-        """About the member, order included: it determines the reading."""
+        """Return the expected information about the member, order included: it determines the reading."""
         weights = self.weights()
         return binary_entropy(weights @ order_matrix(self.n, self.order_reading) / (weights.sum() or 1.0))

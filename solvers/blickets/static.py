@@ -1,4 +1,4 @@
-"""The space of detectors with one rule: a bit set over the distinct rules."""
+"""Version space of detectors with one rule: a bit set over the distinct rules."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from calibrant.solvers.space import space_repr
 
 
 @cache
-def activating(n: int) -> tuple[int, ...]:
-    """For every set of objects, as an integer, the rules that it activates: bit k stands for `all_rules(n)[k]`."""
+def activated_rules(n: int) -> tuple[int, ...]:
+    """Return the rules that each set of objects (an integer) activates; bit k stands for `all_rules(n)[k]`."""
     rules = all_rules(n)
     return tuple(sum(1 << k for k, rule in enumerate(rules) if rule.active(present)) for present in range(1 << n))
 
@@ -32,19 +32,19 @@ def activation_matrix(n: int) -> Weights:
 
 @cache
 def rule_numbers(n: int) -> Mapping[Rule, int]:
-    """The place of each distinct rule in `all_rules(n)`."""
+    """Return the index of each distinct rule in `all_rules(n)`."""
     return {rule: k for k, rule in enumerate(all_rules(n))}
 
 
-def members_of(bits: int, n: int) -> list[Rule]:
-    """The rules of a bit set."""
+def rules_of_bits(bits: int, n: int) -> list[Rule]:
+    """List the rules of a bit set."""
     rules = all_rules(n)
-    found = []
+    rules_of = []
     while bits:
         lowest = bits & -bits
-        found.append(rules[lowest.bit_length() - 1])
+        rules_of.append(rules[lowest.bit_length() - 1])
         bits ^= lowest
-    return found
+    return rules_of
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -61,7 +61,7 @@ class OneRule:
 
     @classmethod
     def full(cls, n: int) -> Self:
-        """Before any reading."""
+        """Return the space before any reading."""
         return cls(n, (1 << len(all_rules(n))) - 1)
 
     @property
@@ -80,16 +80,16 @@ class OneRule:
         return self.bits >> rule_numbers(self.n)[member.canonical] & 1 == 1
 
     def sample(self, rng: np.random.Generator, n: int) -> Sequence[Rule]:
-        members = members_of(self.bits, self.n)
+        members = rules_of_bits(self.bits, self.n)
         if not members:
             raise ValueError("the space is empty")
         return [members[k] for k in rng.integers(len(members), size=n)]
 
     def verdicts(self) -> Mapping[Rule, int]:
-        return dict.fromkeys(members_of(self.bits, self.n), 1)
+        return dict.fromkeys(rules_of_bits(self.bits, self.n), 1)
 
     def posterior(self) -> Mapping[Rule, float]:
-        return dict.fromkeys(members_of(self.bits, self.n), 1 / max(1, self.count))
+        return dict.fromkeys(rules_of_bits(self.bits, self.n), 1 / max(1, self.count))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -97,11 +97,11 @@ class StaticSpace(OneRule):
     """Rules over n objects that give every reading."""
 
     def after(self, experiment: tuple[int, ...], reading: str) -> StaticSpace:
-        active = activating(self.n)[set_of(experiment)]
+        active = activated_rules(self.n)[set_of(experiment)]
         return StaticSpace(self.n, self.bits & (active if is_active(reading) else ~active))
 
     def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
-        active = (self.bits & activating(self.n)[set_of(experiment)]).bit_count()
+        active = (self.bits & activated_rules(self.n)[set_of(experiment)]).bit_count()
         return {reading: k for reading, k in ((ACTIVE, active), (INACTIVE, self.count - active)) if k}
 
     def information(self) -> Weights:

@@ -1,4 +1,4 @@
-"""The space of detectors that switch once, silently: first rule, second rule, switch point.
+"""Version space of detectors that switch once, silently: first rule, second rule, switch point.
 
 Given the readings, the number of activations before each is known; so for each switch point N the readings at fewer
 than N activations constrain the first rule alone and the others the second alone, and the members are
@@ -17,7 +17,7 @@ from calibrant.dsl.blickets.item import Count
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, is_active
 from calibrant.dsl.blickets.rule import Rule, all_rules, set_of
 from calibrant.solvers.blickets.geometry import Sets
-from calibrant.solvers.blickets.static import activating, activation_matrix, members_of, rule_numbers
+from calibrant.solvers.blickets.static import activated_rules, activation_matrix, rule_numbers, rules_of_bits
 from calibrant.solvers.blickets.weights import Weights, as_weights, binary_entropy
 from calibrant.solvers.space import space_repr
 
@@ -25,7 +25,7 @@ MAX_SWITCH = 12
 
 
 class Switching(NamedTuple):
-    """A member: rules (canonical) and the number of activations after which the second is in force."""
+    """Member: canonical rules, and the number of activations after which the second is in force."""
 
     first: Rule
     second: Rule
@@ -37,7 +37,7 @@ class SwitchSpace:
     """Members that give every reading.
 
     count_by: what counts as an activation
-    firsts, seconds: the rules that are left, as bit sets, for each switch point 1, 2, ...
+    firsts, seconds: the remaining rules, as bit sets, for each switch point 1, 2, ...
     activations: so far
     active: whether the last reading was ACTIVE
     """
@@ -51,7 +51,7 @@ class SwitchSpace:
 
     @staticmethod
     def full(n: int, count_by: Count = Count.LEVEL, max_switch: int = MAX_SWITCH) -> SwitchSpace:
-        """Before any reading."""
+        """Return the space before any reading."""
         everything = (1 << len(all_rules(n))) - 1
         return SwitchSpace(n, count_by, (everything,) * max_switch, (everything,) * max_switch)
 
@@ -89,8 +89,8 @@ class SwitchSpace:
             raise ValueError("the space is empty")
         members = []
         for k in rng.choice(len(pairs), size=n, p=pairs / pairs.sum()):
-            firsts, seconds = members_of(self.firsts[k], self.n), members_of(self.seconds[k], self.n)
-            while True:  # the rules differ; at most one of a first rule's pairs is refused
+            firsts, seconds = rules_of_bits(self.firsts[k], self.n), rules_of_bits(self.seconds[k], self.n)
+            while True:  # rejection of equal rules: each first rule has at most one such second rule
                 first, second = firsts[rng.integers(len(firsts))], seconds[rng.integers(len(seconds))]
                 if first != second:
                     break
@@ -99,7 +99,7 @@ class SwitchSpace:
 
     def after(self, experiment: tuple[int, ...], reading: str) -> SwitchSpace:
         active = is_active(reading)
-        fitting = activating(self.n)[set_of(experiment)]
+        fitting = activated_rules(self.n)[set_of(experiment)]
         if not active:
             fitting = ~fitting
         done = min(self.activations, len(self.firsts))  # switch points up to here have been reached
@@ -117,12 +117,12 @@ class SwitchSpace:
         return {reading: k for reading, k in ((ACTIVE, active), (INACTIVE, self.count - active)) if k}
 
     def verdicts(self) -> Mapping[Rule, int]:
-        """Members by the rule that is in force now."""
+        """Count the members by the rule in force now."""
         rules = all_rules(self.n)
         return {rules[k]: int(weight) for k, weight in enumerate(self.in_force()) if weight}
 
     def in_force(self) -> Weights:
-        """Members by the number of the rule in force; whole numbers far below 2^53."""
+        """Count the members by the index of the rule in force; integers far below 2**53, hence exact."""
         size = len(all_rules(self.n))
         total = np.zeros(size)
         for k, (first, second) in enumerate(zip(self.firsts, self.seconds, strict=True)):
@@ -137,12 +137,12 @@ class SwitchSpace:
         return {rule: weight / total for rule, weight in self.verdicts().items()}
 
     def information(self) -> Weights:
-        """About the rule that is in force when the reading is taken: it determines the reading."""
+        """Return the expected information about the rule in force at the reading, which determines it."""
         weights = self.in_force()
         return binary_entropy(weights @ activation_matrix(self.n) / max(1.0, weights.sum()))
 
     def still_to_come(self) -> float:
-        """The probability that the switch has not happened yet; `ValueError` if the space is empty."""
+        """Return the probability that the switch has not happened yet; `ValueError` if the space is empty."""
         total = self.count
         if not total:
             raise ValueError("the space is empty")

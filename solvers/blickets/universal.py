@@ -1,7 +1,7 @@
-"""The mixture of all families: one rule, a silent switch, an order, an unreliable detector; equal priors.
+"""Mixture of all families with equal priors: one rule, a silent switch, an order, an unreliable detector.
 
-Within a family every member is equally likely beforehand; with an order, every set and every order of a set. The answer
-is the rule in force now; for an order it is the conjunction of its blickets.
+Within a family the prior is uniform over members; for orders over sets, then over the orders of a set. The answer is
+the rule in force now; for an order the conjunction of its blickets.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from calibrant.solvers.space import space_repr
 
 
 class Family(StrEnum):
-    """The families, in the order in which they are listed."""
+    """Families, in the order of listings."""
 
     STATIC = "static"
     SWITCH = "switch"
@@ -40,7 +40,7 @@ Member: TypeAlias = tuple[Family, Rule | Switching | tuple[int, ...] | tuple[Rul
 
 @dataclass(frozen=True, slots=True)
 class UniversalSpace:
-    """The four spaces after the same readings."""
+    """Four spaces after the same readings."""
 
     static: StaticSpace
     switch: SwitchSpace
@@ -51,7 +51,7 @@ class UniversalSpace:
     def full(
         n: int, count_by: Count = Count.LEVEL, order_reading: OrderReading = OrderReading.RELATIVE
     ) -> UniversalSpace:
-        """Before any reading."""
+        """Return the space before any reading."""
         return UniversalSpace(
             StaticSpace.full(n), SwitchSpace.full(n, count_by), OrderSpace.full(n, order_reading), NoiseSpace.full(n)
         )
@@ -72,7 +72,7 @@ class UniversalSpace:
 
     @property
     def counts(self) -> Mapping[Family, int]:
-        """Members by family."""
+        """Number of members by family."""
         return {
             Family.STATIC: self.static.count,
             Family.SWITCH: self.switch.count,
@@ -146,13 +146,13 @@ class UniversalSpace:
         return information(masses.sum(axis=0), active)
 
     def families(self) -> Mapping[Family, float]:
-        """The probability of each family that is left; empty if the space is."""
+        """Return the probability of each remaining family; empty if the space is."""
         masses = self._masses().sum(axis=1)
         total = masses.sum()
         return {family: float(mass / total) for family, mass in zip(Family, masses, strict=True) if mass > 0}
 
     def _masses(self) -> Weights:
-        """The probability of the readings by family (rows) and answer (columns), but for the equal priors."""
+        """Return likelihood times prior within the family, by family (rows) and answer (columns)."""
         if self.n > MAX_CONTROLLED:
             raise ValueError(f"the mixture is weighed for at most {MAX_CONTROLLED} objects")
         size = len(all_rules(self.n))
@@ -166,7 +166,7 @@ class UniversalSpace:
         )
 
     def _noise_scale(self) -> float:
-        """Return what makes the noisy members comparable; they may be as they are once no other family is left."""
+        """Return the factor that makes noisy likelihoods comparable; any will do once no other family remains."""
         other_counts = self.static.count or self.switch.count or self.order.count
         prior = 1 / (len(all_rules(self.n)) * len(RELIABILITIES))
         return prior * float(np.exp(self.noise.log_scale)) if other_counts else prior
@@ -179,5 +179,5 @@ def _sets_of_sequences(n: int) -> list[int]:
 
 @cache
 def _by_sequence(n: int) -> Weights:
-    """Rules by placement sequences: 1 where the sequence activates."""
+    """Return 1 where a placement sequence activates a rule, else 0; shape (rules, sequences)."""
     return activation_matrix(n)[:, _sets_of_sequences(n)]

@@ -1,4 +1,4 @@
-"""What a solver of laboratories answers, and how it is handed in."""
+"""Answer of a solver of laboratories, and its submission."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from calibrant.dsl.causalab.mechanism import Mechanism
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A mechanism that gives all that was read, by the reference, and the frequency that it predicts.
+    """Mechanism that reproduces all readings, by the reference, and the frequency that it predicts.
 
-    unique: whether nothing else of the class `in_words` does; otherwise it is one of several
+    unique: whether no other mechanism of the class `in_words` does; otherwise it is one of several
     """
 
     mechanism: Mechanism
@@ -24,11 +24,11 @@ class Answer:
     in_words: str
 
 
-def submit(episode: LabEpisode, hypothesis: Mapping[str, Any], frequency: float) -> None:
-    """Dial the frequency once and hand in the hypothesis."""
+def submit_hypothesis(episode: LabEpisode, hypothesis: Mapping[str, Any], frequency: float) -> None:
+    """Dial the frequency once and submit the hypothesis."""
     episode.act({"reactor": frequency})
     episode.act({"submit": {"hypothesis": dict(hypothesis)}})
 
 
 def submit_answer(episode: LabEpisode, answer: Answer) -> None:
-    submit(episode, state_mechanism(answer.mechanism), answer.frequency)
+    submit_hypothesis(episode, state_mechanism(answer.mechanism), answer.frequency)

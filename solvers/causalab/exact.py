@@ -1,4 +1,4 @@
-"""The exact solver of every suite: what the family, the noise and the allowance ask for."""
+"""Exact solver of every suite: chooses the method by family, noise and allowance."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from calibrant.solvers.outcome import Impossible, Outcome, OutOfBudget
 
 
 def solve(episode: LabEpisode) -> Outcome[Answer]:
-    """An answer that the reference replays, from the task and the episode's readings alone.
+    """Return an answer that the reference replays, from the task and the episode's readings alone.
 
-    Where each property can be set, all are; where that is not allowed, the settings that tell most are made.
+    If each property can be set, all are; otherwise the most informative settings are chosen.
     """
     task = episode.task
     if not task.allowance:
@@ -36,10 +36,10 @@ def solve(episode: LabEpisode) -> Outcome[Answer]:
 
 
 def solve_frequency_parent(episode: LabEpisode) -> Outcome[Answer]:
-    """Each property is set once; what is left cannot be told apart, and the simplest of it is taken.
+    """Set each property once; the remaining members are indistinguishable, and the simplest of them is returned.
 
-    F -> X with weight w reads like p -> X with weight w c_p for all parents p of F, but for the base of X, which was
-    drawn from 0 to 100; after that the fewest edges count, and then edges out of the frequency.
+    F -> X with weight w reads like p -> X with weight w c_p for all parents p of F, except for the base of X, which was
+    sampled from 0 to 100. Ties: fewest edges, then most edges out of the frequency.
     """
     moved = solve_linear(episode)
     if isinstance(moved, OutOfBudget):

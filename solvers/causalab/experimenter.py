@@ -1,4 +1,4 @@
-"""Settings chosen by what they are expected to leave, until graph and reactor frequency are decided."""
+"""Greedy choice of settings by the expected share of remaining members, until graph and frequency are decided."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.answer import Answer
 from calibrant.solvers.causalab.evidence import Floats, evidence_of
-from calibrant.solvers.causalab.linear import far_from
-from calibrant.solvers.causalab.replay import EXACT, misfit, predicted
+from calibrant.solvers.causalab.linear import far_end
+from calibrant.solvers.causalab.replay import EXACT, misfit, predict_frequency
 from calibrant.solvers.causalab.space import MAX_LISTED, Setting, WeightedDags, weighted_dags
 from calibrant.solvers.experiment import best_experiment
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 
 def solve_by_experiments(episode: LabEpisode, *, bounded: bool = True) -> Outcome[Answer]:
-    """The mechanism after as few settings as a greedy choice needs; not unique where no setting tells members apart.
+    """Find the mechanism with a greedy choice of settings; not unique where no setting separates the members.
 
-    bounded: whether bases are assumed to be drawn as the benchmark draws them
+    bounded: whether bases are assumed to be sampled as by the benchmark
     """
     try:
         space = weighted_dags(evidence_of(episode.task, episode.steps), bounded=bounded)
-        remaining_space = played(episode, space)
+        remaining_space = run_experiments(episode, space)
         if not remaining_space.count:
             return Impossible(remaining_space.in_words)
         if remaining_space.count > MAX_LISTED:
@@ -32,9 +32,9 @@ def solve_by_experiments(episode: LabEpisode, *, bounded: bool = True) -> Outcom
         return OutOfBudget(str(spent))
 
 
-def played(episode: LabEpisode, space: WeightedDags) -> WeightedDags:
-    """The space after greedy settings, as far as the allowance goes."""
-    while episode.left > 0 and not decided(space) and (setting := next_setting(space)) is not None:
+def run_experiments(episode: LabEpisode, space: WeightedDags) -> WeightedDags:
+    """Make greedy settings, within the allowance; return the space after them."""
+    while episode.left > 0 and not is_decided(space) and (setting := next_setting(space)) is not None:
         step = episode.act({"set": setting[0], "value": setting[1]})
         if step.reading is None:
             raise ValueError(f"setting {setting[0]} to {setting[1]:g} was refused: {step.refused}")
@@ -43,37 +43,37 @@ def played(episode: LabEpisode, space: WeightedDags) -> WeightedDags:
 
 
 def candidates(space: WeightedDags) -> Iterator[Setting]:
-    """One setting of each property that may be set: in a linear mechanism the value tells nothing."""
-    now = space.evidence.seen[-1].values
+    """Yield one setting of each settable property: in a linear mechanism the value carries no information."""
+    now = space.evidence.observations[-1].values
     for name in space.evidence.task.settable:
-        yield name, far_from(now[space.evidence.task.properties.index(name)])
+        yield name, far_end(now[space.evidence.task.properties.index(name)])
 
 
 def next_setting(space: WeightedDags) -> Setting | None:
-    """The setting that leaves least, the first of equals; None if none tells members apart.
+    """Choose the setting with the least expected share, the first of equals; None if none separates members.
 
     Where members are too many to list, the first property that was not set yet.
     """
     if space.count <= MAX_LISTED:
         experiment = best_experiment(space, candidates(space), lambda _: 1)
         return experiment.value.experiment if isinstance(experiment, Found) else None
-    moved = {observation.changed for observation in space.evidence.seen}
+    moved = {observation.changed for observation in space.evidence.observations}
     properties = space.evidence.task.properties
     return next(((n, v) for n, v in candidates(space) if properties.index(n) not in moved), None)
 
 
-def decided(space: WeightedDags) -> bool:
-    """Return whether graph and frequency are: nothing is left to find out (or nothing of the class is left)."""
+def is_decided(space: WeightedDags) -> bool:
+    """Return whether graph and frequency are decided, or the space is empty."""
     return not space.count or (len(space.verdicts()) == 1 and space.graph_decided)
 
 
 def simplest(space: WeightedDags) -> Outcome[Answer]:
-    """A member with the fewest edges, of equals one with most edges out of the frequency; replayed by the reference."""
+    """Return a member with the fewest edges, then most edges out of the frequency; replayed by the reference."""
     member = space.member(min(space.matrices, key=_rank))
     evidence = space.evidence
-    if (apart := misfit(member, evidence, reading=evidence.task.reading, shifts=())) > EXACT:
-        return Impossible(f"{space.in_words}: the member is {apart:g} away from a reading")
-    return Found(Answer(member, predicted(member, evidence), decided(space), space.in_words))
+    if (distance := misfit(member, evidence, reading=evidence.task.reading, shifts=())) > EXACT:
+        return Impossible(f"{space.in_words}: the member is {distance:g} away from a reading")
+    return Found(Answer(member, predict_frequency(member, evidence), is_decided(space), space.in_words))
 
 
 def _rank(matrix: Floats) -> tuple[int, int, tuple[float, ...]]:

@@ -1,4 +1,4 @@
-"""Edges that all members of a laboratory's space have, and edges that some have."""
+"""Certain and possible edges of a laboratory's space."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from calibrant.dsl.causalab.mechanism import Edge
 
 
 class GraphSpace(ABC):
-    """A space that counts its members and, of each edge that some member has, the members that have it."""
+    """Space that counts its members, and for each edge the members that have it."""
 
     @property
     @abstractmethod
@@ -21,15 +21,15 @@ class GraphSpace(ABC):
 
     @cached_property
     def certain_edges(self) -> frozenset[Edge]:
-        """The edges of every member; none if there is no member."""
+        """Edges of every member; none if there is no member."""
         return frozenset(edge for edge, number in self.edge_counts.items() if number == self.count)
 
     @cached_property
     def possible_edges(self) -> frozenset[Edge]:
-        """The edges of some member."""
+        """Edges of some member."""
         return frozenset(self.edge_counts)
 
     @property
     def graph_decided(self) -> bool:
-        """Return whether all members have the same edges, and there is a member."""
+        """Whether all members have the same edges, and there is a member."""
         return self.count > 0 and self.certain_edges == self.possible_edges

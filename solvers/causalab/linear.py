@@ -1,7 +1,8 @@
-"""Linear laboratories without noise: each property is set once, and the direct effects are read off the total ones.
+"""Linear laboratories without noise: set each property once, and compute direct effects from total effects.
 
-With x = W x + b the totals are T = inv(I - W), so W = I - inv(T) for the properties, and the frequency's weights are
-c = T_F inv(T). Both readings of a setting give the same T, because the changes are measured.
+With x = W x + b the total effects are T = inv(I - W), so W = I - inv(T) for the properties, and the frequency's weights
+are c = T_F inv(T). Whether a setting states base or value, T is the same, because changes are measured. One setting for
+each property, O(n**3) arithmetic.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ from calibrant.dsl.causalab.item import Weights
 from calibrant.dsl.errors import CycleError
 from calibrant.solvers.causalab.answer import Answer
 from calibrant.solvers.causalab.evidence import Evidence, Floats, evidence_of
-from calibrant.solvers.causalab.replay import EXACT, mechanism_of, misfit, predicted
+from calibrant.solvers.causalab.replay import EXACT, mechanism_of, misfit, predict_frequency
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 LOW, MIDDLE, HIGH = 0.0, 50.0, 100.0
-FAR = 10_000.0  # weights of two decimals need a step that drowns rounding
+MARGIN_FOR_HUNDREDTHS = 10_000.0  # weights of two decimals need a step that drowns rounding
 DECIMALS = 2
-ROUNDED = 0.05  # how far rounded bases may lead from what was read, with weights that are no integers
+ROUNDING_TOLERANCE = 0.05  # of replayed values: bases are rounded, and weights in hundredths multiply the error
 IN_WORDS = "linear mechanisms with any weights of two decimals"
 
 
 def solve_linear(episode: LabEpisode) -> Outcome[Answer]:
-    """The mechanism, from one setting of every property; the settings already made are used too."""
+    """Find the mechanism from one setting of every property; earlier settings are used too."""
     task = episode.task
     evidence = evidence_of(task, episode.steps)
     for name in task.settable:
@@ -33,20 +34,23 @@ def solve_linear(episode: LabEpisode) -> Outcome[Answer]:
         while _column(evidence, node) is None:
             if episode.left <= 0:
                 return OutOfBudget(f"{len(episode.steps)} settings made; {name} was not moved")
-            value = far_from(evidence.seen[-1].values[node], FAR if task.weights is Weights.HUNDREDTHS else 0.0)
+            value = far_end(
+                evidence.observations[-1].values[node],
+                MARGIN_FOR_HUNDREDTHS if task.weights is Weights.HUNDREDTHS else 0.0,
+            )
             episode.act({"set": name, "value": value + num_trials})  # a base may happen to be the first value already
             evidence = evidence_of(task, episode.steps)
             num_trials += 1
-    return from_totals(evidence)
+    return solve_from_totals(evidence)
 
 
-def far_from(value: float, beyond: float = 0.0) -> float:
-    """The end of the scale that is farther from a value, and so much beyond it."""
-    return HIGH + beyond if value <= MIDDLE else LOW - beyond
+def far_end(value: float, margin: float = 0.0) -> float:
+    """Return the end of the scale that is farther from a value, moved outwards by a margin."""
+    return HIGH + margin if value <= MIDDLE else LOW - margin
 
 
-def from_totals(evidence: Evidence) -> Outcome[Answer]:
-    """The mechanism, from evidence in which every property was moved once."""
+def solve_from_totals(evidence: Evidence) -> Outcome[Answer]:
+    """Compute the mechanism from evidence in which every property was moved once."""
     totals = total_effects(evidence)
     if totals is None:
         return OutOfBudget("a property was never moved")
@@ -54,35 +58,36 @@ def from_totals(evidence: Evidence) -> Outcome[Answer]:
     m = evidence.frequency
     weights = [{p: float(w) for p, w in enumerate(row) if w} for row in direct]
     base = float(np.round(evidence.table[-1, m] - evidence.table[-1, :m] @ direct[m], DECIMALS))
-    return certified(evidence, weights, base, unique=True, in_words=IN_WORDS)
+    return certify_answer(evidence, weights, base, unique=True, in_words=IN_WORDS)
 
 
-def certified(
+def certify_answer(
     evidence: Evidence, weights: list[dict[int, float]], base: float, *, unique: bool, in_words: str
 ) -> Outcome[Answer]:
-    """The answer with these weights, if the reference gives all that was read."""
+    """Return the answer with these weights, if the reference reproduces all readings."""
     try:
         mechanism = mechanism_of(evidence.nodes, weights, base)
     except CycleError as error:
         return Impossible(f"{in_words}: {error}")
-    allowed = EXACT if evidence.task.weights is Weights.SMALL else ROUNDED
-    if (apart := misfit(mechanism, evidence, reading=evidence.task.reading, shifts=())) > allowed:
-        return Impossible(f"{in_words}: the only one that explains the changes is {apart:g} away from a reading")
-    return Found(Answer(mechanism, predicted(mechanism, evidence), unique, in_words))
+    allowed = EXACT if evidence.task.weights is Weights.SMALL else ROUNDING_TOLERANCE
+    if (distance := misfit(mechanism, evidence, reading=evidence.task.reading, shifts=())) > allowed:
+        return Impossible(f"{in_words}: the only one that explains the changes is {distance:g} away from a reading")
+    return Found(Answer(mechanism, predict_frequency(mechanism, evidence), unique, in_words))
 
 
 def total_effects(evidence: Evidence) -> Floats | None:
-    """(nodes, properties): how much a change of each property by 1 changes each node; None if one was never moved."""
+    """Return the effect of a unit change of each property on each node; None if one was never moved."""
     columns = [_column(evidence, i) for i in range(evidence.frequency)]
     complete_columns = [column for column in columns if column is not None]
     return np.array(complete_columns).T if len(complete_columns) == len(columns) else None
 
 
 def _column(evidence: Evidence, node: int) -> Floats | None:
-    """From the setting of the property that moved it most."""
+    """Return the effects of one property, from the setting that moved it most; None if none did."""
+    # the largest change has the smallest relative rounding error
     best: Floats | None = None
     last: dict[int, int] = {}
-    for i, observation in enumerate(evidence.seen):
+    for i, observation in enumerate(evidence.observations):
         if observation.changed == node:
             change = evidence.table[i] - evidence.table[last[observation.crystal]]
             if change[node] and (best is None or abs(change[node]) > abs(best[node])):
@@ -92,7 +97,7 @@ def _column(evidence: Evidence, node: int) -> Floats | None:
 
 
 def direct_effects(totals: Floats) -> Floats:
-    """(nodes, properties): weights to two decimals."""
+    """Compute direct effects to two decimals; shape (nodes, properties)."""
     m = totals.shape[1]
     inverse = np.linalg.inv(totals[:m])
     direct = np.vstack([np.eye(m) - inverse, totals[m:] @ inverse])

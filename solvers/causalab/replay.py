@@ -1,4 +1,4 @@
-"""Replay of a mechanism by the reference: whether it gives every value that was seen, setting by setting."""
+"""Replay of a mechanism by the reference: whether it reproduces every reading, setting by setting."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MIDDLE_BASE = 50.0  # of a property of the reactor crystal that is not shown
 def mechanism_of(
     nodes: Sequence[str], linear: Sequence[Mapping[int, float]], base: float, square: Sequence[Mapping[int, float]] = ()
 ) -> Mechanism:
-    """The mechanism with these weights by node and parent; `CycleError` if it is none.
+    """Build the mechanism with these weights by node and parent; `CycleError` if it has a cycle.
 
     nodes: the frequency is the last; base: the frequency's
     """
@@ -35,7 +35,7 @@ def mechanism_of(
 def linear_matrix(mechanism: Mechanism, evidence: Evidence) -> Floats | None:
     """Return the weights, row = child; None for other nodes, for squares, or for a base that the weights rule out.
 
-    The frequency's base is what its weights leave of the first reading, which is free of noise.
+    The frequency's base follows from its weights and the first reading, which is free of noise.
     """
     nodes, first = evidence.nodes, evidence.table[0]
     if set(mechanism.equations) != set(nodes) or any(mechanism.weights(node, 2) for node in nodes):
@@ -48,23 +48,25 @@ def linear_matrix(mechanism: Mechanism, evidence: Evidence) -> Floats | None:
 def misfit(
     mechanism: Mechanism, evidence: Evidence, *, reading: Reading, shifts: Sequence[Mapping[str, float]]
 ) -> float:
-    """The largest difference between a value that was seen and the reference's; infinite if it gives none.
+    """Return the largest difference between a reading and the reference; infinite if the reference fails.
 
-    The bases of a crystal are what is missing to its first reading, which has to be free of noise; every further
-    reading follows from its setting. Settings of static traces give the value, whatever `reading` says of those of the
-    manipulator. A noisy reading may be any one of the `shifts`.
+    The bases of a crystal follow from its first reading, which has to be free of noise; every further reading follows
+    from its setting. Settings of static traces state the value; `reading` is the meaning of those of the manipulator. A
+    noisy reading may have any one of the `shifts`.
     """
     nodes, worst = evidence.nodes, 0.0
     bases: dict[int, dict[str, float]] = {}
     try:
-        for observation in evidence.seen:
+        for observation in evidence.observations:
             row = dict(zip(nodes, observation.values, strict=True))
             if observation.crystal not in bases:
                 bases[observation.crystal] = bases_of(mechanism, row)
             elif observation.changed is not None:
                 node, crystal_bases = nodes[observation.changed], bases[observation.crystal]
-                meant = reading if observation.crystal == evidence.manipulator else Reading.VALUE
-                bases[observation.crystal] = bases_after(mechanism, crystal_bases, node, observation.setting, meant)
+                setting_reading = reading if observation.crystal == evidence.manipulator else Reading.VALUE
+                bases[observation.crystal] = bases_after(
+                    mechanism, crystal_bases, node, observation.setting, setting_reading
+                )
             possible = shifts if observation.noisy else (NO_SHIFT,)
             predictions = [values(mechanism, bases[observation.crystal], shift) for shift in possible]
             worst = max(worst, min(max(abs(f[node] - row[node]) for node in nodes) for f in predictions))
@@ -73,8 +75,8 @@ def misfit(
     return worst
 
 
-def predicted(mechanism: Mechanism, evidence: Evidence) -> float:
-    """The reactor crystal's frequency, from what is shown of it; properties that are not shown have a middling base."""
+def predict_frequency(mechanism: Mechanism, evidence: Evidence) -> float:
+    """Predict the reactor crystal's frequency from its shown values; hidden properties have base MIDDLE_BASE."""
     reactor = evidence.task.reactor
     reading: dict[str, float] = {}
     for node in mechanism.order:

@@ -1,7 +1,7 @@
-"""The version space of linear laboratories without noise: weighted DAGs that explain every reading.
+"""Version space of linear laboratories without noise: weighted DAGs that explain every reading.
 
-Which weights a node may have does not depend on the other nodes, so the members are the acyclic choices of one vector
-for each node, and their number is a sum over DAGs of products.
+A node's weights are independent of the other nodes' weights, so the members are the acyclic assignments of one vector
+to each node, and their number is a sum over DAGs of products (solvers.acyclic.count): no member is enumerated to count.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from calibrant.solvers.acyclic.count import Layers
 from calibrant.solvers.acyclic.count import Weights as DagWeights
 from calibrant.solvers.acyclic.least_cost import members_of
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.causalab.choices import choices, edge_numbers, graph_number
+from calibrant.solvers.causalab.choices import count_by_edge, count_choices, count_graph
 from calibrant.solvers.causalab.evidence import Evidence, Floats
 from calibrant.solvers.causalab.graphs import GraphSpace
-from calibrant.solvers.causalab.local import MAX_PARENTS, PER_UNIT, Integers, Local, local
-from calibrant.solvers.causalab.replay import linear_matrix, mechanism_of, predicted
+from calibrant.solvers.causalab.local import MAX_PARENTS, PER_UNIT, Integers, Local, explain_node
+from calibrant.solvers.causalab.replay import linear_matrix, mechanism_of, predict_frequency
 from calibrant.solvers.space import space_repr
 
 Setting: TypeAlias = tuple[str, float]  # the property that is set, and the value
@@ -55,7 +55,7 @@ class WeightedDags(GraphSpace):
 
     @cached_property
     def count(self) -> int:
-        return choices(self._options)
+        return count_choices(self._options)
 
     def fits(self, member: Mechanism) -> bool:
         """Return whether a mechanism is a member; its base has to be the one that its weights leave."""
@@ -69,21 +69,21 @@ class WeightedDags(GraphSpace):
         return float(np.round(row[-1] - row @ vector, 2))
 
     def sample(self, rng: np.random.Generator, n: int) -> Sequence[Mechanism]:
-        """Uniform draws with replacement; `ValueError` if there is no member."""
+        """Sample uniformly with replacement; `ValueError` if there is no member."""
         if not self.count:
             raise ValueError("no member to draw")
         layers = Layers(DagWeights(self._options, 0))
-        return [self.member(self._drawn(layers, rng)) for _ in range(n)]
+        return [self.member(self._sample_matrix(layers, rng)) for _ in range(n)]
 
-    def _drawn(self, layers: Layers, rng: np.random.Generator) -> Floats:
+    def _sample_matrix(self, layers: Layers, rng: np.random.Generator) -> Floats:
         matrix = np.zeros((len(self.locals),) * 2)
         placed = last = 0
         while placed != layers.weights.full:
             steps = list(layers.steps(placed, last))
             step = steps[_pick(rng, [s.weight for s in steps])]
             for index in members_of(step.layer):
-                choices = layers.parent_sets(index, placed, last)
-                mask = choices[_pick(rng, [weight for _, weight in choices])][0]
+                parent_sets = layers.parent_sets(index, placed, last)
+                mask = parent_sets[_pick(rng, [weight for _, weight in parent_sets])][0]
                 local_space = self.locals[layers.weights.endogenous[index]]
                 rows = np.flatnonzero(local_space.masks == mask)
                 matrix[local_space.node] = local_space.vectors[rows[int(rng.integers(len(rows)))]]
@@ -92,11 +92,12 @@ class WeightedDags(GraphSpace):
 
     @cached_property
     def matrices(self) -> Floats:
-        """(members, nodes, nodes): the weights of every member, row = child; `BudgetSpent` above MAX_LISTED."""
+        """Weights of every member, row = child; shape (members, nodes, nodes); `BudgetSpent` above MAX_LISTED."""
         if self.count > MAX_LISTED:
             raise BudgetSpent(f"{self.count} members; at most {MAX_LISTED} are written out")
         k = len(self.locals)
-        order = sorted(self.locals, key=lambda found: len(found.vectors))
+        # nodes with few vectors first: the search tree is narrow at the top
+        order = sorted(self.locals, key=lambda local_space: len(local_space.vectors))
         matrices = np.zeros((self.count, k, k))
         for i, rows in enumerate(acyclic_choices(order)):
             for choice, row in zip(order, rows, strict=True):
@@ -104,48 +105,48 @@ class WeightedDags(GraphSpace):
         return matrices
 
     def members(self) -> Iterator[Mechanism]:
-        """Every member; `BudgetSpent` above MAX_LISTED."""
+        """List every member; `BudgetSpent` above MAX_LISTED."""
         return map(self.member, self.matrices)
 
     def member(self, matrix: Floats) -> Mechanism:
-        """The member with these weights, row = child."""
+        """Return the member with these weights, row = child."""
         weights = [{int(p): float(row[p]) for p in np.flatnonzero(row)} for row in matrix]
         return mechanism_of(self.evidence.nodes, weights, self._base(matrix[-1].astype(np.int64)))
 
     def after(self, experiment: Setting, reading: Values | Outcome) -> WeightedDags:
-        """The members that give this reading of the manipulator crystal."""
+        """Return the members that give this reading of the manipulator crystal."""
         name, value = experiment
         values = reading if isinstance(reading, Mapping) else dict(zip(self.evidence.nodes, reading, strict=True))
         evidence = self.evidence.after(name, value, values)
-        changed = evidence.seen[-1].changed
+        changed = evidence.observations[-1].changed
         row = evidence.step
+        # the base of the property that was set is new, so its change says nothing about its weights
         narrowed = tuple(
-            local_space if local_space.node == changed else local_space.explaining(row) for local_space in self.locals
+            local_space if local_space.node == changed else local_space.filter_explaining(row)
+            for local_space in self.locals
         )
         if evidence.task.reading is Reading.BASE and changed is not None:
-            stated = local(evidence, changed, bounded=self.bounded)
+            stated = explain_node(evidence, changed, bounded=self.bounded)
             narrowed = tuple(stated if local_space.node == changed else local_space for local_space in narrowed)
         return WeightedDags(evidence, self.bounded, narrowed)
 
     def outcomes(self, experiment: Setting) -> Mapping[Outcome, int]:
-        """Return how many members give each reading; `BudgetSpent` above MAX_LISTED."""
+        """Count the members by reading; `BudgetSpent` above MAX_LISTED."""
         return Counter(map(tuple, self.readings(experiment).tolist()))
 
     def readings(self, experiment: Setting) -> Floats:
-        """(members, nodes): the reading that each listed member gives."""
+        """Return the reading of each listed member; shape (members, nodes)."""
         return readings_of(self.matrices, self.totals, self.evidence, experiment)
 
     @cached_property
     def totals(self) -> Floats:
-        """(members, nodes, nodes): total effects of the listed members."""
+        """Total effects of the listed members; shape (members, nodes, nodes)."""
+        # integer weights on a DAG have integer total effects: rounding removes the error of the inverse
         totals: Floats = np.rint(np.linalg.inv(np.eye(len(self.locals)) - self.matrices))
         return totals
 
     def verdicts(self) -> Mapping[float, int]:
-        """Return how many members predict each frequency of the reactor crystal.
-
-        A parent that is not shown has base 50.
-        """
+        """Count the members by predicted frequency of the reactor crystal; hidden parents have base 50."""
         return self._verdicts
 
     @cached_property
@@ -155,57 +156,59 @@ class WeightedDags(GraphSpace):
         if not self.predicts:
             return self._verdicts_by_listing()
         frequency = self.locals[-1]
-        values = frequencies(frequency, self.evidence)
+        values = predict_frequencies(frequency, self.evidence)
         value_counts: dict[float, int] = {}
         for value in sorted(set(values.tolist())):
-            group = frequency.where(values == value)
-            value_counts[value / PER_UNIT] = choices({**self._options, group.node: Counter(group.masks.tolist())})
+            group = frequency.filter(values == value)
+            value_counts[value / PER_UNIT] = count_choices({**self._options, group.node: Counter(group.masks.tolist())})
         return {value: number for value, number in value_counts.items() if number}
 
     @cached_property
     def predicts(self) -> bool:
-        """Return whether all members' predictions follow from what is shown of the reactor crystal."""
-        return not np.isnan(frequencies(self.locals[-1], self.evidence)).any()
+        """Whether all members' predictions follow from the shown values of the reactor crystal."""
+        return not np.isnan(predict_frequencies(self.locals[-1], self.evidence)).any()
 
     def _verdicts_by_listing(self) -> Mapping[float, int]:
-        return Counter(predicted(member, self.evidence) for member in self.members())
+        return Counter(predict_frequency(member, self.evidence) for member in self.members())
 
     @cached_property
     def edge_counts(self) -> dict[Edge, int]:
-        """Return how many members have each edge that some member has."""
-        return edge_numbers(self._options, self.evidence.nodes)
+        """Number of members with each edge that some member has."""
+        return count_by_edge(self._options, self.evidence.nodes)
 
     def having_graph(self, edges: Set[Edge]) -> int:
-        """Return how many members have exactly these edges."""
-        return graph_number(self._options, edges, self.evidence.nodes)
+        """Count the members with exactly these edges."""
+        return count_graph(self._options, edges, self.evidence.nodes)
 
 
 def weighted_dags(evidence: Evidence, *, bounded: bool) -> WeightedDags:
-    """The space of a linear task without noise; `BudgetSpent` for classes and sizes that are not enumerated."""
-    if (why := not_enumerated(evidence.task)) is not None:
-        raise BudgetSpent(why)
-    frequency = local(evidence, evidence.frequency, bounded=bounded)
+    """Return the space of a linear task without noise; `BudgetSpent` for classes and sizes that are not enumerated."""
+    if (reason := reason_not_enumerable(evidence.task)) is not None:
+        raise BudgetSpent(reason)
+    frequency = explain_node(evidence, evidence.frequency, bounded=bounded)
     reactor = evidence.reactor.copy()
-    possible = frequencies(frequency, evidence)
+    possible = predict_frequencies(frequency, evidence)
     if len(set(possible.tolist())) == 1:  # then bases of the frequency's children have limits in that crystal too
         reactor[-1] = possible[0] / PER_UNIT
-    local_spaces = [local(evidence, node, bounded=bounded, reactor=reactor) for node in range(evidence.frequency)]
+    local_spaces = [
+        explain_node(evidence, node, bounded=bounded, reactor=reactor) for node in range(evidence.frequency)
+    ]
     return WeightedDags(evidence, bounded, (*local_spaces, frequency))
 
 
-def frequencies(frequency: Local, evidence: Evidence) -> Floats:
-    """The reactor crystal's frequency in hundredths for each vector; NaN where it has a parent that is not shown."""
+def predict_frequencies(frequency: Local, evidence: Evidence) -> Floats:
+    """Return the reactor crystal's frequency in hundredths for each vector; NaN where a parent is hidden."""
     row = evidence.reactor[:-1]
     baseline = evidence.table[0]
-    apart = np.rint((np.nan_to_num(row) - baseline[:-1]) * PER_UNIT)
-    found = np.rint(baseline[-1] * PER_UNIT) + frequency.vectors[:, :-1] @ apart
-    return np.where(np.any(frequency.vectors[:, :-1][:, np.isnan(row)] > 0, axis=1), np.nan, found)
+    differences = np.rint((np.nan_to_num(row) - baseline[:-1]) * PER_UNIT)
+    predictions = np.rint(baseline[-1] * PER_UNIT) + frequency.vectors[:, :-1] @ differences
+    return np.where(np.any(frequency.vectors[:, :-1][:, np.isnan(row)] > 0, axis=1), np.nan, predictions)
 
 
 def frequency_equation(space: WeightedDags) -> Integers:
-    """The frequency's vector whose prediction most members share; of equals the one with fewest parents."""
+    """Return the frequency's vector whose prediction most members share; of equals the one with fewest parents."""
     verdicts = space.verdicts()
-    possible_values = (frequencies(space.locals[-1], space.evidence) / PER_UNIT).tolist()
+    possible_values = (predict_frequencies(space.locals[-1], space.evidence) / PER_UNIT).tolist()
     rows: list[list[int]] = space.locals[-1].vectors.tolist()
     ranked = sorted(
         range(len(rows)), key=lambda i: (-verdicts.get(possible_values[i], 0), sum(map(bool, rows[i])), rows[i])
@@ -213,7 +216,7 @@ def frequency_equation(space: WeightedDags) -> Integers:
     return np.asarray(space.locals[-1].vectors[ranked[0]])
 
 
-def not_enumerated(task: Task) -> str | None:
+def reason_not_enumerable(task: Task) -> str | None:
     """Why a task has no space of this kind; None if it has."""
     if task.family is not Family.LINEAR or task.noise:
         return "only linear tasks without noise have a space of weighted DAGs"
@@ -225,7 +228,7 @@ def not_enumerated(task: Task) -> str | None:
 
 
 def readings_of(matrices: Floats, totals: Floats, evidence: Evidence, experiment: Setting) -> Floats:
-    """(members, nodes): what members with these weights read after a setting of the manipulator crystal."""
+    """Predict the readings of members after a setting of the manipulator crystal; shape (members, nodes)."""
     name, value = experiment
     node, now = evidence.task.properties.index(name), evidence.table[-1]
     if evidence.task.reading is Reading.BASE:
@@ -236,7 +239,7 @@ def readings_of(matrices: Floats, totals: Floats, evidence: Evidence, experiment
 
 
 def acyclic_choices(order: Sequence[Local]) -> Iterator[tuple[int, ...]]:
-    """Every choice of one vector for each node, as row numbers, that leaves no cycle."""
+    """Yield every acyclic assignment of one vector to each node, as row numbers, by depth-first search."""
     masks = [local_space.masks.tolist() for local_space in order]
 
     def choose(position: int, ancestors: dict[int, int], rows: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -245,21 +248,21 @@ def acyclic_choices(order: Sequence[Local]) -> Iterator[tuple[int, ...]]:
             return
         node = order[position].node
         for row, mask in enumerate(masks[position]):
-            above = mask
+            node_ancestors = mask
             for ancestor_node, further in ancestors.items():
                 if mask >> ancestor_node & 1:
-                    above |= further
-            if above >> node & 1:
+                    node_ancestors |= further
+            if node_ancestors >> node & 1:
                 continue
-            grown = {descendant: a | (above if a >> node & 1 else 0) for descendant, a in ancestors.items()}
-            if not any(a >> descendant & 1 for descendant, a in grown.items()):
-                yield from choose(position + 1, {**grown, node: above}, (*rows, row))
+            extended = {descendant: a | (node_ancestors if a >> node & 1 else 0) for descendant, a in ancestors.items()}
+            if not any(a >> descendant & 1 for descendant, a in extended.items()):
+                yield from choose(position + 1, {**extended, node: node_ancestors}, (*rows, row))
 
     return choose(0, {}, ())
 
 
 def _pick(rng: np.random.Generator, weights: Sequence[int]) -> int:
-    """An index with probability proportional to an integer weight of any size."""
+    """Sample an index with probability proportional to an integer weight of any size."""
     total = sum(weights)
     bits = total.bit_length()
     while True:

@@ -1,9 +1,10 @@
-"""The complete answer set of a question without a list of it: membership, counts, probabilities, members, flags.
+"""Complete answer set of a question without enumeration: membership, counts, probabilities, members, flags.
 
-Membership of a full answer is a conjunction of lookups where the fitting worlds form a product. Otherwise (partial
-evidence) it is one elimination over the factual nodes, with the noise that gives the answer under `do` (the twin
-network, J. Pearl and A. Balke, 1994, with its second copy at the answer), and distinct answers are found by a search
-that looks only at beginnings of answers.
+Membership of a full answer is a conjunction of table look-ups where the fitting worlds form a product. Otherwise
+(partial evidence) it is one variable elimination over the factual nodes, with the noise restricted to the values that
+give the answer under `do` (the twin network, A. Balke and J. Pearl, Probabilistic evaluation of counterfactual queries,
+1994, with its second copy fixed to the answer). Distinct answers are listed by depth-first search over prefixes, each
+tested for feasibility by an elimination, so that every branch ends in an answer.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.compiled import Compiled, Sets
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
-_Feasible: TypeAlias = Callable[[Mapping[int, int]], bool]
-MAX_STATES = 200_000  # beginnings of answers that a search looks at, unless a budget says otherwise
+_IsFeasible: TypeAlias = Callable[[Mapping[int, int]], bool]
+MAX_STATES = 200_000  # prefixes of answers that a search visits, unless a budget is given
 
 
 class AnswerSet:
-    """`ModelError` if the question is not about the model, or a mechanism raises for a value of `do`.
+    """Answers of a question about a model.
 
-    work: what eliminations may cost together; properties and methods raise `BudgetSpent` beyond it, `size` does not
+    `ModelError` if the question is not about the model, or a mechanism raises for a value of `do`.
+
+    work: budget of all eliminations together; properties and methods raise `BudgetSpent` beyond it, `size` does not
     """
 
     def __init__(self, model: Model, question: Question, work: Budget | None = None) -> None:
@@ -47,19 +50,19 @@ class AnswerSet:
 
     @cached_property
     def worlds(self) -> int:
-        """Worlds that agree with the fixed noise."""
+        """Number of worlds that agree with the fixed noise."""
         return prod(map(len, self._compiled.allowed))
 
     @cached_property
     def fitting(self) -> int:
-        """Worlds that agree with the evidence too."""
+        """Number of worlds that also agree with the evidence."""
         compiled = self._compiled
         if compiled.product is not None:
             return prod(map(len, compiled.product))
         return compiled.count(compiled.allowed, compiled.evidence or {})
 
     def size(self, budget: Budget | None = None) -> Outcome[int]:
-        """Return how many different answers there are. A state is the beginning of an answer."""
+        """Count the different answers. A state is a prefix of an answer."""
         try:
             return Found(self._size(budget or Budget(MAX_STATES)))
         except BudgetSpent:
@@ -69,26 +72,20 @@ class AnswerSet:
         if self._asks_noise:
             return self.fitting  # worlds that differ in unknown noise differ in their answers
         if self._compiled.product is not None:
-            return self._compiled.distinct(self._compiled.product)
+            return self._compiled.count_outputs(self._compiled.product)
         return sum(1 for _ in self._outputs(budget))
 
     @cached_property
     def effect(self) -> tuple[bool, bool] | None:
-        """Return whether in all, in some fitting worlds a node outside `do` changes.
-
-        None without `do` or fitting worlds.
-        """
+        """Whether a node outside `do` changes in all, and in some, fitting worlds; None without `do` or such worlds."""
         if not self.question.do or not self.fitting:
             return None
-        unchanged = self._compiled.unchanged()
+        unchanged = self._compiled.count_unchanged()
         return unchanged == 0, unchanged < self.fitting
 
     @property
     def copy(self) -> bool | None:
-        """Return whether the evidence with `do` written over it has all keys and is right.
-
-        None but for counterfactuals.
-        """
+        """Whether the evidence, overwritten by `do`, is a right answer; None except for counterfactuals."""
         if self.question.type != "counterfactual":
             return None
         answer = copy_evidence(self.question)
@@ -108,19 +105,20 @@ class AnswerSet:
         output = self._positions(answer)
         if output is None:
             return False
+        # in a product each node has its own noise, so the answer is right iff every node has a value that gives it
         if compiled.product is not None:
-            return all(compiled.matching(compiled.product, output))
-        sets = compiled.matching(compiled.allowed, output)
+            return all(compiled.restrict_to_output(compiled.product, output))
+        sets = compiled.restrict_to_output(compiled.allowed, output)
         return all(sets) and compiled.count(sets, compiled.evidence or {}) > 0
 
     def _positions(self, answer: Assignment) -> dict[int, int] | None:
-        found = {}
+        positions = {}
         for i, (name, local) in enumerate(zip(self.model.names, self._compiled.target, strict=True)):
             position = local.index.get(answer[name])
             if position is None:
                 return None
-            found[i] = position
-        return found
+            positions[i] = position
+        return positions
 
     def _contains_world(self, answer: Assignment) -> bool:
         noise = {**self.question.fixed, **{name: answer[name] for name in self.question.unknown}}
@@ -129,11 +127,11 @@ class AnswerSet:
         factual = run(self.model, noise, {})
         if any(factual[name] != value for name, value in self.question.observed.items()):
             return False
-        asked = run(self.model, noise, self.question.do)
-        return all(asked[key] == answer[key] for key in self.keys if key in self.model.position)
+        values_under_do = run(self.model, noise, self.question.do)
+        return all(values_under_do[key] == answer[key] for key in self.keys if key in self.model.position)
 
     def probability(self, answer: Assignment) -> Fraction:
-        """Given the fixed noise and the evidence; `ModelError` if that has probability zero."""
+        """Return the probability given the fixed noise and the evidence; `ModelError` if that has probability zero."""
         compiled, evidence = self._compiled, self._compiled.evidence
         if not self.fitting or evidence is None:
             raise ModelError("nothing fits, so nothing has a probability")
@@ -147,13 +145,13 @@ class AnswerSet:
         else:
             output = self._positions(answer)
             assert output is not None
-            sets = compiled.matching(compiled.allowed, output)
+            sets = compiled.restrict_to_output(compiled.allowed, output)
         return Fraction(compiled.weight(sets, evidence), compiled.weight(compiled.allowed, evidence))
 
     # --- members -----------------------------------------------------------------------------------------------------
 
     def answers(self, budget: Budget | None = None) -> Iterator[Answer]:
-        """Every answer once, in a fixed order; `BudgetSpent` where listing them takes more states than allowed."""
+        """Yield every answer once, in a fixed order; `BudgetSpent` where that takes more states than allowed."""
         budget = budget or Budget(MAX_STATES)
         if self._asks_noise:
             for world in self.fitting_worlds(budget):
@@ -163,7 +161,7 @@ class AnswerSet:
             yield dict(self._compiled.symbols(self._compiled.target, positions))
 
     def pick(self) -> Outcome[Answer]:
-        """The first answer, certified by running a world that gives it."""
+        """Return the first answer, certified by running a world that gives it."""
         try:
             world = next(self.fitting_worlds(Budget(MAX_STATES)), None)
         except BudgetSpent:
@@ -176,26 +174,29 @@ class AnswerSet:
         return Found(self.answer_of(noise))
 
     def answer_of(self, noise: Assignment) -> Answer:
-        """Return what a world answers."""
+        """Return the answer of a world."""
         return project(self.question, self.model, noise, run(self.model, noise, self.question.do))
 
     def fitting_worlds(self, budget: Budget) -> Iterator[tuple[int, ...]]:
-        """Every fitting world as positions of noise values, in a fixed order."""
+        """Yield every fitting world as positions of noise values, in a fixed order."""
         compiled = self._compiled
         if compiled.product is not None:
             yield from product(*compiled.product)
             return
         for values in self._factual(budget):
-            at = dict(enumerate(values))
+            positions = dict(enumerate(values))
             yield from product(
-                *(compiled.giving(compiled.base, i, at, domain) for i, domain in enumerate(compiled.allowed))
+                *(
+                    compiled.noise_giving(compiled.base, i, positions, domain)
+                    for i, domain in enumerate(compiled.allowed)
+                )
             )
 
     def _noise(self, world: Sequence[int]) -> dict[str, str]:
         return {node.noise: node.support[k] for node, k in zip(self.model.nodes, world, strict=True)}
 
     def _factual(self, budget: Budget) -> Iterator[list[int]]:
-        """Every assignment of the factual nodes that agrees with the evidence, by position."""
+        """Yield every assignment of the factual nodes that agrees with the evidence, by position."""
         compiled, evidence = self._compiled, self._compiled.evidence or {}
 
         def feasible(prefix: Mapping[int, int]) -> bool:
@@ -206,20 +207,20 @@ class AnswerSet:
                 yield values
 
     def _outputs(self, budget: Budget) -> Iterator[list[int]]:
-        """Every distinct output of the target system over the fitting worlds, by position."""
+        """Yield every distinct output of the target system over the fitting worlds, by position."""
         compiled = self._compiled
         if compiled.product is not None:
             yield from self._search(compiled.target, compiled.product, Budget(None), lambda prefix: True)
             return
 
         def feasible(prefix: Mapping[int, int]) -> bool:
-            sets = compiled.matching(compiled.allowed, prefix)
+            sets = compiled.restrict_to_output(compiled.allowed, prefix)
             return all(sets) and compiled.count(sets, compiled.evidence or {}) > 0
 
         yield from self._search(compiled.target, compiled.allowed, budget, feasible)
 
-    def _search(self, system: System, sets: Sets, budget: Budget, feasible: _Feasible) -> Iterator[list[int]]:
-        """All assignments of a system's nodes that the sets allow, beginnings that are not feasible left out."""
+    def _search(self, system: System, sets: Sets, budget: Budget, feasible: _IsFeasible) -> Iterator[list[int]]:
+        """Yield all assignments of a system's nodes that the sets allow, pruned at infeasible prefixes."""
         if not all(sets):
             return
         values: list[int] = []

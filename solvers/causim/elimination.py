@@ -1,8 +1,8 @@
 """Variable elimination over the nodes of a model: sums of products of one factor per equation.
 
-The factor of node i is phi_i(pa_i, v_i), a count, a weight or the existence of the noise values u with f_i(pa_i, u) =
-v_i. Noise never enters the graph, so work is exponential in the treewidth alone. Order: min-fill (R. Dechter, Bucket
-elimination, 1999), the first of equals.
+The factor of node i is phi_i(pa_i, v_i): number, weight or existence of the noise values u with f_i(pa_i, u) = v_i.
+Noise is summed out within each factor and never enters the graph, so work is exponential in the treewidth of the moral
+graph alone. Order: min-fill (R. Dechter, Bucket elimination, 1999), ties by degree, then number.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _SAFE = 1 << 62
 
 
 class Factor(NamedTuple):
-    """A table over nodes; axis k of `values` is node `scope[k]`."""
+    """Table over nodes; axis k of `values` is node `scope[k]`."""
 
     scope: tuple[int, ...]
     values: Table
 
 
 def equation_factor(local: Local, node: int, weights: Sequence[int], positions: Sequence[int]) -> Factor:
-    """phi(pa, v): the total weight of the listed noise positions that give v from pa."""
+    """Return phi(pa, v): the total weight of the listed noise positions that give v from pa."""
     size = len(local.domain)
     if prod(local.table.shape[:-1]) * size > MAX_ENTRIES:
         raise BudgetSpent(f"a table of more than {MAX_ENTRIES} entries")
@@ -45,64 +45,68 @@ def equation_factor(local: Local, node: int, weights: Sequence[int], positions: 
     return Factor((*local.parents, node), values)
 
 
-def restricted(factor: Factor, evidence: Mapping[int, int]) -> Factor:
-    """The factor with some nodes at known positions."""
+def restrict(factor: Factor, evidence: Mapping[int, int]) -> Factor:
+    """Restrict a factor to known positions of some nodes."""
     if not any(node in evidence for node in factor.scope):
         return factor
     index = tuple(evidence.get(node, slice(None)) for node in factor.scope)
     return Factor(tuple(node for node in factor.scope if node not in evidence), factor.values[index])
 
 
-def total(factors: Sequence[Factor], bound: int, work: Budget | None = None) -> int:
-    """The sum of the product of all factors over all nodes; exact for values up to `bound`.
+def sum_of_products(factors: Sequence[Factor], bound: int, work: Budget | None = None) -> int:
+    """Sum the product of all factors over all nodes; exact for values up to `bound`.
 
-    work: charged with the entries of each product, and NODE_COST more
+    work: charged with the entries of each product, plus NODE_COST
     `BudgetSpent` where a table would have more than MAX_ENTRIES entries, and without work left.
     """
-    return _eliminated(factors, bound, lambda product: product.sum(axis=-1), work)
+    return _eliminate(factors, bound, lambda product: product.sum(axis=-1), work)
 
 
-def maximum(factors: Sequence[Factor], bound: int) -> int:
-    """The greatest product of all factors over all assignments of the nodes; otherwise as `total`."""
-    return _eliminated(factors, bound, lambda product: product.max(axis=-1))
+def max_of_products(factors: Sequence[Factor], bound: int) -> int:
+    """Return the greatest product of all factors over all assignments of the nodes; otherwise as `sum_of_products`."""
+    return _eliminate(factors, bound, lambda product: product.max(axis=-1))
 
 
-def _eliminated(
+def _eliminate(
     factors: Sequence[Factor], bound: int, reduce: Callable[[Table], Table], work: Budget | None = None
 ) -> int:
+    # every intermediate entry is part of the final sum, so it is at most `bound`: then machine words are exact
     if bound >= _SAFE:
         factors = [Factor(factor.scope, factor.values.astype(object)) for factor in factors]
     order = elimination_order(tuple(factor.scope for factor in factors if factor.scope))
-    left = list(factors)
+    remaining = list(factors)
     for node in order:
-        touched = [factor for factor in left if node in factor.scope]
-        left = [factor for factor in left if node not in factor.scope]
-        left.append(_without(touched, node, reduce, work))
+        joined = [factor for factor in remaining if node in factor.scope]
+        remaining = [factor for factor in remaining if node not in factor.scope]
+        remaining.append(_eliminate_node(joined, node, reduce, work))
     result = 1
-    for factor in left:
+    for factor in remaining:
         result *= int(factor.values)
     return result
 
 
-def _without(factors: Sequence[Factor], node: int, reduce: Callable[[Table], Table], work: Budget | None) -> Factor:
-    scope = tuple(sorted({other for factor in factors for other in factor.scope} - {node}))
+def _eliminate_node(
+    factors: Sequence[Factor], node: int, reduce: Callable[[Table], Table], work: Budget | None
+) -> Factor:
+    scope = tuple(sorted({member for factor in factors for member in factor.scope} - {node}))
     full = (*scope, node)
-    place = {other: axis for axis, other in enumerate(full)}
+    axis_of = {member: axis for axis, member in enumerate(full)}
     sizes: dict[int, int] = {}
     for factor in factors:
         sizes.update(zip(factor.scope, factor.values.shape, strict=True))
-    entries = prod(sizes[other] for other in full)
+    entries = prod(sizes[member] for member in full)
     if entries > MAX_ENTRIES:
         raise BudgetSpent(f"a table of more than {MAX_ENTRIES} entries")
     if work is not None:
         is_long = any(factor.values.dtype == object for factor in factors)
         work.spend(entries * len(factors) * (LONG_COST if is_long else 1) + NODE_COST)
     product: Table | None = None
+    # small factors first: intermediate products stay small
     for factor in sorted(factors, key=lambda factor: factor.values.size):
-        axes = sorted(range(len(factor.scope)), key=lambda axis: place[factor.scope[axis]])
+        axes = sorted(range(len(factor.scope)), key=lambda axis: axis_of[factor.scope[axis]])
         shape = [1] * len(full)
-        for other in factor.scope:
-            shape[place[other]] = sizes[other]
+        for member in factor.scope:
+            shape[axis_of[member]] = sizes[member]
         aligned = factor.values.transpose(axes).reshape(shape)
         product = aligned if product is None else product * aligned
     assert product is not None
@@ -111,31 +115,31 @@ def _without(factors: Sequence[Factor], node: int, reduce: Callable[[Table], Tab
 
 @lru_cache(maxsize=4096)
 def elimination_order(scopes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
-    """All nodes of the scopes in min-fill order."""
-    near: dict[int, set[int]] = {}
+    """Order all nodes of the scopes by min-fill."""
+    graph: dict[int, set[int]] = {}
     for scope in scopes:
         for node in scope:
-            near.setdefault(node, set()).update(scope)
-    for node, neighbours in near.items():
+            graph.setdefault(node, set()).update(scope)
+    for node, neighbours in graph.items():
         neighbours.discard(node)
     order = []
-    while near:
-        best = min(near, key=lambda node: (_fill(near, node), len(near[node]), node))
-        around = near.pop(best)
-        for node in around:
-            near[node] |= around
-            near[node] -= {best, node}
+    while graph:
+        best = min(graph, key=lambda node: (_num_fill_edges(graph, node), len(graph[node]), node))
+        neighbours = graph.pop(best)
+        for node in neighbours:
+            graph[node] |= neighbours
+            graph[node] -= {best, node}
         order.append(best)
     return tuple(order)
 
 
-def _fill(near: Mapping[int, set[int]], node: int) -> int:
-    around = near[node]
-    return sum(len(around) - 1 - len(near[other] & around) for other in around)
+def _num_fill_edges(graph: Mapping[int, set[int]], node: int) -> int:
+    neighbours = graph[node]
+    return sum(len(neighbours) - 1 - len(graph[neighbour] & neighbours) for neighbour in neighbours)
 
 
 def treewidth(system: System) -> int:
-    """The width of the min-fill order, an upper bound of the treewidth of the moral graph."""
+    """Return the width of the min-fill order, an upper bound of the treewidth of the moral graph."""
     scopes = [{*local.parents, i} for i, local in enumerate(system)]
     width = 0
     for node in elimination_order(tuple(tuple(sorted(scope)) for scope in scopes)):

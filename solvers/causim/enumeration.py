@@ -1,4 +1,4 @@
-"""Answers by running worlds one after the other, all of them or the first so many."""
+"""Answers by running worlds one after the other, all of them or a first part."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
 
 
-def enumerated(model: Model, question: Question, max_worlds: int) -> Outcome[Worked]:
-    """Everything about a question, if no more worlds than that agree with the fixed noise."""
+def enumerate_worlds(model: Model, question: Question, max_worlds: int) -> Outcome[Worked]:
+    """Work out everything about a question, if at most `max_worlds` worlds agree with the fixed noise."""
     number = AnswerSet(model, question).worlds
     if number > max_worlds:
         return OutOfBudget(f"{number} worlds agree with the fixed noise; up to {max_worlds} are run")
@@ -21,11 +21,11 @@ def enumerated(model: Model, question: Question, max_worlds: int) -> Outcome[Wor
 
 
 def first_answers(model: Model, question: Question, max_worlds: int) -> dict[str, Answer]:
-    """The answers that the first worlds give, in the order of their noise: what a pipeline with a cap stores."""
-    found: dict[str, Answer] = {}
+    """Return the answers of the first worlds, in the order of their noise, as a pipeline with a cap stores them."""
+    answers: dict[str, Answer] = {}
     for noise, _ in islice(worlds(model, question.fixed), max_worlds):
         factual = run(model, noise, {})
         if all(factual[name] == value for name, value in question.observed.items()):
             answer = project(question, model, noise, run(model, noise, question.do))
-            found.setdefault(assignment_text(answer), answer)
-    return found
+            answers.setdefault(assignment_text(answer), answer)
+    return answers

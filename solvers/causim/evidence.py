@@ -1,8 +1,9 @@
-"""The smallest further observation that makes the answer to a question unique, proved smallest.
+"""Smallest set of further observations that makes the answer to a question unique, proven smallest.
 
-Implicit hitting sets: every world that fits and answers otherwise than the true one must differ from it in something
-that is observed. Smallest sets that hit the differences found so far are tried until the SAT engine finds no further
-world (E. Moreno-Centeno and R. Karp, The implicit hitting set approach, 2013). The worlds found are the proof.
+Implicit hitting sets (E. Moreno-Centeno and R. Karp, The implicit hitting set approach to solve combinatorial
+optimization problems, 2013): the observations must hit, for every fitting world with another answer, the set of its
+differences from the true world. Alternate between a smallest hitting set of the differences so far and a SAT search for
+a world that it does not hit. The worlds are the certificate.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 @dataclass(frozen=True)
 class MinimalEvidence:
-    """observe: names of noise variables and nodes (in the factual world), sorted; with them one answer is left
-    against: fitting worlds with other answers; no smaller set of observations tells all of them from the true world
+    """Smallest observations with their certificate.
+
+    observe: names of noise variables and nodes (in the factual world), sorted; with them one answer remains
+    against: fitting worlds with other answers; no smaller set of observations separates all of them from the true world
     """
 
     observe: tuple[str, ...]
@@ -32,9 +35,7 @@ class MinimalEvidence:
 
 
 def observable(model: Model, question: Question) -> tuple[str, ...]:
-    """Return what could be observed in addition: unknown noise, and unseen nodes where the type of question has
-    evidence.
-    """
+    """Return what else could be observed: unknown noise, and for questions with evidence unobserved nodes."""
     may_have_evidence = question.type in ("abduction", "counterfactual")
     nodes = [name for name in model.names if name not in question.observed] if may_have_evidence else []
     return tuple(sorted([*question.unknown, *nodes]))
@@ -47,7 +48,7 @@ def minimal_evidence(
     candidates: Sequence[str] | None = None,
     budget: Budget | None = None,
 ) -> Outcome[MinimalEvidence]:
-    """The least number of candidates whose values in the true world leave one answer.
+    """Find the smallest set of candidates whose values in the true world leave one answer.
 
     world: the true value of every noise variable; it must fit the question, else `ModelError`
     budget: a state is one call of the SAT engine
@@ -63,22 +64,24 @@ def minimal_evidence(
     answer = project(question, model, world, run(model, world, question.do))
     with closing(SatQuestion(model, question)) as sat, Hitman(htype="sorted") as hitter:
         literals = {name: (sat.factual if name in model.position else sat.noise)[name][truth[name]] for name in names}
-        own = [sat.literal(key, value) for key, value in answer.items()]
-        sat.add(-literal for literal in own if literal is not None)
+        answer_literals = [sat.literal(key, value) for key, value in answer.items()]
+        # from here on models are fitting worlds whose answer differs from the true one
+        sat.add(-literal for literal in answer_literals if literal is not None)
         against: list[Mapping[str, Symbol]] = []
         chosen: list[str] = []
         try:
             while True:
                 budget.spend(1)
-                if not sat.satisfiable(literals[name] for name in chosen):
+                if not sat.is_satisfiable(literals[name] for name in chosen):
                     return Found(MinimalEvidence(tuple(sorted(chosen)), tuple(against)))
-                other = sat.world()
-                seen = {**other, **run(model, other, {})}
-                different = [name for name in names if seen[name] != truth[name]]
-                if not different:
+                counterexample = sat.world()
+                observations = {**counterexample, **run(model, counterexample, {})}
+                differences = [name for name in names if observations[name] != truth[name]]
+                if not differences:
                     return Impossible("all observations of the candidates, all of them at once included")
-                against.append(other)
-                hitter.hit(different)
+                against.append(counterexample)
+                hitter.hit(differences)
+                # a minimum hitting set of a subfamily: its size is a lower bound of the optimum
                 chosen = list(hitter.get())
         except BudgetSpent:
             return OutOfBudget("calls of the SAT engine", lower_bound=len(chosen))

@@ -1,4 +1,4 @@
-"""Between items and the state and query files of the paper's layout."""
+"""Conversion between items and the state and query files of the paper's layout."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from calibrant.dsl.causim.question import (
 from calibrant.dsl.causim.values import ModelError, compact, plain, symbols
 from calibrant.dsl.errors import PoolError
 from calibrant.solvers.causim.answers import AnswerSet
-from calibrant.solvers.causim.pipeline import Caps, stored
+from calibrant.solvers.causim.pipeline import Caps, store_answers
 from calibrant.solvers.outcome import Found
 
 MAX_STORED = 10_000
 
 
 def scm_of(scm_id: str, versions: Iterable[Version]) -> Scm:
-    """A grown program as a state file holds it."""
+    """Return a grown program in the layout of a state file."""
     return Scm(scm_id, [version.bundle for version in versions])
 
 
 def query_files(
     items: Iterable[CausimItem], *, caps: Caps | None = None, limit: int = MAX_STORED
 ) -> Iterator[QueryFile]:
-    """Items of one program, version, type and scenario together, in order of their first item.
+    """Group items of one program, version, type and scenario, in order of their first item.
 
-    caps: store what a pipeline with these caps would take for the answers; else the first `limit` of the complete set
+    caps: store the answers of a pipeline with these caps; else the first `limit` of the complete set
     """
     groups: dict[Meta, list[CausimItem]] = {}
     for item in items:
@@ -47,28 +47,30 @@ def query_files(
             item.scm, item.version, question.type, item.task.scenario, item.topology, evidence, question.with_noise
         )
         groups.setdefault(meta, []).append(item)
-    for meta, own in groups.items():
-        yield QueryFile(meta, [_instance(number, item, caps, limit) for number, item in enumerate(own)])
+    for meta, group in groups.items():
+        yield QueryFile(meta, [_instance(number, item, caps, limit) for number, item in enumerate(group)])
 
 
 def _instance(seed: int, item: CausimItem, caps: Caps | None, limit: int) -> Instance:
     model, question = item.task.model, item.task.question
-    given = record_of(question)
+    record = record_of(question)
     if caps is None:
         answers = [plain(answer) for answer in islice(AnswerSet(model, question).answers(), limit)]
         size, exhausted = item.labels.size, len(answers) == item.labels.size
     else:
-        kept = stored(model, question, caps, seed)
-        answers = [plain(answer) for answer in kept.answers.values()]
-        size, exhausted = len(answers), kept.exhausted
+        pipeline = store_answers(model, question, caps, seed)
+        answers = [plain(answer) for answer in pipeline.answers.values()]
+        size, exhausted = len(answers), pipeline.exhausted
     expected = ExpectedOutput(answers, list(question.required_keys(model)), size, exhausted)
-    return Instance(seed, given.fixed_exogenous, given.unknown_exogenous, given.do, given.observed_endogenous, expected)
+    return Instance(
+        seed, record.fixed_exogenous, record.unknown_exogenous, record.do, record.observed_endogenous, expected
+    )
 
 
 def items_from_queries(path: Path, scms: Sequence[Scm]) -> Iterator[CausimItem]:
-    """The questions of a query file about the programs of a state file, with exact labels whatever the file stores.
+    """Yield the questions of a query file about the programs of a state file, with exact labels.
 
-    `PoolError` names file, instance and field of what cannot be meant, stored answers that are wrong included.
+    `PoolError` names file, instance and field of invalid input, wrong stored answers included.
     """
     queries = read_queries(path)
     meta = queries.meta
@@ -93,10 +95,10 @@ def _program(meta: Meta, scms: Sequence[Scm]) -> tuple[str, str]:
 
 
 def _item(meta: Meta, instance: Instance, source: str, topology: str, number: int) -> CausimItem:
-    given = QuestionRecord(
+    record = QuestionRecord(
         instance.fixed_exogenous, instance.unknown_exogenous, instance.do, instance.observed_endogenous
     )
-    question = question_from_record(given, meta.type, load_model(source), with_noise=meta.with_noise)
+    question = question_from_record(record, meta.type, load_model(source), with_noise=meta.with_noise)
     task = Task(source, question, meta.scenario)
     members = AnswerSet(task.model, task.question)
     size = members.size()
@@ -105,9 +107,9 @@ def _item(meta: Meta, instance: Instance, source: str, topology: str, number: in
     expected = instance.expected_output
     if sorted(canonical_name(key, task.model) for key in expected.required_keys) != list(members.keys):
         raise ModelError(f"expected_output.required_keys: {compact(list(members.keys))} are required")
-    for place, answer in enumerate(expected.support):
+    for index, answer in enumerate(expected.support):
         if not members.contains(canonical_keys(symbols(answer), task.model)):
-            raise ModelError(f"expected_output.support: answer {place} is wrong")
+            raise ModelError(f"expected_output.support: answer {index} is wrong")
     if expected.exhausted and len(expected.support) != size.value:
         raise ModelError(f"expected_output.support: {size.value} answers are right, {len(expected.support)} are stored")
     effect = members.effect or (None, None)

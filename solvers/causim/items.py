@@ -19,7 +19,7 @@ from calibrant.dsl.causim.render import bundle_of
 from calibrant.solvers.causim.question_sampling import SEEDS, LabelledQuestion, questions
 
 SIZES = (2, 4, 6, 8, 10)
-ASKED: tuple[tuple[QuestionType, Scenario | None], ...] = (
+QUESTION_KINDS: tuple[tuple[QuestionType, Scenario | None], ...] = (
     *(("deduction", "deterministic"), ("deduction", "stochastic")),
     *(("intervention", "deterministic"), ("intervention", "stochastic")),
     *(("abduction", None), ("counterfactual", None)),
@@ -33,35 +33,35 @@ def items_of_version(
     version: Version,
     scm_id: str,
     *,
-    each: int,
+    num_questions: int,
     types: Sequence[QuestionType] = TYPES,
     options: QuestionOptions | None = None,
     view: View = "code",
     seed: int | None = None,
 ) -> Iterator[CausimItem]:
-    """Up to `each` questions of every type about one version.
+    """Yield up to `num_questions` questions of every type about one version.
 
-    seed: what the program was grown from; questions depend on it, and their ids have it
+    seed: seed of the program; questions depend on it, and their ids contain it
     """
-    key, place = ("", "") if seed is None else (str(seed), f"-s{seed}")
+    key, suffix = ("", "") if seed is None else (str(seed), f"-s{seed}")
     source = module_text(version.bundle, comments=False)
     v, topology = version.bundle.v, version.bundle.topology
     for kind in types:
-        for found in questions(version.model, kind, each, key=f"{key}/{scm_id}/{v}", options=options):
-            name = f"{scm_id}{place}-v{v:02d}-{kind}-{found.seed:03d}"
-            yield item_of(found, name, source, scm_id=scm_id, version=v, topology=topology, view=view)
+        for question in questions(version.model, kind, num_questions, key=f"{key}/{scm_id}/{v}", options=options):
+            name = f"{scm_id}{suffix}-v{v:02d}-{kind}-{question.seed:03d}"
+            yield item_of(question, name, source, scm_id=scm_id, version=v, topology=topology, view=view)
 
 
 def item_of(
-    found: LabelledQuestion, name: str, source: str, *, scm_id: str, version: int, topology: str, view: View = "code"
+    labelled: LabelledQuestion, name: str, source: str, *, scm_id: str, version: int, topology: str, view: View = "code"
 ) -> CausimItem:
-    """An item from a labelled question about a program."""
-    all_change, some_change = found.effect or (None, None)
+    """Create an item from a labelled question about a program."""
+    all_change, some_change = labelled.effect or (None, None)
     return CausimItem(
         name,
-        Task(source, found.question, found.scenario, view),
-        Labels(found.size, found.trivial, all_change, some_change, found.copy),
-        Sealed(found.world),
+        Task(source, labelled.question, labelled.scenario, view),
+        Labels(labelled.size, labelled.trivial, all_change, some_change, labelled.copy),
+        Sealed(labelled.world),
         scm_id,
         version,
         topology,
@@ -74,35 +74,37 @@ def generated_items(
     programs: int,
     *,
     nodes: int = 10,
-    each: int = 5,
+    num_questions: int = 5,
     types: Sequence[QuestionType] = TYPES,
     options: QuestionOptions | None = None,
     vocabulary: Vocabulary = "nonsense",
     view: View = "code",
     tally: Tally | None = None,
 ) -> Iterator[CausimItem]:
-    """Questions about every version of that many programs; each program depends on the seed and its number alone."""
+    """Yield questions about every version of the programs; each program depends on the seed and its number alone."""
     for number in range(programs):
         scm_id = f"{topology}-{number:04d}"
         for version in grow(seed, scm_id, topology, nodes, vocabulary=vocabulary, tally=tally):
-            yield from items_of_version(version, scm_id, each=each, types=types, options=options, view=view, seed=seed)
+            yield from items_of_version(
+                version, scm_id, num_questions=num_questions, types=types, options=options, view=view, seed=seed
+            )
 
 
-def drawn_items(seed: int, topology: str) -> Iterator[CausimItem]:
-    """Items without end: programs of SIZES nodes in turns, a question of each type about each program."""
+def sampled_items(seed: int, topology: str) -> Iterator[CausimItem]:
+    """Yield items without end: programs of SIZES nodes in turns, a question of each type about each program."""
     for number in count():
         nodes, scm_id = SIZES[number % len(SIZES)], f"{topology}-{number:04d}"
-        yield from items_of_version(grow(seed, scm_id, topology, nodes)[-1], scm_id, each=1, seed=seed)
+        yield from items_of_version(grow(seed, scm_id, topology, nodes)[-1], scm_id, num_questions=1, seed=seed)
 
 
 def built_in_items(seed: int, name: str) -> Iterator[CausimItem]:
-    """Different questions about a built-in model, of each type in turns; they end, a model has so many.
+    """Return different questions about a built-in model, of each type in turns, as many as the model has.
 
-    Deductions and interventions have one answer and several in turns; of others the evidence decides.
-    name: one of BUILT_IN, which their topology is called; NIHSS has 3 to 8 items, in turns too
+    Deductions and interventions have one answer and several in turns; for other types the evidence decides.
+    name: one of BUILT_IN, which is also the topology; NIHSS has 3 to 8 items, in turns too
     """
     sources = [nihss.program(n) for n in NIHSS_SIZES] if name == NIHSS else [_source_of(network(name))]
-    sequences = [_about(source, *asked, name, seed) for source, asked in product(sources, ASKED)]
+    sequences = [_items_about(source, *kind, name, seed) for source, kind in product(sources, QUESTION_KINDS)]
     return (item for item in chain.from_iterable(zip_longest(*sequences)) if item is not None)
 
 
@@ -110,9 +112,11 @@ def _source_of(model: Model) -> str:
     return module_text(bundle_of(model), comments=False)
 
 
-def _about(source: str, kind: QuestionType, scenario: Scenario | None, name: str, seed: int) -> Iterator[CausimItem]:
+def _items_about(
+    source: str, kind: QuestionType, scenario: Scenario | None, name: str, seed: int
+) -> Iterator[CausimItem]:
     model = load_model(source)
     v = len(model)
-    for found in questions(model, kind, SEEDS, key=f"{seed}/{name}/{v}", scenario=scenario):
-        own = f"{name}-s{seed}-v{v:02d}-{kind}-{found.scenario}-{found.seed:03d}"
-        yield item_of(found, own, source, scm_id=name, version=v, topology=name)
+    for question in questions(model, kind, SEEDS, key=f"{seed}/{name}/{v}", scenario=scenario):
+        item_name = f"{name}-s{seed}-v{v:02d}-{kind}-{question.scenario}-{question.seed:03d}"
+        yield item_of(question, item_name, source, scm_id=name, version=v, topology=name)

@@ -1,4 +1,4 @@
-"""Verdicts on replies to one question: reward, why there is none, and where an answer goes wrong, node by node."""
+"""Verdicts on replies to one question: reward, reason for a reward of 0, and the faults of an answer node by node."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ Why: TypeAlias = Literal["no_object", "wrong_keys", "wrong_answer"]
 
 @dataclass(frozen=True)
 class Judgement:
-    """reward: 1 or 0; why: None iff the reward is 1
+    """Verdict on a reply.
+
+    reward: 1 or 0; why: None iff the reward is 1
     answer: as extracted, None if there was none
-    nodes: a reason for every node, for answers over V where the noise that is allowed is a product; else None
+    nodes: a reason for every node, for answers over V where the allowed noise is a product; else None
     """
 
     reward: int
@@ -32,10 +34,10 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Flags:
-    """Properties that make a question easy, whatever its labels state; None where one does not apply.
+    """Properties that make a question easy, independent of its labels; None where one does not apply.
 
-    trivial: `do` covers every required key; copyable: the evidence with `do` written over it is right
-    vacuous: in no fitting world something outside `do` changes
+    trivial: `do` covers every required key; copyable: the evidence, overwritten by `do`, is right
+    vacuous: nothing outside `do` changes in any fitting world
     """
 
     trivial: bool | None
@@ -44,7 +46,7 @@ class Flags:
 
 
 class Judge:
-    """Judges any number of replies to one task; pure, and without a clock."""
+    """Judge of replies to one task; no side effects, no time limits."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -59,20 +61,20 @@ class Judge:
         trivial = question.is_trivial(self.task.model) if question.do else None
         return Flags(trivial, self.members.copy, None if effect is None else not effect[1])
 
-    def reply(self, text: str) -> Judgement:
-        """The verdict on a reply of a system under test."""
+    def judge_reply(self, text: str) -> Judgement:
+        """Judge a reply of a system under test."""
         extraction = extract(text, self.members.keys)
         if extraction.answer is None:
             return Judgement(0, extraction.failure, None)
-        return self.answer(extraction.answer)
+        return self.judge_answer(extraction.answer)
 
-    def object(self, given: Mapping[str, Any]) -> Judgement:
-        """The verdict on a JSON object."""
-        answer = answer_of(given, self.members.keys)
-        return Judgement(0, "wrong_keys", None) if answer is None else self.answer(answer)
+    def judge_object(self, record: Mapping[str, Any]) -> Judgement:
+        """Judge a JSON object."""
+        answer = answer_of(record, self.members.keys)
+        return Judgement(0, "wrong_keys", None) if answer is None else self.judge_answer(answer)
 
-    def answer(self, answer: Answer) -> Judgement:
-        """The verdict on an answer with exactly the required keys."""
+    def judge_answer(self, answer: Answer) -> Judgement:
+        """Judge an answer with exactly the required keys."""
         right = self.members.contains(answer)
         return Judgement(int(right), None if right else "wrong_answer", answer, self._nodes(answer))
 

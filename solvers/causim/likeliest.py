@@ -1,7 +1,7 @@
-"""The most probable fitting world and the most probable answer.
+"""Most probable fitting world and most probable answer (MAP).
 
-Where the fitting worlds form a product, the world is a maximum per node, and the answer a maximum over the nodes of a
-product of one factor per equation, found value by value with max-product elimination. Elsewhere members are listed.
+Where the fitting worlds form a product, the world is a maximum per node, and the answer the maximum of a product of one
+factor per equation, decoded value by value with max-product elimination. Elsewhere members are listed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from calibrant.dsl.causim.values import Symbol
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.compiled import Compiled, Sets
-from calibrant.solvers.causim.elimination import equation_factor, maximum, restricted
+from calibrant.solvers.causim.elimination import equation_factor, max_of_products, restrict
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 T = TypeVar("T")
@@ -26,15 +26,15 @@ _LISTED = OutOfBudget("members could not all be listed, so none of them is known
 
 
 def likeliest_world(model: Model, question: Question, budget: Budget | None = None) -> Outcome[dict[str, Symbol]]:
-    """Noise of the most probable fitting world, the first of equals. A state is a world or a beginning of one."""
+    """Return the noise of the most probable fitting world, the first of equals. A state is a world or a prefix."""
     members = AnswerSet(model, question)
     compiled = Compiled(model, question)
     if compiled.product is not None:
         if not all(compiled.product):
             return _NOTHING
         best: tuple[int, ...] | None = tuple(
-            max(own, key=lambda k, i=i: (model.nodes[i].weights[k], -k))  # type: ignore[misc]
-            for i, own in enumerate(compiled.product)
+            max(positions, key=lambda k, i=i: (model.nodes[i].weights[k], -k))  # type: ignore[misc]
+            for i, positions in enumerate(compiled.product)
         )
     else:
         budget = budget or Budget(50_000)
@@ -44,7 +44,7 @@ def likeliest_world(model: Model, question: Question, budget: Budget | None = No
             return prod((node.weights[k] for node, k in zip(model.nodes, world, strict=True)), start=Fraction(1))
 
         try:
-            best = _greatest(members.fitting_worlds(budget), weight)
+            best = _most_probable(members.fitting_worlds(budget), weight)
         except BudgetSpent:
             return _LISTED
         if best is None:
@@ -53,7 +53,7 @@ def likeliest_world(model: Model, question: Question, budget: Budget | None = No
 
 
 def likeliest_answer(model: Model, question: Question, budget: Budget | None = None) -> Outcome[Answer]:
-    """The answer of greatest probability, the first of equals. A state is an answer or a beginning of one."""
+    """Return the answer of greatest probability, the first of equals. A state is an answer or a prefix."""
     members = AnswerSet(model, question)
     compiled = Compiled(model, question)
     if not members.fitting:
@@ -64,39 +64,39 @@ def likeliest_answer(model: Model, question: Question, budget: Budget | None = N
             return world
         return Found(members.answer_of(world.value))
     if compiled.product is not None:
-        return Found(dict(compiled.symbols(compiled.target, _decoded(compiled, compiled.product))))
+        return Found(dict(compiled.symbols(compiled.target, _decode_output(compiled, compiled.product))))
     budget = budget or Budget(5_000)
     try:
-        best = _greatest(members.answers(budget), members.probability)
+        best = _most_probable(members.answers(budget), members.probability)
     except BudgetSpent:
         return _LISTED
     return Found(best) if best is not None else _NOTHING
 
 
-def _greatest(members: Iterable[T], weight: Callable[[T], Fraction]) -> T | None:
+def _most_probable(members: Iterable[T], weight: Callable[[T], Fraction]) -> T | None:
     best: T | None = None
-    most = Fraction(-1)
+    max_probability = Fraction(-1)
     for member in members:
         probability = weight(member)
-        if probability > most:
-            best, most = member, probability
+        if probability > max_probability:
+            best, max_probability = member, probability
     return best
 
 
-def _decoded(compiled: Compiled, sets: Sets) -> list[int]:
-    """Positions of the output of greatest probability, fixed one node after the other."""
+def _decode_output(compiled: Compiled, sets: Sets) -> list[int]:
+    """Decode the output of greatest probability, node by node: fix the first value that attains the maximum."""
     factors = [
         equation_factor(local, i, [compiled.weights[i][k] for k in sets[i]], sets[i])
         for i, local in enumerate(compiled.target)
     ]
     bound = prod(compiled.denominators)
-    known: dict[int, int] = {}
+    decided: dict[int, int] = {}
     for i, local in enumerate(compiled.target):
         if len(local.domain) == 1:
-            known[i] = 0
+            decided[i] = 0
             continue
         scores = []
         for k in range(len(local.domain)):
-            scores.append(maximum([restricted(factor, {**known, i: k}) for factor in factors], bound))
-        known[i] = scores.index(max(scores))
-    return [known[i] for i in range(len(compiled.target))]
+            scores.append(max_of_products([restrict(factor, {**decided, i: k}) for factor in factors], bound))
+        decided[i] = scores.index(max(scores))
+    return [decided[i] for i in range(len(compiled.target))]

@@ -8,11 +8,11 @@ from math import lcm, prod
 
 from calibrant.dsl.causim.model import Model
 from calibrant.dsl.causim.values import Assignment, Symbol
-from calibrant.solvers.causim.elimination import equation_factor, restricted, total
+from calibrant.solvers.causim.elimination import equation_factor, restrict, sum_of_products
 
 
 def marginal(model: Model, name: str, do: Assignment) -> dict[Symbol, Fraction]:
-    """P(name = value) for every value of the node's domain under `do`, zeros included."""
+    """Return P(name = value) for every value of the node's domain under `do`, zeros included."""
     system = model.under(do)
     i = model.position[name]
     factors, denominators = [], []
@@ -23,33 +23,33 @@ def marginal(model: Model, name: str, do: Assignment) -> dict[Symbol, Fraction]:
         denominators.append(common)
     bound = prod(denominators)
     return {
-        value: Fraction(total([restricted(factor, {i: k}) for factor in factors], bound), bound)
+        value: Fraction(sum_of_products([restrict(factor, {i: k}) for factor in factors], bound), bound)
         for k, value in enumerate(system[i].domain)
     }
 
 
-def ways(model: Model, name: str) -> dict[Symbol, int]:
-    """In how many worlds the node has each value of its domain."""
+def count_worlds(model: Model, name: str) -> dict[Symbol, int]:
+    """Count the worlds in which the node has each value of its domain."""
     i, system = model.position[name], model.system
     factors = [
         equation_factor(local, k, [1] * len(node.support), range(len(node.support)))
         for k, (node, local) in enumerate(zip(model.nodes, system, strict=True))
     ]
     return {
-        value: total([restricted(factor, {i: k}) for factor in factors], model.worlds)
+        value: sum_of_products([restrict(factor, {i: k}) for factor in factors], model.worlds)
         for k, value in enumerate(system[i].domain)
     }
 
 
 def conditional(model: Model, name: str) -> dict[tuple[Symbol, ...], dict[Symbol, Fraction]]:
-    """P(name | parents) for every combination of the parents' values; values of probability zero are left out."""
+    """Return P(name | parents) for every combination of the parents' values, zeros left out."""
     i = model.position[name]
     node = model.nodes[i]
-    found: dict[tuple[Symbol, ...], dict[Symbol, Fraction]] = {}
+    table: dict[tuple[Symbol, ...], dict[Symbol, Fraction]] = {}
     for row in product(*(model.system[parent].domain for parent in model.system[i].parents)):
-        own: dict[Symbol, Fraction] = {}
+        distribution: dict[Symbol, Fraction] = {}
         for noise, weight in zip(node.support, node.weights, strict=True):
             value = node.value(row, noise)
-            own[value] = own.get(value, Fraction(0)) + weight
-        found[row] = own
-    return found
+            distribution[value] = distribution.get(value, Fraction(0)) + weight
+        table[row] = distribution
+    return table

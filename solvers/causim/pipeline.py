@@ -1,6 +1,6 @@
-"""What a pipeline stores that samples domains and runs worlds up to a cap, as the paper's does.
+"""Capped pipeline: samples domains and runs worlds up to a cap, as the paper's does.
 
-Its answer sets are parts of the complete ones. It is here to be measured, and to write query files of the same kind.
+Its answer sets are subsets of the complete ones. It serves to measure that, and to write query files of the same kind.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from calibrant.dsl.causim.values import Symbol, assignment_text
 
 @dataclass(frozen=True)
 class Caps:
-    """domain_samples: forward samples from which the values of noise are taken; None for the exact supports
-    max_combinations: worlds that are run; max_support: answers that are stored
+    """Limits of the pipeline.
+
+    domain_samples: forward samples from which the values of noise are taken; None for the exact supports
+    max_combinations: limit on worlds; max_support: limit on answers
     """
 
     domain_samples: int | None = 2_000
@@ -29,8 +31,10 @@ class Caps:
 
 @dataclass(frozen=True)
 class Stored:
-    """answers: by their texts, in the order in which they came
-    exhausted: whether every world was run of noise values that were seen, and every answer kept
+    """Stored answers.
+
+    answers: by their texts, in the order of the worlds
+    exhausted: whether every world of the sampled noise values was run, and every answer stored
     """
 
     answers: dict[str, Answer]
@@ -38,17 +42,17 @@ class Stored:
 
 
 def sampled_supports(model: Model, samples: int, seed: int) -> dict[str, tuple[Symbol, ...]]:
-    """The values of every noise variable among so many worlds, sorted by text."""
+    """Return the values of every noise variable among sampled worlds, sorted by text."""
     draws = Draws("domain", seed)
-    seen: dict[str, set[Symbol]] = {noise: set() for noise in model.noises}
+    values_of: dict[str, set[Symbol]] = {noise: set() for noise in model.noises}
     for _ in range(samples):
         for noise, value in draw_world(draws, model).items():
-            seen[noise].add(value)
-    return {noise: tuple(sorted(values)) for noise, values in seen.items()}
+            values_of[noise].add(value)
+    return {noise: tuple(sorted(values)) for noise, values in values_of.items()}
 
 
-def stored(model: Model, question: Question, caps: Caps, seed: int = 0) -> Stored:
-    """Return what the pipeline takes for the answer set."""
+def store_answers(model: Model, question: Question, caps: Caps, seed: int = 0) -> Stored:
+    """Run the pipeline; return its version of the answer set."""
     supports = {node.noise: node.support for node in model.nodes}
     if caps.domain_samples is not None:
         supports = sampled_supports(model, caps.domain_samples, seed)

@@ -1,4 +1,4 @@
-"""Questions about a model with their labels: drawn until the scenario asked for comes up, answered exactly."""
+"""Questions about a model with exact labels: sampled until one has the requested scenario."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ SEEDS = 200
 
 @dataclass(frozen=True)
 class LabelledQuestion:
-    """A question with its labels.
+    """Question with its labels.
 
-    world: the world it was drawn from
+    world: the world from which it was sampled
     size: number of answers; effect: whether something outside `do` changes in all, in some fitting worlds
-    copy: whether the evidence with `do` written over it is right
+    copy: whether the evidence, overwritten by `do`, is right
     """
 
     question: Question
@@ -48,18 +48,18 @@ def sample_question(
     options: QuestionOptions | None = None,
     with_effect: bool = False,
 ) -> Outcome[LabelledQuestion]:
-    """The first question of at most ATTEMPTS draws of this seed that has the scenario, and an effect where asked for.
+    """Sample the first question of at most ATTEMPTS that has the scenario, and an effect if requested.
 
-    key: what else the draws depend on, such as the program's id. Deductions and interventions that are to have one
-    answer leave less noise open from attempt to attempt, and none at the last.
+    key: what else the random stream depends on, such as the program's id. Deductions and interventions that are to have
+    one answer leave less noise open from attempt to attempt, and none at the last.
     """
     options = options or QuestionOptions()
     for attempt in range(ATTEMPTS):
-        own = options
+        attempt_options = options
         if scenario == "deterministic":
-            own = _with_missing(options, options.missing * (ATTEMPTS - 1 - attempt) / (ATTEMPTS - 1))
-        drawn = draw_question(Draws("question", key, kind, seed, attempt), model, kind, own)
-        members = AnswerSet(model, drawn.question)
+            attempt_options = _with_missing(options, options.missing * (ATTEMPTS - 1 - attempt) / (ATTEMPTS - 1))
+        sampled = draw_question(Draws("question", key, kind, seed, attempt), model, kind, attempt_options)
+        members = AnswerSet(model, sampled.question)
         size = members.size(Budget(20_000))
         if not isinstance(size, Found) or (scenario is not None and scenario_of(size.value) != scenario):
             continue
@@ -67,9 +67,9 @@ def sample_question(
         if with_effect and not (effect and effect[1]):
             continue
         label = scenario_of(size.value)
-        trivial = drawn.question.is_trivial(model)
+        trivial = sampled.question.is_trivial(model)
         return Found(
-            LabelledQuestion(drawn.question, seed, drawn.world, label, size.value, trivial, effect, members.copy)
+            LabelledQuestion(sampled.question, seed, sampled.world, label, size.value, trivial, effect, members.copy)
         )
     return OutOfBudget(f"no such question in {ATTEMPTS} attempts")
 
@@ -88,21 +88,21 @@ def questions(
     options: QuestionOptions | None = None,
     with_effect: bool = False,
 ) -> Iterator[LabelledQuestion]:
-    """Up to that many different questions, from seeds 0, 1, ... below SEEDS; fewer where the model has no more."""
+    """Return up to `number` different questions, from seeds 0, 1, ... below SEEDS; fewer if the model has no more."""
 
-    def different() -> Iterator[LabelledQuestion]:
-        seen: list[Question] = []
+    def iterate_distinct() -> Iterator[LabelledQuestion]:
+        previous: list[Question] = []
         for seed in range(SEEDS):
-            found = sample_question(
+            labelled = sample_question(
                 model, kind, seed, key=key, scenario=scenario, options=options, with_effect=with_effect
             )
-            if isinstance(found, Found) and found.value.question not in seen:
-                seen.append(found.value.question)
-                yield found.value
+            if isinstance(labelled, Found) and labelled.value.question not in previous:
+                previous.append(labelled.value.question)
+                yield labelled.value
 
-    return islice(different(), number)
+    return islice(iterate_distinct(), number)
 
 
 def stored_answers(model: Model, question: Question, limit: int) -> list[Answer]:
-    """The first answers of the complete set, as many as a file is to hold."""
+    """Return the first answers of the complete set, at most `limit`."""
     return list(islice(AnswerSet(model, question).answers(), limit))

@@ -1,7 +1,8 @@
-"""Questions as clauses: noise, factual values and asked values one-hot, one clause for each case of a table.
+"""SAT encoding of questions: noise, factual values and values under `do` one-hot, a clause for each case of a table.
 
-A second opinion on membership and counts, and the engine behind minimal evidence. A case says: if every parent and the
-noise is in these sets, the value is this; as a clause, some parent or the noise is outside, or the value is this.
+An independent check of membership and counts, and the engine behind minimal evidence. A case is an implication: if
+every parent and the noise are in these sets, the value is this one; as a clause: a parent or the noise is outside, or
+the value is this one.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ OneHot = Mapping[Symbol, Literal]
 
 
 class SatQuestion:
-    """The worlds that fit a question, with what they answer. To be closed after use.
+    """Clauses whose models are the fitting worlds of a question with their answers. Close it after use.
 
-    noise, factual, asked: the literals of every value of every noise variable and node
+    noise, factual, asked: the literals of every value of every noise variable and node; asked: under `do`
     """
 
     def __init__(self, model: Model, question: Question) -> None:
@@ -38,8 +39,8 @@ class SatQuestion:
         self.asked = self.factual
         if question.do:
             self.asked = self._system(model.under(question.do), " under do")
-        for given, literals in ((question.fixed, self.noise), (question.observed, self.factual)):
-            for name, value in given.items():
+        for values, literals in ((question.fixed, self.noise), (question.observed, self.factual)):
+            for name, value in values.items():
                 literal = literals[name].get(value)
                 self._cnf.add(*([literal] if literal is not None else []))
         self._solver = Solver(name=_SOLVER, bootstrap_with=self._cnf.clauses)
@@ -54,10 +55,10 @@ class SatQuestion:
         return literals
 
     def _system(self, system: System, suffix: str) -> dict[str, OneHot]:
-        found: dict[str, OneHot] = {}
+        literals: dict[str, OneHot] = {}
         for node, local in zip(self.model.nodes, system, strict=True):
-            found[node.name] = self._one_hot(f"{node.name}{suffix}", local.domain)
-            parents = [list(found[self.model.names[parent]].values()) for parent in local.parents]
+            literals[node.name] = self._one_hot(f"{node.name}{suffix}", local.domain)
+            parents = [list(literals[self.model.names[parent]].values()) for parent in local.parents]
             axes = [*parents, list(self.noise[node.noise].values())]
             for positions, outcome in cubes(local.table):
                 outside = [
@@ -66,8 +67,8 @@ class SatQuestion:
                     for k, literal in enumerate(axis)
                     if k not in inside
                 ]
-                self._cnf.add(*outside, found[node.name][local.domain[outcome]])
-        return found
+                self._cnf.add(*outside, literals[node.name][local.domain[outcome]])
+        return literals
 
     def literal(self, key: str, value: Symbol) -> Literal | None:
         """Return the literal that the answer has this value there; None if it never does."""
@@ -77,45 +78,45 @@ class SatQuestion:
         """Return whether an answer with exactly the required keys is right."""
         if set(answer) != set(self.keys):
             return False
-        assumed = []
+        assumptions = []
         for key in self.keys:
             literal = self.literal(key, answer[key])
             if literal is None:
                 return False
-            assumed.append(literal)
-        return self.satisfiable(assumed)
+            assumptions.append(literal)
+        return self.is_satisfiable(assumptions)
 
-    def satisfiable(self, assumed: Iterable[Literal]) -> bool:
-        return bool(self._solver.solve(assumptions=list(assumed)))
+    def is_satisfiable(self, assumptions: Iterable[Literal]) -> bool:
+        return bool(self._solver.solve(assumptions=list(assumptions)))
 
     def add(self, clause: Iterable[Literal]) -> None:
         """Demand a clause from now on."""
         self._solver.add_clause(list(clause))
 
     def world(self) -> dict[str, Symbol]:
-        """The noise of the last solution."""
-        held = set(self._solver.get_model() or ())
+        """Return the noise of the last solution."""
+        true_literals = set(self._solver.get_model() or ())
         return {
-            name: next(value for value, literal in literals.items() if literal in held)
+            name: next(value for value, literal in literals.items() if literal in true_literals)
             for name, literals in self.noise.items()
         }
 
     def answers(self, budget: Budget) -> Iterator[Answer]:
-        """Every answer once; each is blocked after it was found. A state is an answer; ends the use of `contains`."""
-        while self.satisfiable(()):
+        """Yield every answer once, by blocking clauses. A state is an answer; `contains` is invalid afterwards."""
+        while self.is_satisfiable(()):
             budget.spend(1)
-            held = set(self._solver.get_model() or ())
+            true_literals = set(self._solver.get_model() or ())
             answer, block = {}, []
             for key in self.keys:
                 literals = (self.asked if key in self.model.position else self.noise)[key]
-                value = next(value for value, literal in literals.items() if literal in held)
+                value = next(value for value, literal in literals.items() if literal in true_literals)
                 answer[key] = value
                 block.append(-literals[value])
             yield answer
             self.add(block)
 
     def size(self, budget: Budget) -> Outcome[int]:
-        """Return how many different answers there are, by blocking one after the other."""
+        """Count the different answers, by blocking one after the other."""
         try:
             return Found(sum(1 for _ in self.answers(budget)))
         except BudgetSpent:

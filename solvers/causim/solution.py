@@ -1,7 +1,7 @@
-"""A question worked out in words: abduction, action, prediction, and the answer, every step checked as it is written.
+"""Worked solution of a question in words: abduction, action, prediction (J. Pearl, Causality, 2000), and the answer.
 
-The world that is followed is the first fitting one. What abduction says of a noise variable is the whole set of values
-that the evidence allows it where the fitting worlds are a product, else its value in the world that is followed.
+Prediction follows the first fitting world. Abduction states, for each noise variable, all values that the evidence
+allows where the fitting worlds are a product, else its value in that world.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Stage: TypeAlias = Literal["abduction", "action", "prediction"]
 
 @dataclass(frozen=True)
 class SolutionStep:
-    """One line of a solution; `name` is the noise variable or node that it settles."""
+    """Line of a solution; `name` is the noise variable or node that it determines."""
 
     stage: Stage
     name: str
@@ -32,7 +32,7 @@ class SolutionStep:
 
 @dataclass(frozen=True)
 class WorkedSolution:
-    """steps: in the order in which they are to be read; answer: a right answer, that of the world followed."""
+    """Steps in reading order, and a right answer: that of the world followed."""
 
     steps: tuple[SolutionStep, ...]
     answer: Answer
@@ -42,7 +42,7 @@ class WorkedSolution:
 
     @property
     def text(self) -> str:
-        """The steps under their headings, then the answer as one line of JSON."""
+        """Steps under their headings, then the answer as one line of JSON."""
         lines: list[str] = []
         for stage in ("abduction", "action", "prediction"):
             texts = [step.text for step in self.steps if step.stage == stage]
@@ -51,16 +51,16 @@ class WorkedSolution:
         return "\n".join([*lines, assignment_text(self.answer)]) + "\n"
 
 
-def solution(model: Model, question: Question) -> Outcome[WorkedSolution]:
-    """`Impossible` if no world fits."""
+def work_solution(model: Model, question: Question) -> Outcome[WorkedSolution]:
+    """Work out a question step by step; `Impossible` if no world fits."""
     members = AnswerSet(model, question)
     try:
-        found = next(members.fitting_worlds(Budget(MAX_STATES)), None)
+        positions = next(members.fitting_worlds(Budget(MAX_STATES)), None)
     except BudgetSpent:
         return OutOfBudget("no fitting world was found among the beginnings looked at")
-    if found is None:
+    if positions is None:
         return Impossible("all worlds that agree with the fixed noise")
-    world = {node.noise: node.support[k] for node, k in zip(model.nodes, found, strict=True)}
+    world = {node.noise: node.support[k] for node, k in zip(model.nodes, positions, strict=True)}
     values = run(model, world, question.do)
     answer = project(question, model, world, values)
     assert members.contains(answer)
@@ -71,7 +71,7 @@ def solution(model: Model, question: Question) -> Outcome[WorkedSolution]:
 
 
 def _abduction(model: Model, question: Question, world: Assignment) -> Iterator[SolutionStep]:
-    """Return what is known of every noise variable, and which value is followed."""
+    """Yield the possible values of every noise variable, and the one that is followed."""
     try:
         allowed = allowed_noise(model, question)
     except ModelError:
@@ -84,18 +84,20 @@ def _abduction(model: Model, question: Question, world: Assignment) -> Iterator[
         elif not question.observed:
             text = f"{node.noise} may be any of {_list(node.support)}; take {chosen}."
         else:
-            text = _explained(node, question, factual, allowed.get(node.noise, (chosen,)), chosen)
+            text = _explain_observation(node, question, factual, allowed.get(node.noise, (chosen,)), chosen)
         yield SolutionStep("abduction", node.noise, text)
 
 
-def _explained(node: Node, question: Question, factual: Assignment, allowed: tuple[Symbol, ...], chosen: Symbol) -> str:
-    given = _arguments(node, factual)
+def _explain_observation(
+    node: Node, question: Question, factual: Assignment, allowed: tuple[Symbol, ...], chosen: Symbol
+) -> str:
+    inputs = _arguments(node, factual)
     if node.name not in question.observed:
-        return f"{node.noise} = {chosen} agrees with everything seen{given}."
-    seen = f"{node.name} = {factual[node.name]} was seen{given}"
+        return f"{node.noise} = {chosen} agrees with everything seen{inputs}."
+    observation = f"{node.name} = {factual[node.name]} was seen{inputs}"
     if len(allowed) == 1:
-        return f"{seen}: only {node.noise} = {chosen} agrees with that and with everything else seen."
-    return f"{seen}: {node.noise} may be any of {_list(allowed)}; take {chosen}."
+        return f"{observation}: only {node.noise} = {chosen} agrees with that and with everything else seen."
+    return f"{observation}: {node.noise} may be any of {_list(allowed)}; take {chosen}."
 
 
 def _action(question: Question) -> Iterator[SolutionStep]:
@@ -109,8 +111,8 @@ def _prediction(model: Model, question: Question, world: Assignment, values: Ass
             text = f"{node.name} = {values[node.name]}, as set."
         else:
             inputs = [*((parent, values[parent]) for parent in node.parents), (node.noise, world[node.noise])]
-            given = ", ".join(f"{name} = {value}" for name, value in inputs)
-            text = f"{node.name} = {values[node.name]}, from {given}."
+            inputs_text = ", ".join(f"{name} = {value}" for name, value in inputs)
+            text = f"{node.name} = {values[node.name]}, from {inputs_text}."
         yield SolutionStep("prediction", node.name, text)
 
 

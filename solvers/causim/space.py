@@ -1,4 +1,4 @@
-"""The worlds that fit a question, as a version space: a member is a world, an experiment one more thing observed."""
+"""Version space of a question: a member is a fitting world, an experiment a further observation."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _CONTRADICTION = ""  # the symbol of no value: nothing agrees with it
 
 @dataclass(frozen=True)
 class WorldSpace:
-    """Immutable; `seen` is what was observed beside the question's own evidence: noise variables and factual nodes.
+    """Fitting worlds of a question and further `observations` of noise variables and factual nodes. Immutable.
 
-    Answers are those of the question as it was first asked, whatever was observed since.
+    Answers are those of the original question, whatever was observed since.
     """
 
     model: Model
     question: Question
-    seen: tuple[tuple[str, Symbol], ...] = ()
+    observations: tuple[tuple[str, Symbol], ...] = ()
 
     @cached_property
-    def _told(self) -> Question:
-        """The question with everything seen; it may hold evidence whatever its type."""
-        noise = {name: value for name, value in self.seen if name in self.model.of_noise}
-        nodes = {name: value for name, value in self.seen if name in self.model.position}
+    def _observed_question(self) -> Question:
+        """Question with all observations; it may hold evidence whatever its type."""
+        noise = {name: value for name, value in self.observations if name in self.model.of_noise}
+        nodes = {name: value for name, value in self.observations if name in self.model.position}
         return replace(
             self.question,
             fixed={**self.question.fixed, **noise},
@@ -47,7 +47,7 @@ class WorldSpace:
 
     @cached_property
     def _members(self) -> AnswerSet:
-        return AnswerSet(self.model, self._told)
+        return AnswerSet(self.model, self._observed_question)
 
     __repr__ = space_repr
 
@@ -60,45 +60,49 @@ class WorldSpace:
         return self._members.fitting
 
     def fits(self, member: World) -> bool:
-        told = self._told
-        if set(member) != set(self.model.noises) or any(member[name] != value for name, value in told.fixed.items()):
+        question = self._observed_question
+        if set(member) != set(self.model.noises) or any(
+            member[name] != value for name, value in question.fixed.items()
+        ):
             return False
         if any(member[node.noise] not in node.support for node in self.model.nodes):
             return False
         factual = run(self.model, member, {})
-        return all(factual[name] == value for name, value in told.observed.items())
+        return all(factual[name] == value for name, value in question.observed.items())
 
     def sample(self, rng: np.random.Generator, n: int) -> Sequence[World]:
-        """n members, drawn evenly with replacement; `ValueError` if there is none."""
+        """Sample n members uniformly with replacement; `ValueError` if there is none."""
         if not self.count:
             raise ValueError("no world fits, so none can be drawn")
-        return [self._drawn(rng) for _ in range(n)]
+        return [self._sample_world(rng) for _ in range(n)]
 
-    def _drawn(self, rng: np.random.Generator) -> World:
-        compiled = Compiled(self.model, self._told)
+    def _sample_world(self, rng: np.random.Generator) -> World:
+        compiled = Compiled(self.model, self._observed_question)
         sets: Sequence[Sequence[int]]
         if compiled.product is not None:
             sets = compiled.product
-        else:  # the factual nodes one after the other, each value with its share of the fitting worlds
-            at: dict[int, int] = {}
+        else:  # factual nodes one after the other, by conditional marginals; given them the noise is a product
+            positions: dict[int, int] = {}
             evidence = compiled.evidence or {}
             for i, local in enumerate(compiled.base):
                 values = [evidence[i]] if i in evidence else list(range(len(local.domain)))
-                shares = [compiled.count(compiled.allowed, {**evidence, **at, i: k}) for k in values]
-                at[i] = values[_share(rng, shares)]
-            sets = [compiled.giving(compiled.base, i, at, domain) for i, domain in enumerate(compiled.allowed)]
+                shares = [compiled.count(compiled.allowed, {**evidence, **positions, i: k}) for k in values]
+                positions[i] = values[_sample_index(rng, shares)]
+            sets = [
+                compiled.noise_giving(compiled.base, i, positions, domain) for i, domain in enumerate(compiled.allowed)
+            ]
         return {
             node.noise: node.support[domain[int(rng.integers(len(domain)))]]
             for node, domain in zip(self.model.nodes, sets, strict=True)
         }
 
     def after(self, experiment: str, reading: Symbol) -> WorldSpace:
-        """The members in which the noise variable or factual node has that value; `ModelError` for another name."""
+        """Return the members in which a noise variable or factual node has that value; `ModelError` for other names."""
         if experiment not in self.model.position and experiment not in self.model.of_noise:
             raise ModelError(f"{experiment!a} is neither noise nor a variable of the model")
-        known = {**self._told.fixed, **self._told.observed}
-        told = _CONTRADICTION if known.get(experiment, reading) != reading else reading
-        return WorldSpace(self.model, self.question, (*self.seen, (experiment, told)))
+        observed = {**self._observed_question.fixed, **self._observed_question.observed}
+        value = _CONTRADICTION if observed.get(experiment, reading) != reading else reading
+        return WorldSpace(self.model, self.question, (*self.observations, (experiment, value)))
 
     def outcomes(self, experiment: str) -> Mapping[Symbol, int]:
         i = self.model.position.get(experiment)
@@ -109,31 +113,28 @@ class WorldSpace:
         return {value: count for value, count in counts.items() if count}
 
     def verdicts(self, budget: Budget | None = None) -> Mapping[str, int]:
-        """Return how many members give each answer, by the answer's text.
-
-        `BudgetSpent` where there are too many answers.
-        """
+        """Count the members by the text of their answer; `BudgetSpent` where there are too many answers."""
         budget = budget or Budget(MAX_STATES)
-        compiled = Compiled(self.model, self._told)
+        compiled = Compiled(self.model, self._observed_question)
         if self.question.type == "abduction" or self.question.with_noise:
-            found: dict[str, int] = {}
+            counts: dict[str, int] = {}
             for world in self._worlds(budget):
                 text = assignment_text(
                     project(self.question, self.model, world, run(self.model, world, self.question.do))
                 )
-                found[text] = found.get(text, 0) + 1
-            return found
-        answers = replace(self._told, with_noise=False)
-        found = {}
+                counts[text] = counts.get(text, 0) + 1
+            return counts
+        answers = replace(self._observed_question, with_noise=False)
+        counts = {}
         for answer in AnswerSet(self.model, answers).answers(budget):
             budget.spend(1)
             output = {i: compiled.target[i].index[answer[name]] for name, i in self.model.position.items()}
             if compiled.product is not None:
-                found[assignment_text(answer)] = prod(map(len, compiled.matching(compiled.product, output)))
+                counts[assignment_text(answer)] = prod(map(len, compiled.restrict_to_output(compiled.product, output)))
             else:
-                sets = compiled.matching(compiled.allowed, output)
-                found[assignment_text(answer)] = compiled.count(sets, compiled.evidence or {})
-        return found
+                sets = compiled.restrict_to_output(compiled.allowed, output)
+                counts[assignment_text(answer)] = compiled.count(sets, compiled.evidence or {})
+        return counts
 
     def _worlds(self, budget: Budget) -> Iterator[World]:
         for positions in self._members.fitting_worlds(budget):
@@ -141,9 +142,9 @@ class WorldSpace:
             yield {node.noise: node.support[k] for node, k in zip(self.model.nodes, positions, strict=True)}
 
 
-def _share(rng: np.random.Generator, shares: Sequence[int]) -> int:
-    """A position, with probability proportional to its whole-number share."""
-    point = _below(rng, sum(shares))
+def _sample_index(rng: np.random.Generator, shares: Sequence[int]) -> int:
+    """Sample a position with probability proportional to its integer share."""
+    point = _sample_below(rng, sum(shares))
     for position, share in enumerate(shares):
         if point < share:
             return position
@@ -151,10 +152,11 @@ def _share(rng: np.random.Generator, shares: Sequence[int]) -> int:
     raise AssertionError("the point lies within the shares")
 
 
-def _below(rng: np.random.Generator, number: int) -> int:
-    """A whole number below another, however large."""
+def _sample_below(rng: np.random.Generator, number: int) -> int:
+    """Sample an integer below another of any size."""
+    # rejection: at most two tries are expected, since `number` has `size` bits
     size = number.bit_length()
     while True:
-        drawn = int.from_bytes(rng.bytes((size + 7) // 8), "big") >> (-size % 8)
-        if drawn < number:
-            return drawn
+        sampled = int.from_bytes(rng.bytes((size + 7) // 8), "big") >> (-size % 8)
+        if sampled < number:
+            return sampled

@@ -1,11 +1,11 @@
-"""Kernels that build catalogues of small functions.
+"""Kernels that build catalogues of small Boolean functions, by exhaustive enumeration in order of formula size.
 
 A function of k <= 6 variables is one word of 2**k bits. A catalogue lists functions by size: those of size s are the
 positions ends[s - 1] to ends[s] - 1. The *list cost* of a function under `and`, `or` or `xor` is the least total size
 of one or more arguments that the operator combines to it: its size, or one less if a formula of least size has that
 operator at its root, because an n-ary node takes over the arguments of such an argument.
 
-Dimension letters: f = functions, h = hash slots, v = variables, l = lists.
+Letters of shapes: f = functions, h = hash slots, v = variables, l = lists.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: Knuth's mult
 
 
 class Pool(NamedTuple):
-    """A set of functions that grows by whole orbits under permutation of the variables.
+    """Hash set of functions that grows by whole orbits under permutation of the variables.
 
     words: [f] the functions, by size, an orbit in one piece
     sizes: [f]
     rooted: [f] bit op - 1 is set if a formula of least size can have and, or, xor at its root
     leads: [f] 1 for the first function of each orbit
     slots: [h] open addressing; position of a word, or -1; h is a power of two, at least 2 f
-    length: [1] how many functions there are
-    swaps: [v! - 1] exchanging variables w and w + 1, for w in this order, runs through all permutations
+    length: [1] number of functions
+    swaps: [v! - 1] exchanging variables w and w + 1, for w in this order, generates all permutations
     moving: [v] rows in which variable w is 1 and variable w + 1 is 0
     """
 
@@ -53,7 +53,8 @@ class Pool(NamedTuple):
 
 @kernel
 def _slot(words: U64, slots: I32, word: np.uint64) -> np.int64:
-    """The slot that holds the word, or the empty one where it belongs."""
+    """Return the slot that holds the word, or the empty one where it belongs, by linear probing."""
+    # at most half of the slots are full, so a probe ends after a few steps
     last = slots.size - 1
     mixed = (word ^ (word >> np.uint64(32))) * MULTIPLIER
     slot = np.int64(mixed >> np.uint64(32)) & last
@@ -71,30 +72,31 @@ def fill_slots(words: U64, slots: I32, count: int) -> None:
 
 @kernel
 def _add_orbit(pool: Pool, word: np.uint64, size: int, roots: int) -> bool:
-    """Add a function and its images under all permutations of variables; False if they do not fit any more.
+    """Add a function and its images under all permutations of variables; False if the pool is full.
 
-    A function that is known with a smaller size stays as it is; one of the same size learns its further roots.
+    A function that is listed with a smaller size stays unchanged; one of the same size gains further roots.
     """
-    known = pool.slots[_slot(pool.words, pool.slots, word)]
-    if known >= 0 and (pool.sizes[known] < size or pool.rooted[known] & roots == roots):
+    position = pool.slots[_slot(pool.words, pool.slots, word)]
+    if position >= 0 and (pool.sizes[position] < size or pool.rooted[position] & roots == roots):
         return True
     if pool.length[0] + pool.swaps.size >= pool.words.size:
         return False
-    lead = 1
+    is_lead = 1
     for step in range(pool.swaps.size + 1):
         slot = _slot(pool.words, pool.slots, word)
-        known = pool.slots[slot]
-        if known < 0:
-            known = np.int32(pool.length[0])
-            pool.slots[slot] = known
-            pool.words[known] = word
-            pool.sizes[known] = size
-            pool.leads[known] = lead
+        position = pool.slots[slot]
+        if position < 0:
+            position = np.int32(pool.length[0])
+            pool.slots[slot] = position
+            pool.words[position] = word
+            pool.sizes[position] = size
+            pool.leads[position] = is_lead
             pool.length[0] += 1
-            lead = 0
-        pool.rooted[known] |= np.uint8(roots)
+            is_lead = 0
+        pool.rooted[position] |= np.uint8(roots)
         if step < pool.swaps.size:
             variable = pool.swaps[step]
+            # exchanges the rows in which the two variables differ: a delta swap (H. S. Warren, Hacker's Delight)
             shift = np.uint64(1) << np.uint64(variable)
             changed = (word ^ (word >> shift)) & pool.moving[variable]
             word ^= changed | (changed << shift)
@@ -103,13 +105,14 @@ def _add_orbit(pool: Pool, word: np.uint64, size: int, roots: int) -> bool:
 
 @kernel
 def add_variable(pool: Pool, word: np.uint64) -> bool:
-    """Add the variables; `word` is one of them."""
+    """Add the variables, which are the orbit of any one of them, `word`."""
     return _add_orbit(pool, word, 1, 0)
 
 
 @kernel
 def add_negations(pool: Pool, ends: I64, size: int, full: np.uint64) -> bool:
     """Add `not` of every function of size - 1."""
+    # one function of each orbit is enough: permuting commutes with `not`
     for position in range(ends[size - 2], ends[size - 1]):
         if pool.leads[position] and not _add_orbit(pool, pool.words[position] ^ full, size, 0):
             return False
@@ -117,10 +120,11 @@ def add_negations(pool: Pool, ends: I64, size: int, full: np.uint64) -> bool:
 
 
 @kernel
-def _of_cost(pool: Pool, ends: I64, cost: int, root: int, leads_only: bool) -> U64:
-    """The functions of that list cost; root 0 asks for those of that size."""
+def _functions_of_cost(pool: Pool, ends: I64, cost: int, root: int, leads_only: bool) -> U64:
+    """Return the functions of that list cost; for root 0 those of that size."""
     chosen = np.empty(ends[cost + 1] - ends[cost - 1], np.uint64)
     count = 0
+    # list cost is the size or one less, so only two layers are searched
     for position in range(ends[cost - 1], ends[cost + 1]):
         if pool.sizes[position] - (pool.rooted[position] & root != 0) == cost and pool.leads[position] >= leads_only:
             chosen[count] = pool.words[position]
@@ -136,9 +140,9 @@ def add_pairs(pool: Pool, ends: I64, size: int, operator: int, full: np.uint64) 
     """
     root = 0 if operator == IFF else 1 << (operator - 1)
     for left_cost in range(1, (size - 1) // 2 + 1):
-        left = _of_cost(pool, ends, left_cost, root, False)
-        for b in _of_cost(pool, ends, size - 1 - left_cost, root, True):
-            for a in left:
+        left_functions = _functions_of_cost(pool, ends, left_cost, root, False)
+        for b in _functions_of_cost(pool, ends, size - 1 - left_cost, root, True):
+            for a in left_functions:
                 if operator == AND:
                     word = a & b
                 elif operator == OR:
@@ -155,15 +159,15 @@ def add_pairs(pool: Pool, ends: I64, size: int, operator: int, full: np.uint64) 
 class Lists(NamedTuple):
     """Arguments of an `iff`, all but the last and largest one, each list an extension of an earlier one.
 
-    both, neither: [l] rows in which all members are 1, are 0
+    all_ones, all_zeros: [l] rows in which all members are 1, are 0
     cost: [l] total size
     member: [l] position of the last member
     parent: [l] the list without its last member, or -1
     first: lists before this one have a single member
     """
 
-    both: U64
-    neither: U64
+    all_ones: U64
+    all_zeros: U64
     cost: I64
     member: I64
     parent: I64
@@ -171,7 +175,7 @@ class Lists(NamedTuple):
 
 
 @kernel
-def _longer(array, length):  # type: ignore[no-untyped-def]  # any array
+def _grow_array(array, length):  # type: ignore[no-untyped-def]  # any array
     copy = np.empty(length, array.dtype)
     for index in range(array.size):  # assigning a slice would compile an error message too
         copy[index] = array[index]
@@ -179,51 +183,53 @@ def _longer(array, length):  # type: ignore[no-untyped-def]  # any array
 
 
 @kernel
-def iff_lists(words: U64, sizes: U8, ends: I64, total: int, required: np.uint64, open_rows: np.uint64) -> Lists:
-    """All lists of ascending members that agree on the rows `required` and leave room for one more argument.
+def list_iff_arguments(
+    words: U64, sizes: U8, ends: I64, total: int, required: np.uint64, open_rows: np.uint64
+) -> Lists:
+    """List ascending arguments that agree on the rows `required` and leave room for one more argument.
 
     Room: the cost and once more the size of the last member are at most `total`. Every member of two or more
     separates rows of `open_rows` in which those before it agree; one that does not could be left out.
     """
-    largest = ends.size - 1
-    count = first = ends[min(total // 3, largest)]
-    both, neither = np.empty(count, np.uint64), np.empty(count, np.uint64)
+    max_size = ends.size - 1
+    count = first = ends[min(total // 3, max_size)]
+    all_ones, all_zeros = np.empty(count, np.uint64), np.empty(count, np.uint64)
     cost, member, parent = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
     for position in range(count):  # one loop compiles in less time than a function of numpy for each array
-        both[position], neither[position] = words[position], ~words[position]
+        all_ones[position], all_zeros[position] = words[position], ~words[position]
         cost[position], member[position], parent[position] = sizes[position], position, -1
     index = 0
     while index < count:
-        for position in range(member[index] + 1, ends[min((total - cost[index]) // 2, largest)]):
-            ones = both[index] & words[position]
-            zeros = neither[index] & ~words[position]
-            agreed, before = ones | zeros, both[index] | neither[index]
-            left = agreed & open_rows
-            if agreed & required != required or left == 0 or left == before & open_rows:
+        for position in range(member[index] + 1, ends[min((total - cost[index]) // 2, max_size)]):
+            ones = all_ones[index] & words[position]
+            zeros = all_zeros[index] & ~words[position]
+            agreed, before = ones | zeros, all_ones[index] | all_zeros[index]
+            open_agreed = agreed & open_rows
+            if agreed & required != required or open_agreed == 0 or open_agreed == before & open_rows:
                 continue
-            if count == both.size:
-                both, neither = _longer(both, 2 * count + 64), _longer(neither, 2 * count + 64)
-                cost, member = _longer(cost, 2 * count + 64), _longer(member, 2 * count + 64)
-                parent = _longer(parent, 2 * count + 64)
-            both[count], neither[count] = ones, zeros
+            if count == all_ones.size:
+                all_ones, all_zeros = _grow_array(all_ones, 2 * count + 64), _grow_array(all_zeros, 2 * count + 64)
+                cost, member = _grow_array(cost, 2 * count + 64), _grow_array(member, 2 * count + 64)
+                parent = _grow_array(parent, 2 * count + 64)
+            all_ones[count], all_zeros[count] = ones, zeros
             cost[count], member[count] = cost[index] + sizes[position], position
             parent[count] = index
             count += 1
         index += 1
-    return Lists(both[:count], neither[:count], cost[:count], member[:count], parent[:count], first)
+    return Lists(all_ones[:count], all_zeros[:count], cost[:count], member[:count], parent[:count], first)
 
 
 @kernel
 def add_iffs(pool: Pool, ends: I64, size: int, full: np.uint64) -> bool:
     """Add `iff` of three or more arguments of total size - 1."""
     count = pool.length[0]
-    lists = iff_lists(pool.words[:count], pool.sizes[:count], ends[:size], size - 1, np.uint64(0), full)
+    lists = list_iff_arguments(pool.words[:count], pool.sizes[:count], ends[:size], size - 1, np.uint64(0), full)
     for last in range(1, size - 2):
-        arguments = _of_cost(pool, ends, last, 0, True)
+        arguments = _functions_of_cost(pool, ends, last, 0, True)
         for index in range(lists.first, lists.cost.size):
             if lists.cost[index] + last == size - 1 and pool.sizes[lists.member[index]] <= last:
                 for word in arguments:
-                    agreed = (lists.both[index] & word) | (lists.neither[index] & (word ^ full))
+                    agreed = (lists.all_ones[index] & word) | (lists.all_zeros[index] & (word ^ full))
                     if not _add_orbit(pool, agreed, size, 0):
                         return False
     return True

@@ -1,10 +1,10 @@
-"""Kernels that search catalogues of small functions (see solvers.formulas._kernels_functions) under a partial table.
+"""Kernels that search catalogues of small functions (solvers.formulas._kernels_functions) under a partial table.
 
-care, value: rows that are determined, and their values there (0 elsewhere). keep, flip: of several answers the one
-with the least (bits & keep) ^ flip is wanted. Order is part of every answer: of equally good ones the first in the
-stated order is returned.
+care, value: rows that are determined, and their values there (0 elsewhere). keep, flip: the score of an answer is
+(bits & keep) ^ flip; the least score wins. Order is part of every answer: of equal scores the first in the stated order
+is returned, so that results do not depend on block sizes or hashing.
 
-Dimension letters: f = functions, s = sizes, l = lists, u = selected functions.
+Letters of shapes: f = functions, s = sizes, l = lists, u = selected functions.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: Knuth's mult
 
 
 @kernel
-def first_match(words: U64, care: np.uint64, value: np.uint64, limit: int) -> int:
-    """Position of the first of words[:limit] that has `value` wherever `care` is set, or -1."""
+def find_first_match(words: U64, care: np.uint64, value: np.uint64, limit: int) -> int:
+    """Return the position of the first of words[:limit] that has `value` wherever `care` is set, or -1."""
     start = 0
     while start < limit:
         end = min(start + BLOCK, limit)
-        hit = False
+        has_match = False
         for position in range(start, end):
-            hit |= (words[position] ^ value) & care == 0
-        if hit:
+            has_match |= (words[position] ^ value) & care == 0
+        if has_match:
             break
         start = end
     for position in range(start, limit):
@@ -40,20 +40,20 @@ def first_match(words: U64, care: np.uint64, value: np.uint64, limit: int) -> in
 
 
 @kernel
-def best_match(
+def find_best_match(
     words: U64, start: int, limit: int, care: np.uint64, value: np.uint64, keep: np.uint64, flip: np.uint64
 ) -> int:
-    """Position of the best of words[start:limit] that agree, or -1; of equals the first."""
+    """Return the position of the best of words[start:limit] that agree, or -1; of equals the first."""
     best = -1
-    least = np.uint64(0)
+    least_score = np.uint64(0)
     while start < limit:
-        found = first_match(words[start:limit], care, value, limit - start)
-        if found < 0:
+        offset = find_first_match(words[start:limit], care, value, limit - start)
+        if offset < 0:
             break
-        start += found
+        start += offset
         score = (words[start] & keep) ^ flip
-        if best < 0 or score < least:
-            best, least = start, score
+        if best < 0 or score < least_score:
+            best, least_score = start, score
         start += 1
     return best
 
@@ -62,7 +62,7 @@ class Selection(NamedTuple):
     """Candidate arguments of a conjunction, by list cost.
 
     words: [u] the functions, complemented for a disjunction
-    positions: [u] where they are in the catalogue
+    positions: [u] their positions in the catalogue
     starts: [s] candidates of cost c are starts[c] to starts[c + 1] - 1, in the catalogue's order
     """
 
@@ -72,74 +72,74 @@ class Selection(NamedTuple):
 
 
 @kernel
-def select(
+def select_candidates(
     words: U64, costs: U8, limit: int, total: int, negate: np.uint64, onset: np.uint64, offset: np.uint64
 ) -> Selection:
-    """Functions of words[:limit], complemented where `negate` is set, that are 1 on `onset` and not on all of `offset`.
+    """Select functions of words[:limit], complemented where `negate` is set, as arguments of a conjunction.
 
-    Only those of cost below `total` are selected.
+    Selected are those that are 1 on `onset`, not on all of `offset`, and of cost below `total`.
     """
-    found = np.empty(limit, np.int64)
+    positions_found = np.empty(limit, np.int64)
     starts = np.empty(total + 2, np.int64)
     for cost in range(total + 2):
         starts[cost] = 0
     count = 0
     for start in range(0, limit, BLOCK):
         end = min(start + BLOCK, limit)
-        hit = False
+        has_candidate = False
         for position in range(start, end):
-            hit |= (words[position] ^ negate) & onset == onset
-        if hit:
+            has_candidate |= (words[position] ^ negate) & onset == onset
+        if has_candidate:
             for position in range(start, end):
                 candidate = words[position] ^ negate
                 if candidate & onset == onset and candidate & offset != offset and costs[position] < total:
-                    found[count] = position
+                    positions_found[count] = position
                     starts[costs[position] + 1] += 1
                     count += 1
-    place = np.empty(total + 2, np.int64)
+    next_slot = np.empty(total + 2, np.int64)
     for cost in range(total + 2):
         starts[cost] += starts[cost - 1] if cost else 0
-        place[cost] = starts[cost]
-    chosen = np.empty(count, np.uint64)
+        next_slot[cost] = starts[cost]
+    selected = np.empty(count, np.uint64)
     positions = np.empty(count, np.int64)
     for index in range(count):
-        cost = costs[found[index]]
-        chosen[place[cost]] = words[found[index]] ^ negate
-        positions[place[cost]] = found[index]
-        place[cost] += 1
-    return Selection(chosen, positions, starts)
+        cost = costs[positions_found[index]]
+        selected[next_slot[cost]] = words[positions_found[index]] ^ negate
+        positions[next_slot[cost]] = positions_found[index]
+        next_slot[cost] += 1
+    return Selection(selected, positions, starts)
 
 
 @kernel
-def cover_pair(
+def find_cover_pair(
     selection: Selection, total: int, offset: np.uint64, keep: np.uint64, flip: np.uint64, floor: np.uint64
 ) -> tuple[int, int]:
-    """Two candidates of total cost `total`, one of them 0 in every row of `offset`; (-1, -1) if there are none.
+    """Find two candidates of total cost `total`, one of them 0 in every row of `offset`; (-1, -1) if there are none.
 
-    Of equally good pairs that with the smallest first, then second candidate; a score of `floor` cannot be beaten.
+    Of equally good pairs that with the smallest first, then second candidate; a score of `floor` ends the search.
     """
     words, starts = selection.words, selection.starts
-    best_left = best_right = -1
-    least = np.uint64(0)
+    best_first = best_second = -1
+    least_score = np.uint64(0)
     for cost in range(1, total // 2 + 1):
-        for left in range(starts[cost], starts[cost + 1]):
-            uncovered = words[left] & offset
-            right = max(starts[total - cost], left + 1)
+        for first in range(starts[cost], starts[cost + 1]):
+            uncovered = words[first] & offset
+            second = max(starts[total - cost], first + 1)
             limit = starts[total - cost + 1]
-            while right < limit:
-                end = min(right + BLOCK, limit)
-                hit = False
-                for index in range(right, end):
-                    hit |= words[index] & uncovered == 0
-                if hit:
-                    for index in range(right, end):
-                        score = (words[left] & words[index] & keep) ^ flip
-                        if words[index] & uncovered == 0 and (best_left < 0 or score < least):
-                            best_left, best_right, least = left, index, score
-                            if least == floor:
-                                return best_left, best_right
-                right = end
-    return best_left, best_right
+            while second < limit:
+                end = min(second + BLOCK, limit)
+                has_cover = False
+                for index in range(second, end):
+                    has_cover |= words[index] & uncovered == 0
+                if has_cover:
+                    for index in range(second, end):
+                        score = (words[first] & words[index] & keep) ^ flip
+                        if words[index] & uncovered == 0 and (best_first < 0 or score < least_score):
+                            best_first, best_second, least_score = first, index, score
+                            if least_score == floor:
+                                return best_first, best_second
+                second = end
+    return best_first, best_second
 
 
 class ParityPairs(NamedTuple):
@@ -152,7 +152,7 @@ class ParityPairs(NamedTuple):
 
 
 @kernel
-def parity_pairs(
+def find_parity_pairs(
     words: U64,
     costs: U8,  # [2, f] list costs under `xor` and `iff`; UNUSED in the row of an operator that is not wanted
     ends: I64,
@@ -162,57 +162,62 @@ def parity_pairs(
     keep: np.uint64,
     flip: np.uint64,
 ) -> ParityPairs:
-    """Two functions of total cost `total` whose parity, or equality, has `value` on `care`.
+    """Find two functions of total cost `total` whose parity, or equality, has `value` on `care`.
 
-    The cheaper ones are hashed by what the other one has to be on `care`, then all others are looked up. Of equally
-    good pairs that with the smallest left, then right position.
+    Meet in the middle: the cheaper function determines the other one on `care`; the cheaper ones are hashed by that,
+    then the others are looked up. Linear in the number of functions, instead of quadratic. Of equally good pairs that
+    with the smallest first, then second position.
     """
-    largest = ends.size - 1
-    num_left = ends[min(total // 2 + 1, largest)]
+    max_size = ends.size - 1
+    num_left = ends[min(total // 2 + 1, max_size)]
     bits = 10
     while 1 << bits < 32 * num_left:
         bits += 1
     shift = np.uint64(64 - bits)
-    known = np.empty(1 << bits, np.bool_)
-    for place in range(1 << bits):
-        known[place] = False
+    is_filled = np.empty(1 << bits, np.bool_)
+    for slot_index in range(1 << bits):
+        is_filled[slot_index] = False
     heads = np.empty(1 << bits, np.int32)  # 2 * left + operator
     following = np.empty(2 * num_left, np.int32)
     for entry in range(2 * num_left - 1, -1, -1):  # backwards, so that chains ascend
         if costs[entry & 1, entry >> 1] <= total // 2:
             key = (words[entry >> 1] ^ value ^ (care if entry & 1 else np.uint64(0))) & care
             slot = np.int64((key * MULTIPLIER) >> shift)
-            following[entry] = heads[slot] if known[slot] else -1
+            following[entry] = heads[slot] if is_filled[slot] else -1
             heads[slot] = entry
-            known[slot] = True
+            is_filled[slot] = True
     best = np.empty((2, 2), np.int64)
     best[0, 0] = best[0, 1] = best[1, 0] = best[1, 1] = -1
-    least = np.empty(2, np.uint64)
-    least[0] = least[1] = 0
+    least_scores = np.empty(2, np.uint64)
+    least_scores[0] = least_scores[1] = 0
     hits = np.empty(BLOCK, np.int64)
-    limit = ends[min(total, largest)]
+    limit = ends[min(total, max_size)]
     for start in range(ends[total - total // 2 - 1], limit, BLOCK):
         num_hits = 0
-        for right in range(start, min(start + BLOCK, limit)):
-            hits[num_hits] = right
-            num_hits += known[np.int64(((words[right] & care) * MULTIPLIER) >> shift)]
+        for second in range(start, min(start + BLOCK, limit)):
+            hits[num_hits] = second
+            num_hits += is_filled[np.int64(((words[second] & care) * MULTIPLIER) >> shift)]
         for hit in range(num_hits):
-            right = hits[hit]
-            entry = heads[np.int64(((words[right] & care) * MULTIPLIER) >> shift)]
+            second = hits[hit]
+            entry = heads[np.int64(((words[second] & care) * MULTIPLIER) >> shift)]
             while entry >= 0:
-                left, operator = entry >> 1, entry & 1
-                bits_of_pair = words[left] ^ words[right] ^ np.uint64(0 - operator)
-                if (bits_of_pair ^ value) & care == 0 and costs[operator, left] + costs[operator, right] == total:
+                first, operator = entry >> 1, entry & 1
+                bits_of_pair = words[first] ^ words[second] ^ np.uint64(0 - operator)
+                if (bits_of_pair ^ value) & care == 0 and costs[operator, first] + costs[operator, second] == total:
                     score = (bits_of_pair & keep) ^ flip
-                    held = best[operator, 0]
-                    if held < 0 or score < least[operator] or (score == least[operator] and left < held):
-                        best[operator, 0], best[operator, 1], least[operator] = left, right, score
+                    best_first = best[operator, 0]
+                    if (
+                        best_first < 0
+                        or score < least_scores[operator]
+                        or (score == least_scores[operator] and first < best_first)
+                    ):
+                        best[operator, 0], best[operator, 1], least_scores[operator] = first, second, score
                 entry = following[entry]
     return ParityPairs(best[0, 0], best[0, 1], best[1, 0], best[1, 1])
 
 
 @kernel
-def iff_last(
+def find_iff_last(
     words: U64,
     ends: I64,
     lists: Lists,
@@ -222,30 +227,30 @@ def iff_last(
     keep: np.uint64,
     flip: np.uint64,
 ) -> tuple[int, int]:
-    """A list and a listed last argument of total size `total` that are all equal on `onset` and nowhere else on `care`.
+    """Find a list and a last argument of total size `total` that are all equal on `onset` and nowhere else on `care`.
 
     (-1, -1) if there are none; of equally good answers the first list, then the first argument.
     """
     offset = care ^ onset
     best_list = best_last = -1
-    least = np.uint64(0)
+    least_score = np.uint64(0)
     for index in range(lists.first, lists.cost.size):
         size = total - lists.cost[index]
         if size >= ends.size:
             continue
-        both, neither = lists.both[index], lists.neither[index]
-        agreed = both | neither
-        last = best_match(
+        all_ones, all_zeros = lists.all_ones[index], lists.all_zeros[index]
+        agreed = all_ones | all_zeros
+        last = find_best_match(
             words,
             ends[size - 1],
             ends[size],
             onset | (offset & agreed),
-            (onset & both) | (offset & neither),
+            (onset & all_ones) | (offset & all_zeros),
             keep & agreed,
-            flip ^ (keep & neither),
+            flip ^ (keep & all_zeros),
         )
         if last >= 0:
-            score = (((both & words[last]) | (neither & ~words[last])) & keep) ^ flip
-            if best_list < 0 or score < least:
-                best_list, best_last, least = index, last, score
+            score = (((all_ones & words[last]) | (all_zeros & ~words[last])) & keep) ^ flip
+            if best_list < 0 or score < least_score:
+                best_list, best_last, least_score = index, last, score
     return best_list, best_last

@@ -1,8 +1,8 @@
 """Catalogues: all Boolean functions of k variables whose least formula has at most some size, in the order of size.
 
-Made by exhaustive enumeration, whole orbits under permutation of the variables at a time. Complete for up to 4
-variables; for 5 and 6 complete up to `max_size`, beyond which solvers.formulas.decomposition takes over. For the
-standard operators the result is shipped by orbit (solvers.formulas.orbits), so that nothing has to be compiled first.
+Built by exhaustive enumeration of whole orbits under permutation of the variables. Complete for up to 4 variables; for
+5 and 6 complete up to `max_size`, beyond which solvers.formulas.decomposition takes over. For the standard operators
+the result is shipped by orbit (solvers.formulas.orbits), so that no kernel has to be compiled first.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from calibrant.dsl.formulas.table import full_mask, num_rows, projection
 from calibrant.solvers.formulas import _kernels_functions as kernels
 from calibrant.solvers.formulas._kernels_synthesis import UNUSED
 from calibrant.solvers.formulas.expressible import num_expressible, operator_set
-from calibrant.solvers.formulas.orbits import Layers, moving_rows, plain_changes, unpacked
+from calibrant.solvers.formulas.orbits import Layers, moving_rows, plain_changes, unpack_orbits
 
 MAX_VARS = 6  # a function is one 64-bit word
 MAX_SIZES = {5: 11, 6: 9}  # 1.1 and 0.4 million functions: 0.2 s and 0.05 s to build, a scan takes 0.1 ms
-CAPACITIES = {5: 1_200_000, 6: 500_000}  # functions to make room for at once; it grows when that is too little
+CAPACITIES = {5: 1_200_000, 6: 500_000}  # initial room for functions; doubles when it is full
 SHIPPED = {num_vars: f"data/functions_{num_vars}.bin" for num_vars in (4, 5, 6)}  # for the standard operators
-LISTING = ("and", "or", "xor")  # operators whose arguments may be lists that a node of the same operator takes over
+LISTING = ("and", "or", "xor")  # associative operators: nested nodes are flattened
 ROOTS = {name: 1 << OPERATORS[name].code - 1 for name in LISTING}
 
 
@@ -60,20 +60,20 @@ class Catalogue:
         return len(self.words) == num_expressible(self.num_vars, self.operators)
 
     def layers(self, chosen: slice | kernels.I64 = slice(None)) -> Layers:
-        """The functions at those positions."""
+        """Return the functions at those positions."""
         return Layers(self.words[chosen], self.sizes[chosen], self.rooted[chosen])
 
     def costs(self, operator: str) -> kernels.U8:
-        """[f] least total size of one or more arguments that `operator` combines to the function."""
+        """Return the list costs of all functions under `operator`; shape [f]."""
         return _costs(self, operator)
 
     @property
     def parity_costs(self) -> kernels.U8:
-        """[2, f] list costs under `xor` and `iff`, those of a missing operator out of reach."""
+        """List costs under `xor` and `iff`, those of a missing operator UNUSED; shape [2, f]."""
         return _parity_costs(self)
 
     def position(self, bits: int) -> int | None:
-        """Return where the function stands, or None if it is not listed."""
+        """Return the position of a function; None if it is not listed."""
         word = np.uint64(bits)
         for size in range(1, self.max_size + 1):
             layer = self.words[self.ends[size - 1] : self.ends[size]]
@@ -84,7 +84,7 @@ class Catalogue:
 
 
 def catalogue(num_vars: int, operators: Iterable[str] = STANDARD_OPERATORS) -> Catalogue:
-    """The catalogue of that many variables, 0 to 6; made once per process."""
+    """Return the catalogue of 0 to 6 variables; built or loaded once per process."""
     if not 0 <= num_vars <= MAX_VARS:
         raise ValueError(f"exact synthesis over {num_vars} variables; it supports 0 to {MAX_VARS}")
     return _catalogue(num_vars, operator_set(operators))
@@ -95,8 +95,8 @@ def _catalogue(num_vars: int, operators: tuple[str, ...]) -> Catalogue:
     if num_vars < 4:
         return _fewer_variables(_catalogue(4, operators), num_vars)
     if operators == STANDARD_OPERATORS:
-        return _shipped(num_vars)
-    return build(num_vars, operators, max_size=MAX_SIZES.get(num_vars))
+        return _load_shipped(num_vars)
+    return build_catalogue(num_vars, operators, max_size=MAX_SIZES.get(num_vars))
 
 
 @cache
@@ -113,7 +113,7 @@ def _parity_costs(functions: Catalogue) -> kernels.U8:
 # --- building -------------------------------------------------------------------------------------------------------
 
 
-def build(num_vars: int, operators: tuple[str, ...], *, max_size: int | None = None) -> Catalogue:
+def build_catalogue(num_vars: int, operators: tuple[str, ...], *, max_size: int | None = None) -> Catalogue:
     """Enumerate all functions of 1 to 6 variables up to a size, or all there are."""
     total = num_expressible(num_vars, operators)
     sizes = count(2) if max_size is None else range(2, max_size + 1)
@@ -125,27 +125,27 @@ def build(num_vars: int, operators: tuple[str, ...], *, max_size: int | None = N
             break
         pool = _grow(pool, ends, size, num_vars, operators)
         ends.append(int(pool.length[0]))
-    return _sorted(num_vars, operators, pool, np.array(ends))
+    return _sort_pool(num_vars, operators, pool, np.array(ends))
 
 
 def _grow(pool: kernels.Pool, ends: list[int], size: int, num_vars: int, operators: tuple[str, ...]) -> kernels.Pool:
     """Add all functions of that size, in a larger pool if necessary."""
     bounds, full = np.array(ends), np.uint64(full_mask(num_vars))
 
-    def added(operator: str) -> bool:
+    def add_all(operator: str) -> bool:
         if operator == "not":
             return kernels.add_negations(pool, bounds, size, full)
         pairs = kernels.add_pairs(pool, bounds, size, OPERATORS[operator].code, full)
         return pairs and (operator != "iff" or kernels.add_iffs(pool, bounds, size, full))
 
     for operator in operators:
-        while not added(operator):  # what was added already stays, and is found again
-            pool = _larger(pool, num_vars)
+        while not add_all(operator):  # functions that are already in the pool are found again
+            pool = _enlarge_pool(pool, num_vars)
     return pool
 
 
 def _empty_pool(num_vars: int, capacity: int) -> kernels.Pool:
-    capacity += factorial(num_vars)  # an orbit is added only where a largest one fits
+    capacity += factorial(num_vars)  # an orbit is added only if a largest one, of num_vars! functions, fits
     return kernels.Pool(
         words=np.empty(capacity, np.uint64),
         sizes=np.empty(capacity, np.uint8),
@@ -158,7 +158,7 @@ def _empty_pool(num_vars: int, capacity: int) -> kernels.Pool:
     )
 
 
-def _larger(pool: kernels.Pool, num_vars: int) -> kernels.Pool:
+def _enlarge_pool(pool: kernels.Pool, num_vars: int) -> kernels.Pool:
     copy, length = _empty_pool(num_vars, 2 * len(pool.words)), int(pool.length[0])
     for name in ("words", "sizes", "rooted", "leads"):
         getattr(copy, name)[:length] = getattr(pool, name)[:length]
@@ -167,7 +167,7 @@ def _larger(pool: kernels.Pool, num_vars: int) -> kernels.Pool:
     return copy
 
 
-def _sorted(num_vars: int, operators: tuple[str, ...], pool: kernels.Pool, ends: kernels.I64) -> Catalogue:
+def _sort_pool(num_vars: int, operators: tuple[str, ...], pool: kernels.Pool, ends: kernels.I64) -> Catalogue:
     words, rooted = np.empty(ends[-1], np.uint64), np.empty(ends[-1], np.uint8)
     for start, end in pairwise(ends.tolist()):
         order = np.argsort(pool.words[start:end])
@@ -179,24 +179,24 @@ def _sorted(num_vars: int, operators: tuple[str, ...], pool: kernels.Pool, ends:
 # --- what is shipped, and fewer variables ----------------------------------------------------------------------------
 
 
-def _shipped(num_vars: int) -> Catalogue:
+def _load_shipped(num_vars: int) -> Catalogue:
     contents = files("calibrant.solvers.formulas").joinpath(SHIPPED[num_vars]).read_bytes()
-    return _listed(num_vars, STANDARD_OPERATORS, unpacked(contents, num_vars))
+    return _from_sorted(num_vars, STANDARD_OPERATORS, unpack_orbits(contents, num_vars))
 
 
 def _fewer_variables(functions: Catalogue, num_vars: int) -> Catalogue:
-    """The functions of the first `num_vars` of 4 variables, as functions of these only.
+    """Return the functions of the first `num_vars` of 4 variables, as functions of these only.
 
-    Their sizes and roots stay: in any formula the other variables may be replaced by one of these.
+    Sizes and roots stay: in any formula the other variables may be replaced by one of these.
     """
     if num_vars == 0:
-        return _listed(0, functions.operators, functions.layers(slice(0)))
+        return _from_sorted(0, functions.operators, functions.layers(slice(0)))
     bits = functions.words & np.uint64(full_mask(num_vars))
     inside = np.flatnonzero(bits * (full_mask(4) // full_mask(num_vars)) == functions.words)  # the same table, repeated
-    return _listed(num_vars, functions.operators, functions.layers(inside)._replace(words=bits[inside]))
+    return _from_sorted(num_vars, functions.operators, functions.layers(inside)._replace(words=bits[inside]))
 
 
-def _listed(num_vars: int, operators: tuple[str, ...], functions: Layers) -> Catalogue:
-    """A catalogue of functions that are in order already."""
+def _from_sorted(num_vars: int, operators: tuple[str, ...], functions: Layers) -> Catalogue:
+    """Create a catalogue of functions that are in order already."""
     ends = np.cumsum(np.bincount(functions.sizes)) if len(functions.sizes) else np.zeros(1, np.int64)
     return Catalogue(num_vars, operators, *functions, ends)

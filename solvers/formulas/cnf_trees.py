@@ -1,4 +1,4 @@
-"""CNF for "some formula of exactly this many nodes has these values", row by row.
+"""CNF encoding of "some formula of exactly this many nodes has these values", row by row.
 
 The nodes of the formula are numbered in prefix order, so the subtree of node i is i..end-1, its first argument is
 i + 1 and the argument after it starts at its end. An n-ary operator is one node whatever its arity, as in
@@ -25,9 +25,9 @@ from calibrant.solvers.sat.cnf import Cnf, Literal, add_at_most_one
 
 
 class TreeEncoding:
-    """The formulas of exactly `size` nodes; `add_row` demands a value.
+    """Encoding of the formulas of exactly `size` nodes; `add_row` demands a value.
 
-    operator[i][name], leaf[i][v]: what node i is; exactly one of them
+    operator[i][name], leaf[i][v]: kind of node i; exactly one holds
     end[i][j]: the subtree of node i ends before node j
     last[i]: node i is the last argument of its parent; group_end[i][j]: the arguments of that parent end before node j
     under[i][name]: the parent's operator
@@ -45,16 +45,16 @@ class TreeEncoding:
         self.last = [new(f"{i} is last") for i in nodes]
         self.group_end = [{j: new(f"group of {i} ends before {j}") for j in range(i + 1, size + 1)} for i in nodes]
         self.under = [{o: new(f"{i} is under {o}") for o in self.operators} for i in nodes]
-        self._shape()
+        self._add_shape()
 
-    def _shape(self) -> None:
+    def _add_shape(self) -> None:
         add, size = self.cnf.add, self.size
         add(self.end[0][size])
         add(self.last[0])
         for i in range(size):
-            self._one_of([*self.operator[i].values(), *self.leaf[i]], f"node {i}")
-            self._one_of(list(self.end[i].values()), f"end of {i}")
-            self._one_of(list(self.group_end[i].values()), f"group of {i}")
+            self._add_exactly_one([*self.operator[i].values(), *self.leaf[i]], f"node {i}")
+            self._add_exactly_one(list(self.end[i].values()), f"end of {i}")
+            self._add_exactly_one(list(self.group_end[i].values()), f"group of {i}")
             add_at_most_one(self.cnf, list(self.under[i].values()), f"parent of {i}")
             for variable in self.leaf[i]:
                 add(-variable, self.end[i][i + 1])
@@ -65,10 +65,10 @@ class TreeEncoding:
                 add(-end, self.last[i], -self.group_end[i][j])
                 for earlier in range(i + 1, j):
                     add(-end, -self.group_end[i][earlier])
-            self._arguments(i)
+            self._add_arguments(i)
 
-    def _arguments(self, i: int) -> None:
-        """Return what the first argument of node i, and the argument after it, have from where."""
+    def _add_arguments(self, i: int) -> None:
+        """Pass parent operator and end of group to the first argument of node i, and on to the argument after it."""
         add, size = self.cnf.add, self.size
         for name, literal in self.operator[i].items():
             if i + 1 == size:
@@ -85,12 +85,12 @@ class TreeEncoding:
             for name in self.operators:
                 add(*follows, -self.under[i][name], self.under[j][name])
 
-    def _one_of(self, literals: Sequence[Literal], label: str) -> None:
+    def _add_exactly_one(self, literals: Sequence[Literal], label: str) -> None:
         self.cnf.add(*literals)
         add_at_most_one(self.cnf, literals, label)
 
     def add_row(self, row: int, value: bool) -> None:
-        """The formula has that value where variable v is bit v of `row`."""
+        """Demand a value of the formula where variable v is bit v of `row`."""
         add, size = self.cnf.add, self.size
         kinds = ("value", "folded", "next value", "next folded")
         cells = [[self.cnf.variable(f"{kind} of {i} in row {row}") for i in range(size)] for kind in kinds]
@@ -101,46 +101,47 @@ class TreeEncoding:
                 add(-literal, values[i] if row >> v & 1 else -values[i])
             if i + 1 < size:
                 for literal in self.operator[i].values():
-                    self._equal(values[i], folded[i + 1], -literal)
+                    self._add_equality(values[i], folded[i + 1], -literal)
             for j in range(i + 1, size):
-                self._equal(next_folded[i], folded[j], -self.end[i][j], self.last[i])
+                self._add_equality(next_folded[i], folded[j], -self.end[i][j], self.last[i])
                 if "iff" in self.operators:
-                    self._equal(next_value[i], values[j], -self.end[i][j], self.last[i])
+                    self._add_equality(next_value[i], values[j], -self.end[i][j], self.last[i])
             if i:
-                self._fold(i, values[i], folded[i], next_value[i], next_folded[i])
+                self._add_fold(i, values[i], folded[i], next_value[i], next_folded[i])
 
-    def _fold(self, i: int, value: Literal, folded: Literal, next_value: Literal, rest: Literal) -> None:
-        """folded[i] combines argument i with those after it, for each operator that the parent may be."""
+    def _add_fold(self, i: int, value: Literal, folded: Literal, next_value: Literal, next_folded: Literal) -> None:
+        """Define folded[i]: argument i combined with those after it, for each operator that the parent may be."""
         add, last = self.cnf.add, self.last[i]
         for name, under in self.under[i].items():
             match name:
                 case "not":
-                    self._equal(folded, -value, -under)
-                case "iff":
+                    self._add_equality(folded, -value, -under)
+                case "iff":  # folded: all arguments from i on are equal
                     add(-under, -last, folded)
-                    add(-under, last, -folded, rest)
-                    self._equal(value, next_value, -under, last, -folded)
-                    add(-under, last, folded, -rest, value, next_value)
-                    add(-under, last, folded, -rest, -value, -next_value)
+                    add(-under, last, -folded, next_folded)
+                    self._add_equality(value, next_value, -under, last, -folded)
+                    add(-under, last, folded, -next_folded, value, next_value)
+                    add(-under, last, folded, -next_folded, -value, -next_value)
                 case "xor":
-                    self._equal(folded, value, -under, -last)
-                    self._equal(folded, value, -under, last, rest)
-                    self._equal(folded, -value, -under, last, -rest)
+                    self._add_equality(folded, value, -under, -last)
+                    self._add_equality(folded, value, -under, last, next_folded)
+                    self._add_equality(folded, -value, -under, last, -next_folded)
                 case "and" | "or":  # `or` is `and` with everything negated
                     sign = 1 if name == "and" else -1
-                    self._equal(folded, value, -under, -last)
+                    self._add_equality(folded, value, -under, -last)
                     add(-under, -sign * folded, sign * value)
-                    add(-under, last, -sign * folded, sign * rest)
-                    add(-under, last, sign * folded, -sign * value, -sign * rest)
+                    add(-under, last, -sign * folded, sign * next_folded)
+                    add(-under, last, sign * folded, -sign * value, -sign * next_folded)
                 case _:
                     raise ValueError(f"no clauses for the operator '{name}'")
 
-    def _equal(self, one: Literal, other: Literal, *unless: Literal) -> None:
-        self.cnf.add(*unless, -one, other)
-        self.cnf.add(*unless, one, -other)
+    def _add_equality(self, first: Literal, second: Literal, *unless: Literal) -> None:
+        self.cnf.add(*unless, -first, second)
+        self.cnf.add(*unless, first, -second)
 
     def formula(self, model: Sequence[int], names: Sequence[str]) -> Formula:
-        """The formula of a model, whose entry v - 1 is variable v; names[v] is variable v of the rows."""
+        """Decode the formula of a model, whose entry v - 1 is variable v; names[v] is variable v of the rows."""
+        # backwards: arguments of a node have larger numbers
         programs: dict[int, tuple[Node, ...]] = {}  # node -> postfix program of its subtree
         stops = [next(j for j, literal in end.items() if model[literal - 1] > 0) for end in self.end]
         for i in reversed(range(self.size)):
@@ -161,41 +162,41 @@ class TreeEncoding:
 SymmetryBreak: TypeAlias = Callable[[TreeEncoding], None]
 
 
-def smaller_arguments_first(tree: TreeEncoding) -> None:
-    """All operators are symmetric, so the arguments of a node may stand in the order of their sizes."""
+def order_arguments_by_size(tree: TreeEncoding) -> None:
+    """Order the arguments of a node by size: all operators are symmetric."""
     for i in range(1, tree.size):
         for j in range(i + 1, tree.size):
             for k in range(j + 1, min(tree.size + 1, 2 * j - i)):
                 tree.cnf.add(tree.last[i], -tree.end[i][j], -tree.end[j][k])
 
 
-def ordered_variables(tree: TreeEncoding) -> None:
-    """Variables next to each other under one operator are in order, and under `and` and `or` no two are equal."""
+def order_variables(tree: TreeEncoding) -> None:
+    """Order adjacent variables under one operator; under `and` and `or` forbid equal ones."""
     for i, j in pairwise(range(1, tree.size)):
-        for v, one in enumerate(tree.leaf[i]):
-            for other in tree.leaf[j][:v]:
-                tree.cnf.add(tree.last[i], -one, -other)
+        for v, literal in enumerate(tree.leaf[i]):
+            for smaller_literal in tree.leaf[j][:v]:
+                tree.cnf.add(tree.last[i], -literal, -smaller_literal)
             for name in (name for name in tree.operators if name in ("and", "or")):
-                tree.cnf.add(tree.last[i], -one, -tree.leaf[j][v], -tree.under[i][name])
+                tree.cnf.add(tree.last[i], -literal, -tree.leaf[j][v], -tree.under[i][name])
 
 
-def nothing_nested(tree: TreeEncoding) -> None:
-    """`and` under `and`, `or` under `or`, `xor` under `xor` and `not` under `not` are shorter without; `iff` is not."""
+def forbid_nesting(tree: TreeEncoding) -> None:
+    """Forbid an operator directly under itself, except `iff`: a formula without is no larger."""
     for i in range(1, tree.size):
         for name in (name for name in tree.operators if name != "iff"):
             tree.cnf.add(-tree.under[i][name], -tree.operator[i][name])
 
 
-def no_negated_parity(tree: TreeEncoding) -> None:
-    """A `not` under `xor` may stand above it."""
+def forbid_negated_parity(tree: TreeEncoding) -> None:
+    """Forbid `not` directly under `xor`: it may stand above it."""
     if {"not", "xor"} <= set(tree.operators):
         for i in range(1, tree.size):
             tree.cnf.add(-tree.under[i]["xor"], -tree.operator[i]["not"])
 
 
 SYMMETRY_BREAKS: tuple[SymmetryBreak, ...] = (
-    smaller_arguments_first,
-    ordered_variables,
-    nothing_nested,
-    no_negated_parity,
+    order_arguments_by_size,
+    order_variables,
+    forbid_nesting,
+    forbid_negated_parity,
 )

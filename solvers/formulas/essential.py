@@ -1,8 +1,8 @@
-"""Functions that depend on all of their variables, by size: what is worth comparing with one parent set.
+"""Functions that depend on all of their variables, by size: the candidates for one parent set.
 
-A least formula over a set of variables whose function ignores one of them is as small over a subset, so a search that
-goes through all subsets only needs the functions that depend on every variable. The constants go with one variable,
-because without literals a formula for them has to mention something.
+A least formula over a set of variables whose function ignores one of them is as small over a subset, so a search over
+all subsets only needs the functions that depend on every variable. The constants are listed with one variable, because
+without literals a formula for them has to mention a variable.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class EssentialFunctions:
 
 
 def constant_sizes(functions: EssentialFunctions, grammar: Grammar) -> dict[int, int]:
-    """Least size of a formula for each constant that has one: a literal, or else one that mentions some variable."""
+    """Return the least formula size of each constant that has one: a literal, or a formula of some variable."""
     if grammar.allow_constants:
         return {0: 1, 1: 1}
     constants = slice(functions.ends[1], functions.starts[2])
@@ -47,22 +47,23 @@ def constant_sizes(functions: EssentialFunctions, grammar: Grammar) -> dict[int,
     return {bits & 1: size for bits, size in listed}
 
 
-def synthesised(grammar: Grammar) -> tuple[str, ...]:
-    """The allowed operators that formulas are built from: the standard ones; `if` is left out and claims say so."""
+def synthesis_operators(grammar: Grammar) -> tuple[str, ...]:
+    """Return the allowed operators that formulas are built from: the standard ones, without `if`."""
     return tuple(name for name in grammar.operators if name in STANDARD_OPERATORS)
 
 
 @cache
 def essential_functions(max_vars: int, operators: tuple[str, ...]) -> EssentialFunctions:
-    """The list for up to `max_vars` variables; made once per process."""
+    """Return the list for up to `max_vars` variables; built once per process."""
     bits, sizes, starts, ends, complete_to = [], [], [0, 0], [0], [COMPLETE]
     for num_vars in range(1, max_vars + 1):
         functions = catalogue(num_vars, operators)
-        kept = _depends_on_all(functions.words, num_vars)
-        ends.append(starts[-1] + int(kept.sum()))
-        order = np.flatnonzero(kept)
-        if num_vars == 1:  # then the constants; without `not` these may be smaller than the negation
-            order = np.concatenate([order, np.flatnonzero(~kept)])
+        is_essential = _depends_on_all(functions.words, num_vars)
+        ends.append(starts[-1] + int(is_essential.sum()))
+        order = np.flatnonzero(is_essential)
+        # the constants come after; without `not` they may be smaller than the negation
+        if num_vars == 1:
+            order = np.concatenate([order, np.flatnonzero(~is_essential)])
         bits.append(functions.words[order])
         sizes.append(functions.sizes[order])
         starts.append(starts[-1] + len(order))
@@ -72,10 +73,10 @@ def essential_functions(max_vars: int, operators: tuple[str, ...]) -> EssentialF
 
 
 def _depends_on_all(words: npt.NDArray[np.uint64], num_vars: int) -> npt.NDArray[np.bool_]:
-    kept = np.ones(len(words), np.bool_)
+    is_essential = np.ones(len(words), np.bool_)
     for index in range(num_vars):
         shift = np.uint64(1 << index)
         low_rows = np.uint64(full_mask(num_vars) & ~projection(index, num_vars).bits)
-        kept &= ((words >> shift) ^ words) & low_rows != 0
+        is_essential &= ((words >> shift) ^ words) & low_rows != 0
     assert num_rows(num_vars) <= 64
-    return kept
+    return is_essential

@@ -1,9 +1,9 @@
-"""Which Boolean functions a set of operators can express at all.
+"""Expressibility: which Boolean functions a set of operators can express.
 
 Of Post's closed classes (E. L. Post, The two-valued iterative systems of mathematical logic, 1941) few occur:
 operators that are all monotone, or all affine, stay in a small class; any other set expresses every function that
-keeps what all its operators keep. An operator keeps 0 (or 1) if it gives 0 (or 1) when all arguments are: `and` and
-`or` keep both, `xor` keeps 0, `iff` keeps 1, `not` neither.
+preserves the constants that all its operators preserve. An operator preserves 0 (or 1) if it gives 0 (or 1) when all
+arguments are: `and` and `or` preserve both, `xor` preserves 0, `iff` preserves 1, `not` neither.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ MONOTONE_COUNTS = (0, 1, 4, 18, 166, 7579, 7828352)  # Dedekind numbers (OEIS A0
 
 
 def operator_set(operators: Iterable[str]) -> tuple[str, ...]:
-    """The operators in table order, each once; ValueError if one of them is not supported by exact synthesis."""
-    wanted = set(operators)
-    if unknown := wanted - set(STANDARD_OPERATORS):
+    """Return the operators in table order, each once; `ValueError` if exact synthesis does not support one."""
+    requested = set(operators)
+    if unknown := requested - set(STANDARD_OPERATORS):
         raise ValueError(f"operators {sorted(unknown)} in exact synthesis; it supports {', '.join(STANDARD_OPERATORS)}")
-    return tuple(name for name in STANDARD_OPERATORS if name in wanted)
+    return tuple(name for name in STANDARD_OPERATORS if name in requested)
 
 
-def keeps(operators: Iterable[str], value: bool) -> bool:
+def preserves(operators: Iterable[str], value: bool) -> bool:
     """Return whether every formula of these operators is `value` where all variables are."""
     chosen = [OPERATORS[name] for name in operators]
     return all(op.truth([value] * op.min_arity) == value for op in chosen)
 
 
 def num_expressible(num_vars: int, operators: tuple[str, ...]) -> int:
-    """Return how many functions of at most these variables have a formula of these operators."""
+    """Count the functions of at most these variables that have a formula of these operators."""
     if num_vars == 0:
         return 0  # no atom, hence no formula
     match operators:
@@ -50,26 +50,29 @@ def num_expressible(num_vars: int, operators: tuple[str, ...]) -> int:
         case ("and", "or"):
             return MONOTONE_COUNTS[num_vars]
         case _:
-            return 1 << num_rows(num_vars) - keeps(operators, False) - keeps(operators, True)
+            return 1 << num_rows(num_vars) - preserves(operators, False) - preserves(operators, True)
 
 
 def expresses_everything(grammar: Grammar) -> bool:
     """Return whether every function has a formula in the grammar, the constants as literals or not."""
     names = grammar.operators
     standard = operator_set(name for name in names if name in STANDARD_OPERATORS)
-    rich = "if" in names or num_expressible(3, standard) >= 1 << num_rows(3) - 2  # neither all monotone nor all affine
-    return rich and (grammar.allow_constants or not (keeps(names, False) or keeps(names, True)))
+    # monotone and affine classes have at most 18 and 16 functions of 3 variables, any other at least a quarter of 256
+    rich = "if" in names or num_expressible(3, standard) >= 1 << num_rows(3) - 2
+    return rich and (grammar.allow_constants or not (preserves(names, False) or preserves(names, True)))
 
 
 def may_be_expressible(partial: PartialTable, operators: tuple[str, ...]) -> bool:
-    """Return whether a formula agrees with the table: False is final, and True is too unless all operators are
-    affine, or `and` or `or` stands alone; those classes are so small that they are searched completely.
+    """Return False if no formula agrees with the table.
+
+    True is final too, unless all operators are affine, or `and` or `or` stands alone; those classes are so small that
+    they are searched completely.
     """
     ones, zeros = partial.value, partial.care & ~partial.value
     last = num_rows(partial.num_vars) - 1
-    if keeps(operators, False) and ones & 1:
+    if preserves(operators, False) and ones & 1:
         return False
-    if keeps(operators, True) and zeros >> last & 1:
+    if preserves(operators, True) and zeros >> last & 1:
         return False
     return operators != ("and", "or") or not _decreases(ones, zeros, partial.num_vars)
 

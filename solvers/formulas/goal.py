@@ -1,4 +1,4 @@
-"""What exact synthesis asks for, and what it answers with."""
+"""Questions and answers of exact synthesis."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from calibrant.dsl.formulas.operators import OPERATORS
 
 
 class Goal(NamedTuple):
-    """The functions that are `value` wherever `care` is set; wanted is the one with the least (bits & keep) ^ flip.
+    """Question: of the functions that are `value` wherever `care` is set, the one with the least (bits & keep) ^ flip.
 
     care, value: rows that are determined, and their values there (0 elsewhere)
-    keep, flip: the score of a function may be that of a larger one of which it becomes an argument
+    keep, flip: the score of an argument is that of the larger function which it completes
     """
 
     care: int
@@ -25,21 +25,21 @@ class Goal(NamedTuple):
 
     @property
     def floor(self) -> int:
-        """No function that agrees has a smaller score."""
+        """Lower bound of the score of functions that agree."""
         return (self.score(self.value) & self.care) | (self.flip & ~self.keep & ~self.care)
 
-    def shifted(self, bits: int) -> Goal:
-        """The goal for a function whose parity with `bits` meets this one."""
+    def shift(self, bits: int) -> Goal:
+        """Return the goal for a function whose parity with `bits` meets this one."""
         return self._replace(value=(self.value ^ bits) & self.care, flip=self.flip ^ (bits & self.keep))
 
 
-def exactly(bits: int, full: int) -> Goal:
-    """The goal that one function meets; `full` are all rows."""
+def exact_goal(bits: int, full: int) -> Goal:
+    """Return the goal that one function meets; `full` are all rows."""
     return Goal(full, bits, 0, 0)
 
 
 class Listed(NamedTuple):
-    """A function of a catalogue, at that position."""
+    """Function of a catalogue, at that position."""
 
     bits: int
     size: int
@@ -47,7 +47,7 @@ class Listed(NamedTuple):
 
 
 class Decomposed(NamedTuple):
-    """An operator applied to parts; under `and`, `or`, `xor` a part may stand for several arguments."""
+    """Operator applied to parts; under `and`, `or`, `xor` a part may stand for several arguments."""
 
     bits: int
     size: int
@@ -58,6 +58,6 @@ class Decomposed(NamedTuple):
 Part: TypeAlias = "Listed | Decomposed"
 
 
-def split(operator: str, parts: Iterable[Part], size: int, full: int) -> Decomposed:
+def make_decomposed(operator: str, parts: Iterable[Part], size: int, full: int) -> Decomposed:
     chosen = tuple(parts)
     return Decomposed(OPERATORS[operator].bits([part.bits for part in chosen], full), size, operator, chosen)

@@ -1,11 +1,11 @@
-"""A formula of least size that agrees with a partial truth table of up to 6 variables, with proof that none is smaller.
+"""Exact synthesis: a least formula that agrees with a partial truth table of up to 6 variables, proven least.
 
-Up to 4 variables by one look at a complete catalogue of functions. Over 5 and 6 variables a catalogue holds all
+Up to 4 variables by one look-up in a complete catalogue of functions. Over 5 and 6 variables a catalogue holds all
 functions of up to 11 and 9 nodes; beyond that every size is refuted by exhaustion (solvers.formulas.decomposition)
 before the next is tried.
 
-Tie rule, whatever the number of variables and the way the answer was found: of the functions of least size that agree
-with the table the one with the smallest table bits; of its formulas the one that solvers.formulas.assembly describes.
+Tie rule for any number of variables and any method: of the functions of least size that agree with the table the one
+with the smallest table bits; of its formulas the one that solvers.formulas.assembly describes.
 A state of the budget is a listed function that is compared with the table, or a pair of them.
 """
 
@@ -21,17 +21,17 @@ from calibrant.dsl.formulas.partial import PartialTable
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.table import full_mask, num_rows
 from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.formulas._kernels_synthesis import first_match
+from calibrant.solvers.formulas._kernels_synthesis import find_first_match
 from calibrant.solvers.formulas.assembly import formula_of_part
 from calibrant.solvers.formulas.catalogue import catalogue
 from calibrant.solvers.formulas.decomposition import Decomposition
 from calibrant.solvers.formulas.expressible import may_be_expressible
-from calibrant.solvers.formulas.goal import Goal, Listed, Part, exactly
+from calibrant.solvers.formulas.goal import Goal, Listed, Part, exact_goal
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 
 class LeastSize:
-    """The least size of a formula that agrees with a table, found one size at a time.
+    """Search for the least size of a formula that agrees with a table, one size at a time.
 
     lower_bound: proven; no smaller formula agrees. It is the least size once `size` is known
     possible: False once it is proven that no formula of any size agrees
@@ -47,21 +47,21 @@ class LeastSize:
 
     @property
     def size(self) -> int | None:
-        """The least size, None as long as it is not known."""
+        """Least size, None as long as it is unknown."""
         return None if self._part is None else self._part.size
 
     @property
     def decided(self) -> bool:
-        """Return whether there is nothing left to find out."""
+        """Whether the least size, or that there is none, is known."""
         return self._part is not None or not self.possible
 
     @property
     def in_reach(self) -> bool:
-        """Return whether the next size can be searched at all: 24 for 5 variables and 20 for 6 are the last ones."""
+        """Whether the next size can be searched: up to 24 for 5 variables, 20 for 6."""
         return self.lower_bound <= self._search.max_size
 
     def advance(self, budget: Budget | None = None) -> None:
-        """Test the next size, or all listed sizes at once; if the budget runs out before, only it has changed."""
+        """Test the next size, or all listed sizes at once; if the budget runs out before, only the budget changes."""
         if self.decided or not self.in_reach:
             return
         self._search.budget = budget or Budget()
@@ -69,7 +69,7 @@ class LeastSize:
             if self.lower_bound == 1:
                 self._look_up()
             else:
-                self._test(self.lower_bound)
+                self._search_size(self.lower_bound)
         except BudgetSpent:
             return
         finally:
@@ -79,16 +79,16 @@ class LeastSize:
         functions, goal = self._functions, self._goal
         self._search.budget.spend(len(functions.words))
         care, value = np.uint64(goal.care), np.uint64(goal.value)
-        position = first_match(functions.words, care, value, len(functions.words))
+        position = find_first_match(functions.words, care, value, len(functions.words))
         if position >= 0:
-            self._part = self._search.listed(position)
+            self._part = self._search.listed_function(position)
             self.lower_bound = self._part.size
         else:
             self.lower_bound = functions.max_size + 1
             self.possible = not functions.is_complete
 
-    def _test(self, size: int) -> None:
-        self._part = self._search.smallest(self._goal, size)
+    def _search_size(self, size: int) -> None:
+        self._part = self._search.find_smallest(self._goal, size)
         self.lower_bound += self._part is None
 
     @property
@@ -96,19 +96,20 @@ class LeastSize:
         return Goal(self.partial.care, self.partial.value, full_mask(self.partial.num_vars), 0)
 
     def formula(self, names: Sequence[str]) -> Formula:
-        """The formula over the names given, once the size is known; names[i] is variable i of the table."""
+        """Build the formula, once the size is known; names[i] is variable i of the table."""
         part = self._part
         if part is None:
             raise ValueError("the least size is not known yet")
-        if not isinstance(part, Listed):  # how it was found depends on the open rows; the formula must not
-            part = self._search.smallest(exactly(part.bits, full_mask(self.partial.num_vars)), part.size)
+        # the split that was found depends on the open rows; the formula must depend on the function alone
+        if not isinstance(part, Listed):
+            part = self._search.find_smallest(exact_goal(part.bits, full_mask(self.partial.num_vars)), part.size)
             assert part is not None
         formula = formula_of_part(self._functions, part, names)
         self._certify(formula, names)
         return formula
 
     def _certify(self, formula: Formula, names: Sequence[str]) -> None:
-        """The reference evaluates every row that is determined."""
+        """Assert, by the reference, every row that is determined."""
         for row in range(num_rows(self.partial.num_vars)):
             if self.partial.care >> row & 1:
                 value = evaluate(formula, {name: row >> index & 1 for index, name in enumerate(names)})
@@ -124,17 +125,17 @@ def least_formula(
     at_most: int | None = None,
     budget: Budget | None = None,
 ) -> Outcome[Formula]:
-    """The formula of least size, Impossible if there is none (of at most `at_most` nodes), or OutOfBudget.
+    """Find the formula of least size; Impossible if there is none (of at most `at_most` nodes), or OutOfBudget.
 
     names: names[i] is variable i of the table
     """
     if len(names) != partial.num_vars or len(set(names)) != len(names):
         raise ValueError(f"{len(names)} names {list(names)} for the {partial.num_vars} variables of a table")
     search = LeastSize(partial, operators)
-    spending = budget or Budget()
+    remaining_budget = budget or Budget()
     while not search.decided and search.in_reach and (at_most is None or search.lower_bound <= at_most):
-        search.advance(spending)
-        if spending.exhausted:
+        search.advance(remaining_budget)
+        if remaining_budget.exhausted:
             break
     return _outcome(search, names, at_most)
 

@@ -1,4 +1,4 @@
-"""What the literals 0 and 1 add to the formulas of least size, where a grammar allows them.
+"""Effect of the literals 0 and 1 on least formulas, where a grammar allows them.
 
 An argument 0 or 1 of `and`, `or` can be dropped or makes the node constant. Under `xor` a 0 can be dropped and a 1 is
 a `not` around the rest, of the same size. Under `iff` a 1 makes the node the conjunction of the rest, and a 0 its nor,
@@ -14,7 +14,7 @@ _STANDS_IN = {"xor": {"not"}, "iff": {"not", "and", "or"}}
 
 
 def require_literals_alone(grammar: Grammar) -> None:
-    """`ValueError` if literals inside formulas could make them smaller, or possible at all: no search covers that."""
+    """Raise `ValueError` if literals inside formulas could make them smaller, or possible: no search covers that."""
     if not grammar.allow_constants:
         return
     for operator, needed in _STANDS_IN.items():

@@ -1,8 +1,8 @@
-"""Formulas by look-up: of least size where a catalogue lists the function, of any function by splitting.
+"""Formulas by look-up: of least size where a catalogue lists the function, of any function by Shannon expansion.
 
 For the standard operators the catalogues are shipped (`data`); `python -m calibrant.solvers.formulas.lookup`
 writes those files again from the enumeration, and a test compares the two. Catalogues of other operators are enumerated
-when they are first asked for, in 0.1 s for the usual ones and 2 s at most.
+on first use, in 0.1 s for the usual ones and 2 s at most.
 
 The order of a catalogue's `words` is the tie rule: `first_match(words, care, value, len(words))` of
 solvers.formulas._kernels_synthesis is the position of the least-size function that agrees, of several the one with the
@@ -22,16 +22,16 @@ from calibrant.dsl.formulas.formula import Formula, apply, var
 from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import TruthTable, cofactor, constant_table, num_rows, select
 from calibrant.solvers.formulas.assembly import formula_of_part
-from calibrant.solvers.formulas.catalogue import MAX_SIZES, SHIPPED, build, catalogue
+from calibrant.solvers.formulas.catalogue import MAX_SIZES, SHIPPED, build_catalogue, catalogue
 from calibrant.solvers.formulas.goal import Listed
-from calibrant.solvers.formulas.orbits import packed
+from calibrant.solvers.formulas.orbits import pack_orbits
 
-LARGEST_OF_FOUR = 15  # every function of up to four variables has a formula of the standard operators of that size
+MAX_SIZE_OF_FOUR = 15  # every function of up to four variables has a formula of the standard operators of that size
 NOT_EXPRESSIBLE = 255  # larger than any least size: 47 is the largest, for `not` and `and`
 
 
 def least_sizes(operators: Iterable[str] = STANDARD_OPERATORS) -> npt.NDArray[np.uint8]:
-    """[65536] least size of every function of 4 variables, by table bits; NOT_EXPRESSIBLE where there is no formula."""
+    """Return least sizes of all functions of 4 variables by table bits, NOT_EXPRESSIBLE without formula; [65536]."""
     functions = catalogue(4, operators)
     sizes = np.full(1 << num_rows(4), NOT_EXPRESSIBLE, np.uint8)
     sizes[functions.words] = functions.sizes
@@ -39,7 +39,7 @@ def least_sizes(operators: Iterable[str] = STANDARD_OPERATORS) -> npt.NDArray[np
 
 
 def formula_of(bits: int, names: Sequence[str], *, operators: Iterable[str] = STANDARD_OPERATORS) -> Formula:
-    """A formula of least size for the function with that table over `names`, by the rule of solvers.formulas.assembly.
+    """Return a formula of least size for the function with that table, by the rule of solvers.formulas.assembly.
 
     names: one to six; names[i] is variable i. `TableError` if the function has no formula, or, over five and six
     names, only formulas larger than what the catalogue lists; solvers.formulas.least finds those too.
@@ -53,7 +53,7 @@ def formula_of(bits: int, names: Sequence[str], *, operators: Iterable[str] = ST
 
 
 def formula_for(table: TruthTable, names: Sequence[str], operators: tuple[str, ...]) -> Formula:
-    """A formula over `names`; names[i] is variable i. A table of no variables mentions names[0] to say a constant.
+    """Return a formula over `names`; names[i] is variable i. A constant without variables mentions names[0].
 
     Of least size for every function of up to four variables, and for small ones of five and six. Needs `not`, `and`,
     `or` for the others; `ValueError` if there is no formula.
@@ -65,10 +65,12 @@ def formula_for(table: TruthTable, names: Sequence[str], operators: tuple[str, .
         return formula_of(table.bits, names, operators=operators)
     if functions.is_complete or not {"not", "and", "or"}.issubset(operators):
         raise ValueError(f"no formula over {', '.join(operators)} for {table.hex}")
+    # Shannon expansion on the last variable: x f1 + not x f0, with the cofactors over one variable less
     top = table.num_vars - 1
-    rest = range(top)
+    other_variables = range(top)
     low, high = (
-        formula_for(select(cofactor(table, top, value), rest), names[:top], operators) for value in (False, True)
+        formula_for(select(cofactor(table, top, value), other_variables), names[:top], operators)
+        for value in (False, True)
     )
     chosen = var(names[top])
     return apply("or", [apply("and", [chosen, high]), apply("and", [apply("not", [chosen]), low])])
@@ -76,8 +78,8 @@ def formula_for(table: TruthTable, names: Sequence[str], operators: tuple[str, .
 
 def _write_shipped() -> None:
     for num_vars, name in SHIPPED.items():
-        functions = build(num_vars, STANDARD_OPERATORS, max_size=MAX_SIZES.get(num_vars))
-        (Path(__file__).parent / name).write_bytes(packed(functions.layers(), num_vars))
+        functions = build_catalogue(num_vars, STANDARD_OPERATORS, max_size=MAX_SIZES.get(num_vars))
+        (Path(__file__).parent / name).write_bytes(pack_orbits(functions.layers(), num_vars))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Functions by orbit: one function stands for all those that permuting its variables makes of it.
+"""Orbits of functions under permutation of the variables: one representative stands for all.
 
-Size and possible roots are those of the whole orbit. So a file that lists one function of each orbit, 11,000 instead
-of 1.1 million of five variables, tells a whole catalogue; reading it costs less than compiling what enumerates them.
+Size and possible roots are equal throughout an orbit. So a file with one function of each orbit, 11,000 instead of 1.1
+million of five variables, holds a whole catalogue; reading it takes less time than compiling the enumeration.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Layers(NamedTuple):
 
 
 def plain_changes(length: int) -> Iterator[int]:
-    """Positions i to exchange with i + 1, one after another, to run through all permutations of that many items.
+    """Yield positions i to exchange with i + 1 that generate all permutations of that many items.
 
-    The order of bell ringers: Knuth, The Art of Computer Programming 4A, section 7.2.1.2, algorithm P.
+    Plain changes: D. E. Knuth, The Art of Computer Programming 4A, section 7.2.1.2, algorithm P.
     """
     if length < 2:
         return
@@ -46,39 +46,39 @@ def plain_changes(length: int) -> Iterator[int]:
 
 
 def moving_rows(num_vars: int) -> list[int]:
-    """Per variable but the last, the rows in which it is 1 and the next one is 0, as bits of a table."""
+    """Return, per variable but the last, the rows in which it is 1 and the next one is 0, as bits of a table."""
     return [projection(i, num_vars).bits & ~projection(i + 1, num_vars).bits for i in range(num_vars - 1)]
 
 
-def images(words: U64, num_vars: int) -> U64:
-    """[v!, f] the functions under every permutation of the variables."""
+def permute_variables(words: U64, num_vars: int) -> U64:
+    """Return the functions under every permutation of the variables; shape [v!, f]."""
     moving = np.array(moving_rows(num_vars), np.uint64)
-    found = [words]
+    permuted = [words]
     for variable in plain_changes(num_vars):
-        shift, last = np.uint64(1 << variable), found[-1]
+        shift, last = np.uint64(1 << variable), permuted[-1]
         changed = (last ^ (last >> shift)) & moving[variable]
-        found.append(last ^ (changed | (changed << shift)))
-    return np.stack(found)
+        permuted.append(last ^ (changed | (changed << shift)))
+    return np.stack(permuted)
 
 
-def packed(functions: Layers, num_vars: int) -> bytes:
+def pack_orbits(functions: Layers, num_vars: int) -> bytes:
     """Pack the function of least table bits of each orbit, deflated: size + 16 * rooted of all, then all words."""
-    leads = np.flatnonzero(images(functions.words, num_vars).min(axis=0) == functions.words)
+    leads = np.flatnonzero(permute_variables(functions.words, num_vars).min(axis=0) == functions.words)
     words = functions.words[leads]
     keys = functions.sizes[leads] | functions.rooted[leads] << np.uint8(4)
-    return zlib.compress(keys.tobytes() + words.astype(_stored(num_vars)).tobytes(), 9)
+    return zlib.compress(keys.tobytes() + words.astype(_word_type(num_vars)).tobytes(), 9)
 
 
-def _stored(num_vars: int) -> str:
+def _word_type(num_vars: int) -> str:
     return "<u4" if num_vars <= 5 else "<u8"
 
 
-def unpacked(contents: bytes, num_vars: int) -> Layers:
-    """Every function of every orbit."""
-    inflated, stored = zlib.decompress(contents), np.dtype(_stored(num_vars))
-    count = len(inflated) // (1 + stored.itemsize)
-    leads = np.frombuffer(inflated, stored, count, offset=count).astype(np.uint64)
-    words = images(leads, num_vars).ravel()
+def unpack_orbits(contents: bytes, num_vars: int) -> Layers:
+    """Return every function of every orbit, sorted by size, then bits."""
+    inflated, word_type = zlib.decompress(contents), np.dtype(_word_type(num_vars))
+    count = len(inflated) // (1 + word_type.itemsize)
+    leads = np.frombuffer(inflated, word_type, count, offset=count).astype(np.uint64)
+    words = permute_variables(leads, num_vars).ravel()
     keys = np.tile(np.frombuffer(inflated, np.uint8, count), len(words) // count)
     order = np.argsort(words)
     order = order[np.argsort(keys[order] & 15, kind="stable")]

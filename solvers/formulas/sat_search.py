@@ -1,11 +1,11 @@
-"""Formulas of least size through SAT: what enumeration is checked with, and what goes on where its tables end.
+"""Formulas of least size through SAT: a check of the enumeration, and a continuation beyond its catalogues.
 
-The size claimed is that of `solvers.formulas.least.least_formula`: the least number of nodes of a formula over the
-variables given, not necessarily all of them, without constants. Which of the least formulas is found is up to the
-solver; it is the same for the same table, operators, breaks and budget.
+The claimed size is that of `solvers.formulas.least.least_formula`: the least number of nodes of a formula over the
+variables, not necessarily all of them, without constants. Which of the least formulas is returned is up to the solver;
+it is the same for the same table, operators, symmetry breaks and budget.
 
-Sizes are refuted one after another. Rows are demanded when a candidate gets them wrong (counterexample-guided), and
-are kept for the next size. A state of the budget is a conflict of the solver.
+Sizes are refuted one after another. Rows are demanded when a candidate gets them wrong (counterexample-guided inductive
+synthesis), and stay for the next size. A state of the budget is a conflict of the solver.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from calibrant.solvers.sat.incremental import Conflicts
 
 
 class SatSynthesis:
-    """The least size of a formula that agrees with a table, one size at a time.
+    """Search for the least size of a formula that agrees with a table, one size at a time.
 
     lower_bound: proven; no smaller formula agrees
     rows: those demanded so far, in the order in which candidates failed
@@ -50,7 +50,7 @@ class SatSynthesis:
         self._symmetry_breaks = tuple(symmetry_breaks)
 
     def advance(self, budget: Budget) -> Formula | None:
-        """A formula of `lower_bound` nodes; None if there is none, and then the bound grows; or `BudgetSpent`."""
+        """Find a formula of `lower_bound` nodes; None if there is none, and the bound grows; or `BudgetSpent`."""
         tree = TreeEncoding(self.partial.num_vars, self.lower_bound, self.operators)
         for add_clauses in self._symmetry_breaks:
             add_clauses(tree)
@@ -59,14 +59,14 @@ class SatSynthesis:
         with closing(Conflicts(tree.cnf, budget)) as search:
             while (model := search.model()) is not None:
                 formula = tree.formula(model, self.names)
-                wrong = self._first_wrong(formula)
-                if wrong is None:
+                failed_row = self._first_wrong(formula)
+                if failed_row is None:
                     assert formula.size == self.lower_bound, str(formula)
                     return formula
-                known = len(tree.cnf.clauses)
-                self.rows.append(wrong)
-                tree.add_row(wrong, self._value(wrong))
-                for clause in tree.cnf.clauses[known:]:
+                num_clauses = len(tree.cnf.clauses)
+                self.rows.append(failed_row)
+                tree.add_row(failed_row, self._value(failed_row))
+                for clause in tree.cnf.clauses[num_clauses:]:
                     search.add(clause)
         self.lower_bound += 1
         return None
@@ -75,7 +75,7 @@ class SatSynthesis:
         return bool(self.partial.value >> row & 1)
 
     def _first_wrong(self, formula: Formula) -> int | None:
-        """The first determined row, by the reference, on which the formula is wrong."""
+        """Return the first determined row on which the formula is wrong, by the reference."""
         for row in range(num_rows(self.partial.num_vars)):
             if self.partial.care >> row & 1:
                 value = evaluate(formula, {name: row >> index & 1 for index, name in enumerate(self.names)})
@@ -94,7 +94,7 @@ def least_formula_by_sat(
     budget: Budget | None = None,
     symmetry_breaks: Sequence[SymmetryBreak] = SYMMETRY_BREAKS,
 ) -> Outcome[Formula]:
-    """A formula of least size, Impossible if there is none (of at most `at_most` nodes), or OutOfBudget.
+    """Find a formula of least size; Impossible if there is none (of at most `at_most` nodes), or OutOfBudget.
 
     names: names[i] is variable i of the table
     """
@@ -119,7 +119,8 @@ def least_formula_by_sat(
 
 
 def largest_least_size(num_vars: int, operators: tuple[str, ...]) -> int | None:
-    """No least formula is larger, for the classes where `may_be_expressible` is not final; None for all others."""
+    """Return a bound on least sizes for the classes where `may_be_expressible` is not final; None for all others."""
+
     match operators:
         case () | ("not",):
             return 1 + len(operators)

@@ -1,6 +1,8 @@
-"""Kernel: which parent sets determine a column, and the least-size function of each.
+"""Kernels: parent sets that determine a variable's column, and the smallest function over each.
 
-Dimension letters: v = variables, w = words of 64 rows, c = candidates, f = functions, e = entries.
+Rows are bit-packed, 64 to a word, so that a test of one parent set takes a few word operations for each cell of its
+table. Sets are enumerated in lexicographic order; the partition of the rows by all parents but the last is kept from
+set to set. Letters of shapes: v = variables, w = words of 64 rows, c = candidates, f = functions, e = entries.
 """
 
 from __future__ import annotations
@@ -18,11 +20,14 @@ NO_BOUND = 1 << 30
 
 
 @kernel
-def partial_table(columns: U64, scored: U64, target: int, parents: I64, num_parents: int, parts: U64, out: U64) -> bool:
-    """Care and value words of the target over the parents; False if two scored rows contradict each other.
+def fill_partial_table(
+    columns: U64, scored: U64, target: int, parents: I64, num_parents: int, parts: U64, out: U64
+) -> bool:
+    """Compute care and value words of the target over the parents; False if two scored rows contradict each other.
 
     parts: [2**num_parents, w] scratch; out: [2] care and value
     """
+    # each parent splits every part in two, in place: part p holds the rows that show pattern p of the parents so far
     num_words = columns.shape[1]
     for w in range(num_words):
         parts[0, w] = scored[w]
@@ -54,7 +59,7 @@ def partial_table(columns: U64, scored: U64, target: int, parents: I64, num_pare
 
 @kernel
 def next_combination(chosen: I64, num_chosen: int, num_candidates: int) -> int:
-    """Step to the next combination in lexicographic order; the first place that changed, -1 after the last one."""
+    """Step to the next combination in lexicographic order; return the first position that changed, -1 at the end."""
     i = num_chosen - 1
     while i >= 0 and chosen[i] == num_candidates - num_chosen + i:
         i -= 1
@@ -66,10 +71,12 @@ def next_combination(chosen: I64, num_chosen: int, num_candidates: int) -> int:
 
 
 @kernel
-def least_function(bits: U64, sizes: U8, start: int, end: int, care: np.uint64, value: np.uint64, bound: int) -> int:
-    """Position of the first function below `bound` that agrees on `care`; -1 if there is none."""
+def find_least_function(
+    bits: U64, sizes: U8, start: int, end: int, care: np.uint64, value: np.uint64, bound: int
+) -> int:
+    """Return the position of the first function smaller than `bound` that agrees on `care`; -1 if there is none."""
     for f in range(start, end):
-        if sizes[f] >= bound:
+        if sizes[f] >= bound:  # functions ascend by size
             return -1
         if (bits[f] ^ value) & care == 0:
             return f
@@ -77,13 +84,13 @@ def least_function(bits: U64, sizes: U8, start: int, end: int, care: np.uint64, 
 
 
 @kernel
-def mixed_cells(
+def split_mixed_cells(
     columns: U64, scored: U64, target: int, parents: I64, num_parents: int, changed: int, cells: U64, mixed: U64
 ) -> int:
-    """The cells that the parents cut the scored rows into in which the target has both values; how many there are.
+    """Partition the scored rows by the parents; return the number of cells in which the target has both values.
 
-    changed: position of the first parent that is new; the cells of those before it are as the last call left them
-    cells: [2**(max_parents + 1), w] cell p of the first i parents is in place 2**i + p
+    changed: position of the first parent that is new; cells of the parents before it are kept from the last call
+    cells: [2**(max_parents + 1), w] cell p of the first i parents is at index 2**i + p
     mixed: [2**max_parents, 2, w] out: where the target is 1 and where it is 0
     """
     num_words = columns.shape[1]
@@ -112,67 +119,68 @@ def mixed_cells(
 
 
 @kernel
-def separates(columns: U64, candidate: int, mixed: U64, num_mixed: int) -> bool:
-    """Return whether one more parent leaves the target a function: in every cell it tells the ones from the zeros."""
+def is_separating(columns: U64, candidate: int, mixed: U64, num_mixed: int) -> bool:
+    """Return whether one more parent determines the target: it separates ones from zeros in every mixed cell."""
     for cell in range(num_mixed):
-        seen_1 = np.uint64(0)  # whether the target was seen to be 1 where the candidate is 1, and so on
-        seen_0 = np.uint64(0)
-        both = np.uint64(0)
-        also = np.uint64(0)
+        ones_if_1 = np.uint64(0)  # rows of the cell where the target is 1 and the candidate is 1, and so on
+        zeros_if_1 = np.uint64(0)
+        ones_if_0 = np.uint64(0)
+        zeros_if_0 = np.uint64(0)
         for w in range(columns.shape[1]):
             column = columns[candidate, w]
-            seen_1 |= mixed[cell, 0, w] & column
-            seen_0 |= mixed[cell, 1, w] & column
-            both |= mixed[cell, 0, w] & ~column
-            also |= mixed[cell, 1, w] & ~column
-        if (seen_1 and seen_0) or (both and also):
+            ones_if_1 |= mixed[cell, 0, w] & column
+            zeros_if_1 |= mixed[cell, 1, w] & column
+            ones_if_0 |= mixed[cell, 0, w] & ~column
+            zeros_if_0 |= mixed[cell, 1, w] & ~column
+        if (ones_if_1 and zeros_if_1) or (ones_if_0 and zeros_if_0):
             return False
     return True
 
 
 @kernel
-def table_of_cells(columns: U64, target: int, last: int, cells: U64, num_parents: int, out: U64) -> None:
-    """Care and value words over so many parents, whose cells `mixed_cells` left, and one more that determines it."""
+def fill_table_of_cells(columns: U64, target: int, last: int, cells: U64, num_parents: int, out: U64) -> None:
+    """Compute care and value words over the partitioned parents and one more, `last`, which determines the target."""
     care = np.uint64(0)
     value = np.uint64(0)
     for p in range(1 << num_parents):
         row = np.uint64(1) << np.uint64(p)
-        after = row << np.uint64(1 << num_parents)
+        row_with_last = row << np.uint64(1 << num_parents)
         for w in range(columns.shape[1]):
             cell = cells[(1 << num_parents) + p, w]
-            with_it = cell & columns[last, w]
-            without = cell ^ with_it
-            if with_it:
-                care |= after
-                if with_it & columns[target, w]:
-                    value |= after
-            if without:
+            with_last = cell & columns[last, w]
+            without_last = cell ^ with_last
+            if with_last:
+                care |= row_with_last
+                if with_last & columns[target, w]:
+                    value |= row_with_last
+            if without_last:
                 care |= row
-                if without & columns[target, w]:
+                if without_last & columns[target, w]:
                     value |= row
     out[0] = care
     out[1] = value
 
 
 @kernel
-def worth_below(masks: I64, sizes: I64, count: int, tied: int, own: int, free: int, floor: int) -> int:
-    """The size below which a function has to stay to be worth its parents, by the sets that are listed so far.
+def useful_size_bound(masks: I64, sizes: I64, count: int, first_tied: int, parents: int, free: int, floor: int) -> int:
+    """Return the size below which a function over these parents is not dominated by a listed set.
 
-    tied: position of the first listed set of as many parents; at the same size the tie rule decides between those
-    own: the parents, without the free ones
-    floor: nothing smaller is possible; the answer may be too large if it is at most that
+    first_tied: position of the first listed set of as many parents; those dominate only strictly smaller functions
+    parents: the parents, without the free ones
+    floor: smallest possible size; a result at or below it may be too large
     """
     bound = NO_BOUND
     for e in range(count):
-        if masks[e] & ~free & ~own == 0 and sizes[e] > 0:
-            bound = min(bound, sizes[e] + (1 if e >= tied else 0))
+        # a set dominates if it adds no parent that could close a cycle, and its size is exact
+        if masks[e] & ~free & ~parents == 0 and sizes[e] > 0:
+            bound = min(bound, sizes[e] + (1 if e >= first_tied else 0))
             if bound <= floor:
                 break
     return bound
 
 
 @kernel
-def determining_sets(
+def list_determining_sets(
     columns: U64,  # [v, w] observed values
     scored: U64,  # [w] rows in which the target is not clamped
     target: int,
@@ -188,10 +196,10 @@ def determining_sets(
     cares: U64,  # [e] out
     values: U64,  # [e] out
 ) -> int:
-    """Parent sets that no other makes superfluous; sets in ascending number, then lexicographic.
+    """List the undominated parent sets that determine the target; by number of parents, then lexicographic.
 
-    A set is listed if it determines the target and a function that depends on all of it is, or may be, smaller than
-    every function of a set whose parents are free or among its own; at the same size, of fewer parents.
+    A set is dominated if a set whose parents are free or among its own has a function that is no larger (for as many
+    parents: smaller). O(c**max_parents) sets are tested, most of them by one mixed cell.
     """
     count = 0
     chosen = np.empty(max_parents, np.int64)
@@ -202,42 +210,42 @@ def determining_sets(
     mixed = np.empty((1 << max_parents, 2, columns.shape[1]), np.uint64)
     num_candidates = candidates.shape[0]
     for j in range(1, min(max_parents, num_candidates) + 1):
-        tied = count
-        smallest = j + 1 if j > 1 else 1
+        first_tied = count
+        smallest = j + 1 if j > 1 else 1  # j leaves and an operator
         for i in range(j):
             chosen[i] = i
-        more = True
+        has_more = True
         changed = 0
-        while more:  # all but the last parent; every later candidate is tried as the last
+        while has_more:  # all but the last parent; every later candidate is tried as the last
             mask = np.int64(0)
             for i in range(j - 1):
                 parents[i] = candidates[chosen[i]]
                 mask |= np.int64(1) << parents[i]
-            num_mixed = mixed_cells(columns, scored, target, parents, j - 1, changed, cells, mixed)
+            num_mixed = split_mixed_cells(columns, scored, target, parents, j - 1, changed, cells, mixed)
             for last in range(chosen[j - 2] + 1 if j > 1 else 0, num_candidates):
-                if not separates(columns, candidates[last], mixed, num_mixed):
+                if not is_separating(columns, candidates[last], mixed, num_mixed):
                     continue
                 parents[j - 1] = candidates[last]
-                every = mask | np.int64(1) << candidates[last]
-                bound = worth_below(masks, sizes, count, tied, every & ~free, free, smallest)
+                full_mask = mask | np.int64(1) << candidates[last]
+                bound = useful_size_bound(masks, sizes, count, first_tied, full_mask & ~free, free, smallest)
                 if smallest >= bound:
                     continue
-                partial_table(columns, scored, target, parents, j, parts, table)
+                fill_partial_table(columns, scored, target, parents, j, parts, table)
                 start, end = function_start[j], function_start[j + 1]
-                f = least_function(function_bits, function_size, start, end, table[0], table[1], bound)
+                f = find_least_function(function_bits, function_size, start, end, table[0], table[1], bound)
                 if f >= 0 or complete_to[j] + 1 < bound:
-                    masks[count] = every
+                    masks[count] = full_mask
                     sizes[count] = function_size[f] if f >= 0 else -(complete_to[j] + 1)
                     cares[count] = table[0]
                     values[count] = table[1]
                     count += 1
             changed = next_combination(chosen, j - 1, num_candidates - 1)
-            more = changed >= 0
+            has_more = changed >= 0
     return count
 
 
 @kernel
-def all_tables(
+def list_tables(
     columns: U64,  # [v, w]
     scored: U64,  # [w]
     target: int,
@@ -248,7 +256,7 @@ def all_tables(
     cares: U64,  # [e] out
     values: U64,  # [e] out
 ) -> int:
-    """Every set of at most `max_parents` candidates over which the target is a function, with what is seen of it."""
+    """List every set of at most `max_parents` candidates that determines the target, with its partial table."""
     count = 0
     chosen = np.empty(max_parents, np.int64)
     parents = np.empty(max_parents, np.int64)
@@ -256,7 +264,7 @@ def all_tables(
     cells = np.empty((2 << max_parents, columns.shape[1]), np.uint64)
     mixed = np.empty((1 << max_parents, 2, columns.shape[1]), np.uint64)
     num_candidates = candidates.shape[0]
-    if partial_table(columns, scored, target, parents, 0, parts, table):
+    if fill_partial_table(columns, scored, target, parents, 0, parts, table):
         masks[0], cares[0], values[0] = 0, table[0], table[1]
         count = 1
     for j in range(1, min(max_parents, num_candidates) + 1):
@@ -268,10 +276,10 @@ def all_tables(
             for i in range(j - 1):
                 parents[i] = candidates[chosen[i]]
                 mask |= np.int64(1) << parents[i]
-            num_mixed = mixed_cells(columns, scored, target, parents, j - 1, changed, cells, mixed)
+            num_mixed = split_mixed_cells(columns, scored, target, parents, j - 1, changed, cells, mixed)
             for last in range(chosen[j - 2] + 1 if j > 1 else 0, num_candidates):
-                if separates(columns, candidates[last], mixed, num_mixed):
-                    table_of_cells(columns, target, candidates[last], cells, j - 1, table)
+                if is_separating(columns, candidates[last], mixed, num_mixed):
+                    fill_table_of_cells(columns, target, candidates[last], cells, j - 1, table)
                     masks[count] = mask | np.int64(1) << candidates[last]
                     cares[count] = table[0]
                     values[count] = table[1]
@@ -281,7 +289,7 @@ def all_tables(
 
 
 @kernel
-def size_histograms(
+def count_by_size(
     num_parents: I64,  # [e] number of parents of each set
     cares: U64,  # [e]
     values: U64,  # [e]
@@ -292,7 +300,7 @@ def size_histograms(
     max_size: int,
     histograms: I64,  # [e, max_size + 1] out: functions of exactly these parents that agree, by least size
 ) -> None:
-    """Return how many functions that depend on all of a set's variables agree with what is seen, by size."""
+    """Count the functions that depend on all of a set's variables and agree with its table, by size."""
     for e in range(num_parents.shape[0]):
         j = num_parents[e]
         for f in range(function_start[j], function_end[j]):

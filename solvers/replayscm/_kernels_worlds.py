@@ -1,8 +1,8 @@
-"""Kernels: what further worlds leave of the mechanisms that were counted, and what drawn members do in worlds.
+"""Kernels: conditioning counted mechanisms on further worlds, and replay of sampled members.
 
-A row of a world is a word with a bit per variable, and a word that tells which of them are targets. A parent set that
-does not determine its variable is written as care 0 and value 1, which no evidence leads to.
-Dimension letters: e = parent sets, of one variable after another; r = rows, b = worlds, f = functions, d = members.
+A row of a world is a word of values and a word of intervention targets, a bit per variable. A parent set that does not
+determine its variable is encoded as care 0 and value 1, which no evidence leads to.
+Letters of shapes: e = parent sets, variable by variable; r = rows, b = worlds, f = functions, d = members.
 """
 
 from __future__ import annotations
@@ -32,70 +32,73 @@ def _num_ones(word: np.uint64) -> int:
 
 @inline_kernel
 def _pattern(word: np.uint64, mask: int) -> np.uint64:
-    """The row of a table over the variables of a mask that a row of a world shows."""
+    """Return the row of a truth table over the variables of a mask that corresponds to a row of a world."""
     pattern = ZERO
-    place = ZERO
+    position = ZERO
     while mask:
         low = mask & -mask
         if word & np.uint64(low):
-            pattern |= ONE << place
-        place += ONE
+            pattern |= ONE << position
+        position += ONE
         mask ^= low
     return pattern
 
 
 @kernel
-def subsets_below(masks: I64, order: I64, below: I64) -> None:
-    """[e, k] where each set is without its i-th smallest member; -1 where that is not listed. One variable's sets.
+def find_subsets(masks: I64, order: I64, below: I64) -> None:
+    """Find for each set the positions of the sets without one member; -1 where that is not listed.
 
-    order: positions of the masks, ascending by mask
+    order: positions of the masks of one variable, ascending by mask
+    below: [e, k] out: position of set e without its i-th smallest member
     """
     for e in range(masks.shape[0]):
         mask = masks[e]
-        place = 0
+        member = 0
         while mask:
             bit = mask & -mask
-            wanted = masks[e] ^ bit
+            subset = masks[e] ^ bit
             low = 0
             high = masks.shape[0]
             while low < high:
                 middle = (low + high) // 2
-                if masks[order[middle]] < wanted:
+                if masks[order[middle]] < subset:
                     low = middle + 1
                 else:
                     high = middle
-            found = low < masks.shape[0] and masks[order[low]] == wanted
-            below[e, place] = order[low] if found else -1
-            place += 1
+            is_listed = low < masks.shape[0] and masks[order[low]] == subset
+            below[e, member] = order[low] if is_listed else -1
+            member += 1
             mask ^= bit
 
 
 @kernel
-def depending_on_all(masks: I64, cares: U64, values: U64, below: I64, start: int, end: int, numbers: U64) -> None:
-    """[e] functions that agree and depend on all of a set, by Moebius inversion over subsets; modulo 2**64.
+def count_essential(masks: I64, cares: U64, values: U64, below: I64, start: int, end: int, numbers: U64) -> None:
+    """Count the agreeing functions that depend on all of a set, by Moebius inversion over subsets; modulo 2**64.
 
     start, end: the sets of one variable; positions in `below` count from `start`
+    numbers: [e] out
     """
-    together = 0
+    union = 0
     for e in range(start, end):
-        together |= masks[e]
+        union |= masks[e]
         numbers[e] = ZERO
         if values[e] & ~cares[e] == ZERO:
             num_open = (1 << _num_ones(np.uint64(masks[e]))) - _num_ones(cares[e])
             if num_open < 64:
                 numbers[e] = ONE << np.uint64(num_open)
-    while together:
-        bit = together & -together
+    # one variable at a time, as in the fast Moebius transform: k subtractions a set instead of 2**k
+    while union:
+        bit = union & -union
         for e in range(start, end):
             if masks[e] & bit:
-                under = below[e, _num_ones(np.uint64(masks[e] & (bit - 1)))]
-                if under >= 0:
-                    numbers[e] -= numbers[start + under]
-        together ^= bit
+                smaller = below[e, _num_ones(np.uint64(masks[e] & (bit - 1)))]
+                if smaller >= 0:
+                    numbers[e] -= numbers[start + smaller]
+        union ^= bit
 
 
 @kernel
-def after_rows(
+def add_rows(
     masks: I64,  # [e]
     starts: I64,  # [n + 1] where the sets of each variable begin
     cares: U64,  # [e] what was seen before
@@ -108,11 +111,7 @@ def after_rows(
     new_cares: U64,  # [e] out
     new_values: U64,  # [e] out
 ) -> None:
-    """Return what is seen over each parent set when the rows `first` to `last` - 1 are seen as well.
-
-    Sets ascend. What determines the variable does so with further parents, so that once all of a table was seen the
-    rows left tell nothing more of it.
-    """
+    """Add the rows `first` to `last` - 1 to the partial table of each parent set. Sets ascend."""
     for v in range(starts.shape[0] - 1):
         bit = ONE << np.uint64(v)
         for e in range(starts[v], starts[v + 1]):
@@ -120,65 +119,70 @@ def after_rows(
             value = values[e]
             if value & ~care == ZERO:
                 num_parents = _num_ones(np.uint64(masks[e]))
-                whole = ~ZERO >> np.uint64(64 - (1 << num_parents))
-                determined = False
+                all_rows = ~ZERO >> np.uint64(64 - (1 << num_parents))
+                is_determined = False
+                # if a subset determines the variable, so does the set; with a full table no row can change it
                 for i in range(num_parents):
-                    under = starts[v] + below[e, i]
-                    if below[e, i] >= 0 and new_values[under] & ~new_cares[under] == ZERO:
-                        determined = True
+                    smaller = starts[v] + below[e, i]
+                    if below[e, i] >= 0 and new_values[smaller] & ~new_cares[smaller] == ZERO:
+                        is_determined = True
                         break
                 for r in range(first, last):
-                    if determined and care == whole:
+                    if is_determined and care == all_rows:
                         break
                     if targets[r] & bit:
                         continue
                     row = ONE << _pattern(words[r], masks[e])
-                    shown = words[r] & bit != ZERO
-                    if care & row and (value & row != ZERO) != shown:
+                    is_one = words[r] & bit != ZERO
+                    if care & row and (value & row != ZERO) != is_one:
                         care = ZERO
                         value = ONE
                         break
                     care |= row
-                    if shown:
+                    if is_one:
                         value |= row
             new_cares[e] = care
             new_values[e] = value
 
 
 @kernel
-def agreeing_sizes(
+def count_agreeing(
     num_vars: int,
     care: np.uint64,
     value: np.uint64,
     bits: U64,  # [f] functions that depend on all variables, by number of variables, then bits
     sizes: U8,  # [f]
     prefixes: I64,  # [k + 1, 2**PREFIX_ROWS + 1] where the functions of j variables with these first rows begin
-    wanted_size: int,
-    wanted: int,
+    selected_size: int,
+    number: int,
     histogram: I64,  # [size + 1] out: functions that agree, by least size; larger ones are left out
 ) -> np.uint64:
-    """Counts what agrees; the table of the function of that size and number, by ascending bits (0 for none)."""
+    """Count the agreeing functions by size; return the table of one of them, selected by size and number (0 for none).
+
+    Functions of a size are numbered by ascending bits.
+    """
     histogram[:] = 0
     num_rows = 1 << num_vars
     shift = np.uint64(max(0, num_rows - PREFIX_ROWS))
     top = (ONE << np.uint64(min(num_rows, PREFIX_ROWS))) - ONE
     free = ~(care >> shift) & top
     chosen = ZERO
-    found = ZERO
+    selected = ZERO
+    # functions are indexed by their last PREFIX_ROWS rows: only completions of the open ones among these are visited
     while True:
         prefix = np.int64(value >> shift | chosen)
         for f in range(prefixes[num_vars, prefix], prefixes[num_vars, prefix + 1]):
             if (bits[f] ^ value) & care == ZERO and sizes[f] < histogram.shape[0]:
-                if sizes[f] == wanted_size and histogram[wanted_size] == wanted:
-                    found = bits[f]
+                if sizes[f] == selected_size and histogram[selected_size] == number:
+                    selected = bits[f]
                 histogram[sizes[f]] += 1
         chosen = (chosen - free) & free
         if not chosen:
-            return found
+            return selected
 
 
 @kernel
-def size_histograms(
+def fill_histograms(
     masks: I64,
     cares: U64,
     values: U64,
@@ -187,15 +191,15 @@ def size_histograms(
     prefixes: I64,
     histograms: I64,  # [e, size + 1] out
 ) -> None:
-    """`agreeing_sizes` of every set but the empty one."""
+    """Count the agreeing functions of every set but the empty one, by size."""
     for e in range(masks.shape[0]):
         if masks[e]:
             num_vars = _num_ones(np.uint64(masks[e]))
-            agreeing_sizes(num_vars, cares[e], values[e], bits, sizes, prefixes, -1, 0, histograms[e])
+            count_agreeing(num_vars, cares[e], values[e], bits, sizes, prefixes, -1, 0, histograms[e])
 
 
 @kernel
-def weights_after(
+def weigh_after_worlds(
     masks: I64,  # [e] this and what follows as in after_rows
     starts: I64,
     cares: U64,
@@ -211,23 +215,23 @@ def weights_after(
     constants: I64,  # [2] size of each constant's formula; negative if it has none
     weights: U64,  # [b, e] out
 ) -> None:
-    """The weight of each parent set if each world in turn is seen as well."""
+    """Compute the weight of each parent set after each world in turn."""
     num_sets = masks.shape[0]
     new_cares = np.empty(num_sets, np.uint64)
     new_values = np.empty(num_sets, np.uint64)
     histogram = np.empty(by_size.shape[0], np.int64)
     for b in range(spans.shape[0] - 1):
-        after_rows(masks, starts, cares, values, below, words, targets, spans[b], spans[b + 1], new_cares, new_values)
+        add_rows(masks, starts, cares, values, below, words, targets, spans[b], spans[b + 1], new_cares, new_values)
         if by_size.shape[0] == 0:
             for v in range(starts.shape[0] - 1):
-                depending_on_all(masks, new_cares, new_values, below, starts[v], starts[v + 1], weights[b])
+                count_essential(masks, new_cares, new_values, below, starts[v], starts[v + 1], weights[b])
             continue
         for e in range(num_sets):
             weight = 0
             if new_values[e] & ~new_cares[e] == ZERO:
                 if masks[e]:
                     num_vars = _num_ones(np.uint64(masks[e]))
-                    agreeing_sizes(num_vars, new_cares[e], new_values[e], bits, sizes, prefixes, -1, 0, histogram)
+                    count_agreeing(num_vars, new_cares[e], new_values[e], bits, sizes, prefixes, -1, 0, histogram)
                     for size in range(histogram.shape[0]):
                         weight += histogram[size] * by_size[size]
                 else:
@@ -239,15 +243,15 @@ def weights_after(
 
 
 @kernel
-def outcomes(
+def run_members(
     order: I64,  # [d, m] endogenous variables of each member, parents first
     masks: I64,  # [d, m] their parent sets
     tables: U64,  # [d, m] their functions over these
     words: U64,  # [r] targets and roots; other variables are not read
     targets: U64,  # [r]
-    shown: U64,  # [d, r] out
+    results: U64,  # [d, r] out
 ) -> None:
-    """Return what each member does in each row: targets and roots as they are, everything else computed."""
+    """Replay each member in each row: targets and roots as given, everything else computed."""
     for d in range(order.shape[0]):
         for r in range(words.shape[0]):
             word = words[r]
@@ -257,4 +261,4 @@ def outcomes(
                     word &= ~bit
                     if tables[d, i] >> _pattern(word, masks[d, i]) & ONE:
                         word |= bit
-            shown[d, r] = word
+            results[d, r] = word

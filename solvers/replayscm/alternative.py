@@ -1,8 +1,8 @@
-"""Alternative-SCM: another SCM that fits the training worlds, and the intervention that tells it from the reference.
+"""Alternative-SCM: another SCM that fits the training worlds, and an intervention that separates it from the reference.
 
-Candidates that change one mechanism of the reference come first, smallest formula first, then members of the version
-space by total size. The first that a single-variable intervention separates from the reference is the answer, with the
-best intervention of the menu and a witness, so its optimality is 1.
+Candidates: the reference with one mechanism changed, by total size, then members of the version space by total size.
+The first that a single-variable intervention separates from the reference is the answer, with the best intervention of
+the menu and a witness, so its optimality is 1.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.separation import Separation
-from calibrant.solvers.formulas.essential import synthesised
+from calibrant.solvers.formulas.essential import synthesis_operators
 from calibrant.solvers.formulas.least import least_formula
-from calibrant.solvers.formulas.lookup import LARGEST_OF_FOUR, formula_for
+from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR, formula_for
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.local_counts import local_space
 from calibrant.solvers.replayscm.members_by_size import members_by_size
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
-MAX_MEMBERS = 2_000  # members of the version space that are looked at when no single edit is separable
+MAX_MEMBERS = 2_000  # members of the version space that are tried when no single edit is separable
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class AlternativeAnswer:
 
 
 def find_alternative(task: Task, *, max_parents: int = 4) -> Found[AlternativeAnswer] | Impossible | OutOfBudget:
-    """An answer to an Alternative-SCM task, certified by the reference evaluator.
+    """Find an answer to an Alternative-SCM task, certified by the reference evaluator.
 
-    Impossible means: the class (functional parents <= max_parents) has no other member than the reference.
+    Impossible: the class (functional parents <= max_parents) has no other member than the reference.
     """
     if task.reference is None or task.disclosure.roots is None:
         raise ValueError("the task has no reference SCM")
@@ -58,7 +58,7 @@ def find_alternative(task: Task, *, max_parents: int = 4) -> Found[AlternativeAn
         if replays_exactly(task.reference, task.training.worlds)
         else ()
     )
-    space = VersionSpace(task, ModelClass(min(max_parents, 4), LARGEST_OF_FOUR))
+    space = VersionSpace(task, ModelClass(min(max_parents, 4), MAX_SIZE_OF_FOUR))
     nearest = sorted(edits, key=lambda edited: edited.size)
     for model in chain(nearest, islice(members_by_size(space), MAX_MEMBERS)):
         answer = _answer(task, task.reference, model)
@@ -70,45 +70,46 @@ def find_alternative(task: Task, *, max_parents: int = 4) -> Found[AlternativeAn
 
 
 def _answer(task: Task, reference: Scm, model: Scm) -> AlternativeAnswer | None:
-    """The answer that a candidate makes, or None if it is no answer."""
+    """Return a candidate as an answer; None if it is none."""
     if model.equivalent(reference) or not replays_exactly(model, task.training.worlds):
         return None
     if task.disclosure.violation(model.mechanisms):
         return None
-    shown = told_apart(reference, model)
-    if shown is None:
+    difference = told_apart(reference, model)
+    if difference is None:
         return None
     provenance = {"candidates": "single edits of the reference, then members by size", "certified_by": "dsl.reference"}
-    return AlternativeAnswer(model, *shown, provenance)
+    return AlternativeAnswer(model, *difference, provenance)
 
 
 def _single_edits(task: Task, reference: Scm, max_parents: int) -> Iterator[Scm]:
-    """The reference with one mechanism exchanged for another that fits its variable's rows."""
+    """Yield the reference with one mechanism exchanged for another that fits its variable's rows."""
     index = {variable: i for i, variable in enumerate(task.variables)}
     packed = pack_panels([task.training])
     for variable, mechanism in reference.mechanisms.items():
+        # a descendant as a parent would close a cycle
         later = _descendants(reference, variable)
         allowed = sorted(index[u] for u in task.disclosure.admissible_parents(variable) - later)
         space = local_space(packed, index[variable], allowed, min(max_parents, len(allowed)))
         for mask, table in space.tables.items():
             names = tuple(u for u, i in index.items() if mask >> i & 1)
-            for formula in _other_functions(table, names, mechanism, synthesised(task.grammar)):
+            for formula in _other_functions(table, names, mechanism, synthesis_operators(task.grammar)):
                 yield Scm(reference.roots, {**reference.mechanisms, variable: formula})
 
 
 def _descendants(model: Scm, variable: str) -> frozenset[str]:
-    """Variables whose mechanism mentions this one, directly or through others."""
-    found = {variable}
-    for other in model.order:
-        if model.mechanisms[other].mentioned & found:
-            found.add(other)
-    return frozenset(found)
+    """Return the variables whose mechanism mentions this one, directly or through others, and the variable itself."""
+    descendants = {variable}
+    for candidate in model.order:
+        if model.mechanisms[candidate].mentioned & descendants:
+            descendants.add(candidate)
+    return frozenset(descendants)
 
 
 def _other_functions(
     table: PartialTable, names: tuple[str, ...], mechanism: Formula, operators: tuple[str, ...]
 ) -> Iterator[Formula]:
-    """Functions over `names` that fit: the mechanism with one unseen row flipped, or else the least formula."""
+    """Yield functions over `names` that fit: the mechanism with one unseen row flipped, or else the least formula."""
     if not names:
         return
     if mechanism.mentioned <= set(names):

@@ -1,4 +1,4 @@
-"""The last step of every solver: nothing is returned that the reference has not replayed."""
+"""Certificates: the last step of every solver; only models that the reference has replayed are returned."""
 
 from __future__ import annotations
 
@@ -9,52 +9,52 @@ from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.dsl.replayscm.submission import illegality
-from calibrant.solvers.formulas.essential import synthesised
+from calibrant.solvers.formulas.essential import synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
 
 
-def certified(task: Task, model: Scm) -> Scm:
-    """The model, once it is legal and the reference has replayed it on every training row.
+def certify(task: Task, model: Scm) -> Scm:
+    """Return the model after the reference has replayed it on every training row, and it is legal.
 
-    A failure is a defect of the solver that made the model: `AssertionError`.
+    A failure is a defect of the solver: `AssertionError`.
     """
-    wrong = illegality(task, model) or first_mismatch(model, task.training.worlds)
-    if wrong:
-        raise AssertionError(f"a solver's answer failed its certificate: {wrong}")
+    fault = illegality(task, model) or first_mismatch(model, task.training.worlds)
+    if fault:
+        raise AssertionError(f"a solver's answer failed its certificate: {fault}")
     return model
 
 
-def certified_model(task: Task, max_parents: int, functions: Mapping[str, LocalFunction]) -> Scm:
-    """The SCM with these local functions; the variables without one are its roots.
+def certify_model(task: Task, max_parents: int, functions: Mapping[str, LocalFunction]) -> Scm:
+    """Return the SCM with these local functions, certified; the variables without a function are its roots.
 
-    Checked here, by what the evaluator goes by, and the functions and their numbers of
-    parents. A failure is an error of the engine and raises AssertionError. `ValueError` if no text of the grammar can
-    say one of the functions.
+    Also checked: numbers of parents, and that the formulas have the functions. A failure is a defect of the engine:
+    `AssertionError`. `ValueError` if no formula of the grammar expresses one of the functions.
     """
     roots = tuple(v for v in task.variables if v not in functions)
-    model = certified(task, Scm(roots, _mechanisms(task, roots, functions)))
+    model = certify(task, Scm(roots, _mechanisms(task, roots, functions)))
     assert all(len(local.parents) <= max_parents for local in model.local_functions.values())
     assert dict(model.local_functions) == dict(functions)
     return model
 
 
 def _mechanisms(task: Task, roots: tuple[str, ...], functions: Mapping[str, LocalFunction]) -> dict[str, Formula]:
-    """Formulas in an order in which each mentions only what comes before: a constant too has to mention something."""
+    """Return formulas in an order in which each mentions only earlier variables."""
     placed: dict[str, Formula | None] = dict.fromkeys(roots)
-    waiting = [v for v in task.variables if v in functions]
-    while waiting:
-        sayable = ((v, _formula(task, v, functions[v], placed.keys())) for v in waiting)
-        variable, formula = next(((v, said) for v, said in sayable if said is not None), ("", None))
+    remaining = [v for v in task.variables if v in functions]
+    # a constant has to mention some placed variable where the grammar has no literals, which may have to wait
+    while remaining:
+        formulas = ((v, _formula(task, v, functions[v], placed.keys())) for v in remaining)
+        variable, formula = next(((v, candidate) for v, candidate in formulas if candidate is not None), ("", None))
         if formula is None:
-            raise ValueError(f"{', '.join(waiting)}: constants without anything that they may mention, or a cycle")
+            raise ValueError(f"{', '.join(remaining)}: constants without anything that they may mention, or a cycle")
         placed[variable] = formula
-        waiting.remove(variable)
+        remaining.remove(variable)
     return {v: formula for v, formula in placed.items() if formula is not None}
 
 
 def _formula(task: Task, variable: str, local: LocalFunction, placed: Set[str]) -> Formula | None:
-    """The mechanism, or None as long as what it mentions is not placed."""
-    operators = synthesised(task.grammar)
+    """Return the mechanism; None as long as its variables are not placed."""
+    operators = synthesis_operators(task.grammar)
     if local.parents:
         return formula_for(local.table, local.parents, operators) if placed >= {*local.parents} else None
     if task.grammar.allow_constants:

@@ -1,8 +1,8 @@
-"""A version space in which further rows are imagined: what was counted of the evidence is brought up to date by them.
+"""Version space conditioned on hypothetical rows, by updating tables instead of counting from the evidence again.
 
-What a row tells of a mechanism is one row of its table, over every parent set. So what the evidence says is kept as
-arrays, a table a parent set, and rows are added to these; the evidence is not read again. Many worlds are weighed in
-one call. Counts and weights are those of solvers.replayscm.version_space.
+A row of a world fixes one row of the truth table over every parent set. So the evidence is kept as arrays, one partial
+table for each parent set, to which rows are added. Many worlds are weighed in one call. Counts and weights are those of
+solvers.replayscm.version_space.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from calibrant.solvers.acyclic.draws import Draws
 from calibrant.solvers.acyclic.fixed_width_sums import WordWeights, limbs_for
 from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.formulas.essential import constant_sizes
-from calibrant.solvers.replayscm._kernels_worlds import after_rows, subsets_below, weights_after
+from calibrant.solvers.replayscm._kernels_worlds import add_rows, find_subsets, weigh_after_worlds
 from calibrant.solvers.replayscm.function_index import NOT_LISTED
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
@@ -31,13 +31,13 @@ NO_WORD = np.empty(0, np.uint64)
 
 
 class Rows(NamedTuple):
-    """Rows of worlds: [r] values and [r] targets, a bit per variable of the task."""
+    """Rows of worlds: [r] values and [r] intervention targets, a bit per variable of the task."""
 
     words: U64
     targets: U64
 
-    def at(self, chosen: slice | I64) -> Rows:
-        """Some of them."""
+    def select(self, chosen: slice | I64) -> Rows:
+        """Return some of the rows."""
         return Rows(self.words[chosen], self.targets[chosen])
 
 
@@ -45,10 +45,10 @@ NO_ROWS = Rows(NO_WORD, NO_WORD)
 
 
 class ParentSets:
-    """The parent sets of all variables of a version space, one variable after another, ascending.
+    """Parent sets of all variables of a version space, variable by variable, ascending.
 
-    masks: [e]; starts: [n + 1] where those of each variable begin; cares, values: [e] what the evidence says
-    below: [e, k] where each set is without one of its members, as the kernels want it
+    masks: [e]; starts: [n + 1] where those of each variable begin; cares, values: [e] partial tables by the evidence
+    below: [e, k] positions of each set without one of its members (`find_subsets`)
     by_size: [size + 1] weight of a function of each size; empty for a class without a cap, where every one weighs 1
     """
 
@@ -76,13 +76,14 @@ class ParentSets:
             for bit, size in constant_sizes(space.functions, space.task.grammar).items():
                 self.constants[bit] = size
 
-    def given(self, rows: Rows) -> ParentSets:
-        """The parent sets that are left once these rows are seen, and what is then known of them; the rest is dropped.
+    def condition(self, rows: Rows) -> ParentSets:
+        """Condition on rows: update the tables and drop the sets that no longer determine their variable.
 
-        What a dropped set weighs stays 0, and so do the smaller sets that it would be needed for.
+        Rows only ever add contradictions, so a dropped set has weight 0 for good; so have all its subsets, so that no
+        Moebius inversion misses it.
         """
         cares, values = np.empty_like(self.cares), np.empty_like(self.values)
-        after_rows(
+        add_rows(
             self.masks,
             self.starts,
             self.cares,
@@ -95,24 +96,28 @@ class ParentSets:
             cares,
             values,
         )
-        left = values & ~cares == 0
-        other = ParentSets.__new__(ParentSets)
-        other.space, other.size_penalty, other.listed = self.space, self.size_penalty, self.listed
-        other.constants, other.by_size = self.constants, self.by_size
-        other.masks, other.cares, other.values = self.masks[left], cares[left], values[left]
-        other.starts = np.concatenate([[0], np.cumsum(left)])[self.starts]
-        other._find_below()
-        return other
+        consistent = values & ~cares == 0
+        conditioned = ParentSets.__new__(ParentSets)
+        conditioned.space, conditioned.size_penalty, conditioned.listed = self.space, self.size_penalty, self.listed
+        conditioned.constants, conditioned.by_size = self.constants, self.by_size
+        conditioned.masks, conditioned.cares, conditioned.values = (
+            self.masks[consistent],
+            cares[consistent],
+            values[consistent],
+        )
+        conditioned.starts = np.concatenate([[0], np.cumsum(consistent)])[self.starts]
+        conditioned._find_below()
+        return conditioned
 
     def _find_below(self) -> None:
         self.below: I64 = np.empty((len(self.masks), self.space.model_class.max_parents), np.int64)
         for start, end in pairwise(self.starts.tolist()):
-            subsets_below(self.masks[start:end], np.arange(end - start), self.below[start:end])
+            find_subsets(self.masks[start:end], np.arange(end - start), self.below[start:end])
 
     def weights(self, cares: U64, values: U64, rows: Rows, spans: I64) -> U64:
-        """[b, e] the weight of each parent set if the rows from spans[b] to spans[b + 1] - 1 are seen as well."""
+        """Return the weight of each parent set after the rows from spans[b] to spans[b + 1] - 1; shape [b, e]."""
         weights = np.empty((len(spans) - 1, len(self.masks)), np.uint64)
-        weights_after(
+        weigh_after_worlds(
             self.masks,
             self.starts,
             cares,
@@ -130,8 +135,8 @@ class ParentSets:
         )
         return weights
 
-    def own(self, variable: int) -> slice:
-        """Return where the sets of a variable are."""
+    def slice_of(self, variable: int) -> slice:
+        """Return the slice of a variable's sets."""
         return slice(int(self.starts[variable]), int(self.starts[variable + 1]))
 
     @cached_property
@@ -141,89 +146,90 @@ class ParentSets:
         return [dict(zip(masks[a:b], range(a, b), strict=True)) for a, b in pairwise(starts)]
 
     def dag_weights(self, weights: U64, roots: Sequence[str]) -> Weights:
-        """One row of weights as the sum over acyclic choices under a root set."""
+        """Return one row of weights as a sum over acyclic assignments under a root set."""
         index = self.space.index
         options = {}
         for variable in (v for name, v in index.items() if name not in roots):
-            part = self.own(variable)
-            listed = zip(self.masks[part].tolist(), weights[part].tolist(), strict=True)
+            section = self.slice_of(variable)
+            listed = zip(self.masks[section].tolist(), weights[section].tolist(), strict=True)
             options[variable] = {mask: weight for mask, weight in listed if weight}
         return Weights(options, sum(1 << index[root] for root in roots))
 
     def group(self, variables: Sequence[int], weights: U64) -> WordWeights | None:
-        """Return what the kernels need to sum over some variables; no entry of a row may exceed that of `weights`.
+        """Lay out some variables for the kernels' sums; no entry of a row may exceed that of `weights`.
 
-        None if the weights of one variable do not fit a word together.
+        None if the weights of one variable add up to more than a word.
         """
-        slices = [self.own(v) for v in variables]
-        limbs = limbs_for([sum(weights[part].tolist()) for part in slices])
+        slices = [self.slice_of(v) for v in variables]
+        limbs = limbs_for([sum(weights[section].tolist()) for section in slices])
         if limbs is None:
             return None
-        entries = np.concatenate([np.arange(part.start, part.stop) for part in slices])
+        entries = np.concatenate([np.arange(section.start, section.stop) for section in slices])
         inside = np.zeros(len(entries), np.int64)
         for i, v in enumerate(variables):
             inside |= (self.masks[entries] >> v & 1) << i
-        starts = np.cumsum([0, *(part.stop - part.start for part in slices)])
+        starts = np.cumsum([0, *(section.stop - section.start for section in slices)])
         return WordWeights(weights, entries, inside, starts, limbs)
 
 
 class ConditionedSpace:
-    """The members with one root set, given the evidence and the rows that were added.
+    """Members with one root set, given the evidence and added rows.
 
-    sets: the parent sets; roots: the root set; cares, values: [e] what evidence and rows say together
+    sets: the parent sets; roots: the root set; cares, values: [e] partial tables by evidence and rows together
     """
 
     def __init__(self, sets: ParentSets, roots: tuple[str, ...]) -> None:
         self.sets = sets
         self.roots = roots
         self.cares, self.values = sets.cares, sets.values
+        # the components of the evidence serve all conditioned spaces: rows only remove parent sets, hence arcs
         weights = self._weights
-        together = sets.dag_weights(weights, roots)
-        groups = [sets.group(part.endogenous, weights) for part in together.components()]
+        all_weights = sets.dag_weights(weights, roots)
+        groups = [sets.group(part.endogenous, weights) for part in all_weights.components()]
         self._groups = [group for group in groups if group]
-        self._in_words = len(self._groups) == len(groups)
-        self._together = sets.group(together.endogenous, weights)
+        self._fits_words = len(self._groups) == len(groups)
+        self._ungrouped = sets.group(all_weights.endogenous, weights)
 
-    def given(self, rows: Rows) -> ConditionedSpace:
-        """The members that show these rows as well."""
-        other = ConditionedSpace.__new__(ConditionedSpace)
-        other.sets, other.roots, other._together = self.sets, self.roots, self._together
-        other._groups, other._in_words = self._groups, self._in_words
-        other.cares, other.values = np.empty_like(self.cares), np.empty_like(self.values)
-        before = self.sets.masks, self.sets.starts, self.cares, self.values, self.sets.below
-        after_rows(*before, rows.words, rows.targets, 0, len(rows.words), other.cares, other.values)
-        return other
+    def condition(self, rows: Rows) -> ConditionedSpace:
+        """Return the members that also show these rows."""
+        conditioned = ConditionedSpace.__new__(ConditionedSpace)
+        conditioned.sets, conditioned.roots, conditioned._ungrouped = self.sets, self.roots, self._ungrouped
+        conditioned._groups, conditioned._fits_words = self._groups, self._fits_words
+        conditioned.cares, conditioned.values = np.empty_like(self.cares), np.empty_like(self.values)
+        evidence = self.sets.masks, self.sets.starts, self.cares, self.values, self.sets.below
+        add_rows(*evidence, rows.words, rows.targets, 0, len(rows.words), conditioned.cares, conditioned.values)
+        return conditioned
 
     @cached_property
     def _weights(self) -> U64:
-        """[e] the weight of each parent set."""
+        """Weight of each parent set; shape [e]."""
         weights: U64 = self.sets.weights(self.cares, self.values, NO_ROWS, np.zeros(2, np.int64))[0]
         return weights
 
     @cached_property
     def mass(self) -> int:
-        """The weights of all members together: their number unless there is a penalty on size."""
+        """Total weight of all members: their number unless there is a penalty on size."""
         return self.totals(self._weights[None])[0]
 
     def masses(self, rows: Rows, spans: I64) -> list[int]:
-        """The weights of the members that show the rows from spans[b] to spans[b + 1] - 1, for each b."""
+        """Return the total weight of the members that show the rows from spans[b] to spans[b + 1] - 1, for each b."""
         return self.totals(self.sets.weights(self.cares, self.values, rows, spans))
 
     def mass_with(self, rows: Rows) -> int:
-        """The weight of the members that show these rows as well."""
+        """Return the total weight of the members that also show these rows."""
         return self.masses(rows, np.array([0, len(rows.words)], np.int64))[0]
 
     def totals(self, weights: U64) -> list[int]:
-        """The weights of all members together, for each row of weights of the parent sets."""
-        if not self._in_words:
+        """Return the total weight of all members, for each row of weights of the parent sets."""
+        if not self._fits_words:
             return [total(self.sets.dag_weights(row, self.roots)) for row in weights]
         factors = [group.totals(weights) for group in self._groups]
         return [prod(parts) for parts in zip(*factors, strict=True)] if factors else [1] * len(weights)
 
     @cached_property
     def draws(self) -> Draws:
-        """Return what draws of parent sets share."""
+        """Sampler of parent sets; samples share its sums."""
         weights = self.sets.dag_weights(self._weights, self.roots)
-        if self._together is not None:
-            weights.words = self._together._replace(weights=self._weights)  # the same sets as in every such space
+        if self._ungrouped is not None:
+            weights.words = self._ungrouped._replace(weights=self._weights)  # the same sets as in every such space
         return Draws(weights)

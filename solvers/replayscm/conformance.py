@@ -1,7 +1,7 @@
-"""The contract of a solver for whole problems: what its outcomes must be, whatever its method.
+"""Conformance test of solvers for whole problems: rules that hold for the outcomes of any method.
 
-The caller brings the problems, so nothing here needs a test framework. Small problems are also solved by exhaustion, in
-plain Python that shares nothing with the solvers.
+The caller provides the problems, so no test framework is needed. Small problems are also solved by exhaustion, in
+plain Python that shares no code with the solvers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SolverAnswer(Protocol):
 
 
 class Solver(Protocol):
-    """Answers a task with the SCM of least total size; gives up after so many states of its own, None: never."""
+    """Function from a task to the SCM of least total size; `states` is its budget, None for no limit."""
 
     def __call__(self, task: Task, *, states: int | None) -> Outcome[SolverAnswer]: ...
 
@@ -46,9 +46,9 @@ Hypotheses = Callable[[Task], Iterable[tuple[str, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """One thing that a solver should not have said.
+    """Violation of the contract.
 
-    rule: certified | least | budget | repeatable; problem: its id; reason: what was said and what it should have been
+    rule: certified | least | budget | repeatable; problem: its id; reason: what was returned and what was expected
     """
 
     rule: str
@@ -57,14 +57,14 @@ class Breach:
 
 
 def all_root_sets(task: Task) -> Iterable[tuple[str, ...]]:
-    """The disclosed root set, or every set of the disclosed size."""
+    """Return the disclosed root set, or every set of the disclosed size."""
     return task.disclosure.root_sets()
 
 
 def check(
     solver: Solver, problems: Iterable[Problem], *, max_parents: int = 5, hypotheses: Hypotheses = all_root_sets
 ) -> list[Breach]:
-    """Every breach of the contract; the solver is handed the tasks only.
+    """Return every breach of the contract; the solver receives the tasks only.
 
     certified: answers are legal, replay every training row, and have the size that is stated
     least: answers of small problems have the least size, and are Impossible only if there is none
@@ -72,10 +72,10 @@ def check(
     repeatable: the answer stays when the task is copied and its worlds come in another order
     """
     rules: dict[str, Callable[[Solver, Task, Outcome[SolverAnswer]], Iterator[str]]] = {
-        "certified": partial(_certified, max_parents=max_parents),
-        "least": partial(_least, max_parents=max_parents, hypotheses=hypotheses),
-        "budget": _budget,
-        "repeatable": _repeatable,
+        "certified": partial(_check_certificate, max_parents=max_parents),
+        "least": partial(_check_least, max_parents=max_parents, hypotheses=hypotheses),
+        "budget": _check_budget,
+        "repeatable": _check_repeatable,
     }
     breaches = []
     for problem in problems:
@@ -85,12 +85,14 @@ def check(
     return breaches
 
 
-def _certified(solver: Solver, task: Task, outcome: Outcome[SolverAnswer], *, max_parents: int) -> Iterator[str]:
+def _check_certificate(
+    solver: Solver, task: Task, outcome: Outcome[SolverAnswer], *, max_parents: int
+) -> Iterator[str]:
     if not isinstance(outcome, Found):
         return
     model = outcome.value.model
-    if wrong := illegality(task, model):
-        yield wrong
+    if fault := illegality(task, model):
+        yield fault
     elif mismatch := first_mismatch(model, task.training.worlds):
         yield f"does not replay {mismatch}"
     if model.size != outcome.value.size:
@@ -100,19 +102,19 @@ def _certified(solver: Solver, task: Task, outcome: Outcome[SolverAnswer], *, ma
             yield f"mechanism of {variable} mentions {len(mechanism.mentioned)} variables"
 
 
-def _least(
+def _check_least(
     solver: Solver, task: Task, outcome: Outcome[SolverAnswer], *, max_parents: int, hypotheses: Hypotheses
 ) -> Iterator[str]:
     num_vars = len(task.variables)
     if num_vars > SMALL_VARIABLES or min(task.training.num_rows, 1 << min(max_parents, num_vars - 1)) > SMALL_ROWS:
         return
-    said = outcome.value.size if isinstance(outcome, Found) else None
-    least = least_size(task, max_parents, hypotheses(task))
-    if said != least:
-        yield f"least size {said}; by exhaustion {least}"
+    stated = outcome.value.size if isinstance(outcome, Found) else None
+    least_by_exhaustion = least_size(task, max_parents, hypotheses(task))
+    if stated != least_by_exhaustion:
+        yield f"least size {stated}; by exhaustion {least_by_exhaustion}"
 
 
-def _budget(solver: Solver, task: Task, outcome: Outcome[SolverAnswer]) -> Iterator[str]:
+def _check_budget(solver: Solver, task: Task, outcome: Outcome[SolverAnswer]) -> Iterator[str]:
     decided = False
     for states in BUDGETS:
         limited = solver(task, states=states)
@@ -123,15 +125,15 @@ def _budget(solver: Solver, task: Task, outcome: Outcome[SolverAnswer]) -> Itera
             if isinstance(outcome, Found) and bound > outcome.value.size:
                 yield f"lower bound {bound} with {states} states; an answer has size {outcome.value.size}"
             if isinstance(limited, BestSoFar):
-                yield from _best_so_far(task, limited, outcome)
+                yield from _check_best_so_far(task, limited, outcome)
         else:
             decided = True
-            if _said(limited) != _said(outcome):
-                yield f"with {states} states: {_said(limited)}; without limit: {_said(outcome)}"
+            if _summary(limited) != _summary(outcome):
+                yield f"with {states} states: {_summary(limited)}; without limit: {_summary(outcome)}"
 
 
-def _best_so_far(task: Task, best: BestSoFar[SolverAnswer], outcome: Outcome[SolverAnswer]) -> Iterator[str]:
-    """Return what is wrong with the best answer of a search that was cut off."""
+def _check_best_so_far(task: Task, best: BestSoFar[SolverAnswer], outcome: Outcome[SolverAnswer]) -> Iterator[str]:
+    """Yield the faults of the incumbent of a search that was cut off."""
     model = best.value.model
     wrong = illegality(task, model) or first_mismatch(model, task.training.worlds)
     if wrong or model.size != best.upper_bound:
@@ -140,17 +142,17 @@ def _best_so_far(task: Task, best: BestSoFar[SolverAnswer], outcome: Outcome[Sol
         yield f"best so far: {model.size} nodes, less than what was said to be least"
 
 
-def _repeatable(solver: Solver, task: Task, outcome: Outcome[SolverAnswer]) -> Iterator[str]:
+def _check_repeatable(solver: Solver, task: Task, outcome: Outcome[SolverAnswer]) -> Iterator[str]:
     worlds = task.training.worlds
-    turned = replace(task, training=Panel(task.variables, worlds[::-1]))
-    for name, other in (("a copy", pickle.loads(pickle.dumps(task))), ("the worlds turned round", turned)):
-        again = _said(solver(other, states=None))
-        if again != _said(outcome):
-            yield f"for {name}: {again}; first: {_said(outcome)}"
+    reversed_task = replace(task, training=Panel(task.variables, worlds[::-1]))
+    for name, variant in (("a copy", pickle.loads(pickle.dumps(task))), ("the worlds turned round", reversed_task)):
+        repeated = _summary(solver(variant, states=None))
+        if repeated != _summary(outcome):
+            yield f"for {name}: {repeated}; first: {_summary(outcome)}"
 
 
-def _said(outcome: Outcome[SolverAnswer]) -> tuple[str, Sequence[str], Sequence[tuple[str, str]]]:
-    """Return what has to be the same whenever the question is."""
+def _summary(outcome: Outcome[SolverAnswer]) -> tuple[str, Sequence[str], Sequence[tuple[str, str]]]:
+    """Return the part of an outcome that has to be equal whenever the question is."""
     if not isinstance(outcome, Found):
         return type(outcome).__name__, (), ()
     model = outcome.value.model

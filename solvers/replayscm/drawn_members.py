@@ -1,6 +1,6 @@
-"""Members of an imagined space, drawn as tables: a formula is made only of what is shown.
+"""Members of a conditioned space, sampled as truth tables; formulas are written only for members that are shown.
 
-The draws are those of solvers.replayscm.member_sampling: the same seed gives the same members.
+Sampling is that of solvers.replayscm.member_sampling: the same seed gives the same members.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.draws import draw_below, draw_weighted
 from calibrant.solvers.acyclic.least_cost import Mask
-from calibrant.solvers.replayscm._kernels_worlds import agreeing_sizes, outcomes
+from calibrant.solvers.replayscm._kernels_worlds import count_agreeing, run_members
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, Rows
-from calibrant.solvers.replayscm.member_sampling import completion, mechanism
+from calibrant.solvers.replayscm.member_sampling import sample_completion, write_mechanism
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ ALWAYS_WRITTEN = {"not", "and", "or"}  # with these every function has a formula
 
 @dataclass(frozen=True)
 class Members:
-    """Members with one root set.
+    """Sampled members with one root set.
 
     order: [d, m] endogenous variables, parents first; masks: [d, m] their parent sets; tables: [d, m] their functions
     """
@@ -40,41 +40,41 @@ class Members:
         return len(self.order)
 
     def outcomes(self, rows: Rows) -> U64:
-        """[d, r] what each member makes of each row: targets and roots as they are, everything else computed."""
-        shown = np.empty((len(self), len(rows.words)), np.uint64)
-        outcomes(self.order, self.masks, self.tables, rows.words, rows.targets, shown)
-        return shown
+        """Replay each member in each row: targets and roots as given, everything else computed; shape [d, r]."""
+        results = np.empty((len(self), len(rows.words)), np.uint64)
+        run_members(self.order, self.masks, self.tables, rows.words, rows.targets, results)
+        return results
 
     def scm(self, member: int) -> Scm:
-        """One of them with formulas, of least size wherever the catalogues list them."""
+        """Return a member with formulas, of least size wherever the catalogues list them."""
         space, roots = self.space.sets.space, self.space.roots
         parts = zip(self.order[member].tolist(), self.masks[member].tolist(), self.tables[member].tolist(), strict=True)
         return Scm(
             roots,
             {
-                space.task.variables[v]: mechanism(space, roots, v, mask, TruthTable(mask.bit_count(), table))
+                space.task.variables[v]: write_mechanism(space, roots, v, mask, TruthTable(mask.bit_count(), table))
                 for v, mask, table in sorted(parts)
             },
         )
 
 
 def draw(space: ConditionedSpace, rng: Random, num_members: int) -> Members:
-    """Independent members; `ValueError` from an empty space, or if one of them cannot be written as formulas."""
+    """Sample independent members; `ValueError` from an empty space, or if a member cannot be written as formulas."""
     draws = _Draws(space, rng)
     members = [draws.member() for _ in range(num_members)]
     shape = num_members, len(space.draws.weights.endogenous)
     order = np.array([[v for v, _, _ in member] for member in members], np.int64).reshape(shape)
     masks = np.array([[mask for _, mask, _ in member] for member in members], np.int64).reshape(shape)
     tables = np.array([[table for _, _, table in member] for member in members], np.uint64).reshape(shape)
-    drawn = Members(space, order, masks, tables)
+    members_drawn = Members(space, order, masks, tables)
     if not ALWAYS_WRITTEN.issubset(space.sets.space.task.grammar.operators):
         for member in range(num_members):
-            drawn.scm(member)
-    return drawn
+            members_drawn.scm(member)
+    return members_drawn
 
 
 class _Draws:
-    """The draws from one space; what is counted for one is kept for the next."""
+    """Sampler of one space; counts are cached from member to member."""
 
     def __init__(self, space: ConditionedSpace, rng: Random) -> None:
         self.sets = space.sets
@@ -85,55 +85,58 @@ class _Draws:
         self._constants_written: set[int] = set()
 
     def member(self) -> list[tuple[int, Mask, int]]:
-        """Variable, parent set and table bits, parents first."""
+        """Sample a member: variables, parent sets and table bits, parents first."""
         draws = self.space.draws
         if not draws.total:
             raise ValueError("the version space is empty")
-        draw_below(self.rng, draws.total)  # one root set: the choice among several that `sample` makes
+        # one root set: consumes the random number with which `sample_members` chooses among several
+        draw_below(self.rng, draws.total)
         chosen = draws.draw(self.rng)
         tables = {v: self._function(v, mask) for v, mask in sorted(chosen.items())}
         return [(v, mask, tables[v]) for v, mask in chosen.items()]
 
     def _function(self, variable: int, mask: Mask) -> int:
-        place = self.sets.set_offsets[variable][mask]
-        bits = self._bits(place, mask)
+        index = self.sets.set_offsets[variable][mask]
+        bits = self._bits(index, mask)
         if not mask and variable not in self._constants_written:
-            mechanism(self.sets.space, self.space.roots, variable, mask, TruthTable(0, bits))  # or it cannot be said
+            write_mechanism(
+                self.sets.space, self.space.roots, variable, mask, TruthTable(0, bits)
+            )  # or it cannot be said
             self._constants_written.add(variable)
         return bits
 
-    def _bits(self, place: int, mask: Mask) -> int:
-        care, value = self.space.cares[place], self.space.values[place]
+    def _bits(self, index: int, mask: Mask) -> int:
+        care, value = self.space.cares[index], self.space.values[index]
         if not len(self.sets.by_size):
-            return completion(self.rng, mask.bit_count(), int(care), int(value))
-        if place not in self._sizes:
-            self._sizes[place] = self._by_size(place, mask)
-        options, whole = self._sizes[place]
-        size, number = draw_weighted(self.rng, options, whole)
-        key = place, size, draw_below(self.rng, number)
+            return sample_completion(self.rng, mask.bit_count(), int(care), int(value))
+        if index not in self._sizes:
+            self._sizes[index] = self._by_size(index, mask)
+        options, total = self._sizes[index]
+        size, number = draw_weighted(self.rng, options, total)
+        key = index, size, draw_below(self.rng, number)
         if key not in self._functions:
-            listed = self._agreeing(place, mask, size, key[2])[0] if mask else self._constants(place, size)[key[2]]
-            self._functions[key] = int(listed)
+            selected = self._agreeing(index, mask, size, key[2])[0] if mask else self._constants(index, size)[key[2]]
+            self._functions[key] = int(selected)
         return self._functions[key]
 
-    def _by_size(self, place: int, mask: Mask) -> tuple[list[tuple[tuple[int, int], int]], int]:
-        """Size and number of the agreeing functions of each size, with their weight; and the weight of all."""
+    def _by_size(self, index: int, mask: Mask) -> tuple[list[tuple[tuple[int, int], int]], int]:
+        """Return size and number of the agreeing functions with their weight, by size; and the total weight."""
         if mask:
-            numbers = self._agreeing(place, mask, -1, 0)[1].tolist()
+            numbers = self._agreeing(index, mask, -1, 0)[1].tolist()
         else:
-            numbers = [len(self._constants(place, size)) for size in range(len(self.sets.by_size))]
+            numbers = [len(self._constants(index, size)) for size in range(len(self.sets.by_size))]
         by_size = zip(numbers, self.sets.by_size.tolist(), strict=True)
         options = [((size, number), number * weight) for size, (number, weight) in enumerate(by_size) if number]
         return options, sum(weight for _, weight in options)
 
-    def _constants(self, place: int, size: int) -> list[int]:
-        care, value = int(self.space.cares[place]), int(self.space.values[place])
+    def _constants(self, index: int, size: int) -> list[int]:
+        care, value = int(self.space.cares[index]), int(self.space.values[index])
         return [bit for bit in (0, 1) if self.sets.constants[bit] == size and (bit ^ value) & care == 0]
 
-    def _agreeing(self, place: int, mask: Mask, size: int, wanted: int) -> tuple[np.uint64, I64]:
+    def _agreeing(self, index: int, mask: Mask, size: int, number: int) -> tuple[np.uint64, I64]:
         listed, histogram = self.sets.listed, np.empty(len(self.sets.by_size), np.int64)
-        care, value = self.space.cares[place], self.space.values[place]
-        found = agreeing_sizes(
-            mask.bit_count(), care, value, listed.bits, listed.sizes, listed.prefixes, size, wanted, histogram
+        care, value = self.space.cares[index], self.space.values[index]
+        selected = count_agreeing(
+            mask.bit_count(), care, value, listed.bits, listed.sizes, listed.prefixes, size, number, histogram
         )
-        return found, histogram
+        return selected, histogram

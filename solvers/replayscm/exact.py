@@ -1,10 +1,10 @@
-"""The complete solver: a train-exact SCM of least total formula size, with proof that none is smaller.
+"""Complete solver: a train-exact SCM of least total formula size, with proof that none is smaller.
 
-Because a map is train-exact iff every mechanism reproduces the observed rows in which its variable is not clamped, the
-problem falls apart: per variable the parent sets that determine its column and a least formula over each, then the
-acyclic, admissible choice of least total size. Formula sizes that are hard to find are only bounded from below at
-first; a choice is final once everything it uses is exact, because every other choice costs at least its bound.
-If the budget ends before, the answer is a bound and the best model that is known by then (`BestSoFar`).
+An SCM is train-exact iff every mechanism reproduces the observed rows in which its variable is not clamped, so the
+problem decomposes: per variable the parent sets that determine its column and a least formula over each, then the
+acyclic, admissible assignment of least total size. Expensive formula sizes are only bounded from below at first; an
+assignment is optimal once all its sizes are exact, because every other assignment costs at least its bound.
+If the budget ends before, the answer is a bound and the incumbent (`BestSoFar`).
 
 Class of the claim: every mechanism mentions at most `max_parents` variables and uses the allowed operators, and in
 Hidden-roots over shared units the columns of all roots are nested (solvers.replayscm.roots). With other roots there may
@@ -33,12 +33,12 @@ from calibrant.solvers.budget import LEAST_SCM_STATES, Budget, Undecided
 from calibrant.solvers.formulas.least import LeastSize, least_formula
 from calibrant.solvers.formulas.literals import require_literals_alone
 from calibrant.solvers.outcome import BestSoFar, Found, Impossible, OutOfBudget
-from calibrant.solvers.replayscm.certified import certified
+from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.parents import ParentSearch, ParentSet
 from calibrant.solvers.replayscm.roots import MAX_ROOT_SETS, nested_variables
 
 MAX_VARIABLES = 63  # a set of variables is a signed word
-MAX_ROOT_SETS_TRIED = 20  # for the best model so far, the likeliest first
+MAX_ROOT_SETS_TRIED = 20  # for the incumbent, the likeliest first
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,12 @@ TIE_RULE = "fewest mentions, then smallest root set, then smallest parent sets i
 
 
 class _Choice(NamedTuple):
-    """The cheapest choice under one root set, by what was known of the sizes at some time; orders by the tie rule.
+    """Cheapest assignment under one root set, by the sizes known at some time; sorts by the tie rule.
 
-    cost: of solvers.acyclic.least_cost.by_size; a lower bound as long as sizes are open
-    roots: the root set as a number, so no two choices of a run compare equal here
+    cost: of solvers.acyclic.least_cost.cost_by_size; a lower bound as long as sizes are open
+    roots: the root set as a number, so that no two entries of a run compare equal here
     chosen: endogenous variable -> parent set
-    refinements: how many there had been when this was chosen
+    refinements: number of refinements of sizes before this was chosen
     """
 
     cost: Cost
@@ -114,14 +114,14 @@ class _Engine:
 
     def __init__(self, name: str, seconds: float | None) -> None:
         self.name = name
-        self.until = None if seconds is None else monotonic() + seconds
+        self.deadline = None if seconds is None else monotonic() + seconds
 
-    def left(self) -> float | None:
-        return None if self.until is None else max(0.0, self.until - monotonic())
+    def seconds_left(self) -> float | None:
+        return None if self.deadline is None else max(0.0, self.deadline - monotonic())
 
 
 class _Search:
-    """One run: options per variable, root hypotheses, and the loop that makes bounds exact where it matters."""
+    """Search over root hypotheses that makes bounds exact only where the optimum depends on them."""
 
     def __init__(
         self, task: Task, max_parents: int, nested_roots: bool | None, budget: Budget, engine: _Engine
@@ -143,16 +143,16 @@ class _Search:
         disclosure = self.task.disclosure
         hypotheses = list(disclosure.root_sets())
         if disclosure.roots is not None:
-            return self._least(hypotheses, note) or self._impossible(hypotheses)
+            return self._minimise(hypotheses, note) or self._impossible(hypotheses)
         if self.nested:
-            able = nested_variables(self.task)
-            outcome = self._least(disclosure.root_sets(able), ONLY_NESTED)
+            candidates = nested_variables(self.task)
+            outcome = self._minimise(disclosure.root_sets(candidates), ONLY_NESTED)
             if outcome:
                 return outcome
             note = "no root set with nested columns fits, so all were considered"
         else:
             note = "not used"
-        return self._least(hypotheses, note) or self._impossible(hypotheses)
+        return self._minimise(hypotheses, note) or self._impossible(hypotheses)
 
     def _impossible(self, hypotheses: list[tuple[str, ...]]) -> Impossible:
         return Impossible(
@@ -160,51 +160,58 @@ class _Search:
             f"every observed column by formulas of {', '.join(self.operators)} ({len(hypotheses)} root sets tried)"
         )
 
-    def _least(self, hypotheses: Iterable[tuple[str, ...]], note: str) -> Found[ExactAnswer] | OutOfBudget | None:
-        """The optimum over these root sets; None if none of them admits any choice."""
+    def _minimise(self, hypotheses: Iterable[tuple[str, ...]], note: str) -> Found[ExactAnswer] | OutOfBudget | None:
+        """Minimise over these root sets; None if none of them admits any assignment.
+
+        Best first: the queue holds a lower bound for each root set. The least is refined until all its sizes are exact.
+        """
         numbers = [sum(1 << self.index[root] for root in roots) for roots in hypotheses]
         queue: list[_Choice] = []
-        begun = asked = 0
+        num_started = current_roots = 0
         try:
-            for asked in numbers:
-                begun += 1
-                queue += filter(None, [self._choose(asked)])
+            for current_roots in numbers:
+                num_started += 1
+                queue += filter(None, [self._choose(current_roots)])
             considered = len(queue)
             heapify(queue)
             while queue:
                 best = queue[0]
-                if best.refinements < self.refinements:  # the sizes of its options may have grown since
-                    asked = best.roots
-                    again = self._choose(asked)
-                    if again is None:
+                # lazy updates: sizes may have grown since this bound was computed, and bounds only ever rise
+                if best.refinements < self.refinements:
+                    current_roots = best.roots
+                    updated = self._choose(current_roots)
+                    if updated is None:
                         heappop(queue)
                     else:
-                        heapreplace(queue, again)
+                        heapreplace(queue, updated)
                     continue
                 open_sets = [(v, mask) for v, mask in best.chosen.items() if self.options[v][mask].size is None]
                 if not open_sets:
-                    return self._certified(best, note, considered)
+                    return self._certify(best, note, considered)
                 self.refinements += 1
                 decided = [self._refine(variable, mask) for variable, mask in open_sets]
                 if self.budget.exhausted or not all(decided):
                     return self._out_of_budget(best.cost, note, numbers)
         except Undecided as spent:
-            others = [choice.cost for choice in queue] + [self._floor(roots) for roots in numbers[begun:]]
-            met = None if spent.incumbent is None else (asked, spent.incumbent)
-            return self._out_of_budget(min([spent.at_least, *others]), note, numbers, met)
+            other_bounds = [choice.cost for choice in queue] + [
+                self._lower_bound(roots) for roots in numbers[num_started:]
+            ]
+            incumbent = None if spent.incumbent is None else (current_roots, spent.incumbent)
+            return self._out_of_budget(min([spent.at_least, *other_bounds]), note, numbers, incumbent)
         return None
 
     def _choose(self, roots: Mask) -> _Choice | None:
-        """The cheapest choice under one root set; None if there is none."""
+        """Choose the cheapest assignment under one root set; None if there is none."""
         costs = {v: self._costs(v) for v in self.index.values() if not roots >> v & 1}
         if not all(costs.values()):
             return None
-        if self.task.disclosure.order is not None:  # only earlier variables are candidates: nothing can be cyclic
+        # a disclosed order: candidates come earlier, so no cycle is possible and variables are independent
+        if self.task.disclosure.order is not None:
             chosen = {v: min((cost, mask) for mask, cost in candidates.items())[1] for v, candidates in costs.items()}
             best: Choice | None = Choice(sum(costs[v][mask] for v, mask in chosen.items()), chosen)
         else:
             best = optimal_choice(
-                costs, roots, len(self.index), self.budget, engine=self.engine.name, seconds=self.engine.left()
+                costs, roots, len(self.index), self.budget, engine=self.engine.name, seconds=self.engine.seconds_left()
             )
         return best and _Choice(best.cost, roots, best.chosen, self.refinements)
 
@@ -214,44 +221,48 @@ class _Search:
             self.options[variable] = self._options(self.task.variables[variable])
         return {mask: cost_by_size(option.at_least, mask) for mask, option in self.options[variable].items()}
 
-    def _floor(self, roots: Mask) -> Cost:
-        """Return what every choice under one root set costs at least, cyclic or not."""
+    def _lower_bound(self, roots: Mask) -> Cost:
+        """Return a lower bound of the cost under one root set: acyclicity is dropped."""
         return sum(min(self._costs(v).values(), default=0) for v in self.index.values() if not roots >> v & 1)
 
     def _out_of_budget(
-        self, at_least: Cost, note: str, hypotheses: list[Mask], met: tuple[Mask, Mapping[int, Mask]] | None = None
+        self,
+        at_least: Cost,
+        note: str,
+        hypotheses: list[Mask],
+        incumbent: tuple[Mask, Mapping[int, Mask]] | None = None,
     ) -> OutOfBudget:
-        """The bound, and the best model that is known, under one of the likeliest root sets.
+        """Return the bound, and the best model under one of the likeliest root sets.
 
-        met: a choice of parent sets, and the root set under which it was met
+        incumbent: root set and parent sets from an engine that ran out of budget
         """
-        least = total_size(at_least)
-        reached = f"every train-exact SCM of the class{_class_note(note)} has total size at least {least}"
+        lower_bound = total_size(at_least)
+        reached = f"every train-exact SCM of the class{_class_note(note)} has total size at least {lower_bound}"
         models = [
             model
-            for roots in sorted(hypotheses, key=lambda roots: (self._floor(roots), roots))[:MAX_ROOT_SETS_TRIED]
-            if (model := self._good(roots))
+            for roots in sorted(hypotheses, key=lambda roots: (self._lower_bound(roots), roots))[:MAX_ROOT_SETS_TRIED]
+            if (model := self._find_good_model(roots))
         ]
-        if met and all(self.options[v][mask].size is not None for v, mask in met[1].items()):
-            models.append(self._model(*met))
+        if incumbent and all(self.options[v][mask].size is not None for v, mask in incumbent[1].items()):
+            models.append(self._model(*incumbent))
         if not models:
-            return OutOfBudget(reached, least)
+            return OutOfBudget(reached, lower_bound)
         best = min(models, key=lambda model: model.size)
-        if best.size == least:  # of several answers of least size the tie rule has one
+        if best.size == lower_bound:  # of several answers of least size the tie rule has one
             reached, minimal = f"{reached}, as the one found has, which may not be the first of them", "size alone"
         else:
             reached += f", the best one found has {best.size}"
-            minimal = f"not proven: between {least} and {best.size}"
+            minimal = f"not proven: between {lower_bound} and {best.size}"
         provenance = {**self._provenance(note), "minimal": minimal}
         return BestSoFar(
             reached,
-            least,
+            lower_bound,
             value=ExactAnswer(best, best.size, provenance),
             upper_bound=best.size,
         )
 
-    def _good(self, roots: Mask) -> Scm | None:
-        """A model of sizes that are known, under one root set."""
+    def _find_good_model(self, roots: Mask) -> Scm | None:
+        """Search a model of known sizes under one root set."""
         costs = {
             v: {mask: cost for mask, cost in self._costs(v).items() if self.options[v][mask].size is not None}
             for v in self.index.values()
@@ -264,8 +275,8 @@ class _Search:
         candidates = [self.index[u] for u in self.task.disclosure.admissible_parents(variable)]
         roots = self.task.disclosure.roots or ()
         free = sum(1 << self.index[u] for u in roots)
-        found = self.search.parent_sets(self.index[variable], candidates, free=free)
-        options = {option.mask: option for option in found}
+        parent_sets = self.search.parent_sets(self.index[variable], candidates, free=free)
+        options = {option.mask: option for option in parent_sets}
         if self.task.grammar.allow_constants:
             training = self.task.training
             scored = training.scored_rows(variable)
@@ -290,18 +301,18 @@ class _Search:
         option.size = refiner.size
         return True
 
-    def _certified(self, choice: _Choice, note: str, sets: int) -> Found[ExactAnswer]:
+    def _certify(self, choice: _Choice, note: str, sets: int) -> Found[ExactAnswer]:
         model = self._model(choice.roots, choice.chosen)
         if model.size != choice.size:
             raise AssertionError(f"the answer failed its certificate: {model.size} nodes, {choice.size} are least")
-        found = {"minimal": "total formula size, by exhaustion of the class", "root_sets_that_fit": sets}
-        return Found(ExactAnswer(model, choice.size, {**self._provenance(note), "tie_rule": TIE_RULE, **found}))
+        claims = {"minimal": "total formula size, by exhaustion of the class", "root_sets_that_fit": sets}
+        return Found(ExactAnswer(model, choice.size, {**self._provenance(note), "tie_rule": TIE_RULE, **claims}))
 
     def _model(self, roots: Mask, chosen: Mapping[int, Mask]) -> Scm:
-        """The SCM of a choice, once the reference has replayed it on every training row."""
+        """Return the SCM of an assignment, certified by the reference."""
         variables = self.task.variables
         mechanisms = {variables[v]: self._formula(v, mask) for v, mask in chosen.items()}
-        return certified(self.task, Scm(tuple(v for v in variables if roots >> self.index[v] & 1), mechanisms))
+        return certify(self.task, Scm(tuple(v for v in variables if roots >> self.index[v] & 1), mechanisms))
 
     def _provenance(self, note: str) -> dict[str, Any]:
         return {
@@ -326,5 +337,5 @@ class _Search:
 
 
 def _class_note(note: str) -> str:
-    """Return what a note about root sets adds to the class in words."""
+    """Return the addition of a note about root sets to the class in words."""
     return ", roots with nested columns" if note == ONLY_NESTED else ""

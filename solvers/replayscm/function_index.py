@@ -1,4 +1,4 @@
-"""Functions that depend on all of their variables, to be looked up by what is seen of them."""
+"""Index of functions that depend on all of their variables, for look-up by observed rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ I64 = npt.NDArray[np.int64]
 
 
 class FunctionIndex(NamedTuple):
-    """Functions of solvers.formulas.essential in the order in which kernels look them up.
+    """Functions of solvers.formulas.essential in the kernels' order.
 
     bits: [f] uint64 tables, by number of variables, then bits; sizes: [f] least sizes
     prefixes: [k + 1, 2**PREFIX_ROWS + 1] where the functions of j variables begin whose last PREFIX_ROWS rows are so;
@@ -36,7 +36,7 @@ NOT_LISTED = FunctionIndex(np.empty(0, np.uint64), np.empty(0, np.uint8), np.emp
 
 @cache
 def function_index(functions: EssentialFunctions) -> FunctionIndex:
-    """Made once for each list, of which there is one for a number of variables and a set of operators."""
+    """Return the index of a list of functions; built once per process for a number of variables and operators."""
     bits, sizes = [], []
     prefixes = np.zeros((len(functions.ends), (1 << PREFIX_ROWS) + 1), np.int64)
     start = 0

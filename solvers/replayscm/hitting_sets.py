@@ -1,7 +1,7 @@
-"""Parent sets by hitting: two rows that differ in a variable must differ in one of its parents.
+"""Parent sets as hitting sets: two rows that differ in a variable must differ in one of its parents.
 
 Independent of the kernels that count: rows are compared pairwise, and the sets that hit every difference are listed by
-branching on a difference that is not hit yet. The work grows with the sets that there are, not with all subsets.
+branching on an unhit difference. The work grows with the number of solutions, not of subsets.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from calibrant.solvers.acyclic.least_cost import Mask
 
 @dataclass(frozen=True, slots=True)
 class ScoredRows:
-    """The distinct rows in which one variable is scored, over the candidates for its parents.
+    """Distinct rows in which one variable is scored, over its candidate parents.
 
     candidates: variable indices, ascending
-    patterns: the candidates' values, bit i for candidates[i]; a pattern seen with both values occurs twice
-    values: what the variable was in each
+    patterns: the candidates' values, bit i for candidates[i]; a pattern with both values of the variable occurs twice
+    values: the variable's value in each
     """
 
     candidates: tuple[int, ...]
@@ -29,17 +29,19 @@ class ScoredRows:
     values: tuple[bool, ...]
 
     def differences(self) -> list[Mask]:
-        """The minimal sets, over positions of the candidates, of which every parent set contains at least one."""
+        """Return the minimal sets of positions of which every parent set must contain at least one member."""
         ones = [p for p, value in zip(self.patterns, self.values, strict=True) if value]
         zeros = [p for p, value in zip(self.patterns, self.values, strict=True) if not value]
         minimal: list[Mask] = []
-        for mask in sorted({one ^ zero for one in ones for zero in zeros}, key=lambda m: (m.bit_count(), m)):
+        for mask in sorted(
+            {pattern ^ other_pattern for pattern in ones for other_pattern in zeros}, key=lambda m: (m.bit_count(), m)
+        ):
             if all(smaller & ~mask for smaller in minimal):
                 minimal.append(mask)
         return minimal
 
     def table(self, positions: Sequence[int]) -> PartialTable:
-        """Return what the rows say of a function of these candidates; variable i of the table is the i-th of them."""
+        """Return the partial table over these candidates; variable i of the table is the i-th of them."""
         care = value = 0
         for pattern, bit in zip(self.patterns, self.values, strict=True):
             row = sum((pattern >> position & 1) << i for i, position in enumerate(positions))
@@ -49,7 +51,7 @@ class ScoredRows:
 
 
 def scored_rows(panel: Panel, target: str, candidates: Collection[str]) -> ScoredRows:
-    """The rows of a panel in which the target is not intervened on."""
+    """Return the rows of a panel in which the target is not intervened on."""
     indices = [i for i, variable in enumerate(panel.variables) if variable in candidates]
     columns = [panel.columns[panel.variables[i]] for i in indices]
     rows = {
@@ -61,22 +63,23 @@ def scored_rows(panel: Panel, target: str, candidates: Collection[str]) -> Score
     return ScoredRows(tuple(indices), tuple(p for p, _ in ordered), tuple(value for _, value in ordered))
 
 
-def hitting_sets(masks: Sequence[Mask], num_candidates: int, max_size: int) -> Iterator[tuple[int, ...]]:
-    """Every set of at most `max_size` of the positions that meets all masks, each exactly once, members ascending."""
+def list_hitting_sets(masks: Sequence[Mask], num_candidates: int, max_size: int) -> Iterator[tuple[int, ...]]:
+    """List every set of at most `max_size` positions that hits all masks, each exactly once, members ascending."""
 
-    def extend(chosen: Mask, barred: Mask) -> Iterator[Mask]:
-        spare = max_size - chosen.bit_count()
+    def extend(chosen: Mask, excluded: Mask) -> Iterator[Mask]:
+        num_addable = max_size - chosen.bit_count()
         open_mask = next((mask for mask in masks if not mask & chosen), None)
         if open_mask is None:
-            free = [i for i in range(num_candidates) if not (chosen | barred) >> i & 1]
-            for size in range(min(spare, len(free)) + 1):
-                yield from (chosen | sum(1 << i for i in more) for more in combinations(free, size))
+            free = [i for i in range(num_candidates) if not (chosen | excluded) >> i & 1]
+            for size in range(min(num_addable, len(free)) + 1):
+                yield from (chosen | sum(1 << i for i in added) for added in combinations(free, size))
             return
-        left = open_mask & ~barred if spare > 0 else 0
-        while left:
-            bit = left & -left
-            yield from extend(chosen | bit, barred)
-            left, barred = left ^ bit, barred | bit  # the sets with this one are listed now
+        branching = open_mask & ~excluded if num_addable > 0 else 0
+        while branching:
+            bit = branching & -branching
+            yield from extend(chosen | bit, excluded)
+            # sets with this element are listed; excluding it makes every set come up in one branch alone
+            branching, excluded = branching ^ bit, excluded | bit
 
     for chosen in extend(0, 0):
         yield tuple(i for i in range(num_candidates) if chosen >> i & 1)

@@ -1,9 +1,9 @@
-"""How many mechanisms each variable has: functions of exactly given parents that agree with all scored rows.
+"""Number of mechanisms of each variable: functions of exactly given parents that agree with all scored rows.
 
-C(S), the number of functions over S that agree, is 2 to the number of unseen rows of the table, or 0 if S does not
-determine the variable. Those that depend on all of S are found by inclusion and exclusion over subsets (Moebius
-inversion), N(S) = sum over T in S of (-1)**|S - T| C(T): no function is enumerated. Under a cap on formula size they
-are enumerated, from the complete list of functions by size.
+C(S), the number of agreeing functions over S, is 2 to the number of unobserved rows of the table, or 0 if S does not
+determine the variable. Those that depend on all of S follow by Moebius inversion (inclusion and exclusion over
+subsets), N(S) = sum over subsets T of S of (-1)**|S - T| C(T), without enumerating a function. Under a cap on formula
+size they are enumerated, from the complete list of functions by size.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.replayscm.batch import PackedPanels
 from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.formulas.essential import COMPLETE, EssentialFunctions
-from calibrant.solvers.replayscm._kernels_parents import all_tables
-from calibrant.solvers.replayscm._kernels_worlds import depending_on_all, size_histograms, subsets_below
+from calibrant.solvers.replayscm._kernels_parents import list_tables
+from calibrant.solvers.replayscm._kernels_worlds import count_essential, fill_histograms, find_subsets
 from calibrant.solvers.replayscm.function_index import function_index
 
 U64 = npt.NDArray[np.uint64]
@@ -32,9 +32,9 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class LocalSpace:
-    """The mechanisms of one variable, by functional parents: sets over which it is a function, by number.
+    """Mechanisms of one variable by functional parents: the sets that determine it, by number of parents.
 
-    masks: [e] parent sets; cares, values: [e] what the rows say of the function over each (dsl.formulas.partial)
+    masks: [e] parent sets; cares, values: [e] partial table over each (dsl.formulas.partial)
     numbers: [e] agreeing functions that depend on all of the set, within the size cap if there is one
     histograms: [e, size + 1] these by least size; None where no size cap asked for it
     """
@@ -47,69 +47,71 @@ class LocalSpace:
 
     @cached_property
     def tables(self) -> Mapping[Mask, PartialTable]:
-        """Parent set -> what the rows say; only sets over which the variable is a function."""
+        """Partial table of each parent set that determines the variable."""
         rows = zip(self.masks.tolist(), self.cares.tolist(), self.values.tolist(), strict=True)
         return {mask: PartialTable(mask.bit_count(), care, value) for mask, care, value in rows}
 
     @cached_property
     def counts(self) -> Mapping[Mask, int]:
-        """Parent set -> number of agreeing functions that depend on all of it; only where that is not 0."""
+        """Number of agreeing functions that depend on all of a parent set; only where it is not 0."""
         return {mask: number for mask, number in zip(self.masks.tolist(), self.numbers.tolist(), strict=True) if number}
 
     @cached_property
     def by_size(self) -> Mapping[Mask, Mapping[int, int]]:
-        """Parent set -> {least size: number}; empty where no size cap asked for it."""
+        """Numbers of each parent set by least size; empty without a size cap."""
         if self.histograms is None:
             return {}
-        some = np.flatnonzero(self.numbers)
-        rows = zip(self.masks[some].tolist(), self.histograms[some].tolist(), strict=True)
+        nonzero = np.flatnonzero(self.numbers)
+        rows = zip(self.masks[nonzero].tolist(), self.histograms[nonzero].tolist(), strict=True)
         return {mask: {size: number for size, number in enumerate(row) if number} for mask, row in rows}
 
     def within(self, max_parents: int) -> LocalSpace:
-        """The part of at most so many parents."""
+        """Return the part of at most `max_parents` parents."""
         end = int(np.searchsorted(np.bitwise_count(self.masks), max_parents, side="right"))
         histograms = None if self.histograms is None else self.histograms[:end]
         return LocalSpace(self.masks[:end], self.cares[:end], self.values[:end], self.numbers[:end], histograms)
 
     def beyond(self, start: int) -> LocalSpace:
-        """The parent sets from that place on, not by size."""
+        """Return the parent sets from position `start` on, without histograms."""
         return LocalSpace(self.masks[start:], self.cares[start:], self.values[start:], self.numbers[start:])
 
 
 def local_space(packed: PackedPanels, target: int, candidates: Sequence[int], max_parents: int) -> LocalSpace:
-    """All mechanisms of at most `max_parents` functional parents among the candidates, counted."""
+    """Count all mechanisms of at most `max_parents` functional parents among the candidates."""
     masks, cares, values = _tables(packed, target, sorted(candidates), max_parents)
     below = np.empty((len(masks), max_parents), np.int64)
-    subsets_below(masks, np.argsort(masks), below)
+    find_subsets(masks, np.argsort(masks), below)
     numbers = np.empty(len(masks), np.uint64)
-    depending_on_all(masks, cares, values, below, 0, len(masks), numbers)
+    count_essential(masks, cares, values, below, 0, len(masks), numbers)
     return LocalSpace(masks, cares, values, numbers)
 
 
 def size_counts(space: LocalSpace, functions: EssentialFunctions, constants: Mapping[int, int]) -> I64:
-    """[e, size + 1] of each parent set's functions those that are listed, by least size.
+    """Count the listed functions of each parent set by least size; shape [e, size + 1].
 
     constants: size of the formula of each constant that has one
     """
     index = function_index(functions)
     histograms = np.zeros((len(space.masks), max(index.largest, *constants.values(), 0) + 1), np.int64)
-    size_histograms(space.masks, space.cares, space.values, index.bits, index.sizes, index.prefixes, histograms)
+    fill_histograms(space.masks, space.cares, space.values, index.bits, index.sizes, index.prefixes, histograms)
     if len(space.masks) and not space.masks[0]:
-        nothing = space.tables[0]
-        for size, number in Counter(s for bit, s in constants.items() if nothing.agrees(TruthTable(0, bit))).items():
+        no_parents = space.tables[0]
+        for size, number in Counter(s for bit, s in constants.items() if no_parents.agrees(TruthTable(0, bit))).items():
             histograms[0, size] = number
     return histograms
 
 
 def limit_size(space: LocalSpace, histograms: I64, functions: EssentialFunctions, max_size: int) -> LocalSpace:
-    """The part of a space whose formulas have at most `max_size` nodes; histograms: what `size_counts` counted.
+    """Return the part of a space whose formulas have at most `max_size` nodes; histograms: from `size_counts`.
 
     `ValueError` if not all functions of that size are listed for some number of parents.
     """
     for num_parents in np.unique(np.bitwise_count(space.masks[space.numbers > 0])).tolist():
-        known = functions.complete_to[num_parents]
-        if num_parents and max_size > known != COMPLETE:
-            raise ValueError(f"functions of {num_parents} variables are listed up to size {known}, not {max_size}")
+        complete_size = functions.complete_to[num_parents]
+        if num_parents and max_size > complete_size != COMPLETE:
+            raise ValueError(
+                f"functions of {num_parents} variables are listed up to size {complete_size}, not {max_size}"
+            )
     within = histograms[:, : max_size + 1]
     return LocalSpace(space.masks, space.cares, space.values, within.sum(1).astype(np.uint64), within)
 
@@ -117,7 +119,7 @@ def limit_size(space: LocalSpace, histograms: I64, functions: EssentialFunctions
 def sized_local_space(
     space: LocalSpace, functions: EssentialFunctions, constants: Mapping[int, int], max_size: int
 ) -> LocalSpace:
-    """The part of a space whose formulas have at most `max_size` nodes, counted by least size."""
+    """Count the part of a space whose formulas have at most `max_size` nodes, by least size."""
     return limit_size(space, size_counts(space, functions, constants), functions, max_size)
 
 
@@ -126,5 +128,7 @@ def _tables(packed: PackedPanels, target: int, candidates: Sequence[int], max_pa
     masks, cares, values = np.empty(limit, np.int64), np.empty(limit, np.uint64), np.empty(limit, np.uint64)
     parts = np.empty((1 << max_parents, packed.observed.shape[1]), np.uint64)
     listed = np.array(candidates, np.int64)
-    count = all_tables(packed.observed, packed.scored[target], target, listed, max_parents, parts, masks, cares, values)
+    count = list_tables(
+        packed.observed, packed.scored[target], target, listed, max_parents, parts, masks, cares, values
+    )
     return masks[:count], cares[:count], values[:count]

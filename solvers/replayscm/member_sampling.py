@@ -1,4 +1,4 @@
-"""Unbiased draws from a version space: root set, then parent sets, then functions."""
+"""Exact sampling from a version space: root set, then parent sets, then functions."""
 
 from __future__ import annotations
 
@@ -14,64 +14,64 @@ from calibrant.dsl.formulas.table import TruthTable, full_mask, projection
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.draws import draw_weighted
 from calibrant.solvers.acyclic.least_cost import Mask
-from calibrant.solvers.formulas.essential import constant_sizes, synthesised
+from calibrant.solvers.formulas.essential import constant_sizes, synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
 
-def sample(space: VersionSpace, rng: Random, num_members: int, *, size_penalty: int | None = None) -> list[Scm]:
-    """Independent members: uniform, or in a size-capped class with weight 2**(-size_penalty * total size)."""
-    return [member(space, rng, size_penalty) for _ in range(num_members)]
+def sample_members(space: VersionSpace, rng: Random, num_members: int, *, size_penalty: int | None = None) -> list[Scm]:
+    """Sample members independently: uniformly, or in a size-capped class by 2**(-size_penalty * total size)."""
+    return [sample_member(space, rng, size_penalty) for _ in range(num_members)]
 
 
-def member(space: VersionSpace, rng: Random, size_penalty: int | None) -> Scm:
-    """One member, with probability proportional to its weight; `ValueError` from an empty space."""
+def sample_member(space: VersionSpace, rng: Random, size_penalty: int | None) -> Scm:
+    """Sample a member with probability proportional to its weight; `ValueError` from an empty space."""
     sums = [(roots, space.draws(roots, size_penalty).total) for roots in space.counts_by_roots]
-    whole = sum(weight for _, weight in sums)
-    if not whole:
+    total = sum(weight for _, weight in sums)
+    if not total:
         raise ValueError("the version space is empty")
-    roots = draw_weighted(rng, sums, whole)
+    roots = draw_weighted(rng, sums, total)
     chosen = space.draws(roots, size_penalty).draw(rng)
     mechanisms = {}
     for variable, mask in sorted(chosen.items()):
         table = _function(space, rng, variable, mask, size_penalty)
-        mechanisms[space.task.variables[variable]] = mechanism(space, roots, variable, mask, table)
+        mechanisms[space.task.variables[variable]] = write_mechanism(space, roots, variable, mask, table)
     return Scm(roots, mechanisms)
 
 
-def mechanism(space: VersionSpace, roots: Sequence[str], variable: int, mask: Mask, table: TruthTable) -> Formula:
-    """A formula for a function of exactly these parents, of least size wherever the catalogues list it.
+def write_mechanism(space: VersionSpace, roots: Sequence[str], variable: int, mask: Mask, table: TruthTable) -> Formula:
+    """Write a formula for a function of exactly these parents, of least size wherever the catalogues list it.
 
-    A constant is a literal, or mentions the first admissible root: no circle can go through that.
+    A constant is a literal, or mentions the first admissible root: no cycle can go through that.
     """
     grammar = space.task.grammar
     if mask:
-        return formula_for(table, space.names(mask), synthesised(grammar))
+        return formula_for(table, space.names(mask), synthesis_operators(grammar))
     if grammar.allow_constants:
         return constant(bool(table.bits))
     name = space.task.variables[variable]
     mentioned = [root for root in roots if root in space.task.disclosure.admissible_parents(name)]
     if not mentioned:
         raise ValueError(f"'{name}' is constant in a member, and neither a literal nor a root can say so")
-    return formula_for(table, mentioned[:1], synthesised(grammar))
+    return formula_for(table, mentioned[:1], synthesis_operators(grammar))
 
 
 def _function(space: VersionSpace, rng: Random, variable: int, mask: Mask, penalty: int | None) -> TruthTable:
-    """A function of exactly these parents, by the same weights."""
+    """Sample a function of exactly these parents, by the same weights."""
     local = space.local(variable)
     table = local.tables[mask]
     if not local.by_size:
-        return TruthTable(table.num_vars, completion(rng, table.num_vars, table.care, table.value))
+        return TruthTable(table.num_vars, sample_completion(rng, table.num_vars, table.care, table.value))
     cap = space.model_class.max_size
     assert cap is not None
     sizes = [(s, n << (penalty * (cap - s) if penalty else 0)) for s, n in local.by_size[mask].items()]
     size = draw_weighted(rng, sizes, sum(weight for _, weight in sizes))
-    listed = agreeing(space, table, size)
+    listed = agreeing_functions(space, table, size)
     return listed[rng.randrange(len(listed))]
 
 
-def agreeing(space: VersionSpace, table: PartialTable, size: int) -> list[TruthTable]:
-    """The functions of exactly that least size that depend on all variables and agree with the table, by bits."""
+def agreeing_functions(space: VersionSpace, table: PartialTable, size: int) -> list[TruthTable]:
+    """Return the functions of that least size that depend on all variables and agree with the table, by bits."""
     functions = space.functions
     if table.num_vars == 0:
         constants = constant_sizes(functions, space.task.grammar)
@@ -79,22 +79,22 @@ def agreeing(space: VersionSpace, table: PartialTable, size: int) -> list[TruthT
         return [function for function in tables if table.agrees(function)]
     start, end = functions.starts[table.num_vars], functions.ends[table.num_vars]
     bits = functions.bits[start:end][functions.sizes[start:end] == size]
-    kept = bits[(bits ^ np.uint64(table.value)) & np.uint64(table.care) == 0]
-    return [TruthTable(table.num_vars, word) for word in kept.tolist()]
+    agreeing = bits[(bits ^ np.uint64(table.value)) & np.uint64(table.care) == 0]
+    return [TruthTable(table.num_vars, word) for word in agreeing.tolist()]
 
 
-def completion(rng: Random, num_vars: int, care: int, value: int) -> int:
-    """A uniform completion of the unseen rows that depends on every variable: draw until it does."""
+def sample_completion(rng: Random, num_vars: int, care: int, value: int) -> int:
+    """Complete the unobserved rows uniformly among functions that depend on every variable, by rejection."""
     num_rows = 1 << num_vars
     unseen = full_mask(num_vars) & ~care
     halves = _low_rows(num_vars)
     while True:
-        drawn = value | (rng.getrandbits(num_rows) & unseen)
+        table = value | (rng.getrandbits(num_rows) & unseen)
         for shift, low_rows in halves:
-            if not (drawn >> shift ^ drawn) & low_rows:
+            if not (table >> shift ^ table) & low_rows:
                 break
         else:
-            return drawn
+            return table
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Parent sets that determine a variable's observed column, and what is known of the least formula over each."""
+"""Parent sets that determine a variable's observed column, with bounds on the least formula over each."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from calibrant.dsl.formulas.partial import PartialTable
 from calibrant.dsl.replayscm.batch import PackedPanels, pack_panels
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.acyclic.least_cost import Mask
-from calibrant.solvers.formulas.essential import essential_functions, synthesised
-from calibrant.solvers.replayscm._kernels_parents import determining_sets
+from calibrant.solvers.formulas.essential import essential_functions, synthesis_operators
+from calibrant.solvers.replayscm._kernels_parents import list_determining_sets
 
 MAX_PARENTS = 6  # 2**6 rows of a table fill one word
 
@@ -23,12 +23,12 @@ U64 = npt.NDArray[np.uint64]
 
 @dataclass(slots=True)
 class ParentSet:
-    """One set of variables that a mechanism may mention, consistent with all rows in which its variable is scored.
+    """Set of variables that a mechanism may mention, consistent with all scored rows.
 
     mask: the set, bit per variable index
-    table: what the rows say; variable i of the table is the i-th smallest index of the set
+    table: partial table of the rows; variable i of the table is the i-th smallest index of the set
     at_least: proven lower bound on the size of a formula that mentions all of the set
-    size: the least size of such a formula, None as long as it is not known
+    size: the least size of such a formula, None as long as it is unknown
     """
 
     mask: Mask
@@ -44,8 +44,7 @@ class ParentSet:
 class ParentSearch:
     """Determining parent sets of one problem's variables, by exhaustion up to `max_parents` mentions.
 
-    Sets that a proper subset makes superfluous are left out: over a superset nothing smaller is possible. Formulas are
-    those over the given operators.
+    Sets that are dominated by a proper subset are left out. Formulas are over the given operators.
     """
 
     def __init__(self, task: Task, max_parents: int) -> None:
@@ -53,22 +52,22 @@ class ParentSearch:
             raise ValueError(f"max_parents is {max_parents}; 1 to {MAX_PARENTS} are supported")
         self.variables = task.variables
         self.max_parents = max_parents
-        self.operators = synthesised(task.grammar)
+        self.operators = synthesis_operators(task.grammar)
         self.functions = essential_functions(max_parents, self.operators)
         self.packed: PackedPanels = pack_panels([task.training])
 
     def parent_sets(self, target: int, candidates: Sequence[int], *, free: Mask = 0) -> list[ParentSet]:
-        """The sets of candidates worth considering for one variable; by number, then lexicographic.
+        """Return the undominated sets of candidates for one variable; by number, then lexicographic.
 
-        free: variables that come before everybody, so that to mention them can close no cycle. A set of which a
-            smaller mechanism needs no more than free variables and the set's own is left out too.
+        free: variables that precede all others, so that mentioning them can close no cycle. A set is dominated too if
+            a smaller mechanism mentions only free variables and members of the set.
         """
         listed = np.array(sorted(candidates), np.int64)
         limit = sum(comb(len(listed), j) for j in range(1, self.max_parents + 1))
         masks, sizes = np.empty(limit, np.int64), np.empty(limit, np.int64)
         cares, values = np.empty(limit, np.uint64), np.empty(limit, np.uint64)
         functions = self.functions
-        count = determining_sets(
+        count = list_determining_sets(
             self.packed.observed,
             self.packed.scored[target],
             target,
@@ -84,14 +83,17 @@ class ParentSearch:
             cares,
             values,
         )
-        found = [_parent_set(int(masks[e]), int(sizes[e]), int(cares[e]), int(values[e])) for e in range(count)]
-        for option in found:
+        options = [_parent_set(int(masks[e]), int(sizes[e]), int(cares[e]), int(values[e])) for e in range(count)]
+        for option in options:
             if option.table.num_vars == 1 and option.size is not None:
                 option.at_least = option.size = self._least_of_one(option.table)
-        return found
+        return options
 
     def _least_of_one(self, table: PartialTable) -> int:
-        """Functions of one variable are listed before constants, which may be smaller than the negation."""
+        """Return the least size over a set of one variable, constants included.
+
+        Functions of one variable are listed before constants, which may be smaller than the negation.
+        """
         span = slice(self.functions.starts[1], self.functions.starts[2])
         bits, sizes = self.functions.bits[span], self.functions.sizes[span]
         return int(sizes[(bits ^ np.uint64(table.value)) & np.uint64(table.care) == 0].min())

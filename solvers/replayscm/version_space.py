@@ -1,4 +1,4 @@
-"""The version space: every SCM of a class that fits the training worlds, counted and sampled without enumeration.
+"""Version space: every SCM of a class that fits the training worlds, counted and sampled without enumeration.
 
 Two SCMs are the same member iff they have the same roots and the same local functions (functional parents and truth
 tables). The class of a claim is named by `ModelClass`: functional parents <= k, optionally formula size <= s for
@@ -26,20 +26,25 @@ from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.acyclic.marginals import Marginals
 from calibrant.solvers.acyclic.order_ideals import is_orderable, minimal_sets
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.formulas.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
+from calibrant.solvers.formulas.essential import (
+    EssentialFunctions,
+    constant_sizes,
+    essential_functions,
+    synthesis_operators,
+)
 from calibrant.solvers.formulas.expressible import expresses_everything
 from calibrant.solvers.formulas.literals import require_literals_alone
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.replayscm.function_index import FunctionIndex, function_index
 from calibrant.solvers.replayscm.local_counts import I64, LocalSpace, limit_size, local_space, size_counts
-from calibrant.solvers.replayscm.roots import nested_variables, root_sets
+from calibrant.solvers.replayscm.roots import list_root_sets, nested_variables
 
 MAX_PARENTS = 6  # tables of 2**6 rows fill one word
 
 
 @dataclass(frozen=True, slots=True)
 class ModelClass:
-    """The hypothesis class of a count.
+    """Hypothesis class of a count.
 
     max_parents: largest number of functional parents of a mechanism
     max_size: largest formula size of a mechanism; None means any function, whatever its formula
@@ -51,12 +56,12 @@ class ModelClass:
     nested_roots: bool = False
 
     def describe(self, task: Task) -> str:
-        """The class in words, for reports and certificates."""
+        """Describe the class in words, for reports and certificates."""
         size = "any formula size" if self.max_size is None else f"formula size <= {self.max_size}"
         if self.max_size is None and not expresses_everything(task.grammar):
             size = f"any function, whether or not {' '.join(task.grammar.operators)} can express it"
-        if self.max_size is not None and "if" in task.grammar.operators:  # of which no least formulas are made
-            size += f" over {' '.join(synthesised(task.grammar))}"
+        if self.max_size is not None and "if" in task.grammar.operators:  # no catalogue has formulas with `if`
+            size += f" over {' '.join(synthesis_operators(task.grammar))}"
         nested = ", roots with nested columns" if self.nested_roots and task.disclosure.roots is None else ""
         return f"functional parents <= {self.max_parents}, {size}, {task.disclosure.label}{nested}"
 
@@ -65,7 +70,7 @@ class VersionSpace:
     """All members of a class that fit a task's training worlds. Counts are exact Python integers."""
 
     def __init__(self, task: Task, model_class: ModelClass, *, terms: int | None = None) -> None:
-        """terms: of a sum over acyclic choices, at most; see solvers.acyclic.count.Weights"""
+        """Prepare counting; `terms` limits each sum over acyclic assignments (solvers.acyclic.count.Weights)."""
         if not 1 <= model_class.max_parents <= MAX_PARENTS:
             raise ValueError(f"max_parents is {model_class.max_parents}; 1 to {MAX_PARENTS} are supported")
         if model_class.max_size is not None:
@@ -84,9 +89,9 @@ class VersionSpace:
 
     @cached_property
     def root_sets(self) -> tuple[tuple[str, ...], ...]:
-        """The root sets of the class: the disclosed one, or every hypothesis; `BudgetSpent` for too many."""
+        """Root sets of the class: the disclosed one, or every hypothesis; `BudgetSpent` for too many."""
         able = nested_variables(self.task) if self.model_class.nested_roots else None
-        return tuple(root_sets(self.task, able))
+        return tuple(list_root_sets(self.task, able))
 
     @cached_property
     def _packed(self) -> PackedPanels:
@@ -94,16 +99,16 @@ class VersionSpace:
 
     @property
     def functions(self) -> EssentialFunctions:
-        """The functions by size that a limit_size class is enumerated from."""
-        return essential_functions(self.model_class.max_parents, synthesised(self.task.grammar))
+        """Functions by size, from which a size-capped class is enumerated."""
+        return essential_functions(self.model_class.max_parents, synthesis_operators(self.task.grammar))
 
     @property
     def listed(self) -> FunctionIndex:
-        """These functions, or more of them, to be looked up."""
+        """Index of these functions, or of a superset."""
         return self._wider.listed if self._wider is not None else function_index(self.functions)
 
     def local(self, variable: int) -> LocalSpace:
-        """The mechanisms of one variable by functional parents, before acyclicity."""
+        """Return the mechanisms of one variable by functional parents, before acyclicity."""
         if variable not in self._spaces:
             cap = self.model_class.max_size
             if cap is not None:
@@ -114,7 +119,7 @@ class VersionSpace:
         return self._spaces[variable]
 
     def _any_size(self, variable: int) -> LocalSpace:
-        """The mechanisms of one variable without a cap on formula size."""
+        """Return the mechanisms of one variable without a cap on formula size."""
         if self._wider is not None:
             return self._wider._any_size(variable).within(self.model_class.max_parents)
         if variable not in self._uncapped:
@@ -124,83 +129,89 @@ class VersionSpace:
         return self._uncapped[variable]
 
     def size_counts(self, variable: int) -> I64:
-        """[e, size + 1] the functions of each parent set that are listed, by least size; sets as without a size cap."""
-        return self._sized(variable, self.model_class.max_parents)
+        """Count the listed functions of each parent set by least size, for all sets without a cap; [e, size + 1]."""
+        return self._size_counts(variable, self.model_class.max_parents)
 
-    def _sized(self, variable: int, max_parents: int) -> I64:
-        """`size_counts` of the sets of at most so many parents; those counted before are not counted again."""
+    def _size_counts(self, variable: int, max_parents: int) -> I64:
+        """Return `size_counts` of the sets of at most `max_parents` parents; counts are cached from call to call."""
         if self._wider is not None:
-            return self._wider._sized(variable, max_parents)
-        asked = self._any_size(variable).within(max_parents)
-        known = self._sizes.get(variable)
-        done = 0 if known is None else len(known)
-        if done < len(asked.masks) or known is None:
+            return self._wider._size_counts(variable, max_parents)
+        sets = self._any_size(variable).within(max_parents)
+        counts = self._sizes.get(variable)
+        num_counted = 0 if counts is None else len(counts)
+        if num_counted < len(sets.masks) or counts is None:
             constants = constant_sizes(self.functions, self.task.grammar)
-            more = size_counts(asked.beyond(done), self.functions, constants)
-            known = more if known is None else np.concatenate([known, more])
-            self._sizes[variable] = known
-        return known[: len(asked.masks)]
+            new_counts = size_counts(sets.beyond(num_counted), self.functions, constants)
+            counts = new_counts if counts is None else np.concatenate([counts, new_counts])
+            self._sizes[variable] = counts
+        return counts[: len(sets.masks)]
 
     def weights(self, roots: Sequence[str], local: Mapping[int, Mapping[Mask, int]] | None = None) -> Weights:
-        """Weights of all parent choices under one root set: counts, or what `local` says instead."""
+        """Return the weights of all parent sets under one root set: counts, or those of `local` instead."""
         endogenous = [self.index[v] for v in self.task.variables if v not in roots]
         options = {v: local[v] if local and v in local else self.local(v).counts for v in endogenous}
         return Weights(options, sum(1 << self.index[root] for root in roots), terms=self.terms)
 
     @cached_property
     def counts_by_roots(self) -> dict[tuple[str, ...], int]:
-        """Return how many members have each root set; only root sets with at least one."""
-        counts = {roots: total(self.weights(roots)) for roots in self._explained}
+        """Number of members with each root set; only root sets with at least one."""
+        counts = {roots: total(self.weights(roots)) for roots in self._feasible_root_sets}
         return {roots: count for roots, count in counts.items() if count}
 
     @property
-    def _explained(self) -> Iterator[tuple[str, ...]]:
-        """The root sets under which every other variable has a mechanism and they can be put in an order."""
+    def _feasible_root_sets(self) -> Iterator[tuple[str, ...]]:
+        """Root sets under which all other variables have mechanisms and can be ordered."""
         if self.task.disclosure.roots is not None:
             return iter(self.root_sets)
-        least = {i: minimal_sets(np.array(list(self.local(i).counts), np.int64)) for i in self.index.values()}
-        return (roots for roots in self.root_sets if is_orderable(least, sum(1 << self.index[v] for v in roots)))
+        minimal = {i: minimal_sets(np.array(list(self.local(i).counts), np.int64)) for i in self.index.values()}
+        return (roots for roots in self.root_sets if is_orderable(minimal, sum(1 << self.index[v] for v in roots)))
 
     @property
     def count(self) -> int:
-        """Return how many semantically distinct SCMs of the class fit all training worlds.
-
-        `BudgetSpent` if too many terms.
-        """
+        """Number of semantically distinct SCMs of the class that fit all training worlds; `BudgetSpent` if too many."""
         return sum(self.counts_by_roots.values())
 
     def counted(self) -> Found[int] | OutOfBudget:
-        """The count, or the bounds that it lies between."""
+        """Return the count, or certified bounds."""
         try:
             return Found(self.count)
         except BudgetSpent as spent:
-            known = self.bounds
-            return OutOfBudget(f"{spent}; {known} members", known.lower)
+            certified = self.bounds
+            return OutOfBudget(f"{spent}; {certified} members", certified.lower)
 
     @property
     def count_method(self) -> str:
-        """By what the count is found, and in components of how many variables."""
-        used = {(len(c.endogenous), c.method) for roots in self._explained for c in self.weights(roots).components()}
-        of = {method: max(size for size, other in used if other == method) for _, method in used}
-        return "; ".join(f"{method}, up to {most} variables" for method, most in sorted(of.items()))
+        """Methods of the count, each with the largest number of variables of a component."""
+        used = {
+            (len(c.endogenous), c.method)
+            for roots in self._feasible_root_sets
+            for c in self.weights(roots).components()
+        }
+        largest = {method: max(size for size, other_method in used if other_method == method) for _, method in used}
+        return "; ".join(
+            f"{method}, up to {num_variables} variables" for method, num_variables in sorted(largest.items())
+        )
 
     def estimate(self, seed: int, *, particles: int = PARTICLES, runs: int = RUNS) -> Estimate:
-        """The count, unbiased, where that may be out of budget; the count itself where it is not.
+        """Estimate the count without bias where it is out of budget; the count itself elsewhere.
 
         particles, runs: the effort (solvers.acyclic.estimate); `BudgetSpent` where they reach no member
         """
         seeds = np.random.SeedSequence(seed)
-        parts = [estimate(self.weights(r), seeds.spawn(1)[0], particles=particles, runs=runs) for r in self._explained]
+        parts = [
+            estimate(self.weights(r), seeds.spawn(1)[0], particles=particles, runs=runs)
+            for r in self._feasible_root_sets
+        ]
         return add_estimates(parts)
 
     @property
     def bounds(self) -> Bounds:
-        """Certified bounds of the count, where that may be out of budget; the count itself where it is not."""
-        parts = [bounds(self.weights(roots)) for roots in self._explained]
+        """Certified bounds of the count where it is out of budget; the count itself elsewhere."""
+        parts = [bounds(self.weights(roots)) for roots in self._feasible_root_sets]
         return Bounds(sum(part.lower for part in parts), sum(part.upper for part in parts))
 
     def with_worlds(self, worlds: Iterable[World]) -> VersionSpace:
-        """The version space after more evidence: the members that also fit these worlds exactly."""
+        """Return the version space after more evidence: the members that also fit these worlds exactly."""
         added = tuple(worlds)
         if not added:
             return self
@@ -208,9 +219,9 @@ class VersionSpace:
         return VersionSpace(replace(self.task, training=training), self.model_class, terms=self.terms)
 
     def within(self, max_parents: int, max_size: int | None = None) -> VersionSpace:
-        """The members of which every mechanism has at most so many parents, and a formula of at most that size.
+        """Return the members whose mechanisms have at most `max_parents` parents and formulas of at most `max_size`.
 
-        Shares what is counted here. `ValueError` for more parents than this class has, or if it has a size cap.
+        Counts are shared. `ValueError` for more parents than this class has, or if it has a size cap.
         """
         if self.model_class.max_size is not None:
             raise ValueError("the class has a size cap already")
@@ -222,37 +233,37 @@ class VersionSpace:
         return space
 
     def given_roots(self, roots: Sequence[str]) -> VersionSpace:
-        """Return where the roots are hidden: the members with these roots; shares what is counted here."""
-        told = self.task.disclosure.given_roots(roots)
-        space = VersionSpace(replace(self.task, disclosure=told), self.model_class, terms=self.terms)
-        space._spaces, space._wider = self._spaces, self  # the same parents are admissible
+        """Return the members with these roots, where roots are hidden; counts are shared."""
+        disclosure = self.task.disclosure.given_roots(roots)
+        space = VersionSpace(replace(self.task, disclosure=disclosure), self.model_class, terms=self.terms)
+        space._spaces, space._wider = self._spaces, self  # admissible parents do not depend on the root set
         return space
 
     def mass(self, *, size_penalty: int | None = None) -> int:
-        """The weights of all members together, as `sample` weighs them: their number unless there is a penalty.
+        """Return the total weight of all members, weighted as for sampling: their number unless there is a penalty.
 
         Weights are scaled to integers by the same factor for every version space of the same class and variables.
         """
         return self.count if size_penalty is None else self._mass(self.counts_by_roots, size_penalty)
 
     def _mass(self, root_sets: Iterable[tuple[str, ...]], size_penalty: int | None) -> int:
-        local = self._penalised(size_penalty)
+        local = self._penalised_weights(size_penalty)
         return sum(total(self.weights(roots, local)) for roots in root_sets)
 
     def agreement(self, worlds: Iterable[World], *, size_penalty: int | None = None) -> Fraction:
-        """The exact share of members, weighted as `sample` does, that replay the given worlds exactly.
+        """Return the exact share of members, weighted as for sampling, that replay the given worlds exactly.
 
-        A row is replayed exactly iff every mechanism agrees with it locally, so the members that agree are those that
-        the evidence with the worlds added leaves under the same root sets. `ZeroDivisionError` for an empty space.
+        A row is replayed exactly iff every mechanism agrees with it locally, so the agreeing members are the version
+        space of the extended evidence under the same root sets. `ZeroDivisionError` for an empty space.
         """
         return self.share(self.with_worlds(worlds), size_penalty=size_penalty)
 
     def share(self, after: VersionSpace, *, size_penalty: int | None = None) -> Fraction:
-        """The exact share of members, weighted as `sample` does, that this space with worlds added still has."""
+        """Return the exact share of members, weighted as for sampling, that remain in `after`, with worlds added."""
         return Fraction(after._mass(self.counts_by_roots, size_penalty), self.mass(size_penalty=size_penalty))
 
     def parent_set_marginals(self, variable: str) -> dict[tuple[str, ...], Fraction]:
-        """Share of members in which a variable has exactly these functional parents (its own absence when a root)."""
+        """Return the share of members with each functional parent set; members in which it is a root have none."""
         i, having = self.index[variable], Counter[Mask]()
         for roots in self.counts_by_roots:
             if variable not in roots:
@@ -273,18 +284,19 @@ class VersionSpace:
         return tuple(v for v, i in self.index.items() if mask >> i & 1)
 
     def draws(self, roots: tuple[str, ...], size_penalty: int | None) -> Draws:
-        """Return what draws of parent sets under a root set share; kept, because it is the same for every draw."""
+        """Return the sampler of parent sets under a root set; cached, since samples share its sums."""
         key = roots, size_penalty
         if key not in self._draws:
-            self._draws[key] = Draws(self.weights(roots, self._penalised(size_penalty)))
+            self._draws[key] = Draws(self.weights(roots, self._penalised_weights(size_penalty)))
         return self._draws[key]
 
     @cached_property
     def _draws(self) -> dict[tuple[tuple[str, ...], int | None], Draws]:
         return {}
 
-    def _penalised(self, size_penalty: int | None) -> dict[int, dict[Mask, int]] | None:
-        """Counts weighted by size as integers: 2**(penalty * (cap - size)) a function; None for uniform weights."""
+    def _penalised_weights(self, size_penalty: int | None) -> dict[int, dict[Mask, int]] | None:
+        """Return counts weighted by 2**(penalty * (cap - size)), which is an integer; None for uniform weights."""
+
         if size_penalty is None:
             return None
         cap = self.model_class.max_size

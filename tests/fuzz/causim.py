@@ -18,7 +18,7 @@ from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import MAX_MESSAGE_CHARS, CalibrantError, short_repr
-from calibrant.solvers.causim.items import built_in_items, drawn_items
+from calibrant.solvers.causim.items import built_in_items, sampled_items
 from tests.fuzz.corruption import damaged
 from tests.oracles.independent import require
 
@@ -55,7 +55,7 @@ def case(rng: random.Random) -> str:
 @cache
 def targets() -> tuple[Target, ...]:
     """Items of every topology and of the built-in models whose worlds are few enough to run all of them."""
-    drawn = [item for topology in TOPOLOGIES for item in islice(drawn_items(5, topology), NUM_ITEMS)]
+    drawn = [item for topology in TOPOLOGIES for item in islice(sampled_items(5, topology), NUM_ITEMS)]
     drawn += [item for name in ("cancer", "asia") for item in islice(built_in_items(5, name), 4)]
     return tuple(_target(item) for item in drawn if item.task.model.worlds <= 2_000)
 

@@ -20,8 +20,8 @@ from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.pools.files import record_from_problem
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.formulas.lookup import LARGEST_OF_FOUR
-from calibrant.solvers.replayscm.member_sampling import sample
+from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR
+from calibrant.solvers.replayscm.member_sampling import sample_members
 from calibrant.solvers.replayscm.members_by_size import smallest_members
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
@@ -89,11 +89,11 @@ def _only_member(space: VersionSpace) -> Scm:
     if space.model_class.max_size is not None:
         return smallest_members(space, 1).models[0]
     if space.model_class.max_parents <= 4:
-        capped_class = ModelClass(space.model_class.max_parents, LARGEST_OF_FOUR, space.model_class.nested_roots)
+        capped_class = ModelClass(space.model_class.max_parents, MAX_SIZE_OF_FOUR, space.model_class.nested_roots)
         return smallest_members(VersionSpace(space.task, capped_class), 1).models[0]
     from random import Random
 
-    return sample(space, Random(0), 1)[0]
+    return sample_members(space, Random(0), 1)[0]
 
 
 def second_member_cnf(space: VersionSpace, model: Scm) -> tuple[dict[str, int], list[list[int]]]:

@@ -75,5 +75,5 @@ class Members:
 
     def restrict_to(self, worlds: Sequence[World]) -> Members:
         """Return the members that replay these worlds as well."""
-        sets = self._sets.given(rows_of(worlds, self.space.task.variables))
+        sets = self._sets.condition(rows_of(worlds, self.space.task.variables))
         return Members(self.space.with_worlds(worlds), sets=sets, roots=[part.roots for part in self._parts])

@@ -47,7 +47,7 @@ class Settling:
         self.names = space.task.variables
         (self.roots,) = choices.root_sets
         self._space = ConditionedSpace(ParentSets(space, None), self.roots)
-        self.budget = MAX_ROWS if self._space._in_words else MAX_SLOW_ROWS
+        self.budget = MAX_ROWS if self._space._fits_words else MAX_SLOW_ROWS
         self.open = [name for name, options in choices.by_variable.items() if options.is_open]
         self.looked_at = 0
 

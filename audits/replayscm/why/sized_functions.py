@@ -10,9 +10,9 @@ from random import Random
 from calibrant.audits.replayscm.ambiguity import sized_class
 from calibrant.dsl.formulas.table import TruthTable, full_mask, support
 from calibrant.solvers.acyclic.least_cost import Mask
-from calibrant.solvers.formulas.essential import synthesised
+from calibrant.solvers.formulas.essential import synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
-from calibrant.solvers.replayscm.member_sampling import completion
+from calibrant.solvers.replayscm.member_sampling import sample_completion
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
 LISTED_PARENTS = 4  # up to so many parents every function is listed by least size
@@ -58,7 +58,7 @@ class WideFunctions:
         filled = dict.fromkeys(TruthTable(table.num_vars, table.value | fill) for fill in fills)
         functions = [entry for entry in filled if len(support(entry)) == table.num_vars]
         if not functions:
-            bits = completion(Random(table.num_vars), table.num_vars, table.care, table.value)
+            bits = sample_completion(Random(table.num_vars), table.num_vars, table.care, table.value)
             functions = [TruthTable(table.num_vars, bits)]
-        names, operators = self.space.names(mask), synthesised(self.space.task.grammar)
+        names, operators = self.space.names(mask), synthesis_operators(self.space.task.grammar)
         return tuple(SizedFunction(formula_for(entry, names, operators).size, mask, entry) for entry in functions)

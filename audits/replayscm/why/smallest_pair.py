@@ -12,8 +12,8 @@ from calibrant.audits.replayscm.why.sized_functions import LISTED_PARENTS, Sized
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.solvers.acyclic.least_cost import Mask, cost_by_size
 from calibrant.solvers.acyclic.optimum import optimal_choice
-from calibrant.solvers.replayscm.certified import certified_model
-from calibrant.solvers.replayscm.member_sampling import agreeing
+from calibrant.solvers.replayscm.certified import certify_model
+from calibrant.solvers.replayscm.member_sampling import agreeing_functions
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
 MAX_FUNCTIONS = 48  # smallest functions of a variable that pairs are made of
@@ -119,7 +119,9 @@ class PairSearch:
         for size, _, mask in blocks:
             if len(functions) >= MAX_FUNCTIONS:
                 break
-            functions += [SizedFunction(size, mask, table) for table in agreeing(self.sized, local.tables[mask], size)]
+            functions += [
+                SizedFunction(size, mask, table) for table in agreeing_functions(self.sized, local.tables[mask], size)
+            ]
         if self.wide is not None and len(functions) < 2:
             wide = [
                 entry
@@ -142,7 +144,7 @@ class PairSearch:
         local = self.sized.local(variable)
         if mask in local.by_size:
             size = min(local.by_size[mask])
-            return SizedFunction(size, mask, agreeing(self.sized, local.tables[mask], size)[0])
+            return SizedFunction(size, mask, agreeing_functions(self.sized, local.tables[mask], size)[0])
         assert self.wide is not None
         return min(self.wide.functions(variable, mask), key=lambda entry: (entry.size, entry.table.bits))
 
@@ -177,13 +179,13 @@ class PairSearch:
         functions = dict(self._least_functions(chosen, variable))
         name = self.space.task.variables[variable]
         functions[name] = LocalFunction(self.space.names(function.mask), function.table)
-        return certified_model(self.space.task, self.space.model_class.max_parents, functions)
+        return certify_model(self.space.task, self.space.model_class.max_parents, functions)
 
     def _sole(self, roots: tuple[str, ...]) -> Scm | None:
         chosen = self._rest(roots, -1, 0)
         if chosen is None:
             return None
-        return certified_model(
+        return certify_model(
             self.space.task, self.space.model_class.max_parents, dict(self._least_functions(chosen, -1))
         )
 

@@ -20,7 +20,7 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas.least import least_formula
 from calibrant.solvers.outcome import Found
-from calibrant.solvers.replayscm.certified import certified
+from calibrant.solvers.replayscm.certified import certify
 
 SEED = 20_250_101  # fixed: the answer depends on the task and the options alone
 STARTS = 12  # members from which a search starts
@@ -146,7 +146,7 @@ def certified_member(task: Task, member: Member) -> Scm:
     mechanisms = {
         variables[v]: formula_of_function(mechanism, variables) for v, mechanism in sorted(member.mechanisms.items())
     }
-    return certified(task, Scm(member.roots, mechanisms))
+    return certify(task, Scm(member.roots, mechanisms))
 
 
 def formula_of_function(mechanism: Local, variables: Sequence[str]) -> Formula:

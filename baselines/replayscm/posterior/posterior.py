@@ -16,7 +16,7 @@ from calibrant.baselines.replayscm.posterior.root_evidence import root_probabili
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.budget import Budget
-from calibrant.solvers.replayscm.roots import root_sets
+from calibrant.solvers.replayscm.roots import list_root_sets
 
 MAX_STATES = 100_000  # prefixes of orders, all configurations and root sets together
 
@@ -119,7 +119,7 @@ class Posterior:
             return dict.fromkeys(disclosure.root_sets(), 1.0)
         chances = {v: root_probability(self.task, v) for v in self.task.variables}
         able = [v for v, chance in chances.items() if chance > 0]
-        return {roots: prod(chances[v] for v in roots) for roots in root_sets(self.task, able)}
+        return {roots: prod(chances[v] for v in roots) for roots in list_root_sets(self.task, able)}
 
     def sample(self, rng: Random) -> Member:
         return self._parts.draw(rng).sample(rng)

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.sampling.strata import BASELINE_LEVEL, ENVIRONMENT_LEVELS
-from calibrant.solvers.replayscm.roots import repeats
+from calibrant.solvers.replayscm.roots import is_repeating
 
 LEVELS = ENVIRONMENT_LEVELS
 BASELINE = LEVELS.index(BASELINE_LEVEL)
@@ -25,7 +25,7 @@ def root_probability(task: Task, variable: str) -> float:
     With units that are not shared every row is a draw of its own against its world's level. Worlds whose rows repeat
     are left out: published disambiguation worlds are built that way and do not follow the thresholds.
     """
-    worlds = [world for world in task.training.worlds if not repeats(world)]
+    worlds = [world for world in task.training.worlds if not is_repeating(world)]
     free = [world for world in worlds if variable not in world.intervention.targets]
     if not task.shares_units or len({world.units for world in free}) > 1:
         modes = [world.intervention.mode == "none" for world in free]

@@ -26,8 +26,8 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas.literals import require_literals_alone
-from calibrant.solvers.replayscm.certified import certified
-from calibrant.solvers.replayscm.roots import likely_first
+from calibrant.solvers.replayscm.certified import certify
+from calibrant.solvers.replayscm.roots import iterate_likely_first
 
 NODES_PER_SECOND = 50_000  # choices of a candidate that the search tries
 NO_LIMIT = 1 << 62
@@ -75,11 +75,11 @@ def staged_search(task: Task, stages: Sequence[Stage] = STAGES) -> StagedAnswer 
         without = tuple(variable for variable, mechanisms in candidates.items() if not mechanisms)
         budget = Budget(stage.nodes)
         try:
-            for roots in likely_first(task):
+            for roots in iterate_likely_first(task):
                 chosen = _first_choice(task, roots, candidates, stage.caps.slack, budget)
                 if chosen is not None:
                     mechanisms = {v: listed.formula(v, mask) for v, mask in chosen.items()}
-                    return StagedAnswer(certified(task, Scm(roots, mechanisms)), number)
+                    return StagedAnswer(certify(task, Scm(roots, mechanisms)), number)
         except BudgetSpent:
             spent = True
     return NotFound(without, spent)

@@ -56,5 +56,5 @@ def _answers(topology: str, stride: int, nodes: int, seed: int) -> Ask:
 
 def _counterfactual(topology: str, nodes: int, seed: int) -> CausimItem:
     version = grow(seed, f"{topology}-limits", topology, nodes)[-1]
-    items = items_of_version(version, f"{topology}-limits", each=1, seed=seed)
+    items = items_of_version(version, f"{topology}-limits", num_questions=1, seed=seed)
     return next(item for item in items if item.task.question.type == "counterfactual")

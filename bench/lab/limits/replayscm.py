@@ -21,7 +21,7 @@ from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.formulas.least import least_formula
 from calibrant.solvers.outcome import OutOfBudget
 from calibrant.solvers.replayscm.engines.contract import Counted
-from calibrant.solvers.replayscm.engines.registry import ENGINES, engine
+from calibrant.solvers.replayscm.engines.registry import ENGINES, create_engine
 from calibrant.solvers.replayscm.exact import solve
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
@@ -181,7 +181,7 @@ def _estimate(num_variables: int, seed: int) -> Ask:
 
 
 def _members(name: str, num_variables: int, seed: int) -> Ask:
-    chosen, task, model_class = engine(name), _task(num_variables, seed), ModelClass(AT_PARENTS)
+    chosen, task, model_class = create_engine(name), _task(num_variables, seed), ModelClass(AT_PARENTS)
 
     def ask() -> str | None:
         first = chosen.first(task, model_class)

@@ -1,8 +1,8 @@
-"""The mechanisms that a laboratory with hidden noise leaves under its own rules, listed and replayed.
+"""Mechanisms consistent with a noisy laboratory under its own rules, by listing and replay.
 
-Without noise a setting leaves the property at the value that it was set to, so the crystal without noise is known for
-every mechanism, and a reading is that crystal plus a draw times the responses of the nodes. A member is a mechanism
-with the nodes that are shifted and the law of the draws; its weight is how many sequences of draws give every reading.
+Without noise a setting leaves the property at the stated value, so each mechanism determines the noise-free crystal,
+and a reading is that crystal plus a draw times the responses of the nodes. A member is a mechanism with its shifted
+nodes and the law of the draws; its weight is the number of sequences of draws that give every reading.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import numpy as np
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.solvers.causalab.choices import masks_of
-from calibrant.solvers.causalab.evidence import LARGEST, Evidence
+from calibrant.solvers.causalab.evidence import MAX_EXACT_READING, Evidence
 from calibrant.solvers.causalab.graphs import GraphSpace
 from calibrant.solvers.causalab.local import PER_UNIT, Integers, Local, in_hundredths
 from calibrant.solvers.causalab.noise.worlds import Law, NoisyDags, law_words, list_members, noisy_dags, set_hundredths
 from calibrant.solvers.causalab.replay import linear_matrix
-from calibrant.solvers.causalab.space import frequencies
+from calibrant.solvers.causalab.space import predict_frequencies
 from calibrant.solvers.space import space_repr
 
-MAX_REPLAYED = 4_000  # members that are listed, which takes 50 ms
+MAX_REPLAYED = 4_000  # limit on listed members; they take 50 ms
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,14 +55,14 @@ class ReplayedDags(GraphSpace):
         return sum(self.weights)
 
     def fits(self, member: Mechanism) -> bool:
-        """Return whether the mechanism is that of a member."""
+        """Return whether some member has this mechanism."""
         matrix = linear_matrix(member, self.evidence)
         return matrix is not None and bool(np.any(np.all(self.matrices == matrix, axis=(1, 2))))
 
     def verdicts(self) -> Mapping[float, int]:
-        """The weight of members that predict each frequency of the reactor crystal; NaN where a parent is not shown."""
+        """Return the weight of members by predicted frequency of the reactor crystal; NaN where a parent is hidden."""
         unknown = float("nan")  # one object, so that it is one key
-        values = frequencies(Local(self.evidence.frequency, self.matrices[:, -1]), self.evidence)
+        values = predict_frequencies(Local(self.evidence.frequency, self.matrices[:, -1]), self.evidence)
         value_counts: Counter[float] = Counter()
         for value, weight in zip(values.tolist(), self.weights, strict=True):
             value_counts[unknown if value != value else value / PER_UNIT] += weight
@@ -70,7 +70,7 @@ class ReplayedDags(GraphSpace):
 
     @cached_property
     def graphs(self) -> Mapping[tuple[int, ...], int]:
-        """The weight of members by graph, as the parents of each node (masks)."""
+        """Weight of members by graph, as the parents of each node (masks)."""
         bits = 1 << np.arange(self.matrices.shape[1])
         sequence_counts: Counter[tuple[int, ...]] = Counter()
         for masks, weight in zip(((self.matrices > 0) @ bits).tolist(), self.weights, strict=True):
@@ -79,7 +79,7 @@ class ReplayedDags(GraphSpace):
 
     @cached_property
     def edge_counts(self) -> dict[Edge, int]:
-        """The weight of members that have each edge that some member has."""
+        """Weight of members with each edge that some member has."""
         nodes, edge_counts = self.evidence.nodes, Counter[Edge]()
         for masks, weight in self.graphs.items():
             for child, mask in enumerate(masks):
@@ -89,14 +89,16 @@ class ReplayedDags(GraphSpace):
         return dict(edge_counts)
 
     def having_graph(self, edges: Set[Edge]) -> int:
-        """The weight of members with exactly these edges."""
+        """Return the weight of members with exactly these edges."""
         masks = masks_of(edges, self.evidence.nodes)
         return 0 if masks is None else self.graphs.get(tuple(masks), 0)
 
 
 def replayed_dags(evidence: Evidence, laws: Sequence[Law]) -> NoisyDags | ReplayedDags:
-    """Return what the laboratory's rules leave; the larger class that uses them locally, where its members are too
-    many to list or a number is too large or between two hundredths. `BudgetSpent` as `noisy_dags`.
+    """Return the space under the laboratory's rules; `BudgetSpent` as `noisy_dags`.
+
+    Where members are too many to list, or a number is too large or between two hundredths, the larger class that uses
+    the rules locally.
     """
     space = noisy_dags(evidence, laws=laws, settings=True)
     if space.count > MAX_REPLAYED or not _is_exact(evidence):
@@ -107,7 +109,7 @@ def replayed_dags(evidence: Evidence, laws: Sequence[Law]) -> NoisyDags | Replay
             members[world.law, shifted, matrix] = 0
     for law in laws:
         of_law = [member for member in members if member[0] == law]
-        numbers = _sequences(evidence, law, np.array([m[1] for m in of_law]), np.array([m[2] for m in of_law]))
+        numbers = _count_sequences(evidence, law, np.array([m[1] for m in of_law]), np.array([m[2] for m in of_law]))
         members |= dict(zip(of_law, numbers, strict=True))
     survivors = [(member[2], number) for member, number in members.items() if number]
     k = len(evidence.nodes)
@@ -118,41 +120,43 @@ def replayed_dags(evidence: Evidence, laws: Sequence[Law]) -> NoisyDags | Replay
 def _is_exact(evidence: Evidence) -> bool:
     """Return whether every noisy reading, and every setting that led to it, is a whole number of hundredths."""
     return all(
-        max(map(abs, observation.values)) <= LARGEST and set_hundredths(observation.setting) is not None
-        for observation in evidence.seen
+        max(map(abs, observation.values)) <= MAX_EXACT_READING and set_hundredths(observation.setting) is not None
+        for observation in evidence.observations
         if observation.noisy or observation.crystal == evidence.manipulator
     )
 
 
-def _sequences(evidence: Evidence, law: Law, shifted: Integers, matrices: Integers) -> list[int]:
-    """Return how many sequences of draws give every noisy reading, for members with these shifted nodes and weights."""
+def _count_sequences(evidence: Evidence, law: Law, shifted: Integers, matrices: Integers) -> list[int]:
+    """Count the sequences of draws that give every noisy reading, for members with these shifted nodes and weights."""
     if not len(matrices):
         return []
     totals = np.rint(np.linalg.inv(np.eye(matrices.shape[1]) - matrices)).astype(np.int64)
     responses = np.einsum("mij,mj->mi", totals, shifted.astype(np.int64))
     draws = Counter(law)
-    first = next((i for i, observation in enumerate(evidence.seen) if observation.noisy), len(evidence.seen))
-    quiet = np.repeat(in_hundredths(evidence.table[first - 1 : first]), len(matrices), axis=0)
+    first = next(
+        (i for i, observation in enumerate(evidence.observations) if observation.noisy), len(evidence.observations)
+    )
+    noise_free = np.repeat(in_hundredths(evidence.table[first - 1 : first]), len(matrices), axis=0)
     numbers = np.ones(len(matrices), dtype=object)
-    for observation in evidence.seen[first:]:
+    for observation in evidence.observations[first:]:
         if observation.changed is not None:
             value = set_hundredths(observation.setting)
             assert value is not None
-            now = quiet[:, observation.changed]
+            now = noise_free[:, observation.changed]
             if evidence.task.reading is Reading.BASE:
-                now = now - np.einsum("mj,mj->m", matrices[:, observation.changed], quiet)
-            quiet = quiet + totals[:, :, observation.changed] * (value - now)[:, None]
-        beyond = in_hundredths(np.array(observation.values))[None, :] - quiet
-        ways = np.zeros(len(matrices), dtype=np.int64)
+                now = now - np.einsum("mj,mj->m", matrices[:, observation.changed], noise_free)
+            noise_free = noise_free + totals[:, :, observation.changed] * (value - now)[:, None]
+        excess = in_hundredths(np.array(observation.values))[None, :] - noise_free
+        num_draws = np.zeros(len(matrices), dtype=np.int64)
         for shift, times in draws.items():
-            ways += times * np.all(beyond == shift * responses, axis=1)
-        numbers = numbers * ways
+            num_draws += times * np.all(excess == shift * responses, axis=1)
+        numbers = numbers * num_draws
     return [int(number) for number in numbers]
 
 
 def law_of(values: Sequence[float], weight: float) -> Law | None:
-    """The law of such draws; None where one of them is no whole number of hundredths."""
+    """Return the law of such draws; None where one of them is no whole number of hundredths."""
     shifts = [weight * value * PER_UNIT for value in values]
-    if not all(abs(shift) <= LARGEST and abs(shift - round(shift)) < 1e-6 for shift in shifts):
+    if not all(abs(shift) <= MAX_EXACT_READING and abs(shift - round(shift)) < 1e-6 for shift in shifts):
         return None
     return tuple(sorted(map(round, shifts)))

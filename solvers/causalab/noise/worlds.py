@@ -1,10 +1,10 @@
-"""The version space of linear laboratories with hidden noise: mechanisms together with what the noise was.
+"""Version space of linear laboratories with hidden noise: mechanisms together with the sequence of draws.
 
-Given the draws, fit is local again: a node that the noise shifts changes by the weighted sum of its parents plus the
-difference of two draws. So the draws are followed reading by reading, each sequence with the vectors that every node
-has left, and members are counted over the acyclic choices for each sequence. Exact for the class in words, which is
-larger than what the laboratory can do in one respect: what base a setting leaves is not used. With `settings` that is
-used as far as it is local; `solvers.causalab.noise.replayed` keeps the members that the laboratory itself leaves.
+Given the draws, fit is local again: a shifted node changes by the weighted sum of its parents' changes plus the
+difference of two draws. So sequences of draws are extended reading by reading, each with the remaining vectors of every
+node; sequences with equal remainders are merged and counted. Members are summed over the acyclic assignments of each
+sequence. Exact for the class in words, which is larger than the laboratory's in one respect: the base that a setting
+leaves is not used. With `settings` it is used where that is local; `solvers.causalab.noise.replayed` uses it fully.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import numpy.typing as npt
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.causalab.choices import choices, masks_of
-from calibrant.solvers.causalab.evidence import LARGEST, Evidence, Floats
+from calibrant.solvers.causalab.choices import count_choices, masks_of
+from calibrant.solvers.causalab.evidence import MAX_EXACT_READING, Evidence, Floats
 from calibrant.solvers.causalab.graphs import GraphSpace
-from calibrant.solvers.causalab.local import PER_UNIT, Integers, Local, in_hundredths, local
+from calibrant.solvers.causalab.local import PER_UNIT, Integers, Local, explain_node, in_hundredths
 from calibrant.solvers.causalab.replay import EXACT, linear_matrix, mechanism_of, misfit
-from calibrant.solvers.causalab.space import MAX_LISTED, acyclic_choices, frequencies
+from calibrant.solvers.causalab.space import MAX_LISTED, acyclic_choices, predict_frequencies
 from calibrant.solvers.space import space_repr
 
 SCALES = (0.5, 5.0, 50.0)  # of the released suites
@@ -39,7 +39,7 @@ RELEASED_LAWS: tuple[Law, ...] = tuple((-round(s * PER_UNIT), 0, round(s * PER_U
 
 @dataclass(frozen=True)
 class Shifted:
-    """Remaining hypothesis on one node: a weight vector, and whether the noise shifts the node.
+    """Remaining hypotheses on one node: a weight vector, and whether the noise shifts the node.
 
     vectors: (rows, nodes); shifted: (rows,)
     """
@@ -48,40 +48,40 @@ class Shifted:
     vectors: Integers
     shifted: npt.NDArray[np.bool_]
 
-    def explaining(self, change: Integers, shift: int) -> Shifted:
-        """The rows whose change is the weighted sum of the others' and, where the node is shifted, `shift`."""
-        return self.where(self.vectors @ change - change[self.node] + shift * self.shifted == 0)
+    def filter_explaining(self, change: Integers, shift: int) -> Shifted:
+        """Keep the rows whose change is the weighted sum of the others' plus, where the node is shifted, `shift`."""
+        return self.filter(self.vectors @ change - change[self.node] + shift * self.shifted == 0)
 
-    def responding(self, responses: Sequence[int | None]) -> Shifted:
-        """The rows that give the node its response to a draw, from those of its parents as far as they are known."""
+    def filter_responding(self, responses: Sequence[int | None]) -> Shifted:
+        """Keep the rows that give the node its response to a draw, from the known responses of its parents."""
         own_response = responses[self.node]
         if own_response is None:
             return self
-        known = np.array([response or 0 for response in responses], dtype=np.int64)
+        known_responses = np.array([response or 0 for response in responses], dtype=np.int64)
         is_open = np.array([response is None for response in responses])
-        sums = self.vectors @ known + self.shifted
+        sums = self.vectors @ known_responses + self.shifted
         is_complete = ~np.any(self.vectors[:, is_open] > 0, axis=1)
-        return self.where(np.where(is_complete, sums == own_response, sums <= own_response))  # no response is negative
+        return self.filter(np.where(is_complete, sums == own_response, sums <= own_response))  # no response is negative
 
-    def based(self, reading: Integers, base: int, shift: int) -> Shifted:
-        """The rows that leave the node this base in a reading."""
-        return self.where(reading[self.node] - self.vectors @ reading - shift * self.shifted == base)
+    def filter_based(self, reading: Integers, base: int, shift: int) -> Shifted:
+        """Keep the rows that leave the node this base in a reading."""
+        return self.filter(reading[self.node] - self.vectors @ reading - shift * self.shifted == base)
 
-    def where(self, keep: npt.NDArray[np.bool_]) -> Shifted:
+    def filter(self, keep: npt.NDArray[np.bool_]) -> Shifted:
         return Shifted(self.node, self.vectors[keep], self.shifted[keep])
 
     def options(self, *, shifted: bool) -> dict[int, int]:
-        """Number of rows by mask of parents; only those that are not shifted unless told."""
+        """Count the rows by mask of parents; unshifted ones only, unless `shifted`."""
         vectors = self.vectors if shifted else self.vectors[~self.shifted]
         return Counter(Local(self.node, vectors).masks.tolist())
 
 
 @dataclass(frozen=True)
 class World:
-    """One law and the sequences of draws that end in `last`, with what every node may be under each of them.
+    """One law and the sequences of draws that end in `last`, with the remaining hypotheses of every node.
 
-    sequences: how many; draws that no node shows leave the nodes as they are
-    responses: by how much a draw of 1 moves each node, where that was seen; empty if settings are not used
+    sequences: number of merged sequences of draws
+    responses: by how much a draw of 1 moves each node, where observed; empty if settings are not used
     """
 
     law: Law
@@ -92,31 +92,33 @@ class World:
 
     @cached_property
     def count(self) -> int:
-        """Acyclic choices in which some node is shifted."""
-        every = {n.node: n.options(shifted=True) for n in self.nodes}
-        quiet = {n.node: n.options(shifted=False) for n in self.nodes}
-        return self.sequences * (choices(every) - choices(quiet))
+        """Number of acyclic assignments in which some node is shifted, by complement."""
+        all_options = {n.node: n.options(shifted=True) for n in self.nodes}
+        unshifted_options = {n.node: n.options(shifted=False) for n in self.nodes}
+        return self.sequences * (count_choices(all_options) - count_choices(unshifted_options))
 
-    def having(self, parent: int, child: int) -> int:
-        """Members with an edge."""
-        both = []
+    def count_with_edge(self, parent: int, child: int) -> int:
+        """Count the members with an edge."""
+        totals = []
         for shifted in (True, False):
             options = {n.node: n.options(shifted=shifted) for n in self.nodes}
             options[child] = {mask: number for mask, number in options[child].items() if mask >> parent & 1}
-            both.append(choices(options))
-        return self.sequences * (both[0] - both[1])
+            totals.append(count_choices(options))
+        return self.sequences * (totals[0] - totals[1])
 
-    def with_parents(self, masks: Sequence[int]) -> int:
-        """Members whose parents are these masks."""
-        both = []
+    def count_with_parents(self, masks: Sequence[int]) -> int:
+        """Count the members whose parents are these masks."""
+        totals = []
         for shifted in (True, False):
             options_by_node = [n.options(shifted=shifted) for n in self.nodes]
-            both.append(choices({i: {m: o[m]} if (m := masks[i]) in o else {} for i, o in enumerate(options_by_node)}))
-        return self.sequences * (both[0] - both[1])
+            totals.append(
+                count_choices({i: {m: o[m]} if (m := masks[i]) in o else {} for i, o in enumerate(options_by_node)})
+            )
+        return self.sequences * (totals[0] - totals[1])
 
-    def where(self, node: int, keep: npt.NDArray[np.bool_]) -> World:
-        """With some rows of one node only."""
-        narrowed = self.nodes[node].where(keep)
+    def filter(self, node: int, keep: npt.NDArray[np.bool_]) -> World:
+        """Keep some rows of one node only."""
+        narrowed = self.nodes[node].filter(keep)
         return replace(self, nodes=tuple(narrowed if n.node == node else n for n in self.nodes))
 
 
@@ -148,12 +150,12 @@ class NoisyDags(GraphSpace):
         return sum(world.count for world in self.worlds)
 
     def fits(self, member: Mechanism) -> bool:
-        """Return whether the mechanism is that of a member."""
+        """Return whether some member has this mechanism."""
         matrix = linear_matrix(member, self.evidence)
         return matrix is not None and any(_holds(world, matrix) for world in self.worlds)
 
     def noises(self, member: Mechanism) -> list[tuple[Law, tuple[str, ...]]]:
-        """Law and shifted nodes of every member with this mechanism."""
+        """List law and shifted nodes of every member with this mechanism."""
         nodes = self.evidence.nodes
         laws: set[tuple[Law, tuple[str, ...]]] = set()
         for world in self.worlds:
@@ -168,39 +170,39 @@ class NoisyDags(GraphSpace):
         return sorted(laws)
 
     def after(self, experiment: tuple[str, float], reading: Values) -> NoisyDags:
-        """With one more reading; `BudgetSpent` if the draws leave more than MAX_WORLDS different outcomes."""
+        """Add a reading; `BudgetSpent` if the draws leave more than MAX_WORLDS different outcomes."""
         evidence = self.evidence.after(*experiment, reading)
-        return replace(self, evidence=evidence, worlds=tuple(_followed(self.worlds, evidence)))
+        return replace(self, evidence=evidence, worlds=tuple(_extend_worlds(self.worlds, evidence)))
 
     def verdicts(self) -> Mapping[float, int]:
-        """Return how many members predict each frequency of the reactor crystal; NaN where a parent is not shown."""
+        """Count the members by predicted frequency of the reactor crystal; NaN where a parent is hidden."""
         unknown = float("nan")  # one object, so that it is one key
         value_counts: Counter[float] = Counter()
         for world in self.worlds:
             frequency_node = world.nodes[-1]
-            values = frequencies(Local(frequency_node.node, frequency_node.vectors), self.evidence)
+            values = predict_frequencies(Local(frequency_node.node, frequency_node.vectors), self.evidence)
             for value in np.unique(values[~np.isnan(values)]).tolist():
-                value_counts[value / PER_UNIT] += world.where(frequency_node.node, values == value).count
-            value_counts[unknown] += world.where(frequency_node.node, np.isnan(values)).count
+                value_counts[value / PER_UNIT] += world.filter(frequency_node.node, values == value).count
+            value_counts[unknown] += world.filter(frequency_node.node, np.isnan(values)).count
         return {value: number for value, number in value_counts.items() if number}
 
     @cached_property
     def edge_counts(self) -> dict[Edge, int]:
-        """Return how many members have each edge that some member has."""
+        """Number of members with each edge that some member has."""
         nodes, edge_counts = self.evidence.nodes, Counter[Edge]()
         for world in self.worlds:
             for child in range(len(nodes)):
                 for parent in range(len(nodes)):
-                    edge_counts[nodes[parent], nodes[child]] += world.having(parent, child)
+                    edge_counts[nodes[parent], nodes[child]] += world.count_with_edge(parent, child)
         return {edge: number for edge, number in edge_counts.items() if number}
 
     def having_graph(self, edges: Set[Edge]) -> int:
-        """Return how many members have exactly these edges."""
+        """Count the members with exactly these edges."""
         masks = masks_of(edges, self.evidence.nodes)
-        return 0 if masks is None else sum(world.with_parents(masks) for world in self.worlds)
+        return 0 if masks is None else sum(world.count_with_parents(masks) for world in self.worlds)
 
     def mechanisms(self) -> list[Mechanism]:
-        """The mechanisms of members, each once; `BudgetSpent` if members are too many to list."""
+        """List the mechanisms of members, each once; `BudgetSpent` if members are too many to list."""
         if self.count > MAX_LISTED:
             raise BudgetSpent(f"{self.count} members; at most {MAX_LISTED} are written out")
         distinct = {matrix for world in self.worlds for matrix in _matrices(world)}
@@ -213,7 +215,7 @@ class NoisyDags(GraphSpace):
 
 
 def law_words(laws: Sequence[Law]) -> str:
-    """Return what a draw is, as the class in words has it."""
+    """Describe draws, for the class in words."""
     if tuple(laws) == RELEASED_LAWS:
         return f"a scale s of {', '.join(f'{scale:g}' for scale in SCALES)}, and a draw of -s, 0 or s"
     return "and a draw of " + " or ".join(", ".join(f"{shift / PER_UNIT:g}" for shift in law) for law in laws)
@@ -222,29 +224,29 @@ def law_words(laws: Sequence[Law]) -> str:
 def noisy_dags(
     evidence: Evidence, *, bounded: bool = False, laws: Sequence[Law] = RELEASED_LAWS, settings: bool = False
 ) -> NoisyDags:
-    """The space of a linear noisy task; `BudgetSpent` if the draws leave more than MAX_WORLDS different outcomes.
+    """Return the space of a linear noisy task; `BudgetSpent` if the draws leave more than MAX_WORLDS outcomes.
 
-    bounded: whether bases that were drawn are known to be integers from 0 to 100, the frequency's from 15 to 25
-    laws: what draws may be like; settings: whether what base a setting leaves is used as far as it is local
+    bounded: whether sampled bases are known to be integers from 0 to 100, the frequency's from 15 to 25
+    laws: possible laws of draws; settings: whether the base that a setting leaves is used where that is local
     """
-    quiet = [observation.noisy for observation in evidence.seen]
-    start = quiet.index(True) if True in quiet else len(quiet)
-    before = Evidence(evidence.task, evidence.seen[:start], evidence.fresh)
+    is_noisy = [observation.noisy for observation in evidence.observations]
+    start = is_noisy.index(True) if True in is_noisy else len(is_noisy)
+    noise_free = Evidence(evidence.task, evidence.observations[:start], evidence.fresh)
     nodes = []
     for node in range(len(evidence.nodes)):
-        vectors = local(before, node, bounded=bounded).vectors
-        both = np.repeat([False, True], len(vectors))
-        nodes.append(Shifted(node, np.vstack([vectors, vectors]), both))
+        vectors = explain_node(noise_free, node, bounded=bounded).vectors
+        shifted = np.repeat([False, True], len(vectors))
+        nodes.append(Shifted(node, np.vstack([vectors, vectors]), shifted))
     responses = (None,) * len(nodes) if settings else ()
     worlds = [World(law, 0, tuple(nodes), 1, responses) for law in laws]
-    for end in range(start + 1, len(evidence.seen) + 1):
-        worlds = _followed(worlds, Evidence(evidence.task, evidence.seen[:end], evidence.fresh))
+    for end in range(start + 1, len(evidence.observations) + 1):
+        worlds = _extend_worlds(worlds, Evidence(evidence.task, evidence.observations[:end], evidence.fresh))
     return NoisyDags(evidence, tuple(worlds), bounded, tuple(laws), settings)
 
 
-def _followed(worlds: Sequence[World], evidence: Evidence) -> list[World]:
-    """Every world with every next draw under which each node, and some shifted one, still explains its readings."""
-    changed = evidence.seen[-1].changed
+def _extend_worlds(worlds: Sequence[World], evidence: Evidence) -> list[World]:
+    """Extend every world by every next draw under which each node, and some shifted one, explains its readings."""
+    changed = evidence.observations[-1].changed
     step = evidence.step
     worlds_by_key: dict[tuple[object, ...], World] = {}
     for world in worlds:
@@ -252,15 +254,20 @@ def _followed(worlds: Sequence[World], evidence: Evidence) -> list[World]:
             nodes = world.nodes
             if len(step):
                 change = in_hundredths(step)[0]
-                moved = shift - world.last
-                nodes = tuple(n if n.node == changed else n.explaining(change, moved) for n in world.nodes)
-            shifted_world = _set(replace(world, last=shift, nodes=nodes, sequences=world.sequences * times), evidence)
+                shift_change = shift - world.last
+                nodes = tuple(
+                    n if n.node == changed else n.filter_explaining(change, shift_change) for n in world.nodes
+                )
+            shifted_world = _apply_setting(
+                replace(world, last=shift, nodes=nodes, sequences=world.sequences * times), evidence
+            )
             if (
                 shifted_world is not None
                 and all(len(n.vectors) for n in shifted_world.nodes)
                 and any(n.shifted.any() for n in shifted_world.nodes)
             ):
                 parts = (part for n in shifted_world.nodes for part in (n.vectors.tobytes(), n.shifted.tobytes()))
+                # equal remainders have equal futures: merging keeps the number of worlds far below 3**readings
                 key = (shifted_world.law, shift, shifted_world.responses, *parts)
                 before = worlds_by_key[key].sequences if key in worlds_by_key else 0
                 worlds_by_key[key] = replace(shifted_world, sequences=before + shifted_world.sequences)
@@ -269,38 +276,38 @@ def _followed(worlds: Sequence[World], evidence: Evidence) -> list[World]:
     return list(worlds_by_key.values())
 
 
-def _set(world: World, evidence: Evidence) -> World | None:
-    """The world after what the last setting says of the property that it set; None if the draw contradicts it.
+def _apply_setting(world: World, evidence: Evidence) -> World | None:
+    """Apply the last setting to the property that it set; None if the draw contradicts it.
 
-    Without noise the property would have the value that it was set to, so what is beyond is a multiple of the draw, the
-    same multiple at every setting of it. In the paper's reading the value is the base.
+    Without noise the property would have the stated value, so the excess is a multiple of the draw, the same multiple
+    at every setting of it. In the paper's reading the value is the base.
     """
-    observation = evidence.seen[-1]
+    observation = evidence.observations[-1]
     value = set_hundredths(observation.setting)
     if (
         not world.responses
         or observation.changed is None
         or value is None
-        or not np.all(np.abs(observation.values) <= LARGEST)
+        or not np.all(np.abs(observation.values) <= MAX_EXACT_READING)
     ):
         return world
     reading = in_hundredths(np.array(observation.values))
     if evidence.task.reading is Reading.BASE:
-        based_node = world.nodes[observation.changed].based(reading, value, world.last)
+        based_node = world.nodes[observation.changed].filter_based(reading, value, world.last)
         return replace(world, nodes=tuple(based_node if n.node == based_node.node else n for n in world.nodes))
-    beyond = int(reading[observation.changed]) - value
+    excess = int(reading[observation.changed]) - value
     if world.last == 0:
-        return None if beyond else world
-    response, remainder = divmod(beyond, world.last)
+        return None if excess else world
+    response, remainder = divmod(excess, world.last)
     if remainder or response < 0 or world.responses[observation.changed] not in (None, response):
         return None
     responses = tuple(response if i == observation.changed else r for i, r in enumerate(world.responses))
-    return replace(world, responses=responses, nodes=tuple(n.responding(responses) for n in world.nodes))
+    return replace(world, responses=responses, nodes=tuple(n.filter_responding(responses) for n in world.nodes))
 
 
 def set_hundredths(setting: float) -> int | None:
-    """The value that a setting leaves without noise; None beyond LARGEST, and between two hundredths."""
-    if not abs(setting) <= LARGEST or abs(abs(setting * PER_UNIT) % 1 - 0.5) < 1e-4:
+    """Return the value of a setting in hundredths; None beyond MAX_EXACT_READING, and between two hundredths."""
+    if not abs(setting) <= MAX_EXACT_READING or abs(abs(setting * PER_UNIT) % 1 - 0.5) < 1e-4:
         return None
     return round(setting * PER_UNIT)
 
@@ -320,7 +327,7 @@ def _matrices(world: World) -> Iterator[tuple[tuple[int, ...], ...]]:
 
 
 def list_members(world: World) -> Iterator[tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]]:
-    """The weights of every acyclic choice, row = child, and which nodes are shifted in it."""
+    """Yield the weights of every acyclic assignment, row = child, and which nodes are shifted."""
     order = sorted(world.nodes, key=lambda n: len(n.vectors))
     for rows in acyclic_choices([Local(n.node, n.vectors) for n in order]):
         chosen = {n.node: (tuple(n.vectors[r].tolist()), bool(n.shifted[r])) for n, r in zip(order, rows, strict=True)}
@@ -330,7 +337,7 @@ def list_members(world: World) -> Iterator[tuple[tuple[tuple[int, ...], ...], tu
 
 
 def replays(space: NoisyDags, member: Mechanism) -> bool:
-    """Return whether the reference gives every reading under one of the noises that the space leaves the mechanism."""
+    """Return whether the reference reproduces every reading under some noise that the space has for the mechanism."""
     for law, nodes in space.noises(member):
         shifts = [dict.fromkeys(nodes, shift / PER_UNIT) for shift in law]
         if misfit(member, space.evidence, reading=space.evidence.task.reading, shifts=shifts) <= EXACT:

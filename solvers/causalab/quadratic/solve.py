@@ -1,7 +1,8 @@
-"""Quadratic laboratories: two values of every property, then an additive fit of each node on p and p squared.
+"""Quadratic laboratories: two values of every property, then an additive least-squares fit on p and p squared.
 
-A node has the smallest parent set that explains its readings within rounding, with one free constant for each stretch
-over which its base did not change. Square weights have three decimals in all suites; the fit is made again with them.
+A node gets the smallest parent set that explains its readings within rounding, with one free constant for each stretch
+over which its base did not change. Square weights have three decimals in all suites, so they are rounded and the
+linear weights fitted again.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.errors import CycleError
 from calibrant.solvers.causalab.answer import Answer
 from calibrant.solvers.causalab.evidence import Evidence, Floats, evidence_of
-from calibrant.solvers.causalab.replay import EXACT, mechanism_of, misfit, predicted
+from calibrant.solvers.causalab.replay import EXACT, mechanism_of, misfit, predict_frequency
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 VALUES = (0.0, 100.0, 45.0)  # two of them are set; a value that the property has already would tell nothing
-FURTHER = (21.0, 83.0, 62.0, 9.0)  # where that was not enough
-NEAR = 20.0
+FURTHER_VALUES = (21.0, 83.0, 62.0, 9.0)  # where that was not enough
+MIN_DISTANCE = 20.0  # of a setting from the present value, so that effects exceed rounding
 ROUNDING = 0.005  # the true weights leave no larger residual, so the fitted ones leave no larger root mean square
-REPLAYED = 0.5  # what errors of the fitted weights may add up to along a chain of settings, where values are near 100
+REPLAY_TOLERANCE = (
+    0.5  # what errors of the fitted weights may add up to along a chain of settings, where values are near 100
+)
 SQUARE_DECIMALS = 3
 MAX_COMBINATIONS = 10_000
 IN_WORDS = "quadratic mechanisms with square weights of three decimals"
@@ -31,7 +34,7 @@ IN_WORDS = "quadratic mechanisms with square weights of three decimals"
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """One node fitted: linear and square weights by parent, base of the frequency, root mean square residual."""
+    """Fit of one node: linear and square weights by parent, base of the frequency, root mean square residual."""
 
     parents: tuple[int, ...]
     linear: dict[int, float]
@@ -41,25 +44,27 @@ class Fit:
 
 
 def solve_quadratic(episode: LabEpisode) -> Outcome[Answer]:
-    """The mechanism from two settings of every property, and more where those did not suffice."""
+    """Find the mechanism from two settings of every property, and more if those do not suffice."""
     task = episode.task
     for name in task.settable:
-        at = evidence_of(task, episode.steps).seen[-1].values[task.properties.index(name)]
-        for value in [value for value in VALUES if abs(value - at) >= NEAR][:2]:
+        at = evidence_of(task, episode.steps).observations[-1].values[task.properties.index(name)]
+        for value in [value for value in VALUES if abs(value - at) >= MIN_DISTANCE][:2]:
             if episode.left <= 0:
                 return OutOfBudget(f"{len(episode.steps)} settings made; two of every property are needed")
             episode.act({"set": name, "value": value})
-    outcome = from_fits(evidence_of(task, episode.steps))
-    for value, name in product(FURTHER, task.settable):  # two values may coincide, or say too little about a chain
+    outcome = solve_from_fits(evidence_of(task, episode.steps))
+    for value, name in product(
+        FURTHER_VALUES, task.settable
+    ):  # two values may coincide, or say too little about a chain
         if isinstance(outcome, Found) or episode.left <= 0:
             break
         episode.act({"set": name, "value": value})
-        outcome = from_fits(evidence_of(task, episode.steps))
+        outcome = solve_from_fits(evidence_of(task, episode.steps))
     return outcome
 
 
-def from_fits(evidence: Evidence) -> Outcome[Answer]:
-    """The mechanism with the smallest parent sets, replayed by the reference."""
+def solve_from_fits(evidence: Evidence) -> Outcome[Answer]:
+    """Combine the smallest parent sets to a mechanism that the reference replays."""
     options = [smallest_fits(evidence, node) for node in range(len(evidence.nodes))]
     if any(not candidates for candidates in options):
         return Impossible(f"{IN_WORDS}: a node has no parents that explain it within rounding")
@@ -74,28 +79,28 @@ def from_fits(evidence: Evidence) -> Outcome[Answer]:
         except CycleError:
             continue
         largest = max(1.0, float(np.abs(evidence.table).max()) / 100)
-        if misfit(mechanism, evidence, reading=evidence.task.reading, shifts=()) <= REPLAYED * largest:
+        if misfit(mechanism, evidence, reading=evidence.task.reading, shifts=()) <= REPLAY_TOLERANCE * largest:
             unique = all(len(candidates) == 1 for candidates in options)
-            return Found(Answer(mechanism, predicted(mechanism, evidence), unique, IN_WORDS))
+            return Found(Answer(mechanism, predict_frequency(mechanism, evidence), unique, IN_WORDS))
     return Impossible(f"{IN_WORDS}: no acyclic choice of the smallest parent sets gives all readings")
 
 
 def smallest_fits(evidence: Evidence, node: int) -> list[Fit]:
-    """The fits with the fewest parents, closest first."""
+    """Return the fits with the fewest parents, closest first."""
     stretches = [s for s in evidence.stretches(node) if len(s) > 1]
     possible_parents = [p for p in range(len(evidence.nodes)) if p != node]
     if not evidence.task.freq_parent:
         possible_parents = [p for p in possible_parents if p != evidence.frequency]
     for size in range(int(node == evidence.frequency), len(possible_parents) + 1):
-        fits = (fitted(evidence, node, parents, stretches) for parents in combinations(possible_parents, size))
+        fits = (fit_node(evidence, node, parents, stretches) for parents in combinations(possible_parents, size))
         close = [fit for fit in fits if fit is not None and fit.residual <= ROUNDING + EXACT]
         if close:
             return sorted(close, key=lambda fit: (fit.residual, fit.parents))
     return []
 
 
-def fitted(evidence: Evidence, node: int, parents: tuple[int, ...], stretches: list[list[int]]) -> Fit | None:
-    """The least-squares fit; None where readings are too few to tell the weights, or a square weight rounds to 0."""
+def fit_node(evidence: Evidence, node: int, parents: tuple[int, ...], stretches: list[list[int]]) -> Fit | None:
+    """Fit by least squares; None where readings do not determine the weights, or a square weight rounds to 0."""
     if not stretches:
         return Fit((), {}, {}, 0.0, 0.0) if not parents else None
     rows = [i for stretch in stretches for i in stretch]
@@ -111,17 +116,18 @@ def fitted(evidence: Evidence, node: int, parents: tuple[int, ...], stretches: l
     squares = np.round(weights[:n], SQUARE_DECIMALS)
     if n and not squares.all():
         return None
-    again, residual = _least_squares(design[:, n:], goal - columns**2 @ squares)
-    if again is None:
+    refitted, residual = _least_squares(design[:, n:], goal - columns**2 @ squares)
+    if refitted is None:
         return None
-    linear = dict(zip(parents, map(float, again[:n]), strict=True))
+    linear = dict(zip(parents, map(float, refitted[:n]), strict=True))
     square = dict(zip(parents, map(float, squares), strict=True))
-    base = float(again[n]) if evidence.nodes[node] == FREQUENCY else 0.0
+    base = float(refitted[n]) if evidence.nodes[node] == FREQUENCY else 0.0
     return Fit(parents, linear, square, base, residual)
 
 
 def _least_squares(design: Floats, goal: Floats) -> tuple[Floats | None, float]:
-    """Weights and root mean square residual; no weights where the design does not determine them."""
+    """Return weights and root mean square residual; no weights where the design does not determine them."""
+    # squares reach 1e4 and more: scaled columns make the rank decision meaningful
     scale = np.abs(design).max(axis=0)
     if not scale.all():
         return None, np.inf

@@ -1,8 +1,8 @@
-"""The version space of quadratic laboratories: graphs with square weights, for which some linear weights explain all.
+"""Version space of quadratic laboratories: graphs with square weights that some linear weights complete.
 
-Linear weights are real numbers, so what is counted are graphs with the square weights of the suites. A choice counts
-for a node if the best linear weights leave no larger root mean square residual than rounding can: what the truth leaves
-is never larger, so the truth is a member; a choice that only comes near may be one too.
+Linear weights are real numbers, so graphs with the square weights of the suites are counted. A vector of square weights
+is consistent if the best linear weights leave a root mean square residual that rounding can cause. The truth never
+leaves more, so it is a member; near misses may be members too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from calibrant.dsl.causalab.generation import SQUARE_WEIGHTS
 from calibrant.dsl.causalab.item import Family, Task
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.causalab.choices import Options, choices, edge_numbers, graph_number
+from calibrant.solvers.causalab.choices import Options, count_by_edge, count_choices, count_graph
 from calibrant.solvers.causalab.evidence import Evidence, Floats
 from calibrant.solvers.causalab.graphs import GraphSpace
 from calibrant.solvers.causalab.quadratic.solve import ROUNDING
@@ -27,14 +27,14 @@ from calibrant.solvers.causalab.replay import EXACT
 from calibrant.solvers.space import space_repr
 
 MAX_PROPERTIES = 5  # 4 ** 5 vectors of square weights a node
-SAME_PREDICTION = 0.5  # predictions of fitted weights that are nearer than this are one
+SAME_PREDICTION = 0.5  # predictions closer than this count as equal
 DETERMINED = 1e-6
-LARGEST = 1e5  # beyond that floats do not keep hundredths in squares; such readings are left out
+MAX_EXACT_READING = 1e5  # beyond that floats do not keep hundredths in squares; such readings are left out
 
 
 @dataclass(frozen=True)
 class SquareWeights:
-    """The square weights that one node may have.
+    """Possible square weights of one node.
 
     vectors: (vectors, nodes), 0 where there is no edge
     predictions: (vectors,): of the reactor crystal, for the frequency; NaN where it is not determined
@@ -46,11 +46,11 @@ class SquareWeights:
 
     @property
     def options(self) -> dict[int, int]:
-        return self.counted(np.ones(len(self.vectors), dtype=np.bool_))
+        return self.count_by_parents(np.ones(len(self.vectors), dtype=np.bool_))
 
-    def counted(self, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> dict[int, int]:
-        """Number of vectors by mask of parents, of those that are kept."""
-        return Counter(((self.vectors[keep] > 0) @ (1 << np.arange(self.vectors.shape[1]))).tolist())
+    def count_by_parents(self, selected: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> dict[int, int]:
+        """Count the selected vectors by mask of parents."""
+        return Counter(((self.vectors[selected] > 0) @ (1 << np.arange(self.vectors.shape[1]))).tolist())
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class QuadraticDags(GraphSpace):
 
     @cached_property
     def count(self) -> int:
-        return choices(self._options)
+        return count_choices(self._options)
 
     def fits(self, member: Mechanism) -> bool:
         """Return whether the mechanism's graph and square weights are those of a member."""
@@ -90,17 +90,18 @@ class QuadraticDags(GraphSpace):
         return True
 
     def after(self, experiment: tuple[str, float], reading: Values) -> QuadraticDags:
-        """The members that still explain all; what was ruled out before stays out, though the mean may now hide it."""
+        """Return the members that still explain all readings; members that were ruled out stay out."""
+        # intersection: with more readings the mean residual of a refuted vector may fall below the limit again
         later = quadratic_dags(self.evidence.after(*experiment, reading))
         survivors = []
         for now, local in zip(later.locals, self.locals, strict=True):
             before = {tuple(row) for row in local.vectors.tolist()}
-            still = np.array([tuple(row) in before for row in now.vectors.tolist()], dtype=np.bool_)
-            survivors.append(SquareWeights(now.node, now.vectors[still], now.predictions[still]))
+            is_remaining = np.array([tuple(row) in before for row in now.vectors.tolist()], dtype=np.bool_)
+            survivors.append(SquareWeights(now.node, now.vectors[is_remaining], now.predictions[is_remaining]))
         return QuadraticDags(later.evidence, tuple(survivors))
 
     def verdicts(self) -> Mapping[float, int]:
-        """Return how many members predict each frequency; nearly equal ones are one, NaN is what is not determined."""
+        """Count the members by predicted frequency; nearly equal ones are merged, NaN is undetermined."""
         frequency_space = self.locals[-1]
         value_counts: dict[float, int] = {}
         sorted_predictions = np.sort(frequency_space.predictions[~np.isnan(frequency_space.predictions)])
@@ -108,29 +109,32 @@ class QuadraticDags(GraphSpace):
         for i, start in enumerate(starts):
             end = starts[i + 1] if i + 1 < len(starts) else np.inf
             keep = (frequency_space.predictions >= start) & (frequency_space.predictions < end)
-            value_counts[round(float(start), 2)] = choices(
-                {**self._options, frequency_space.node: frequency_space.counted(keep)}
+            value_counts[round(float(start), 2)] = count_choices(
+                {**self._options, frequency_space.node: frequency_space.count_by_parents(keep)}
             )
-        value_counts[float("nan")] = choices(
-            {**self._options, frequency_space.node: frequency_space.counted(np.isnan(frequency_space.predictions))}
+        value_counts[float("nan")] = count_choices(
+            {
+                **self._options,
+                frequency_space.node: frequency_space.count_by_parents(np.isnan(frequency_space.predictions)),
+            }
         )
         return {value: number for value, number in value_counts.items() if number}
 
     @cached_property
     def edge_counts(self) -> dict[Edge, int]:
-        """Return how many members have each edge that some member has."""
-        return edge_numbers(self._options, self.evidence.nodes)
+        """Number of members with each edge that some member has."""
+        return count_by_edge(self._options, self.evidence.nodes)
 
     def having_graph(self, edges: Set[Edge]) -> int:
-        """Return how many members have exactly these edges."""
-        return graph_number(self._options, edges, self.evidence.nodes)
+        """Count the members with exactly these edges."""
+        return count_graph(self._options, edges, self.evidence.nodes)
 
 
 def quadratic_dags(evidence: Evidence) -> QuadraticDags:
-    """The space of a quadratic task without noise; `BudgetSpent` for others, and for too many properties."""
+    """Return the space of a quadratic task without noise; `BudgetSpent` for others, and for too many properties."""
     if (why := _not_enumerated(evidence.task)) is not None:
         raise BudgetSpent(why)
-    return QuadraticDags(evidence, tuple(_local(evidence, node) for node in range(len(evidence.nodes))))
+    return QuadraticDags(evidence, tuple(_explain_node(evidence, node) for node in range(len(evidence.nodes))))
 
 
 def _not_enumerated(task: Task) -> str | None:
@@ -141,8 +145,8 @@ def _not_enumerated(task: Task) -> str | None:
     return None
 
 
-def _local(evidence: Evidence, node: int) -> SquareWeights:
-    """Every vector of square weights whose best linear completion explains the node."""
+def _explain_node(evidence: Evidence, node: int) -> SquareWeights:
+    """List every vector of square weights whose best linear completion explains the node."""
     possible_parents = [p for p in range(len(evidence.nodes)) if p != node]
     if not evidence.task.freq_parent:
         possible_parents = [p for p in possible_parents if p != evidence.frequency]
@@ -150,7 +154,7 @@ def _local(evidence: Evidence, node: int) -> SquareWeights:
     for size in range(int(node == evidence.frequency), len(possible_parents) + 1):
         for parents in combinations(possible_parents, size):
             squares = np.array(list(product(SQUARE_WEIGHTS, repeat=size))).reshape(len(SQUARE_WEIGHTS) ** size, size)
-            explained, predicted = _explaining(evidence, node, parents, squares)
+            explained, predicted = _explaining_squares(evidence, node, parents, squares)
             rows = np.zeros((len(explained), len(evidence.nodes)))
             rows[:, parents] = explained
             vectors.append(rows)
@@ -158,9 +162,11 @@ def _local(evidence: Evidence, node: int) -> SquareWeights:
     return SquareWeights(node, np.vstack(vectors), np.concatenate(predictions))
 
 
-def _explaining(evidence: Evidence, node: int, parents: tuple[int, ...], squares: Floats) -> tuple[Floats, Floats]:
-    """The square weights that linear ones complete, and what they predict for the reactor crystal."""
-    exact = np.all(np.abs(evidence.table) <= LARGEST, axis=1)
+def _explaining_squares(
+    evidence: Evidence, node: int, parents: tuple[int, ...], squares: Floats
+) -> tuple[Floats, Floats]:
+    """Return the square weights that linear ones complete, and their predictions for the reactor crystal."""
+    exact = np.all(np.abs(evidence.table) <= MAX_EXACT_READING, axis=1)
     stretches = [[i for i in stretch if exact[i]] for stretch in evidence.stretches(node)]
     stretches = [stretch for stretch in stretches if len(stretch) > 1]
     rows = [i for stretch in stretches for i in stretch]
@@ -184,6 +190,6 @@ def _explaining(evidence: Evidence, node: int, parents: tuple[int, ...], squares
 
 
 def _in_row_space(design: Floats, row: Floats) -> bool:
-    """Return whether what the readings determine includes this combination of the weights."""
+    """Return whether the readings determine this linear combination of the weights."""
     combination = np.linalg.lstsq(design.T, row, rcond=1e-10)[0]
     return bool(np.abs(design.T @ combination - row).max() <= DETERMINED)

@@ -1,8 +1,8 @@
-"""Weights of the frequency to six decimals: further settings, far away, after the mechanism is known as displayed.
+"""Weights of the frequency to six decimals, by further extreme settings once the mechanism is known.
 
-A reading of two decimals tells a linear weight within 0.005 / v if its property stands at v. So each parent of the
-frequency is set far away, those farthest downstream first. Parents further down that it drags along are set back, so
-that the reading is about one weight that is not known yet; those known already may stay where they are.
+A reading of two decimals determines a linear weight within 0.005 / v if its property has value v. So each parent of the
+frequency is set to a large value, those farthest downstream first. Downstream parents that move along are set back, so
+that each reading depends on one unknown weight.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from calibrant.solvers.outcome import Found, Outcome
 
 FAR, BACK = 20_000.0, 0.0
 WEIGHT_DECIMALS = 6
-READ = 0.02  # how far F's equation may be from a reading: its rounding, and that of its base
+READING_TOLERANCE = 0.02  # of the frequency: rounding of the reading and of its base
 
 
 def solve_to_six_decimals(episode: LabEpisode) -> Outcome[Answer]:
-    """The exact solver's answer with the frequency's linear weights to six decimals, as far as the allowance goes."""
+    """Refine the exact solver's answer: the frequency's linear weights to six decimals, within the allowance."""
     outcome = solve_quadratic(episode)
-    return Found(_sharpened(episode, outcome.value)) if isinstance(outcome, Found) else outcome
+    return Found(_refine_weights(episode, outcome.value)) if isinstance(outcome, Found) else outcome
 
 
-def _sharpened(episode: LabEpisode, answer: Answer) -> Answer:
+def _refine_weights(episode: LabEpisode, answer: Answer) -> Answer:
     weights = dict(answer.mechanism.weights(FREQUENCY))
     squares = answer.mechanism.weights(FREQUENCY, 2)
-    below = {parent: _descendants(answer.mechanism, parent) & weights.keys() for parent in weights}
-    for parent in sorted(weights, key=lambda name: (len(below[name]), name)):
-        dragged = sorted(below[parent], key=lambda name: (-len(below[name]), name))
+    downstream = {parent: _descendants(answer.mechanism, parent) & weights.keys() for parent in weights}
+    for parent in sorted(weights, key=lambda name: (len(downstream[name]), name)):
+        dragged = sorted(downstream[parent], key=lambda name: (-len(downstream[name]), name))
         if episode.left < 1 + len(dragged):
             return answer
         step = episode.act({"set": parent, "value": FAR})
@@ -42,12 +42,14 @@ def _sharpened(episode: LabEpisode, answer: Answer) -> Answer:
             step = episode.act({"set": name, "value": BACK})
         if step.reading is None:
             return answer
-        at = step.reading
-        other_terms = sum(squares[q] * at[q] ** 2 + weights[q] * at[q] for q in weights if q != parent)
-        parent_term = at[FREQUENCY] - answer.mechanism.frequency_base - other_terms - squares[parent] * at[parent] ** 2
-        weights[parent] = round(parent_term / at[parent], WEIGHT_DECIMALS)
-    sharp = _with_weights(answer.mechanism, weights)
-    return replace(answer, mechanism=sharp) if _reads(episode, sharp) else answer
+        reading = step.reading
+        other_terms = sum(squares[q] * reading[q] ** 2 + weights[q] * reading[q] for q in weights if q != parent)
+        parent_term = (
+            reading[FREQUENCY] - answer.mechanism.frequency_base - other_terms - squares[parent] * reading[parent] ** 2
+        )
+        weights[parent] = round(parent_term / reading[parent], WEIGHT_DECIMALS)
+    refined = _with_weights(answer.mechanism, weights)
+    return replace(answer, mechanism=refined) if _fits_readings(episode, refined) else answer
 
 
 def _descendants(mechanism: Mechanism, node: str) -> set[str]:
@@ -68,14 +70,15 @@ def _with_weights(mechanism: Mechanism, weights: dict[str, float]) -> Mechanism:
     return Mechanism({**mechanism.equations, FREQUENCY: replace(frequency_law, terms=terms)})
 
 
-def _reads(episode: LabEpisode, mechanism: Mechanism) -> bool:
-    """Return whether the frequency's equation gives every reading, within what display and floating point allow."""
+def _fits_readings(episode: LabEpisode, mechanism: Mechanism) -> bool:
+    """Return whether the frequency's equation gives every reading, within display and floating-point error."""
+
     evidence = evidence_of(episode.task, episode.steps)
     nodes = evidence.nodes
     for row in evidence.table:
         at = dict(zip(nodes, row.tolist(), strict=True))
         parts = [t.weight * at[t.parent] ** t.power for t in mechanism.frequency.terms]
-        apart = abs(mechanism.frequency_base + sum(parts) - at[FREQUENCY])
-        if apart > READ + float(np.sum(np.abs(parts))) * 1e-6:
+        distance = abs(mechanism.frequency_base + sum(parts) - at[FREQUENCY])
+        if distance > READING_TOLERANCE + float(np.sum(np.abs(parts))) * 1e-6:
             return False
     return True

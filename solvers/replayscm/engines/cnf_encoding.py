@@ -1,4 +1,4 @@
-"""The version space as a CNF: a selector per parent set, truth tables, root selectors, no cycle.
+"""CNF encoding of the version space: a selector per parent set, truth tables, root selectors, acyclicity.
 
 A model of the clauses is a member: every endogenous variable selects exactly one parent set that its rows allow, its
 truth table agrees with the rows and depends on every selected parent, and the parents form no cycle. This file writes
@@ -17,7 +17,7 @@ from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import LocalFunction
 from calibrant.solvers.acyclic.components import components
 from calibrant.solvers.budget import Budget
-from calibrant.solvers.replayscm.hitting_sets import hitting_sets, scored_rows
+from calibrant.solvers.replayscm.hitting_sets import list_hitting_sets, scored_rows
 from calibrant.solvers.replayscm.roots import nested_variables
 from calibrant.solvers.replayscm.version_space import ModelClass
 from calibrant.solvers.sat.cnf import Arc, Clause, Cnf, Literal, add_at_most_one, add_exactly, add_linear_order
@@ -61,20 +61,18 @@ class Encoding:
         self.roots: dict[str, Literal] = {}
 
     def functions(self, model: Sequence[Literal]) -> dict[str, LocalFunction]:
-        """The local functions that a model says (model[v - 1] is v or -v); variables without one are roots."""
-        read = {}
+        """Decode the local functions of a model (model[v - 1] is v or -v); variables without one are roots."""
+        functions = {}
         for variable, mechanism in self.mechanisms.items():
             for parents, selector in mechanism.selectors.items():
                 if model[selector - 1] > 0:
                     bits = sum((model[mechanism.rows[r] - 1] > 0) << r for r in range(num_rows(len(parents))))
-                    read[variable] = LocalFunction(parents, TruthTable(len(parents), bits))
-        return read
+                    functions[variable] = LocalFunction(parents, TruthTable(len(parents), bits))
+        return functions
 
     def blocking(self, functions: Mapping[str, LocalFunction]) -> Clause | None:
-        """ "Not exactly these local functions"; None if they are no member's, so that there is nothing to block.
-
-        Mentions selectors, root literals and the rows that are open: what has no meaning is not in it.
-        """
+        """Return the clause "not exactly these local functions"; None if they are no member's."""
+        # selectors, root literals and open rows alone: rows that the evidence fixes are implied
         clause = [-literal for v, literal in self.roots.items() if v not in functions]
         for variable, local in functions.items():
             mechanism = self.mechanisms.get(variable)
@@ -91,7 +89,7 @@ class Encoding:
 
 
 def unused_rows_are_zero(encoding: Encoding) -> None:
-    """Rows of the truth table that the selected set does not have are 0."""
+    """Fix rows of the truth table to 0 that the selected set does not have."""
     for mechanism in encoding.mechanisms.values():
         used = {len(parents): num_rows(len(parents)) for parents in mechanism.selectors}
         for parents, selector in mechanism.selectors.items():
@@ -100,14 +98,14 @@ def unused_rows_are_zero(encoding: Encoding) -> None:
 
 
 def rows_of_roots_are_zero(encoding: Encoding) -> None:
-    """A root has no truth table, so its rows are 0."""
+    """Fix the rows of roots to 0, which have no truth table."""
     for variable, root in encoding.roots.items():
         for row in encoding.mechanisms[variable].rows:
             encoding.cnf.add(-root, -row)
 
 
 def differences_are_exact(encoding: Encoding) -> None:
-    """The literal of a difference is true wherever its two rows differ, not only where it is needed."""
+    """Make difference literals true wherever their two rows differ, not only where needed."""
     for mechanism in encoding.mechanisms.values():
         for (i, r), literal in mechanism.differs.items():
             low, high = mechanism.rows[r], mechanism.rows[r | 1 << i]
@@ -121,7 +119,7 @@ SYMMETRY_BREAKS: tuple[SymmetryBreak, ...] = (unused_rows_are_zero, rows_of_root
 # --- encoding ---------------------------------------------------------------------------------------------------------
 
 
-def encode(
+def encode_members(
     task: Task,
     model_class: ModelClass,
     *,
@@ -129,7 +127,7 @@ def encode(
     acyclicity: Acyclicity = add_linear_order,
     budget: Budget | None = None,
 ) -> Encoding:
-    """The CNF of "there is a member". Every parent set listed is charged to the budget as one state."""
+    """Encode "there is a member" as CNF; every parent set costs the budget one state."""
     encoding = Encoding(task, model_class)
     _add_roots(encoding)
     for variable in task.disclosure.endogenous:
@@ -141,7 +139,7 @@ def encode(
 
 
 def _add_roots(encoding: Encoding) -> None:
-    """Return where the roots are hidden: exactly the disclosed number of them."""
+    """Demand exactly the disclosed number of roots, where they are hidden."""
     task = encoding.task
     if task.disclosure.roots is not None:
         return
@@ -155,39 +153,39 @@ def _add_roots(encoding: Encoding) -> None:
 
 
 def _mechanism(encoding: Encoding, variable: str, budget: Budget) -> MechanismLiterals:
-    """Exactly one parent set (or the variable is a root), and a truth table that fits it."""
+    """Demand exactly one parent set (or that the variable is a root), and a truth table that fits it."""
     task, cnf = encoding.task, encoding.cnf
     mechanism = MechanismLiterals(variable)
     rows = scored_rows(task.training, variable, task.disclosure.admissible_parents(variable))
-    most = min(encoding.model_class.max_parents, len(rows.candidates))
-    for positions in hitting_sets(rows.differences(), len(rows.candidates), most):
+    max_parents = min(encoding.model_class.max_parents, len(rows.candidates))
+    for positions in list_hitting_sets(rows.differences(), len(rows.candidates), max_parents):
         budget.spend(1)
         parents = tuple(task.variables[rows.candidates[i]] for i in positions)
         mechanism.tables[parents] = rows.table(positions)
         mechanism.selectors[parents] = cnf.variable(f"{variable} <- {' '.join(parents)}")
-    largest = max((len(parents) for parents in mechanism.tables), default=0)
-    mechanism.rows = [cnf.variable(f"{variable} in row {r}") for r in range(num_rows(largest))]
-    choices = [encoding.roots[variable]] if variable in encoding.roots else []
-    choices += mechanism.selectors.values()
-    cnf.add(*choices)
-    add_at_most_one(cnf, choices, f"{variable} <-")
+    max_used_parents = max((len(parents) for parents in mechanism.tables), default=0)
+    mechanism.rows = [cnf.variable(f"{variable} in row {r}") for r in range(num_rows(max_used_parents))]
+    alternatives = [encoding.roots[variable]] if variable in encoding.roots else []
+    alternatives += mechanism.selectors.values()
+    cnf.add(*alternatives)
+    add_at_most_one(cnf, alternatives, f"{variable} <-")
     for parents in mechanism.selectors:
         _fit(cnf, mechanism, parents)
     return mechanism
 
 
 def _fit(cnf: Cnf, mechanism: MechanismLiterals, parents: tuple[str, ...]) -> None:
-    """A selected set has the values that were observed, and every parent in it makes a difference somewhere."""
+    """Demand that a selected set has the observed values, and that the function depends on each of its parents."""
     selector, table = mechanism.selectors[parents], mechanism.tables[parents]
     for r in range(num_rows(table.num_vars)):
         if table.care >> r & 1:
             cnf.add(-selector, mechanism.rows[r] if table.value >> r & 1 else -mechanism.rows[r])
     for i in range(table.num_vars):
         lows = [r for r in range(num_rows(table.num_vars)) if not r >> i & 1]
-        seen = [r for r in lows if table.care >> r & 1 and table.care >> (r | 1 << i) & 1]
-        if any((table.value >> r ^ table.value >> (r | 1 << i)) & 1 for r in seen):
-            continue  # the rows show it
-        cnf.add(-selector, *(_differs(cnf, mechanism, i, r) for r in lows if r not in seen))
+        observed_pairs = [r for r in lows if table.care >> r & 1 and table.care >> (r | 1 << i) & 1]
+        if any((table.value >> r ^ table.value >> (r | 1 << i)) & 1 for r in observed_pairs):
+            continue  # two observed rows prove the dependence
+        cnf.add(-selector, *(_differs(cnf, mechanism, i, r) for r in lows if r not in observed_pairs))
 
 
 def _differs(cnf: Cnf, mechanism: MechanismLiterals, i: int, r: int) -> Literal:
@@ -201,7 +199,7 @@ def _differs(cnf: Cnf, mechanism: MechanismLiterals, i: int, r: int) -> Literal:
 
 
 def _forbid_cycles(encoding: Encoding, acyclicity: Acyclicity) -> None:
-    """A literal per arc that could close a cycle, equivalent to the selection of a set with that parent."""
+    """Add a literal per arc that could close a cycle, equivalent to selecting a set with that parent; forbid cycles."""
     index = {variable: i for i, variable in enumerate(encoding.task.variables)}
     selecting: dict[Arc, list[Literal]] = {}
     for variable, mechanism in encoding.mechanisms.items():
@@ -218,5 +216,6 @@ def _forbid_cycles(encoding: Encoding, acyclicity: Acyclicity) -> None:
             encoding.cnf.add(-arcs[u, v], *selectors)
             for selector in selectors:
                 encoding.cnf.add(-selector, arcs[u, v])
+    # component by component: a constraint over all variables would have n**3 / 3 clauses for one order
     for number in sorted({component[u] for u, _ in arcs}):
         acyclicity(encoding.cnf, {arc: literal for arc, literal in arcs.items() if component[arc[0]] == number})

@@ -1,7 +1,7 @@
-"""The contract of engines: is there a member, is there a second one, how many up to N; `registry` lists them.
+"""Contract of engines: find a member, find a second one, count up to N; `registry` lists the engines.
 
 Every model that an engine returns was replayed by the reference (solvers.replayscm.certified). Budgets are in states,
-never in seconds; what a state is, each engine says.
+never in seconds; each engine states what a state is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
-from calibrant.solvers.replayscm.certified import certified_model
+from calibrant.solvers.replayscm.certified import certify_model
 from calibrant.solvers.replayscm.version_space import ModelClass
 
 Functions: TypeAlias = Mapping[str, LocalFunction]
@@ -24,7 +24,7 @@ Functions: TypeAlias = Mapping[str, LocalFunction]
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Exactly `number` members, or at least that many and others besides when `more` is set."""
+    """Exactly `number` members; more than that if `more` is set."""
 
     number: int
     more: bool
@@ -38,41 +38,43 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """Return how reports call it."""
+        """Name in reports."""
 
     def first(self, task: Task, model_class: ModelClass, *, budget: Budget | None = None) -> Outcome[Scm]:
-        """Some member."""
+        """Find some member."""
 
-    def second(self, task: Task, model_class: ModelClass, other: Scm, *, budget: Budget | None = None) -> Outcome[Scm]:
-        """A member that is not `other`, which is usually what `first` found and need not be a member."""
+    def second(
+        self, task: Task, model_class: ModelClass, excluded: Scm, *, budget: Budget | None = None
+    ) -> Outcome[Scm]:
+        """Find a member that is not `excluded`, usually the result of `first`; it need not be a member."""
 
     def count_up_to(
         self, task: Task, model_class: ModelClass, limit: int, *, budget: Budget | None = None
     ) -> Counted | OutOfBudget:
-        """Return how many members there are, counting no further than `limit`."""
+        """Count the members, no further than `limit`."""
 
 
 # --- engines that find one member after another ----------------------------------------------------------------------
 
 
 class MemberSearch(Protocol):
-    """The members of a class, in any order, as a solver finds them."""
+    """Members of a class, in the order in which a solver finds them."""
 
-    def another(self) -> Functions | None:
-        """A member that is not blocked, None if there is none; `BudgetSpent` if that was not decided."""
+    def next_member(self) -> Functions | None:
+        """Find a member that is not blocked; None if there is none; `BudgetSpent` if that was not decided."""
 
     def block(self, functions: Functions) -> None:
-        """From now on leave this member out."""
+        """Exclude this member from now on."""
 
     def close(self) -> None:
-        """Give back what the solver holds."""
+        """Release the solver's memory."""
 
 
 @dataclass(frozen=True)
 class Enumeration:
-    """An engine that asks for a member, blocks it, and asks again.
+    """Engine that finds a member, blocks it, and continues.
 
-    members: opens the search; it closes at the end of each question
+    members: opens the search, which is closed at the end of each question
     """
 
     name: str
@@ -81,15 +83,17 @@ class Enumeration:
     def first(self, task: Task, model_class: ModelClass, *, budget: Budget | None = None) -> Outcome[Scm]:
         try:
             with closing(self.members(task, model_class, budget or Budget())) as members:
-                return outcome_of(task, model_class, members.another(), "no member")
+                return outcome_of(task, model_class, members.next_member(), "no member")
         except BudgetSpent:
             return OutOfBudget("no member found so far")
 
-    def second(self, task: Task, model_class: ModelClass, other: Scm, *, budget: Budget | None = None) -> Outcome[Scm]:
+    def second(
+        self, task: Task, model_class: ModelClass, excluded: Scm, *, budget: Budget | None = None
+    ) -> Outcome[Scm]:
         try:
             with closing(self.members(task, model_class, budget or Budget())) as members:
-                members.block(other.local_functions)
-                return outcome_of(task, model_class, members.another(), "no other member")
+                members.block(excluded.local_functions)
+                return outcome_of(task, model_class, members.next_member(), "no other member")
         except BudgetSpent:
             return OutOfBudget("no other member found so far")
 
@@ -99,7 +103,7 @@ class Enumeration:
         number = 0
         try:
             with closing(self.members(task, model_class, budget or Budget())) as members:
-                while (functions := members.another()) is not None:
+                while (functions := members.next_member()) is not None:
                     if number == limit:
                         return Counted(number, more=True)
                     number += 1
@@ -109,8 +113,8 @@ class Enumeration:
             return OutOfBudget(f"{number} members found so far", number)
 
 
-def outcome_of(task: Task, model_class: ModelClass, functions: Functions | None, none: str) -> Outcome[Scm]:
-    """Return what an engine says of a question: the certified model, or that there is none."""
+def outcome_of(task: Task, model_class: ModelClass, functions: Functions | None, negative: str) -> Outcome[Scm]:
+    """Return the outcome of a search: the certified model, or that there is none."""
     if functions is None:
-        return Impossible(f"{none}: {model_class.describe(task)}")
-    return Found(certified_model(task, model_class.max_parents, functions))
+        return Impossible(f"{negative}: {model_class.describe(task)}")
+    return Found(certify_model(task, model_class.max_parents, functions))

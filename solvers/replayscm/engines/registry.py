@@ -1,4 +1,4 @@
-"""The engines, and which of them is fastest for a task; they share a contract and no search.
+"""Registry of the engines, and choice of the fastest for a task; engines share a contract and no search.
 
 subset_dp   dynamic programming over subsets of the endogenous variables (solvers.acyclic.count)
 sat         CNF through python-sat (solvers.replayscm.engines.cnf_encoding)
@@ -18,8 +18,8 @@ from calibrant.solvers.replayscm.roots import MAX_ROOT_SETS
 from calibrant.solvers.replayscm.version_space import ModelClass
 
 
-def engine(name: str) -> Engine:
-    """The engine of that name. What it needs is imported only now."""
+def create_engine(name: str) -> Engine:
+    """Create the engine of that name; its packages are imported only now."""
     match name:
         case "auto":
             return Automatic()
@@ -42,33 +42,35 @@ ENGINES = ("subset_dp", "sat", "smt")
 MAX_SUBSET_DP = 13  # variables that may lie on a cycle together; with more the subsets cost more than SAT
 
 
-def automatic(task: Task, model_class: ModelClass) -> Engine:
-    """The engine that is fastest for a task: dynamic programming unless too many variables compete for an order.
+def choose_engine(task: Task, model_class: ModelClass) -> Engine:
+    """Choose the fastest engine for a task: dynamic programming unless too many variables compete for an order.
 
     Measured with `python -m calibrant.bench.lab.speed engines`: docs/speed.md has the table for MAX_SUBSET_DP.
     """
     if task.disclosure.num_root_sets() > MAX_ROOT_SETS:  # the others go through them
-        return engine("sat")
+        return create_engine("sat")
     if task.disclosure.num_unordered <= MAX_SUBSET_DP:
-        return engine("subset_dp")
+        return create_engine("subset_dp")
     from calibrant.solvers.replayscm.engines.subset_dp import largest_component
 
-    return engine("subset_dp" if largest_component(task, model_class) <= MAX_SUBSET_DP else "sat")
+    return create_engine("subset_dp" if largest_component(task, model_class) <= MAX_SUBSET_DP else "sat")
 
 
 @dataclass(frozen=True)
 class Automatic:
-    """Each question goes to the engine that `automatic` names for its task."""
+    """Engine that passes each question to the one that `choose_engine` names for its task."""
 
     name: str = "auto"
 
     def first(self, task: Task, model_class: ModelClass, *, budget: Budget | None = None) -> Outcome[Scm]:
-        return automatic(task, model_class).first(task, model_class, budget=budget)
+        return choose_engine(task, model_class).first(task, model_class, budget=budget)
 
-    def second(self, task: Task, model_class: ModelClass, other: Scm, *, budget: Budget | None = None) -> Outcome[Scm]:
-        return automatic(task, model_class).second(task, model_class, other, budget=budget)
+    def second(
+        self, task: Task, model_class: ModelClass, excluded: Scm, *, budget: Budget | None = None
+    ) -> Outcome[Scm]:
+        return choose_engine(task, model_class).second(task, model_class, excluded, budget=budget)
 
     def count_up_to(
         self, task: Task, model_class: ModelClass, limit: int, *, budget: Budget | None = None
     ) -> Counted | OutOfBudget:
-        return automatic(task, model_class).count_up_to(task, model_class, limit, budget=budget)
+        return choose_engine(task, model_class).count_up_to(task, model_class, limit, budget=budget)

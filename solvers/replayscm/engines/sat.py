@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.budget import Budget
-from calibrant.solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, Acyclicity, SymmetryBreak, encode
+from calibrant.solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, Acyclicity, SymmetryBreak, encode_members
 from calibrant.solvers.replayscm.engines.contract import Functions
 from calibrant.solvers.replayscm.version_space import ModelClass
 from calibrant.solvers.sat.cnf import add_linear_order
@@ -29,10 +29,12 @@ class SatMembers:
         acyclicity: Acyclicity = add_linear_order,
         solver: str = SOLVER,
     ) -> None:
-        self.encoding = encode(task, model_class, symmetry_breaks=symmetry_breaks, acyclicity=acyclicity, budget=budget)
+        self.encoding = encode_members(
+            task, model_class, symmetry_breaks=symmetry_breaks, acyclicity=acyclicity, budget=budget
+        )
         self.search = Conflicts(self.encoding.cnf, budget, solver=solver)
 
-    def another(self) -> Functions | None:
+    def next_member(self) -> Functions | None:
         model = self.search.model()
         return None if model is None else self.encoding.functions(model)
 

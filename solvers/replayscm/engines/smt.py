@@ -1,4 +1,4 @@
-"""The version space through SMT: parents in slots, truth tables as bit vectors, positions as integers.
+"""SMT encoding of the version space: parents in slots, truth tables as bit vectors, positions as integers.
 
 Written without the CNF: every endogenous variable has `max_parents` slots. A slot holds the index of a parent, or the
 number of variables when it is empty; used slots ascend and come first, so a parent set has one way to be written. A
@@ -23,11 +23,11 @@ from calibrant.solvers.replayscm.version_space import ModelClass
 
 
 def _z3(environment: Any) -> Any:
-    """The solver itself: pysmt's factory first tries to import every other one that it knows."""
+    """Create the solver directly: pysmt's factory first tries to import every other one that it knows."""
     from pysmt.logics import QF_UFLIRA
     from pysmt.solvers.z3 import Z3Solver
 
-    return Z3Solver(environment, QF_UFLIRA)  # what the factory picks too; z3 is told of no logic
+    return Z3Solver(environment, QF_UFLIRA)  # the factory's choice too; z3 itself gets no logic
 
 
 class Slots(NamedTuple):
@@ -73,8 +73,8 @@ class SmtMembers:
                 if variable not in able:
                     self.solver.add_assertion(terms.Not(self.roots[variable]))
         for variable, slots in self.slots.items():
-            parts = [*self._parents(variable, slots), *self._dependence(slots)]
-            fits = [self._row(slots, pattern, value) for pattern, value in self._rows(variable)]
+            parts = [*self._parent_constraints(variable, slots), *self._dependence_constraints(slots)]
+            fits = [self._fits_row(slots, pattern, value) for pattern, value in self._scored_rows(variable)]
             if variable in self.roots:
                 unused = [terms.Equals(slot, self._empty) for slot in slots.parents]
                 empty = terms.And(*unused, terms.Equals(slots.table, terms.BV(0, self.num_rows)))
@@ -98,33 +98,33 @@ class SmtMembers:
         table = self.terms.Symbol(f"{variable} table", BVType(self.num_rows))
         return Slots(parents, table, self.terms.Symbol(f"{variable} position", INT))
 
-    def _parents(self, variable: str, own: Slots) -> Iterator[Any]:
-        """Admissible parents that come earlier, in ascending order, or empty; empty slots last."""
+    def _parent_constraints(self, variable: str, slots: Slots) -> Iterator[Any]:
+        """Yield: slots hold earlier admissible parents, in ascending order, or are empty; empty slots last."""
         terms = self.terms
         admissible = self.task.disclosure.admissible_parents(variable)
-        for slot in own.parents:
-            ways = [terms.Equals(slot, self._empty)]
+        for slot in slots.parents:
+            alternatives = [terms.Equals(slot, self._empty)]
             for u in (u for u in self.names if u in admissible):
-                here = terms.Equals(slot, terms.BV(self.names.index(u), self.width))
-                before = [terms.LT(self.slots[u].position, own.position)] if u in self.slots else []
+                is_parent = terms.Equals(slot, terms.BV(self.names.index(u), self.width))
+                before = [terms.LT(self.slots[u].position, slots.position)] if u in self.slots else []
                 exempt = [self.roots[u]] if u in self.roots else []
-                ways.append(terms.And(here, terms.Or(*exempt, *before)) if before else here)
-            yield terms.Or(ways)
-        for slot, following in zip(own.parents, own.parents[1:], strict=False):
+                alternatives.append(terms.And(is_parent, terms.Or(*exempt, *before)) if before else is_parent)
+            yield terms.Or(alternatives)
+        for slot, following in zip(slots.parents, slots.parents[1:], strict=False):
             yield terms.Or(terms.BVULT(slot, following), terms.Equals(following, self._empty))
 
-    def _dependence(self, own: Slots) -> Iterator[Any]:
-        """The table differs somewhere between the halves of a used slot, and is 0 where an empty slot would be 1."""
+    def _dependence_constraints(self, slots: Slots) -> Iterator[Any]:
+        """Yield: the table depends on every used slot, and is 0 where an empty slot would be 1."""
         terms, width = self.terms, self.num_rows
-        for i, slot in enumerate(own.parents):
-            high = terms.BVAnd(own.table, terms.BV(projection(i, self.num_slots).bits, width))
-            low = terms.BVAnd(own.table, terms.BV(projection(i, self.num_slots).bits >> (1 << i), width))
-            same = terms.Equals(high, terms.BVLShl(low, terms.BV(1 << i, width)))
-            none = terms.Equals(high, terms.BV(0, width))
-            yield terms.Ite(terms.Equals(slot, self._empty), none, terms.Not(same))
+        for i, slot in enumerate(slots.parents):
+            high = terms.BVAnd(slots.table, terms.BV(projection(i, self.num_slots).bits, width))
+            low = terms.BVAnd(slots.table, terms.BV(projection(i, self.num_slots).bits >> (1 << i), width))
+            halves_agree = terms.Equals(high, terms.BVLShl(low, terms.BV(1 << i, width)))
+            is_zero = terms.Equals(high, terms.BV(0, width))
+            yield terms.Ite(terms.Equals(slot, self._empty), is_zero, terms.Not(halves_agree))
 
-    def _rows(self, variable: str) -> set[tuple[int, bool]]:
-        """The distinct scored rows of the variable: all values as one number, and its own."""
+    def _scored_rows(self, variable: str) -> set[tuple[int, bool]]:
+        """Return the distinct scored rows of the variable: all other values as one number, and its own."""
         task, rows = self.task, set()
         for world in task.training.worlds:
             if variable not in world.intervention.targets:
@@ -133,29 +133,29 @@ class SmtMembers:
                     rows.add((pattern, row[variable] == 1))
         return rows
 
-    def _row(self, own: Slots, pattern: int, value: bool) -> Any:
-        """The table, at the address that the slots read from the row, holds the observed value."""
+    def _fits_row(self, slots: Slots, pattern: int, value: bool) -> Any:
+        """Return: the table holds the observed value at the address that the slots read from the row."""
         terms = self.terms
         address = terms.BV(0, self.num_rows)
-        for i, slot in enumerate(own.parents):
+        for i, slot in enumerate(slots.parents):
             ones = [terms.Equals(slot, terms.BV(j, self.width)) for j in range(len(self.names)) if pattern >> j & 1]
             step, nothing = terms.BV(1 << i, self.num_rows), terms.BV(0, self.num_rows)
             address = terms.BVOr(address, terms.Ite(terms.Or(ones), step, nothing))
-        read = terms.BVExtract(terms.BVLShr(own.table, address), 0, 0)
-        return terms.Equals(read, terms.BV(int(value), 1))
+        bit = terms.BVExtract(terms.BVLShr(slots.table, address), 0, 0)
+        return terms.Equals(bit, terms.BV(int(value), 1))
 
     # --- members ----------------------------------------------------------------------------------------------------
 
-    def another(self) -> Functions | None:
-        """A member that is not blocked, read from z3's model."""
+    def next_member(self) -> Functions | None:
+        """Find a member that is not blocked, read from z3's model."""
         if not self._solve():
             return None
         functions = {}
         for variable, slots in self.slots.items():
             if variable in self.roots and self.solver.get_py_value(self.roots[variable]):
                 continue
-            held = [self.solver.get_py_value(slot) for slot in slots.parents]
-            parents = tuple(self.names[index] for index in held if index < len(self.names))
+            slot_values = [self.solver.get_py_value(slot) for slot in slots.parents]
+            parents = tuple(self.names[index] for index in slot_values if index < len(self.names))
             table = TruthTable(len(parents), self.solver.get_py_value(slots.table))
             functions[variable] = LocalFunction(parents, table)
         return functions
@@ -169,7 +169,7 @@ class SmtMembers:
             self.budget.spend(1)  # z3 reads a limit of 0 as no limit
         self.solver.z3.set("rlimit", limit or 0)
         try:
-            found: bool = self.solver.solve()
+            is_satisfiable: bool = self.solver.solve()
         except SolverReturnedUnknownResultError:
             if limit is None:
                 raise
@@ -178,19 +178,21 @@ class SmtMembers:
         total = self.solver.z3.statistics().get_key_value("rlimit count")
         used, self._charged = total - self._charged, total
         self.budget.spend(used if limit is None else min(used, limit))
-        return found
+        return is_satisfiable
 
     def block(self, functions: Functions) -> None:
-        """Leave out exactly these parents and tables; nothing is said if no assignment of the slots spells them."""
-        terms, same = self.terms, [root for v, root in self.roots.items() if v not in functions]
+        """Exclude exactly these parents and tables; no constraint if no assignment of the slots encodes them."""
+        terms, equalities = self.terms, [root for v, root in self.roots.items() if v not in functions]
         if any(v not in self.slots or len(local.parents) > self.num_slots for v, local in functions.items()):
             return
         for variable, local in functions.items():
             slots, indices = self.slots[variable], sorted(self.names.index(u) for u in local.parents)
             indices += [len(self.names)] * (self.num_slots - len(indices))
-            same += [terms.Equals(s, terms.BV(i, self.width)) for s, i in zip(slots.parents, indices, strict=True)]
-            same.append(terms.Equals(slots.table, terms.BV(local.table.bits, self.num_rows)))
-        self.solver.add_assertion(terms.Not(terms.And(same)))
+            equalities += [
+                terms.Equals(s, terms.BV(i, self.width)) for s, i in zip(slots.parents, indices, strict=True)
+            ]
+            equalities.append(terms.Equals(slots.table, terms.BV(local.table.bits, self.num_rows)))
+        self.solver.add_assertion(terms.Not(terms.And(equalities)))
 
     def close(self) -> None:
         from pysmt.environment import get_env

@@ -1,8 +1,8 @@
-"""The engine that needs no search: dynamic programming over subsets of variables, component by component.
+"""Engine without search: dynamic programming over subsets of variables, component by component.
 
-Only endogenous variables that can lie on a cycle together compete for an order, so the subsets are those of each
-strongly connected component of possible parenthood. A state of the budget is a subset with a variable added to it, or,
-in counting, with a set of sinks.
+Only endogenous variables that can lie on a cycle together compete for an order, so subsets are taken within each
+strongly connected component of the graph of possible parents. Budget units: (subset, variable) pairs, n 2**n for a
+component of n variables; when counting (subset, sinks) pairs, 3**n.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 
 class SubsetDp:
-    """The engine `subset_dp`."""
+    """Engine `subset_dp`."""
 
     name = "subset_dp"
 
     def first(self, task: Task, model_class: ModelClass, *, budget: Budget | None = None) -> Outcome[Scm]:
-        """A member under the first root set that has one, with the least sum of ranks of parent sets.
+        """Find a member under the first root set that has one, with the least sum of ranks of parent sets.
 
         The parent sets of a variable are ranked by size and then by mask, so the sum prefers small ones; the member
         need not have the fewest parents in total.
@@ -43,9 +43,11 @@ class SubsetDp:
             return _out_of_budget(spent)
         return outcome_of(task, model_class, functions, "no member")
 
-    def second(self, task: Task, model_class: ModelClass, other: Scm, *, budget: Budget | None = None) -> Outcome[Scm]:
+    def second(
+        self, task: Task, model_class: ModelClass, excluded: Scm, *, budget: Budget | None = None
+    ) -> Outcome[Scm]:
         try:
-            functions = _Space(task, model_class, budget).different(other.local_functions)
+            functions = _Space(task, model_class, budget).find_different(excluded.local_functions)
         except BudgetSpent as spent:
             return _out_of_budget(spent)
         return outcome_of(task, model_class, functions, "no other member")
@@ -53,7 +55,7 @@ class SubsetDp:
     def count_up_to(
         self, task: Task, model_class: ModelClass, limit: int, *, budget: Budget | None = None
     ) -> Counted | OutOfBudget:
-        """The complete count, cut off; the work does not depend on the limit."""
+        """Count all members and cut off; the work does not depend on the limit."""
         try:
             count = _Space(task, model_class, budget).count()
         except BudgetSpent as spent:
@@ -62,7 +64,7 @@ class SubsetDp:
 
 
 def largest_component(task: Task, model_class: ModelClass) -> int:
-    """The largest number of variables that may lie on a cycle together, under any root set of the class."""
+    """Return the largest number of variables that may lie on a cycle together, under any root set of the class."""
     space = _Space(task, model_class, None)
     return max(len(component) for roots in space.space.root_sets for component in (*space.components(roots), ()))
 
@@ -72,7 +74,7 @@ def _out_of_budget(spent: BudgetSpent) -> OutOfBudget:
 
 
 class _Space:
-    """A version space, its components, and the budget that each step is charged to."""
+    """Version space with its components, and the budget that each step is charged to."""
 
     def __init__(self, task: Task, model_class: ModelClass, budget: Budget | None) -> None:
         if model_class.max_size is not None:
@@ -87,85 +89,92 @@ class _Space:
         )
 
     def first(self) -> Functions | None:
-        parents = (self._parents(roots, self._options(roots)) for roots in self.space.root_sets)
+        parents = (self._assign_parents(roots, self._options(roots)) for roots in self.space.root_sets)
         chosen = next((mask for mask in parents if mask is not None), None)
         return None if chosen is None else {v: self._function(v, mask) for v, mask in chosen.items()}
 
-    def different(self, known: Functions) -> Functions | None:
-        """A member with other functions or parents than these, or other roots."""
-        if not self._is_member(known):
+    def find_different(self, excluded: Functions) -> Functions | None:
+        """Find a member with other functions, parents or roots than these; None if there is none."""
+        if not self._is_member(excluded):
             return self.first()
-        masks = {v: self._mask(local) for v, local in known.items()}
+        masks = {v: self._mask(local) for v, local in excluded.items()}
         for variable, mask in masks.items():
             if self._counts(variable)[mask] > 1:
-                return {**known, variable: self._function(variable, mask, known[variable])}
+                return {**excluded, variable: self._function(variable, mask, excluded[variable])}
         for roots in self.space.root_sets:
             options = self._options(roots)
+            # other roots: every member differs. The same roots: a different member avoids the parent set of some
+            # variable, so forbidding one at a time is complete
             if options.keys() != masks.keys():
-                chosen = self._parents(roots, options)
+                chosen = self._assign_parents(roots, options)
             else:
-                chosen = next((other for v in options if (other := self._avoiding(roots, options, v, masks[v]))), None)
+                chosen = next(
+                    (assignment for v in options if (assignment := self._assign_without(roots, options, v, masks[v]))),
+                    None,
+                )
             if chosen is not None:
                 return {v: self._function(v, mask) for v, mask in chosen.items()}
         return None
 
-    def _avoiding(
+    def _assign_without(
         self, roots: tuple[str, ...], options: Mapping[str, Mapping[Mask, int]], variable: str, mask: Mask
     ) -> dict[str, Mask] | None:
-        rest = {parents: cost for parents, cost in options[variable].items() if parents != mask}
-        return self._parents(roots, {**options, variable: rest})
+        remaining = {parents: cost for parents, cost in options[variable].items() if parents != mask}
+        return self._assign_parents(roots, {**options, variable: remaining})
 
-    def _is_member(self, known: Functions) -> bool:
-        roots = tuple(v for v in self.space.task.variables if v not in known)
+    def _is_member(self, functions: Functions) -> bool:
+        roots = tuple(v for v in self.space.task.variables if v not in functions)
         return roots in {
             tuple(sorted(root_set, key=self.space.index.__getitem__)) for root_set in self.space.root_sets
         } and all(
             self._mask(local) in self._counts(v) and self._table(v, self._mask(local)).agrees(local.table)
-            for v, local in known.items()
+            for v, local in functions.items()
         )
 
     # --- structure --------------------------------------------------------------------------------------------------
 
     def _options(self, roots: tuple[str, ...]) -> dict[str, dict[Mask, int]]:
-        """Endogenous variable -> parent set -> cost, which is its rank by number of parents."""
+        """Rank the parent sets of each endogenous variable by number of parents; the rank is the cost."""
         return {
             v: {mask: rank for rank, mask in enumerate(sorted(self._counts(v), key=lambda m: (m.bit_count(), m)))}
             for v in self.space.task.variables
             if v not in roots
         }
 
-    def _parents(self, roots: tuple[str, ...], options: Mapping[str, Mapping[Mask, int]]) -> dict[str, Mask] | None:
-        """A parent set of every variable, without a cycle."""
+    def _assign_parents(
+        self, roots: tuple[str, ...], options: Mapping[str, Mapping[Mask, int]]
+    ) -> dict[str, Mask] | None:
+        """Choose a parent set for every variable, without a cycle; None if there is none."""
         chosen: dict[str, Mask] = {}
         for component in self.components(roots):
             self._charge(len(component) << len(component), len(component), structure.MAX_FREE_VARIABLES)
             names = {self.space.index[v]: v for v in component}
-            best = best_structure({i: options[v] for i, v in names.items()}, self._others(component))
+            best = best_structure({i: options[v] for i, v in names.items()}, self._others_mask(component))
             if best is None:
                 return None
             chosen |= {names[i]: mask for i, mask in best[1].items()}
         return chosen
 
-    def _component_count(self, own: tuple[str, ...]) -> int:
-        self._charge(int(3 ** len(own)), len(own), dag_count.MAX_FREE_VARIABLES)
-        return total(Weights({self.space.index[v]: self._counts(v) for v in own}, self._others(own)))
+    def _component_count(self, component: tuple[str, ...]) -> int:
+        self._charge(int(3 ** len(component)), len(component), dag_count.MAX_FREE_VARIABLES)
+        return total(Weights({self.space.index[v]: self._counts(v) for v in component}, self._others_mask(component)))
 
     def components(self, roots: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """The endogenous variables, grouped: possible cycles stay within a group."""
+        """Group the endogenous variables: possible cycles stay within a group."""
         index = {self.space.index[v]: v for v in self.space.task.variables if v not in roots}
         arcs = [(i, j) for j, v in index.items() for i in index for mask in self._counts(v) if mask >> i & 1]
-        least = components(arcs)
+        component_of = components(arcs)
         groups: dict[int, list[str]] = {}
         for i, v in index.items():
-            groups.setdefault(least.get(i, i), []).append(v)
+            groups.setdefault(component_of.get(i, i), []).append(v)
         return [tuple(group) for group in groups.values()]
 
-    def _others(self, own: tuple[str, ...]) -> Mask:
-        return sum(1 << i for v, i in self.space.index.items() if v not in own)
+    def _others_mask(self, component: tuple[str, ...]) -> Mask:
+        return sum(1 << i for v, i in self.space.index.items() if v not in component)
 
-    def _charge(self, states: int, num_variables: int, most: int) -> None:
-        if num_variables > most:
-            raise BudgetSpent(f"{num_variables} variables may lie on a cycle together; {most} are supported")
+    def _charge(self, states: int, num_variables: int, limit: int) -> None:
+        if num_variables > limit:
+            raise BudgetSpent(f"{num_variables} variables may lie on a cycle together; {limit} are supported")
         self.budget.spend(states)
 
     # --- functions --------------------------------------------------------------------------------------------------
@@ -179,14 +188,14 @@ class _Space:
     def _mask(self, local: LocalFunction) -> Mask:
         return sum(1 << self.space.index[parent] for parent in local.parents)
 
-    def _function(self, variable: str, mask: Mask, other: LocalFunction | None = None) -> LocalFunction:
-        """The first function of exactly these parents that agrees with the rows, and is not the other one."""
+    def _function(self, variable: str, mask: Mask, excluded: LocalFunction | None = None) -> LocalFunction:
+        """Return the first function of exactly these parents that agrees with the rows and is not `excluded`."""
         functions = (LocalFunction(self.space.names(mask), t) for t in _completions(self._table(variable, mask)))
-        return next(local for local in functions if local != other)
+        return next(local for local in functions if local != excluded)
 
 
 def _completions(table: PartialTable) -> Iterator[TruthTable]:
-    """The functions that agree with a table and depend on all of its variables, those with fewest ones first."""
+    """Yield the functions that agree with a table and depend on all of its variables, fewest ones first."""
     still_open = [row for row in range(num_rows(table.num_vars)) if not table.care >> row & 1]
     for number in range(len(still_open) + 1):
         for ones in combinations(still_open, number):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind
-from calibrant.solvers.replayscm._kernels_worlds import subsets_below
+from calibrant.solvers.replayscm._kernels_worlds import find_subsets
 from calibrant.solvers.replayscm.noise._kernels_masses import count_patterns, log_masses
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
@@ -35,7 +35,7 @@ class ApproximateMasses:
         self.owners: I64 = np.repeat(self.variables, [len(masks) for masks in listed])
         self.below: I64 = np.zeros((len(self.masks), max(1, scm_class.max_parents)), np.int64)
         for masks, start in zip(listed, self.starts.tolist(), strict=False):
-            subsets_below(masks, np.argsort(masks), self.below[start : start + len(masks)])
+            find_subsets(masks, np.argsort(masks), self.below[start : start + len(masks)])
         self.inside: I64 = np.zeros(len(self.masks), np.int64)
         for position, v in enumerate(order):
             self.inside |= (self.masks >> v & 1) << position

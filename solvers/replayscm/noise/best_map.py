@@ -23,7 +23,7 @@ from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind
 from calibrant.solvers.acyclic.least_cost import Mask, members_of
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.formulas.essential import essential_functions, synthesised
+from calibrant.solvers.formulas.essential import essential_functions, synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
 from calibrant.solvers.replayscm.noise.local_weights import clean_patterns, pattern_counts
@@ -180,7 +180,7 @@ def _smallest(
     mentioned: roots that a constant may mention. `BudgetSpent` for too many open rows
     """
     if 1 <= len(names) <= MAX_CATALOGUE_VARS:
-        return _smallest_listed(tables, names, synthesised(grammar))
+        return _smallest_listed(tables, names, synthesis_operators(grammar))
     formulas = [
         _formula(table, names, grammar, mentioned)
         for partial in tables
@@ -204,7 +204,7 @@ def _smallest_listed(tables: Sequence[PartialTable], names: Sequence[str], opera
 
 
 def _formula(table: TruthTable, names: Sequence[str], grammar: Grammar, mentioned: Sequence[str]) -> Formula:
-    operators = synthesised(grammar)
+    operators = synthesis_operators(grammar)
     if names:
         return formula_for(table, names, operators)
     if grammar.allow_constants:

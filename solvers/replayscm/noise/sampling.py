@@ -20,7 +20,7 @@ from calibrant.solvers.acyclic.count import total
 from calibrant.solvers.acyclic.draws import Draws, draw_below, draw_weighted
 from calibrant.solvers.acyclic.least_cost import Mask, members_of
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
-from calibrant.solvers.replayscm.member_sampling import completion
+from calibrant.solvers.replayscm.member_sampling import sample_completion
 from calibrant.solvers.replayscm.noise.local_weights import (
     Rate,
     clean_patterns,
@@ -86,7 +86,7 @@ class PosteriorSampler:
                 negated.add(names[column.index])
             size = column.parents.bit_count()
             care, value = sum(1 << row for row in values), sum(bit << row for row, bit in values.items())
-            function = TruthTable(size, completion(rng, size, care, value))
+            function = TruthTable(size, sample_completion(rng, size, care, value))
             parents = tuple(names[u] for u in members_of(column.parents))
             mechanisms[names[column.index]] = LocalFunction(parents, function)
         return {v: negate_arguments(f, negated) for v, f in mechanisms.items()}, rates

@@ -14,7 +14,7 @@ from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.episode import TranscriptError
 from calibrant.solvers.blickets.families import class_of, exact_learner, space_after
-from calibrant.solvers.blickets.learner import concluded
+from calibrant.solvers.blickets.learner import conclude_episode
 from calibrant.solvers.blickets.static import StaticSpace
 from calibrant.solvers.outcome import Found
 from tests.support.blickets.items import opened, static_item
@@ -54,7 +54,7 @@ def test_what_an_exact_learner_answers_is_earned(suite: str) -> None:
         learner = exact_learner(item)
         assert isinstance(learner, Found)
         episode = BlicketEpisode(item)
-        concluded(episode, learner.value)
+        conclude_episode(episode, learner.value)
         found = attribute_episode(item, episode.steps)
         assert found.attribution.kind is Kind.EARNED
         assert found.decided_at == found.submitted_at
@@ -67,7 +67,7 @@ def test_an_unreliable_detector_is_decided_by_a_posterior(suite: str) -> None:
         learner = exact_learner(item)
         assert isinstance(learner, Found)
         episode = BlicketEpisode(item)
-        concluded(episode, learner.value)
+        conclude_episode(episode, learner.value)
         found = attribute_episode(item, episode.steps)
         posterior = max(space_after(class_of(item), item.task, episode.steps).posterior().values())
         assert found.attribution.posterior == posterior
@@ -87,7 +87,7 @@ def test_the_class_decides_what_is_decided_and_is_named() -> None:
     episode = BlicketEpisode(item)
     static = exact_learner(ITEM)
     assert isinstance(static, Found)
-    concluded(episode, static.value)
+    conclude_episode(episode, static.value)
     knowing = attribute_episode(item, episode.steps).attribution
     unaware = attribute_episode(item, episode.steps, StaticSpace.full(5)).attribution
     assert (knowing.kind, unaware.kind) == (Kind.LUCKY, Kind.EARNED)

@@ -14,8 +14,8 @@ from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.item import BlicketItem, Mechanism
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
-from calibrant.solvers.blickets.families import exact_learner, knowing_space, space_after
-from calibrant.solvers.blickets.learner import concluded
+from calibrant.solvers.blickets.families import exact_learner, space_after, space_of_condition
+from calibrant.solvers.blickets.learner import conclude_episode
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from tests.support.blickets.items import static_item
 
@@ -90,6 +90,6 @@ def test_the_knowing_space_keeps_the_rule_in_force(suite: str) -> None:
         learner = exact_learner(item)
         assert isinstance(learner, Found)
         episode = BlicketEpisode(item)
-        concluded(episode, learner.value)
-        space = space_after(knowing_space(item.task, item.condition), item.task, episode.steps)
+        conclude_episode(episode, learner.value)
+        space = space_after(space_of_condition(item.task, item.condition), item.task, episode.steps)
         assert grade(item, episode.steps).rule_in_force.canonical in space.verdicts()

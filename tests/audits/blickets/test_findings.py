@@ -25,7 +25,7 @@ from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.item import BlicketItem, Count
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.blickets.text_game import text_runs
-from calibrant.solvers.blickets.learner import Static, concluded
+from calibrant.solvers.blickets.learner import Static, conclude_episode
 from tests.support.blickets.items import text_game_expected, text_game_lines
 
 
@@ -183,7 +183,7 @@ def test_episodes_show_evidence_at_n_and_what_conditioning_hides() -> None:
     grades = []
     for item in _items("hard-3", 60):
         episode = BlicketEpisode(item)
-        concluded(episode, Static)
+        conclude_episode(episode, Static)
         grades.append(grade(item, episode.steps))
     found = {finding.kind: finding for finding in episode_findings(grades, "static")}
     at_n = [g for g in grades if g.exposed == "exactly-N"]

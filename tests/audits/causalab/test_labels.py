@@ -18,7 +18,7 @@ from calibrant.dsl.causalab.pool import item_of_record, record_of_item
 from calibrant.dsl.causalab.reference import Reading, bases_of
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
 from calibrant.solvers.causalab.experimenter import solve_by_experiments
-from calibrant.solvers.causalab.replay import EXACT, misfit, predicted
+from calibrant.solvers.causalab.replay import EXACT, misfit, predict_frequency
 from calibrant.solvers.outcome import Found
 from tests.support.causalab.enumerated import weighted_graphs
 
@@ -28,14 +28,14 @@ VALUES = (0, 100, 37)
 def all_members(evidence: Evidence) -> list[Mechanism]:
     """By the reference: every mechanism whose crystals have integer bases from 0 to 100, and 15 to 25 for F."""
     found = []
-    first = dict(zip(evidence.nodes, evidence.seen[0].values, strict=True))
+    first = dict(zip(evidence.nodes, evidence.observations[0].values, strict=True))
     for terms in weighted_graphs(evidence.nodes, sink=not evidence.task.freq_parent):
         base = first[FREQUENCY] - sum(t.weight * first[t.parent] for t in terms[FREQUENCY])
         if not terms[FREQUENCY] or not 15 <= base <= 25:
             continue
         made = Mechanism({n: Equation(own, base if n == FREQUENCY else None) for n, own in terms.items()})
-        crystals = [dict(zip(evidence.nodes, s.values, strict=True)) for s in evidence.seen]
-        crystals.append(dict(evidence.task.reactor) | {FREQUENCY: predicted(made, evidence)})
+        crystals = [dict(zip(evidence.nodes, s.values, strict=True)) for s in evidence.observations]
+        crystals.append(dict(evidence.task.reactor) | {FREQUENCY: predict_frequency(made, evidence)})
         bases = [b for crystal in crystals for b in bases_of(made, crystal).values()]
         fits = all(0 <= b <= 100 and b == int(b) for b in bases)
         if fits and misfit(made, evidence, reading=evidence.task.reading, shifts=()) <= EXACT:
@@ -52,7 +52,7 @@ def left_after(item: LabItem, members: list[Mechanism], names: tuple[str, ...]) 
             episode.act({"set": name, "value": value})
         evidence = evidence_of(item.task, episode.steps)
         kept = [m for m in members if misfit(m, evidence, reading=item.task.reading, shifts=()) <= EXACT]
-        numbers.append(len({(m.edges, predicted(m, evidence)) for m in kept}))
+        numbers.append(len({(m.edges, predict_frequency(m, evidence)) for m in kept}))
     return min(numbers)
 
 

@@ -32,7 +32,7 @@ from tests.support.causim.vectors import bundles, vectors
 
 @pytest.fixture(scope="module")
 def items() -> list[CausimItem]:
-    return [item for topology in TOPOLOGIES for item in generated_items(3, topology, 1, nodes=4, each=2)]
+    return [item for topology in TOPOLOGIES for item in generated_items(3, topology, 1, nodes=4, num_questions=2)]
 
 
 def holds(certificate: Certificate, item: CausimItem) -> bool:

@@ -83,7 +83,7 @@ def test_flags_of_questions_are_those_of_the_vectors() -> None:
 
 @pytest.fixture(scope="module")
 def items() -> list[CausimItem]:
-    return [item for topology in TOPOLOGIES for item in generated_items(9, topology, 1, nodes=6, each=3)]
+    return [item for topology in TOPOLOGIES for item in generated_items(9, topology, 1, nodes=6, num_questions=3)]
 
 
 def test_shares_count_what_the_labels_say(items: list[CausimItem]) -> None:
@@ -106,7 +106,7 @@ def test_wrong_labels_are_found_by_running_every_world(items: list[CausimItem]) 
 
 
 def test_a_cap_on_worlds_drops_abduction_items() -> None:
-    large = list(generated_items(2, "chain", 3, nodes=10, each=1, types=["abduction"]))
+    large = list(generated_items(2, "chain", 3, nodes=10, num_questions=1, types=["abduction"]))
     finding = abduction_sizes(large)
     many = [item for item in large if item.task.model.worlds > 200_000]
     assert finding.data["dropped"] == len(many) > 0

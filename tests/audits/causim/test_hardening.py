@@ -20,7 +20,7 @@ from calibrant.solvers.outcome import Found, Impossible
 
 @pytest.fixture(scope="module")
 def items() -> list[CausimItem]:
-    return [item for topology in TOPOLOGIES for item in generated_items(18, topology, 1, nodes=4, each=2)]
+    return [item for topology in TOPOLOGIES for item in generated_items(18, topology, 1, nodes=4, num_questions=2)]
 
 
 def test_a_decided_item_has_one_answer_and_a_certificate_that_holds(items: list[CausimItem]) -> None:

@@ -13,13 +13,13 @@ from calibrant.audits.claims import verify
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.items import drawn_items, generated_items
+from calibrant.solvers.causim.items import generated_items, sampled_items
 
 
 @pytest.fixture(scope="module")
 def items() -> list[CausimItem]:
-    drawn = [item for topology in TOPOLOGIES for item in islice(drawn_items(3, topology), 8)]
-    few = [item for topology in TOPOLOGIES for item in generated_items(4, topology, 1, nodes=3, each=5)]
+    drawn = [item for topology in TOPOLOGIES for item in islice(sampled_items(3, topology), 8)]
+    few = [item for topology in TOPOLOGIES for item in generated_items(4, topology, 1, nodes=3, num_questions=5)]
     return drawn + few
 
 

@@ -18,7 +18,7 @@ from calibrant.solvers.outcome import Found
 
 @pytest.fixture(scope="module")
 def items() -> list[CausimItem]:
-    return list(generated_items(23, "tree", 2, nodes=6, each=4, types=["counterfactual", "intervention"]))
+    return list(generated_items(23, "tree", 2, nodes=6, num_questions=4, types=["counterfactual", "intervention"]))
 
 
 def profiled(row: str, items: list[CausimItem]) -> dict[str, int]:

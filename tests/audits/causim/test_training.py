@@ -16,14 +16,14 @@ from calibrant.dsl.causim.score import extract
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.causim.values import assignment_text, compact, symbols
 from calibrant.solvers.causim.items import generated_items
-from calibrant.solvers.causim.solution import solution
+from calibrant.solvers.causim.solution import work_solution
 from calibrant.solvers.outcome import Found, Impossible
 from tests.support.causim.vectors import questions, vectors
 
 
 @pytest.fixture(scope="module")
 def items() -> list[CausimItem]:
-    return [item for topology in TOPOLOGIES for item in generated_items(14, topology, 1, nodes=5, each=2)]
+    return [item for topology in TOPOLOGIES for item in generated_items(14, topology, 1, nodes=5, num_questions=2)]
 
 
 def test_a_solution_ends_in_a_right_answer_and_every_prediction_is_what_the_mechanism_gives(
@@ -71,7 +71,7 @@ def test_solutions_of_the_vectors_are_right_and_impossible_ones_have_none() -> N
     impossible = 0
     for record in vectors("question"):
         model, question = questions()[record["id"]]
-        found = solution(model, question)
+        found = work_solution(model, question)
         if record["scenario"] == "impossible":
             assert isinstance(found, Impossible)
             impossible += 1

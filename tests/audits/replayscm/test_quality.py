@@ -25,7 +25,7 @@ from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.outcome import Found
-from calibrant.solvers.replayscm.member_sampling import sample
+from calibrant.solvers.replayscm.member_sampling import sample_members
 from calibrant.solvers.replayscm.members_by_size import smallest_members
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.dev_pools import dev_problems
@@ -144,7 +144,7 @@ def test_planted_uniqueness_is_never_accused(setting: str, endogenous: int) -> N
         assert {one.members for one in found.capped} <= {"0", "1"}
         assert all(draw.probability == 1 for draw in found.draws)
         space = VersionSpace(problem.task, gold_class(problem))
-        assert sample(space, Random(0), 1)[0].equivalent(gold)
+        assert sample_members(space, Random(0), 1)[0].equivalent(gold)
         best = ceiling(space, problem.sealed.heldout.worlds, Random(0))
         assert best.lower == best.upper == 1
         result = counterexample_worlds(problem, 0, complete_coverage=False)

@@ -26,7 +26,7 @@ from tests.support.causim.table_models import random_graph, random_model, random
 
 @pytest.fixture(scope="module")
 def items() -> list[CausimItem]:
-    return [item for topology in TOPOLOGIES for item in generated_items(12, topology, 1, nodes=6, each=3)]
+    return [item for topology in TOPOLOGIES for item in generated_items(12, topology, 1, nodes=6, num_questions=3)]
 
 
 def answered(row: str, task: Task) -> Answer | None:

@@ -22,8 +22,8 @@ from calibrant.dsl.replayscm.problem import Task, TaskKind
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found, Impossible
-from calibrant.solvers.replayscm.engines.registry import engine
-from calibrant.solvers.replayscm.roots import MAX_ROOT_SETS, likely_first, root_sets
+from calibrant.solvers.replayscm.engines.registry import create_engine
+from calibrant.solvers.replayscm.roots import MAX_ROOT_SETS, iterate_likely_first, list_root_sets
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 NUM_VARIABLES, NUM_ROOTS, NUM_ROWS = 26, 13, 48
@@ -44,7 +44,7 @@ def task() -> Task:
 
 def test_they_are_counted_before_they_are_listed(task: Task) -> None:
     assert task.disclosure.num_root_sets() == 10_400_600
-    for asked in (root_sets, root_hypotheses, all_root_sets):
+    for asked in (list_root_sets, root_hypotheses, all_root_sets):
         with pytest.raises(BudgetSpent, match="10400600 root sets"):
             asked(task)
     with pytest.raises(BudgetSpent, match="root sets"):
@@ -52,7 +52,7 @@ def test_they_are_counted_before_they_are_listed(task: Task) -> None:
 
 
 def test_whoever_takes_one_after_another_ends_too(task: Task) -> None:
-    listed = likely_first(task)
+    listed = iterate_likely_first(task)
     assert len(set(islice(listed, MAX_ROOT_SETS))) == MAX_ROOT_SETS
     with pytest.raises(BudgetSpent, match=f"{MAX_ROOT_SETS} root sets"):
         next(listed)
@@ -81,5 +81,5 @@ def test_what_lists_no_root_sets_or_finds_the_first_still_answers(task: Task) ->
     model = first_found(copies)
     assert model is not None
     assert model.roots == names[:NUM_ROOTS]
-    assert isinstance(engine("auto").first(copies, ModelClass(1)), Found)
-    assert isinstance(engine("auto").first(task, ModelClass(1)), Impossible)
+    assert isinstance(create_engine("auto").first(copies, ModelClass(1)), Found)
+    assert isinstance(create_engine("auto").first(task, ModelClass(1)), Impossible)

@@ -18,7 +18,7 @@ from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.exact import solve
-from calibrant.solvers.replayscm.roots import likely_first
+from calibrant.solvers.replayscm.roots import iterate_likely_first
 from tests.support.replayscm.answered import answered
 from tests.support.replayscm.brute_force import least_size, parent_sets
 from tests.support.replayscm.dev_pools import POOLS, dev_problems
@@ -126,7 +126,7 @@ def test_answers_are_legal_and_replay_and_nodes_are_the_only_budget(pool: str) -
 def test_root_sets_with_nested_columns_come_first() -> None:
     task = dev_problems("hidden_roots")[0].task
     assert isinstance(task.disclosure, HiddenRoots)
-    listed = list(likely_first(task))
+    listed = list(iterate_likely_first(task))
     gold = dev_problems("hidden_roots")[0].sealed.gold
     assert gold is not None
     assert sorted(listed) == sorted(set(listed))

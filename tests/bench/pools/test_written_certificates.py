@@ -84,7 +84,7 @@ def test_certificates_of_laboratories_verify(suite: str) -> None:
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_certificates_of_causim_verify(topology: str) -> None:
     """A program of two seeds, of findings and of hardened items; four seeds in a soak."""
-    items = [i for s in SEEDS[: effort(2, 4)] for i in generated_items(s, topology, 1, nodes=5, each=2)]
+    items = [i for s in SEEDS[: effort(2, 4)] for i in generated_items(s, topology, 1, nodes=5, num_questions=2)]
     _, lines = refusals("causim", iter(items))
     assert lines == []
     causim = benchmark("causim")

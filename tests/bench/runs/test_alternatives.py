@@ -17,7 +17,7 @@ from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.replayscm.member_sampling import sample
+from calibrant.solvers.replayscm.member_sampling import sample_members
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.commands import jsonl, refused
 from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, written_pool
@@ -42,7 +42,7 @@ def test_members_are_separated_by_the_world_that_is_named(
     problem = read_pool(bundled_pool(setting)).problems[0]
     pool = tmp_path / "one.jsonl"
     write_pool(Pool("one", (problem,), {}), pool)
-    drawn = sample(VersionSpace(problem.task, ModelClass(4)), Random(1), 6)
+    drawn = sample_members(VersionSpace(problem.task, ModelClass(4)), Random(1), 6)
     lines = [line_for(problem, model) for model in drawn]
     if setting == "hidden-roots":
         lines = [line | {"roots": list(model.roots)} for line, model in zip(lines, drawn, strict=True)]

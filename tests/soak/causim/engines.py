@@ -97,7 +97,7 @@ def _with_clauses(model: Model, question: Question) -> bool:
     members = AnswerSet(model, question)
     picked = members.pick()
     with closing(SatQuestion(model, question)) as sat:
-        if sat.satisfiable(()) is not isinstance(picked, Found):
+        if sat.is_satisfiable(()) is not isinstance(picked, Found):
             return False
         if not isinstance(picked, Found):
             return True

@@ -60,11 +60,11 @@ def asked(program: Program) -> Asked:
     for v, version in enumerate(versions):
         for k, kind in enumerate(TYPES):
             number = (program.each + (k - v) % len(TYPES)) // len(TYPES)
-            for item in items_of_version(version, scm_id, each=number, types=[kind], seed=program.seed):
+            for item in items_of_version(version, scm_id, num_questions=number, types=[kind], seed=program.seed):
                 digest.update(msgspec.json.encode(record_of_item(item)) + b"\n")
                 judge = Judge(item.task)
                 found = judge.members.pick()
-                right = isinstance(found, Found) and judge.reply(assignment_text(found.value)).reward == 1
+                right = isinstance(found, Found) and judge.judge_reply(assignment_text(found.value)).reward == 1
                 counts.update({"questions": 1, "right": int(right)})
                 for flag in FLAGS:
                     value = getattr(judge.flags, flag)

@@ -21,7 +21,7 @@ def test_a_program_is_asked_as_often_as_wanted_and_its_flags_are_those_of_the_re
     for v, version in enumerate(grow(4, "tree-0000", "tree", 5)):
         for k, kind in enumerate(TYPES):
             number = 2 if k == (v + 3) % 4 else 1
-            for item in items_of_version(version, "tree-0000", each=number, types=[kind], seed=4):
+            for item in items_of_version(version, "tree-0000", num_questions=number, types=[kind], seed=4):
                 worked = work_out(item.task.model, item.task.question)
                 copyable += worked.copy is True
                 vacuous += worked.effect_some is False

@@ -21,7 +21,7 @@ from calibrant.dsl.blickets.rule import Form, Rule, all_rules, names_of
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.solvers.blickets.chains import Chain, ChainSpace
 from calibrant.solvers.blickets.families import chain_class, exact_learner
-from calibrant.solvers.blickets.learner import concluded
+from calibrant.solvers.blickets.learner import conclude_episode
 from calibrant.solvers.blickets.switch import SwitchSpace
 from calibrant.solvers.outcome import Found, Impossible
 from tests.support.blickets.all_detectors import NamedRule, Names, lights, named_rules
@@ -100,7 +100,7 @@ def test_members_and_probabilities_are_those_of_plain_enumeration(data: st.DataO
     for placed, active in reads:
         if active is not None:
             space = space.after(tuple(map(objects.index, placed)), ACTIVE if active else INACTIVE)
-        space = space.spent(1)
+        space = space.after_moves(1)
     members: dict[Listed, float] = {}
     verdicts: dict[NamedRule, int] = defaultdict(int)
     masses: dict[NamedRule, float] = defaultdict(float)
@@ -174,7 +174,7 @@ def test_every_suite_has_an_exact_row(suite: str) -> None:
         learner = exact_learner(item)
         assert isinstance(learner, Found)
         episode = BlicketEpisode(item)
-        learned = concluded(episode, learner.value)
+        learned = conclude_episode(episode, learner.value)
         assert isinstance(learned.outcome, Found)
         if item.sealed.p == 1:
             assert grade(item, episode.steps).correct
@@ -190,7 +190,7 @@ def test_the_class_of_an_item_has_its_mechanism_and_keeps_it() -> None:
             for number in range(20):
                 step = episode.act({"place" if number % 10 < 5 else "remove": item.task.objects[number % 5]})
                 assert step.reading
-                space = space.after(episode.placed, step.reading).spent(1)
+                space = space.after(episode.placed, step.reading).after_moves(1)
                 assert space.fits(truth)
 
 

@@ -21,7 +21,7 @@ from calibrant.solvers.blickets.aware_learners import Seek, SwitchAware
 from calibrant.solvers.blickets.certificate import certifiable, missing_probes
 from calibrant.solvers.blickets.chains import ChainLearner, ChainSpace
 from calibrant.solvers.blickets.geometry import Sequences, Sets
-from calibrant.solvers.blickets.learner import Greedy, Learned, Learner, Static, answered, learn
+from calibrant.solvers.blickets.learner import Greedy, Learned, Learner, Static, learn, submit_answer
 from calibrant.solvers.blickets.noise import NoiseSpace
 from calibrant.solvers.blickets.order import OrderSpace
 from calibrant.solvers.blickets.static import StaticSpace
@@ -49,7 +49,7 @@ LEARNERS: dict[str, Callable[[Task], Learner]] = {
 def _played(item: BlicketItem, name: str) -> tuple[Learned, Grade]:
     episode = BlicketEpisode(item)
     learned = learn(episode, LEARNERS[name](item.task))
-    answered(episode, learned.guess)
+    submit_answer(episode, learned.guess)
     return learned, grade(item, episode.steps)
 
 

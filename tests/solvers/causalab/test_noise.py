@@ -18,7 +18,7 @@ from calibrant.solvers.causalab.evidence import Evidence, evidence_of
 from calibrant.solvers.causalab.noise import worlds
 from calibrant.solvers.causalab.noise.experimenter import solve_noisy_by_experiments
 from calibrant.solvers.causalab.noise.worlds import SCALES, NoisyDags, noisy_dags
-from calibrant.solvers.causalab.replay import predicted
+from calibrant.solvers.causalab.replay import predict_frequency
 from calibrant.solvers.outcome import Found
 from tests.support.causalab.laboratories import items
 from tests.support.effort import examples
@@ -29,7 +29,7 @@ HIDDEN = tuple(suite for suite in PLANS if "hidden" in suite)
 def members_by_definition(evidence: Evidence) -> int:
     """Mechanisms of three nodes, shifted nodes, scales and draws for which every change is explained, one by one."""
     a, b, f = range(3)
-    noisy = [i for i, seen in enumerate(evidence.seen) if seen.noisy]
+    noisy = [i for i, seen in enumerate(evidence.observations) if seen.noisy]
     count = 0
     for w_ab, w_ba, w_af, w_bf in product(range(4), repeat=4):
         if (w_ab and w_ba) or not (w_af or w_bf):
@@ -54,7 +54,7 @@ def members_by_definition(evidence: Evidence) -> int:
 
 
 def base(evidence: Evidence, parents: dict[int, int], node: int, reading: int) -> float:
-    row = evidence.seen[reading].values
+    row = evidence.observations[reading].values
     return row[node] - sum(weight * row[parent] for parent, weight in parents.items())
 
 
@@ -84,7 +84,7 @@ def test_the_truth_is_a_member_and_following_is_recounting(item: LabItem, chosen
     assert space.count == noisy_dags(evidence_of(item.task, episode.steps)).count
     verdicts = space.verdicts()
     assert sum(verdicts.values()) == space.count
-    assert predicted(truth, space.evidence) in verdicts
+    assert predict_frequency(truth, space.evidence) in verdicts
     assert item.sealed.noise is not None
     noise = (
         tuple(round(100 * value) for value in item.sealed.noise.values),

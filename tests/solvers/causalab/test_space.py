@@ -20,7 +20,7 @@ from calibrant.dsl.causalab.reference import Reading
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
 from calibrant.solvers.causalab.experimenter import candidates
-from calibrant.solvers.causalab.replay import predicted
+from calibrant.solvers.causalab.replay import predict_frequency
 from calibrant.solvers.causalab.space import MAX_LISTED, WeightedDags, weighted_dags
 from tests.support.causalab.enumerated import key, members_by_reference
 from tests.support.causalab.laboratories import LINEAR, released_suite
@@ -149,7 +149,7 @@ def test_the_truth_is_a_member_after_any_settings_and_counts_never_grow(
         return  # frequencies that depend on properties that are not shown are found by listing
     counts = space.verdicts()
     assert sum(counts.values()) == space.count
-    assert predicted(truth, space.evidence) in counts
+    assert predict_frequency(truth, space.evidence) in counts
 
 
 @settings(max_examples=examples(40), deadline=None)

@@ -17,7 +17,7 @@ from calibrant.dsl.causim.values import ModelError, symbol, value_of
 from calibrant.dsl.causim.verifier import vacuity
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.items import BUILT_IN, built_in_items
-from calibrant.solvers.causim.marginals import conditional, marginal, ways
+from calibrant.solvers.causim.marginals import conditional, count_worlds, marginal
 from calibrant.solvers.outcome import Found
 from tests.support.causim.vectors import models, vectors
 
@@ -81,11 +81,11 @@ def test_the_stroke_scale_has_the_expected_items_totals_and_ways() -> None:
         assert [{"name": name, "domain": list(values)} for name, values in items(n).items()] == expected["items"]
         model = running_sums(n)
         assert model.worlds == expected["combinations"]
-        found = {value_of(value): number for value, number in ways(model, TOTAL).items()}
+        found = {value_of(value): number for value, number in count_worlds(model, TOTAL).items()}
         assert [found[total] for total in range(len(found))] == expected["ways"]
         assert [min(found), max(found)] == expected["total_domain"]
         if n <= 7:
-            assert {value_of(value): number for value, number in ways(nihss(n), TOTAL).items()} == found
+            assert {value_of(value): number for value, number in count_worlds(nihss(n), TOTAL).items()} == found
 
 
 def test_the_prose_immunity_model_has_the_printed_probabilities() -> None:

@@ -15,7 +15,7 @@ from calibrant.dsl.causim.topology import TOPOLOGIES, satisfies
 from calibrant.dsl.causim.values import assignment_text, symbol
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.causim.answers import AnswerSet, TwinAnswerSet
-from calibrant.solvers.causim.enumeration import enumerated, first_answers
+from calibrant.solvers.causim.enumeration import enumerate_worlds, first_answers
 from calibrant.solvers.causim.satisfiability import SatQuestion
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from tests.support.causim.table_models import random_graph, random_model, random_question
@@ -87,7 +87,7 @@ def test_ten_nodes_agree_with_clauses(topology: str) -> None:
         members = AnswerSet(model, question)
         picked = members.pick()
         with closing(SatQuestion(model, question)) as sat:
-            assert sat.satisfiable(()) is isinstance(picked, Found)
+            assert sat.is_satisfiable(()) is isinstance(picked, Found)
             known = [picked.value] if isinstance(picked, Found) else []
             for answer in [*known, *other_answers(rng, model, question)]:
                 assert sat.contains(answer) is members.contains(answer)
@@ -124,7 +124,7 @@ def test_a_search_without_states_left_says_so_instead_of_counting_wrong() -> Non
     model = random_model(rng, random_graph(rng, "poly_tree", 6))
     question = Question("counterfactual", {}, model.noises, {}, {model.names[-1]: model.system[-1].domain[0]})
     assert isinstance(AnswerSet(model, question).size(Budget(2)), OutOfBudget)
-    assert isinstance(enumerated(model, question, 3), OutOfBudget)
+    assert isinstance(enumerate_worlds(model, question, 3), OutOfBudget)
 
 
 def test_the_first_worlds_give_some_answers_and_all_worlds_give_all() -> None:

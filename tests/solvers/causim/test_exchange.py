@@ -17,7 +17,7 @@ from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.errors import PoolError
 from calibrant.solvers.causim.exchange import items_from_queries, query_files, scm_of
 from calibrant.solvers.causim.items import items_of_version
-from calibrant.solvers.causim.pipeline import Caps, sampled_supports, stored
+from calibrant.solvers.causim.pipeline import Caps, sampled_supports, store_answers
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def versions() -> list[Version]:
 
 @pytest.fixture(scope="module")
 def items(versions: list[Version]) -> list[CausimItem]:
-    return [item for version in versions for item in items_of_version(version, "p", each=3)]
+    return [item for version in versions for item in items_of_version(version, "p", num_questions=3)]
 
 
 def labelled(items: list[CausimItem]) -> dict[tuple[int, str, bytes], Labels]:
@@ -81,10 +81,12 @@ def test_without_caps_the_pipeline_stores_the_complete_set_and_with_caps_a_part(
     for item in items[::3]:
         model, question = item.task.model, item.task.question
         complete = set(work_out(model, question).answers)
-        everything = stored(model, question, Caps(domain_samples=None, max_combinations=10**6, max_support=10**6))
+        everything = store_answers(
+            model, question, Caps(domain_samples=None, max_combinations=10**6, max_support=10**6)
+        )
         assert set(everything.answers) == complete
         assert everything.exhausted
-        few = stored(model, question, Caps(None, max_combinations=4, max_support=2))
+        few = store_answers(model, question, Caps(None, max_combinations=4, max_support=2))
         assert set(few.answers) <= complete
         assert len(few.answers) <= 2
         if few.exhausted:

@@ -21,14 +21,14 @@ from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import PoolError
 from calibrant.solvers.causim.answers import AnswerSet
-from calibrant.solvers.causim.items import built_in_items, drawn_items, generated_items
+from calibrant.solvers.causim.items import built_in_items, generated_items, sampled_items
 from calibrant.solvers.causim.question_sampling import sample_question
 from calibrant.solvers.outcome import Found
 
 
 @pytest.fixture(scope="module")
 def items() -> list[CausimItem]:
-    return [item for topology in TOPOLOGIES for item in generated_items(8, topology, 1, nodes=5, each=2)]
+    return [item for topology in TOPOLOGIES for item in generated_items(8, topology, 1, nodes=5, num_questions=2)]
 
 
 def test_labels_are_what_running_every_world_says(items: list[CausimItem]) -> None:
@@ -58,7 +58,9 @@ def test_pools_are_read_as_they_were_written(items: list[CausimItem], tmp_path: 
 def test_a_program_depends_on_seed_and_number_alone(tmp_path: Path) -> None:
     digests = []
     for programs in (2, 3):
-        kept = [item for item in generated_items(4, "chain", programs, nodes=3, each=1) if item.scm == "chain-0001"]
+        kept = [
+            item for item in generated_items(4, "chain", programs, nodes=3, num_questions=1) if item.scm == "chain-0001"
+        ]
         write_pool(tmp_path / "pool.jsonl", kept)
         digests.append(hashlib.sha256((tmp_path / "pool.jsonl").read_bytes()).hexdigest())
     assert digests[0] == digests[1]
@@ -106,7 +108,7 @@ def test_items_do_not_depend_on_the_hash_seed() -> None:
     program = (
         "from calibrant.solvers.causim.items import generated_items\n"
         "from calibrant.solvers.causim.evidence import minimal_evidence\n"
-        "for item in generated_items(5, 'layered', 1, nodes=5, each=1):\n"
+        "for item in generated_items(5, 'layered', 1, nodes=5, num_questions=1):\n"
         "    print(item, minimal_evidence(item.task.model, item.task.question, item.sealed.world))\n"
     )
     checkout = Path(__file__).resolve().parents[3]
@@ -128,7 +130,7 @@ def test_items_do_not_depend_on_the_hash_seed() -> None:
 
 def test_a_copied_item_has_the_same_record() -> None:
     """What went through another process is written in the same bytes."""
-    item = next(generated_items(3, "chain", 1, nodes=2, each=1))
+    item = next(generated_items(3, "chain", 1, nodes=2, num_questions=1))
     copied = pickle.loads(pickle.dumps(item))
     assert msgspec.json.encode(record_of_item(copied)) == msgspec.json.encode(record_of_item(item))
 
@@ -136,7 +138,7 @@ def test_a_copied_item_has_the_same_record() -> None:
 def test_no_two_seeds_share_an_id_and_ids_alone_have_the_seed() -> None:
     """Of grown programs and of built-in models; what is drawn together still shares its unit."""
     drawn = {
-        seed: [*islice(drawn_items(seed, "chain"), 8), *islice(built_in_items(seed, "asia"), 8)] for seed in (1, 2)
+        seed: [*islice(sampled_items(seed, "chain"), 8), *islice(built_in_items(seed, "asia"), 8)] for seed in (1, 2)
     }
     names = {seed: {item.id for item in items} for seed, items in drawn.items()}
     assert [len(own) for own in names.values()] == [16, 16]

@@ -20,7 +20,7 @@ def test_replies_of_the_vectors_get_their_rewards() -> None:
     for record in vectors("verdict"):
         judging = judge(record["question"])
         for reply in record["replies"]:
-            verdict = judging.reply(reply["text"])
+            verdict = judging.judge_reply(reply["text"])
             assert verdict.reward == reply["reward"], reply["why"]
             assert (verdict.why is None) is bool(reply["reward"])
             compared += 1
@@ -35,7 +35,7 @@ def test_answers_of_the_vectors_get_their_reasons() -> None:
     for record in vectors("question"):
         judging = judge(record["id"])
         for given in record["expect"].get("reasons", []):
-            verdict = judging.answer({key: symbol(value) for key, value in given["answer"].items()})
+            verdict = judging.judge_answer({key: symbol(value) for key, value in given["answer"].items()})
             assert (verdict.reward, verdict.nodes) == (given["reward"], given["reasons"])
             assert verdict.answer is not None
             assert plain(verdict.answer) == given["answer"]
@@ -44,4 +44,4 @@ def test_answers_of_the_vectors_get_their_reasons() -> None:
 def test_abductions_have_no_reasons_by_node() -> None:
     name = next(record["id"] for record in vectors("question") if record["type"] == "abduction")
     _, question = questions()[name]
-    assert judge(name).answer(dict.fromkeys(question.unknown, '"x"')).nodes is None
+    assert judge(name).judge_answer(dict.fromkeys(question.unknown, '"x"')).nodes is None

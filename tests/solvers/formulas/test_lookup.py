@@ -14,8 +14,8 @@ from calibrant.dsl.errors import TableError
 from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import from_formula, full_mask, projection
 from calibrant.solvers.formulas import catalogue as catalogues
-from calibrant.solvers.formulas._kernels_synthesis import best_match, first_match
-from calibrant.solvers.formulas.catalogue import Catalogue, build, catalogue
+from calibrant.solvers.formulas._kernels_synthesis import find_best_match, find_first_match
+from calibrant.solvers.formulas.catalogue import Catalogue, build_catalogue, catalogue
 from calibrant.solvers.formulas.lookup import NOT_EXPRESSIBLE, formula_of, least_sizes
 from calibrant.solvers.formulas.orbits import plain_changes
 from tests.support.effort import effort, examples
@@ -41,14 +41,14 @@ def listed(functions: Catalogue, limit: int) -> dict[int, int]:
 @pytest.mark.parametrize("num_vars", [4, 5, 6])
 def test_the_shipped_orbits_are_what_the_enumeration_gives(num_vars: int) -> None:
     shipped = catalogue(num_vars)
-    rebuilt = build(num_vars, STANDARD_OPERATORS, max_size=catalogues.MAX_SIZES.get(num_vars))
+    rebuilt = build_catalogue(num_vars, STANDARD_OPERATORS, max_size=catalogues.MAX_SIZES.get(num_vars))
     for name in ("words", "sizes", "rooted", "ends"):
         np.testing.assert_array_equal(getattr(shipped, name), getattr(rebuilt, name), name)
 
 
 @pytest.mark.parametrize("num_vars", [1, 2, 3])
 def test_fewer_variables_are_read_off_four(num_vars: int) -> None:
-    derived, rebuilt = catalogue(num_vars), build(num_vars, STANDARD_OPERATORS)
+    derived, rebuilt = catalogue(num_vars), build_catalogue(num_vars, STANDARD_OPERATORS)
     for name in ("words", "sizes", "rooted", "ends"):
         np.testing.assert_array_equal(getattr(derived, name), getattr(rebuilt, name), name)
 
@@ -88,7 +88,7 @@ def test_what_has_no_formula_says_so() -> None:
 
 def test_a_pool_that_is_too_small_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(catalogues.CAPACITIES, 5, 10)
-    small, large = build(5, STANDARD_OPERATORS, max_size=7), catalogue(5)
+    small, large = build_catalogue(5, STANDARD_OPERATORS, max_size=7), catalogue(5)
     assert listed(small, 7) == listed(large, 7)
     np.testing.assert_array_equal(small.rooted, large.rooted[: len(small.rooted)])
 
@@ -124,9 +124,9 @@ def test_the_first_match_is_the_smallest_function_that_agrees(data: st.DataObjec
     limit = data.draw(st.integers(start, len(functions.words)))
     agreeing = [i for i, word in enumerate(functions.words[:limit].tolist()) if (word ^ value) & care == 0]
     word_care, word_value = np.uint64(care), np.uint64(value & care)
-    assert first_match(functions.words, word_care, word_value, limit) == (agreeing[0] if agreeing else -1)
+    assert find_first_match(functions.words, word_care, word_value, limit) == (agreeing[0] if agreeing else -1)
     scored = [((int(functions.words[i]) & keep) ^ flip, i) for i in agreeing if i >= start]
-    best = best_match(functions.words, start, limit, word_care, word_value, np.uint64(keep), np.uint64(flip))
+    best = find_best_match(functions.words, start, limit, word_care, word_value, np.uint64(keep), np.uint64(flip))
     assert best == (min(scored)[1] if scored else -1)
 
 

@@ -20,8 +20,8 @@ from calibrant.dsl.formulas.partial import PartialTable, complete, nothing_known
 from calibrant.dsl.formulas.table import TruthTable, from_formula, full_mask, permute
 from calibrant.dsl.formulas.text import parse
 from calibrant.solvers.budget import Budget
-from calibrant.solvers.formulas._kernels_synthesis import first_match
-from calibrant.solvers.formulas.catalogue import Catalogue, build, catalogue
+from calibrant.solvers.formulas._kernels_synthesis import find_first_match
+from calibrant.solvers.formulas.catalogue import Catalogue, build_catalogue, catalogue
 from calibrant.solvers.formulas.decomposition import Decomposition
 from calibrant.solvers.formulas.goal import Goal
 from calibrant.solvers.formulas.least import LeastSize, least_formula
@@ -122,13 +122,13 @@ def test_decomposition_finds_what_a_complete_catalogue_lists(
     num_vars: int, operators: tuple[str, ...], max_size: int
 ) -> None:
     """The deep search from a catalogue that is far too small: same least size, same smallest table."""
-    everything, few = catalogue(num_vars, operators), build(num_vars, operators, max_size=max_size)
+    everything, few = catalogue(num_vars, operators), build_catalogue(num_vars, operators, max_size=max_size)
     random = Random(f"{num_vars}{operators}{max_size}")
     beyond = 0
     for _ in range(150):
         care = random_care(random, num_vars, random.randint(1 << num_vars >> 1, 1 << num_vars))
         value = int(everything.words[random.randrange(len(everything.words))]) & care
-        position = first_match(everything.words, np.uint64(care), np.uint64(value), len(everything.words))
+        position = find_first_match(everything.words, np.uint64(care), np.uint64(value), len(everything.words))
         size = int(everything.sizes[position])
         if size <= min(2 * max_size + 2, max_size + 8):
             compare_with_listed(few, care, value, size, int(everything.words[position]))
@@ -153,20 +153,20 @@ def test_an_argument_is_chosen_for_the_table_of_the_whole(
 ) -> None:
     """Tables where the argument with the smallest table does not give the smallest table."""
     everything = catalogue(4, operators)
-    position = first_match(everything.words, np.uint64(care), np.uint64(value), len(everything.words))
+    position = find_first_match(everything.words, np.uint64(care), np.uint64(value), len(everything.words))
     size, bits = int(everything.sizes[position]), int(everything.words[position])
     assert size > max_size
-    compare_with_listed(build(4, operators, max_size=max_size), care, value, size, bits)
+    compare_with_listed(build_catalogue(4, operators, max_size=max_size), care, value, size, bits)
 
 
 @pytest.mark.parametrize(("num_vars", "max_size", "reach"), [(5, 7, 11), (5, 9, 11), (6, 6, 9), (6, 7, 9)])
 def test_decomposition_finds_what_a_larger_catalogue_lists(num_vars: int, max_size: int, reach: int) -> None:
-    larger, few = catalogue(num_vars), build(num_vars, STANDARD_OPERATORS, max_size=max_size)
+    larger, few = catalogue(num_vars), build_catalogue(num_vars, STANDARD_OPERATORS, max_size=max_size)
     random = Random(num_vars * max_size)
     for _ in range(40):
         care = random_care(random, num_vars, random.randint(20, 1 << num_vars))
         value = int(larger.words[random.randrange(larger.ends[max_size], larger.ends[reach])]) & care
-        position = first_match(larger.words, np.uint64(care), np.uint64(value), len(larger.words))
+        position = find_first_match(larger.words, np.uint64(care), np.uint64(value), len(larger.words))
         compare_with_listed(few, care, value, int(larger.sizes[position]), int(larger.words[position]))
 
 
@@ -174,8 +174,8 @@ def compare_with_listed(functions: Catalogue, care: int, value: int, size: int, 
     search = Decomposition(functions)
     goal = Goal(care, value, full_mask(functions.num_vars), 0)
     for smaller in range(1, size):
-        assert search.smallest(goal, smaller) is None
-    part = search.smallest(goal, size)
+        assert search.find_smallest(goal, smaller) is None
+    part = search.find_smallest(goal, size)
     assert part is not None
     assert (part.bits, part.size) == (bits, size)
 

@@ -16,7 +16,7 @@ from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.world import Panel, World
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.drawn_members import draw
-from calibrant.solvers.replayscm.member_sampling import sample
+from calibrant.solvers.replayscm.member_sampling import sample_members
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.brute_force import member_size
 from tests.support.replayscm.enumerated_members import all_members, does, observed
@@ -60,10 +60,10 @@ def test_what_worlds_leave_is_what_enumeration_leaves(model_class: ModelClass, p
         for worlds in ((), more[:1], more):
             rows = rows_of(worlds, task.variables)
             together = sum(one.mass_with(rows) for one in made)
-            after = [one.given(rows) for one in made]
+            after = [one.condition(rows) for one in made]
             one_by_one = list(made)
             for r in range(len(rows.words)):
-                one_by_one = [one.given(rows.at(slice(r, r + 1))) for one in one_by_one]
+                one_by_one = [one.condition(rows.select(slice(r, r + 1))) for one in one_by_one]
             assert together == sum(one.mass for one in after) == sum(one.mass for one in one_by_one)
             assert Fraction(together, whole) == enumerated(task, model_class, penalty, worlds), problem.id
             shares.add(Fraction(together, whole))
@@ -97,11 +97,11 @@ def test_draws_are_those_of_the_sampler(model_class: ModelClass, penalty: int | 
         for roots in list(space.counts_by_roots)[:2]:
             told = space if task.disclosure.roots is not None else space.given_roots(roots)
             for worlds in ((), more[:1]):
-                here = ConditionedSpace(ParentSets(told, penalty), roots).given(rows_of(worlds, task.variables))
+                here = ConditionedSpace(ParentSets(told, penalty), roots).condition(rows_of(worlds, task.variables))
                 if not here.mass:
                     continue
                 members = draw(here, Random(problem.id), 6)
-                listed = sample(told.with_worlds(worlds), Random(problem.id), 6, size_penalty=penalty)
+                listed = sample_members(told.with_worlds(worlds), Random(problem.id), 6, size_penalty=penalty)
                 assert [members.scm(i) for i in range(6)] == listed
                 rows = rows_of(more, task.variables)
                 exact = (members.outcomes(rows) == rows.words).all(1).tolist()

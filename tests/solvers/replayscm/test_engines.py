@@ -20,9 +20,9 @@ from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
-from calibrant.solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, Acyclicity, encode
+from calibrant.solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, Acyclicity, encode_members
 from calibrant.solvers.replayscm.engines.contract import Counted, Enumeration
-from calibrant.solvers.replayscm.engines.registry import ENGINES, automatic, engine
+from calibrant.solvers.replayscm.engines.registry import ENGINES, choose_engine, create_engine
 from calibrant.solvers.replayscm.engines.sat import SatMembers
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from calibrant.solvers.sat.cnf import (
@@ -67,12 +67,12 @@ def test_small_problems_against_brute_force(name: str, index: int) -> None:
     task, model_class = SMALL[index], ModelClass(1 + index % 3)
     expected = number_of_members(index, model_class.max_parents)
     if name == "smt" and expected > SMT_MEMBERS:
-        assert engine(name).count_up_to(task, model_class, SMT_MEMBERS) == Counted(SMT_MEMBERS, more=True)
+        assert create_engine(name).count_up_to(task, model_class, SMT_MEMBERS) == Counted(SMT_MEMBERS, more=True)
     else:
-        assert engine(name).count_up_to(task, model_class, NO_LIMIT) == Counted(expected, more=False)
-        assert engine(name).count_up_to(task, model_class, expected) == Counted(expected, more=False)
+        assert create_engine(name).count_up_to(task, model_class, NO_LIMIT) == Counted(expected, more=False)
+        assert create_engine(name).count_up_to(task, model_class, expected) == Counted(expected, more=False)
     if expected:
-        assert engine(name).count_up_to(task, model_class, expected - 1 if expected < 10 else 5).more  # type: ignore[union-attr]
+        assert create_engine(name).count_up_to(task, model_class, expected - 1 if expected < 10 else 5).more  # type: ignore[union-attr]
     check_first_and_second(name, task, model_class, expected)
 
 
@@ -83,7 +83,7 @@ def test_models_are_written_in_the_grammar_of_the_task(name: str, operators: tup
     written = 0
     for problem in small_problems(31, 24, Limits(operators=operators, allow_constants=constants)):
         task, model_class = problem.task, ModelClass(3)
-        first = engine(name).first(task, model_class)
+        first = create_engine(name).first(task, model_class)
         if isinstance(first, Found):
             assert_member(first.value, task, model_class)
             for variable, formula in first.value.mechanisms.items():
@@ -94,14 +94,14 @@ def test_models_are_written_in_the_grammar_of_the_task(name: str, operators: tup
 
 
 def check_first_and_second(name: str, task: Task, model_class: ModelClass, number: int) -> None:
-    first = engine(name).first(task, model_class)
+    first = create_engine(name).first(task, model_class)
     if not number:
         assert isinstance(first, Impossible)
         assert model_class.describe(task) in first.exhausted
         return
     assert isinstance(first, Found)
     assert_member(first.value, task, model_class)
-    second = engine(name).second(task, model_class, first.value)
+    second = create_engine(name).second(task, model_class, first.value)
     if number == 1:
         assert isinstance(second, Impossible)
         return
@@ -133,7 +133,7 @@ def test_no_symmetry_break_and_no_acyclicity_changes_a_count(acyclicity: Acyclic
 @pytest.mark.parametrize("number_of_breaks", range(len(SYMMETRY_BREAKS) + 1))
 def test_exported_clauses_say_the_same_to_another_solver(number_of_breaks: int) -> None:
     for index, task in enumerate(SMALL[:60]):
-        encoding = encode(task, ModelClass(2), symmetry_breaks=SYMMETRY_BREAKS[:number_of_breaks])
+        encoding = encode_members(task, ModelClass(2), symmetry_breaks=SYMMETRY_BREAKS[:number_of_breaks])
         text = "\n".join(encoding.cnf.dimacs())
         read = CNF(from_string=text)
         assert read.clauses == encoding.cnf.clauses
@@ -155,8 +155,8 @@ def test_sat_enumerates_as_many_members_as_there_are(pool: str) -> None:
         count = VersionSpace(problem.task, ModelClass(4)).count
         limit = 500 if count <= 500 else 10
         expected = Counted(min(count, limit), more=count > limit)
-        assert engine("sat").count_up_to(problem.task, ModelClass(4), limit) == expected
-        assert engine("subset_dp").count_up_to(problem.task, ModelClass(4), limit) == expected
+        assert create_engine("sat").count_up_to(problem.task, ModelClass(4), limit) == expected
+        assert create_engine("subset_dp").count_up_to(problem.task, ModelClass(4), limit) == expected
         compared += count <= 500
     assert compared > 20
 
@@ -166,7 +166,7 @@ def test_all_engines_agree_on_pools(pool: str) -> None:
     """On a few instances; all of them were compared by hand."""
     for problem in dev_problems(pool)[::5]:
         model_class = ModelClass(3)
-        counts = {name: engine(name).count_up_to(problem.task, model_class, 2) for name in ENGINES}
+        counts = {name: create_engine(name).count_up_to(problem.task, model_class, 2) for name in ENGINES}
         assert counts["subset_dp"] == counts["sat"] == counts["smt"]
         check_first_and_second("sat", problem.task, model_class, VersionSpace(problem.task, model_class).count)
 
@@ -177,10 +177,10 @@ def test_all_engines_agree_on_pools(pool: str) -> None:
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_budget_only_ends_the_search(name: str) -> None:
     task = next(task for task in SMALL if len(task.variables) == 4 and len(all_members(task, 3)) in range(5, 30))
-    whole = engine(name).count_up_to(task, ModelClass(3), 30)
-    assert isinstance(engine(name).first(task, ModelClass(3), budget=Budget(0)), OutOfBudget)
+    whole = create_engine(name).count_up_to(task, ModelClass(3), 30)
+    assert isinstance(create_engine(name).first(task, ModelClass(3), budget=Budget(0)), OutOfBudget)
     answers = [
-        engine(name).count_up_to(task, ModelClass(3), 30, budget=Budget(states))
+        create_engine(name).count_up_to(task, ModelClass(3), 30, budget=Budget(states))
         for states in (1, 100, 10_000, 1_000_000, 10**9)
     ]
     assert isinstance(answers[0], OutOfBudget)
@@ -190,26 +190,26 @@ def test_a_budget_only_ends_the_search(name: str) -> None:
     assert decided == sorted(decided)
     assert all(answer == whole for answer in answers if isinstance(answer, Counted))
     assert answers == [
-        engine(name).count_up_to(task, ModelClass(3), 30, budget=Budget(states))
+        create_engine(name).count_up_to(task, ModelClass(3), 30, budget=Budget(states))
         for states in (1, 100, 10_000, 1_000_000, 10**9)
     ]
 
 
 def test_auto_takes_the_engine_that_can() -> None:
     for problem in (*dev_problems("ordered")[:3], *dev_problems("hidden_order")[:3]):
-        assert automatic(problem.task, ModelClass(3)).name == "subset_dp"
+        assert choose_engine(problem.task, ModelClass(3)).name == "subset_dp"
     with pytest.raises(ValueError, match="no engine 'z80'; there are auto, subset_dp, sat, smt"):
-        engine("z80")
+        create_engine("z80")
     for task in SMALL[:12]:
         expected = len(all_members(task, 2))
-        assert engine("auto").count_up_to(task, ModelClass(2), NO_LIMIT) == Counted(expected, more=False)
+        assert create_engine("auto").count_up_to(task, ModelClass(2), NO_LIMIT) == Counted(expected, more=False)
         check_first_and_second("auto", task, ModelClass(2), expected)
 
 
 def test_classes_with_a_size_cap_are_refused() -> None:
     for name in ENGINES:
         with pytest.raises(ValueError, match="without a cap on formula size"):
-            engine(name).first(SMALL[0], ModelClass(2, 9))
+            create_engine(name).first(SMALL[0], ModelClass(2, 9))
 
 
 # --- clauses ----------------------------------------------------------------------------------------------------------

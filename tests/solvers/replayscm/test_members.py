@@ -20,8 +20,8 @@ from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.formulas.lookup import formula_for
-from calibrant.solvers.replayscm.member_sampling import sample
-from calibrant.solvers.replayscm.members_by_size import members_by_size, smallest_members, spectrum
+from calibrant.solvers.replayscm.member_sampling import sample_members
+from calibrant.solvers.replayscm.members_by_size import count_by_size, members_by_size, smallest_members
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.effort import effort
 from tests.support.replayscm.brute_force import Member, families, function_size, member_size, members, root_hypotheses
@@ -67,8 +67,8 @@ def test_the_spectrum_counts_members_by_total_size(limits: Limits) -> None:
     sizes: set[int] = set()
     for space in small_spaces(51, effort(40, 80), limits, 3, 7, 5000):
         expected = Counter(member_size(member, space.task.grammar) for member in enumerated(space.task, 3, 7))
-        assert spectrum(space) == expected
-        assert list(spectrum(space)) == sorted(expected)
+        assert count_by_size(space) == expected
+        assert list(count_by_size(space)) == sorted(expected)
         sizes |= expected.keys()
     assert len(sizes) >= 5
 
@@ -81,7 +81,7 @@ def test_every_member_is_listed_once_smallest_first(limits: Limits) -> None:
         assert Counter(map(meaning, listed)) == Counter(enumerated(space.task, 3, 6))
         sizes = [model.size for model in listed]
         assert sizes == sorted(sizes)
-        assert Counter(sizes) == spectrum(space)
+        assert Counter(sizes) == count_by_size(space)
         assert all(is_an_answer(model, space.task) for model in listed)
         most_members = max(most_members, len(listed))
     assert most_members >= 50
@@ -113,7 +113,7 @@ def test_the_smallest_members_of_the_shared_pools(name: str) -> None:
     """Sizes are those of the spectrum, in its order; every member replays and none comes twice."""
     for problem in dev_problems(name)[3::16]:
         space = VersionSpace(problem.task, ModelClass(4, 15))
-        expected = [size for size, number in spectrum(space).items() for _ in range(min(number, 12))][:12]
+        expected = [size for size, number in count_by_size(space).items() for _ in range(min(number, 12))][:12]
         listed = list(islice(members_by_size(space), 12))
         assert [model.size for model in listed] == expected
         assert len(set(map(meaning, listed))) == len(listed)
@@ -126,7 +126,7 @@ def test_the_smallest_members_where_almost_nothing_is_known() -> None:
     space = VersionSpace(replace(task, training=Panel(task.variables, task.training.worlds[:1])), ModelClass(4, 15))
     assert space.count > 10**25
     found = smallest_members(space, 100)
-    expected = [size for size, number in spectrum(space).items() for _ in range(min(number, 100))][:100]
+    expected = [size for size, number in count_by_size(space).items() for _ in range(min(number, 100))][:100]
     assert [model.size for model in found.models] == expected
     assert len(set(map(meaning, found.models))) == 100
     assert found.more
@@ -227,7 +227,7 @@ def test_samples_pass_a_chi_square_test(limits: Limits, cap: int | None, penalty
         weights = {member: weight(member, problem.task) for member in enumerated(problem.task, 3, cap)}
         whole = sum(weights.values())
         number = 40 * space.count
-        models = sample(space, Random(f"{problem.id}/{cap}/{penalty}"), number, size_penalty=penalty)
+        models = sample_members(space, Random(f"{problem.id}/{cap}/{penalty}"), number, size_penalty=penalty)
         shares = {member: value / whole for member, value in weights.items()}
         assert chi_square(map(meaning, models), shares, number) <= 1
         tested += 1
@@ -240,9 +240,9 @@ def test_a_biased_sample_fails_the_chi_square_test() -> None:
     """Drawn with weights by size and judged by uniform shares: the test above has the power to tell."""
     for problem in small_problems(55, 60):
         space = VersionSpace(problem.task, ModelClass(3, 6))
-        if len(spectrum(space)) >= 3 and 12 <= space.count <= 80:
+        if len(count_by_size(space)) >= 3 and 12 <= space.count <= 80:
             shares = dict.fromkeys(enumerated(problem.task, 3, 6), 1 / space.count)
-            models = sample(space, Random(1), 40 * space.count, size_penalty=1)
+            models = sample_members(space, Random(1), 40 * space.count, size_penalty=1)
             assert chi_square(map(meaning, models), shares, 40 * space.count) > 1
             return
     raise AssertionError("no space with members of several sizes")
@@ -253,7 +253,7 @@ def test_a_biased_sample_fails_the_chi_square_test() -> None:
 def test_sampled_members_of_the_shared_pools_replay(name: str, model_class: ModelClass) -> None:
     for problem in dev_problems(name)[5::20]:
         space = VersionSpace(problem.task, model_class)
-        for model in sample(space, Random(problem.id), 5) if space.count else ():
+        for model in sample_members(space, Random(problem.id), 5) if space.count else ():
             assert is_an_answer(model, problem.task)
             for local in model.local_functions.values():
                 assert len(local.parents) <= model_class.max_parents
@@ -269,18 +269,18 @@ def is_small(table: TruthTable, cap: int) -> bool:
 def test_the_seed_decides_the_sample() -> None:
     (problem,) = [p for p in small_problems(56, 60) if VersionSpace(p.task, ModelClass(3)).count > 1000][:1]
     space = VersionSpace(problem.task, ModelClass(3))
-    first = sample(space, Random(7), 20)
-    assert sample(space, Random(7), 20) == first
-    assert sample(VersionSpace(problem.task, ModelClass(3)), Random(7), 20) == first
-    assert sample(space, Random(8), 20) != first
+    first = sample_members(space, Random(7), 20)
+    assert sample_members(space, Random(7), 20) == first
+    assert sample_members(VersionSpace(problem.task, ModelClass(3)), Random(7), 20) == first
+    assert sample_members(space, Random(8), 20) != first
 
 
 def test_what_cannot_be_drawn() -> None:
     spaces = [VersionSpace(problem.task, ModelClass(1)) for problem in small_problems(57, 100)]
     empty = next(space for space in spaces if not space.count)
     with pytest.raises(ValueError, match="the version space is empty"):
-        sample(empty, Random(1), 1)
+        sample_members(empty, Random(1), 1)
     assert list(members_by_size(VersionSpace(empty.task, ModelClass(1, 5)))) == []
     inhabited = next(space for space in spaces if space.count)
     with pytest.raises(ValueError, match="weights by size need a class with a size cap"):
-        sample(inhabited, Random(1), 1, size_penalty=1)
+        sample_members(inhabited, Random(1), 1, size_penalty=1)

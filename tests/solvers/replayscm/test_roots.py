@@ -12,7 +12,7 @@ from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import HiddenRoots
 from calibrant.dsl.replayscm.problem import Task, TaskKind
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
-from calibrant.solvers.replayscm.roots import nested_variables, repeats
+from calibrant.solvers.replayscm.roots import is_repeating, nested_variables
 from tests.support.effort import cases
 from tests.support.replayscm.brute_force import can_be_root
 from tests.support.replayscm.dev_pools import dev_problems
@@ -122,4 +122,4 @@ def test_rows_repeat_where_a_block_laid_end_to_end_gives_them() -> None:
     for length in range(6):
         for rows in product(("00", "01", "10", "11"), repeat=length):
             blocks = (rows[:period] * length for period in range(1, length // 2 + 1))
-            assert repeats(world(rows)) == any(laid[:length] == rows for laid in blocks), rows
+            assert is_repeating(world(rows)) == any(laid[:length] == rows for laid in blocks), rows

@@ -19,7 +19,7 @@ from calibrant.dsl.replayscm.problem import Task, TaskKind
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.acyclic.count import Layers, Weights, total
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.members_by_size import spectrum
+from calibrant.solvers.replayscm.members_by_size import count_by_size
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.effort import cases, effort
 from tests.support.replayscm.brute_force import (
@@ -233,7 +233,7 @@ def test_three_sums_of_the_same_terms_agree_on_the_shared_pools(name: str) -> No
         weights = {roots: space.weights(roots) for roots in space.root_sets}
         by_layers = sum(Layers(chosen).total for chosen in weights.values())
         assert space.count == by_layers == sum(total(chosen) for chosen in weights.values())
-        assert sum(spectrum(space).values()) == space.count
+        assert sum(count_by_size(space).values()) == space.count
 
 
 @pytest.mark.parametrize("name", POOLS)
@@ -272,7 +272,7 @@ def test_classes_that_are_not_supported() -> None:
         with pytest.raises(ValueError, match="1 to 6 are supported"):
             VersionSpace(problem.task, ModelClass(most))
     with pytest.raises(ValueError, match="need a class with a size cap"):
-        spectrum(VersionSpace(problem.task, ModelClass(2)))
+        count_by_size(VersionSpace(problem.task, ModelClass(2)))
 
 
 def test_caps_beyond_the_lists_of_functions_are_refused() -> None:

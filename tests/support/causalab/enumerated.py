@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from calibrant.dsl.causalab.reference import bases_of
 from calibrant.solvers.causalab.evidence import Evidence
-from calibrant.solvers.causalab.replay import EXACT, misfit, predicted
+from calibrant.solvers.causalab.replay import EXACT, misfit, predict_frequency
 
 
 def weighted_graphs(nodes: tuple[str, ...], *, sink: bool) -> Iterator[dict[str, tuple[Term, ...]]]:
@@ -36,7 +36,7 @@ def is_acyclic(nodes: tuple[str, ...], edges: tuple[tuple[str, str], ...]) -> bo
 def members_by_reference(evidence: Evidence, *, bounded: bool) -> set[tuple[Any, ...]]:
     """Every mechanism that the reference finds to give all readings; the base is what is missing to the first."""
     found = set()
-    first = dict(zip(evidence.nodes, evidence.seen[0].values, strict=True))
+    first = dict(zip(evidence.nodes, evidence.observations[0].values, strict=True))
     for terms in weighted_graphs(evidence.nodes, sink=not evidence.task.freq_parent):
         if not terms[FREQUENCY]:
             continue
@@ -52,9 +52,9 @@ def members_by_reference(evidence: Evidence, *, bounded: bool) -> set[tuple[Any,
 def drawn_as_the_benchmark_draws(made: Mechanism, evidence: Evidence) -> bool:
     if not 15 <= made.frequency_base <= 25:
         return False
-    crystals = [dict(zip(evidence.nodes, s.values, strict=True)) for s in evidence.seen if s.changed is None]
+    crystals = [dict(zip(evidence.nodes, s.values, strict=True)) for s in evidence.observations if s.changed is None]
     reactor = dict(evidence.task.reactor) | {FREQUENCY: 0.0}
-    reactor[FREQUENCY] = predicted(made, evidence)
+    reactor[FREQUENCY] = predict_frequency(made, evidence)
     bases = [b for crystal in [*crystals, reactor] for b in bases_of(made, crystal).values()]
     return all(0 <= b <= 100 and b == int(b) for b in bases)
 

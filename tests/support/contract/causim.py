@@ -13,7 +13,7 @@ from calibrant.dsl.causim.reference import work_out, worlds
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.causim.values import assignment_text, symbols
 from calibrant.solvers.causim.answers import AnswerSet
-from calibrant.solvers.causim.items import drawn_items
+from calibrant.solvers.causim.items import sampled_items
 from calibrant.solvers.causim.space import WorldSpace
 from tests.support.contract.subject import Evidence, Settled, Subject
 
@@ -78,7 +78,7 @@ class Causim(Subject):
 
 @cache
 def _drawn(count: int) -> tuple[CausimItem, ...]:
-    return tuple(item for topology in TOPOLOGIES for item in islice(drawn_items(3, topology), count))
+    return tuple(item for topology in TOPOLOGIES for item in islice(sampled_items(3, topology), count))
 
 
 def _values(item: CausimItem) -> dict[str, str]:

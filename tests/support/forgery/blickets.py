@@ -19,7 +19,7 @@ from calibrant.dsl.blickets.grading import Split, grade
 from calibrant.dsl.blickets.item import BlicketItem, Count, OrderReading, SwitchBy
 from calibrant.dsl.blickets.rule import Form, Rule, rule_from_json
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
-from calibrant.solvers.blickets.learner import Static, concluded
+from calibrant.solvers.blickets.learner import Static, conclude_episode
 from tests.support.forgery.forger import Data, Forger, Genuine, has_shape, is_same
 
 ONE_RULE = "one rule, conjunctive or disjunctive over a non-empty set of the objects"
@@ -159,7 +159,7 @@ def _counting(item: BlicketItem, certificate: Certificate) -> bool:
     for count in Count:
         counted = replace(item, task=replace(item.task, count=count))
         episode = BlicketEpisode(counted)
-        concluded(episode, Static)
+        conclude_episode(episode, Static)
         scripts[str(count)] = _actions(counted, episode)
         verdicts.add(bool(grade(counted, episode.steps).correct))
     return len(verdicts) == 2 and is_same(dict(certificate.data), scripts)

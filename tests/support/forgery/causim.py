@@ -38,7 +38,7 @@ SOME = 10  # genuine certificates of a kind
 @cache
 def items() -> tuple[CausimItem, ...]:
     """Four-node questions of every type on every topology, small enough for all worlds; and idle edges."""
-    drawn = [item for topology in TOPOLOGIES for item in generated_items(3, topology, 2, nodes=4, each=2)]
+    drawn = [item for topology in TOPOLOGIES for item in generated_items(3, topology, 2, nodes=4, num_questions=2)]
     return (*drawn, *(_with_idle_edge(drawn[0], number) for number in range(4)))
 
 

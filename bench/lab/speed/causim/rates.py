@@ -64,7 +64,7 @@ def _rate(
 
 def _questions(topology: str, num_questions: int) -> Iterator[CausimItem]:
     version = grow(SEED, f"{topology}-0000", topology, NODES)[-1]
-    yield from items_of_version(version, f"{topology}-0000", each=num_questions, seed=SEED)
+    yield from items_of_version(version, f"{topology}-0000", num_questions=num_questions, seed=SEED)
 
 
 def _observe_half(item: CausimItem) -> CausimItem:
@@ -98,5 +98,5 @@ def _count(item: CausimItem) -> object:
 def _generate() -> None:
     """Versions of 1 to NODES nodes of a program of each topology, a question of each type about each."""
     for topology in TOPOLOGIES:
-        items = list(generated_items(SEED, topology, 1, nodes=NODES, each=1))
+        items = list(generated_items(SEED, topology, 1, nodes=NODES, num_questions=1))
         assert len(items) == len(TYPES) * NODES

@@ -27,7 +27,7 @@ from calibrant.dsl.replayscm.sampling.strata import NUM_ROOTS, Stratum
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, SymmetryBreak
 from calibrant.solvers.replayscm.engines.contract import Counted, Engine, Enumeration
-from calibrant.solvers.replayscm.engines.registry import ENGINES, engine
+from calibrant.solvers.replayscm.engines.registry import ENGINES, create_engine
 from calibrant.solvers.replayscm.engines.sat import SatMembers
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from calibrant.solvers.sat.cnf import add_linear_order, add_tight_levels, add_topological_levels
@@ -98,14 +98,14 @@ def scaling_problem(num_endogenous: int, seed: int) -> Problem:
 def _scaling(sizes: Sequence[int], seeds: Sequence[int]) -> Iterator[Row]:
     engines = list(ENGINES)
     for name in engines:  # imports and compiles
-        _answers(engine(name), scaling_problem(min(sizes), 0).task)
+        _answers(create_engine(name), scaling_problem(min(sizes), 0).task)
     for num_endogenous in sizes:
         tasks = [scaling_problem(num_endogenous, seed).task for seed in seeds]
         case = f"{num_endogenous} endogenous variables, up to {SCALING_CLASS.max_parents} parents"
         for name in tuple(engines):
             times = []
             for task in tasks:
-                took = _answers(engine(name), task)
+                took = _answers(create_engine(name), task)
                 if took is None:
                     yield Row(TOPIC, case, name, note="more variables than it supports may lie on a cycle together")
                     engines.remove(name)

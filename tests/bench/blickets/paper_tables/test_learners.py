@@ -22,7 +22,7 @@ from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
 from calibrant.dsl.blickets.rule import all_rules
-from calibrant.solvers.blickets.learner import Greedy, answered, learn
+from calibrant.solvers.blickets.learner import Greedy, learn, submit_answer
 from calibrant.solvers.blickets.noise import RELIABILITIES, NoiseSpace
 from tests.support.binomial import within
 
@@ -62,7 +62,7 @@ def test_belief_in_a_noisy_rule_is_calibrated() -> None:
         sealed = Sealed((Mechanism(rule),), p=p, noise_seed=number)
         item = BlicketItem("n", Condition.STOCHASTIC, Task(tuple("ABCD"), 100), sealed)
         episode = BlicketEpisode(item)
-        answered(episode, learn(episode, Greedy(item.task, NoiseSpace.full(4), 0.2)).guess)
+        submit_answer(episode, learn(episode, Greedy(item.task, NoiseSpace.full(4), 0.2)).guess)
         right += bool(grade(item, episode.steps).correct)
     assert within(right, 0.85, 200) or right > 0.85 * 200
 

@@ -13,7 +13,7 @@ from calibrant.dsl.replayscm.sampling.strata import stratum
 from calibrant.solvers.acyclic.least_cost import Cost, Mask, best_structure, break_ties, cost_by_size, remove_tie_break
 from calibrant.solvers.acyclic.optimum import MAX_SUBSET_DP, Choice, optimal_choice
 from calibrant.solvers.replayscm.parents import ParentSearch
-from calibrant.solvers.replayscm.roots import possible_roots, root_sets
+from calibrant.solvers.replayscm.roots import list_root_sets, possible_roots
 
 TOPIC = "large"
 COMPARED = {12: 67, 14: 67, 16: 66}  # variables: how many problems
@@ -70,7 +70,7 @@ def _agreement(case: str, tasks: Iterable[Task]) -> Row:
     compared = problems = differences = 0
     for task in tasks:
         problems += 1
-        for roots in root_sets(task, possible_roots(task)):
+        for roots in list_root_sets(task, possible_roots(task)):
             question = question_of(task, roots)
             expected = _by_subsets(question)
             for subset_dp in (0, MAX_SUBSET_DP):
