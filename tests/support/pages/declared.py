@@ -76,6 +76,15 @@ def right_answers(pool: str) -> Callable[[Path], None]:
     return write
 
 
+def text(*lines: str) -> Callable[[Path], None]:
+    """Return what writes these lines."""
+
+    def write(path: Path) -> None:
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+    return write
+
+
 def export_of_one_suite(path: Path) -> None:
     """Write an export with gold, whose rows the TRL example loads."""
     for line in (
@@ -151,6 +160,12 @@ SETUPS: dict[str, PageSetup] = {
         files={"pool.jsonl": first_items("sample_ordered.jsonl", 2)},
         after=require_cluster_records,
     ),
+    "docs/logic.md": PageSetup(
+        files={
+            "pkn.sif": text("a 1 c", "b 1 c", "c 1 d"),
+            "data.csv": text("TR:a,TR:b,DA:ALL,DV:d", "1,0,30,0.6", "0,1,30,0.5", "0,0,30,0", "1,1,30,1"),
+        }
+    ),
     "docs/index.md": PageSetup(
         smaller={"POOL": "pool.jsonl"},
         files={
@@ -209,6 +224,7 @@ INSPECT = ("inspect_ai",)
 HUB = ("pyarrow", "datasets")
 TRL = (*HUB, "torch", "trl")
 NOT_RUN: tuple[NotRun, ...] = (
+    NotRun("docs/audits.md", "open     DIR/ID.json", "test_written_certificates compares it with verify"),
     NotRun("README.md", "make demo", ITSELF),
     NotRun("README.md", "make test", ITSELF),
     NotRun("README.md", "Setting       System", "tests/bench/test_cli.py compares it with what `demo` prints"),
