@@ -11,6 +11,7 @@ import pytest
 
 from calibrant.audits.replayscm.why.explanation import explain
 from calibrant.bench.pages.why.page import why_page
+from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.replayscm.why.page import body
 from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.accessibility import DESKTOP, PHONE, measure, needs_axe
@@ -44,8 +45,8 @@ class Texts(HTMLParser):
             self.by_class[kind][-1] += text
 
 
-def lamp_page() -> str:
-    why = explain(lamp().task, "lamp")
+def lamp_page(name: str = "lamp") -> str:
+    why = explain(lamp().task, name)
     return why_page(why, body(why, "why"), "classroom.jsonl")
 
 
@@ -69,14 +70,15 @@ def test_the_command_writes_page_drawing_and_json_of_one_object(tmp_path: Path) 
     pool = write_classroom(tmp_path)
     done = called("show", pool, "lamp", "--html", tmp_path / "why.html", "--svg", tmp_path / "why.svg")
     assert (done.returncode, done.stderr) == (0, "")
-    assert (tmp_path / "why.html").read_text(encoding="utf-8") == lamp_page()
+    public = PublicIds.of_pool(pool, [lamp()]).public("lamp")
+    assert (tmp_path / "why.html").read_text(encoding="utf-8") == lamp_page(public)
     svg = (tmp_path / "why.svg").read_text(encoding="utf-8")
     assert svg.startswith("<svg ")
     assert all(
         text in svg for text in ("X3 = X1<", "X3 = X1 and X2<", "never seen with X3 free", "prefers-color-scheme:dark")
     )
     printed = json.loads(called("show", pool, "lamp", "--why", "--json").stdout)
-    assert printed == json.loads(json.dumps(explain(lamp().task, "lamp").to_dict()))
+    assert printed == json.loads(json.dumps(explain(lamp().task, public).to_dict()))
 
 
 @pytest.mark.parametrize(
