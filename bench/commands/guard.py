@@ -75,11 +75,11 @@ class _Target:
     names: tuple[str, ...] = ()
 
     def files(self) -> list[Path]:
-        """Those that are there."""
+        """Return the files that exist, or the file itself where no names are given."""
         return [file for name in self.names for file in self.path.glob(name)] if self.names else [self.path]
 
     def takes(self, path: Path, identity: tuple[int, int] | None) -> bool:
-        """Whether writing this replaces the file, or the one of this device and number."""
+        """Return whether writing this replaces the file, or the one of this device and number."""
         place = path.resolve()
         if self.names:
             here = place.parent == self.path.resolve() and any(fnmatch(place.name, name) for name in self.names)
@@ -152,7 +152,7 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def path_roles(command: Callable[..., Any]) -> dict[str, Reads | Writes | None]:
-    """What is done with each parameter that is a path; None where it does not say."""
+    """Return the role of each parameter that is a path; None where no role is declared."""
     hints = get_type_hints(inspect.unwrap(command), include_extras=True)
     return {
         name: next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Reads | Writes)), None)
@@ -172,7 +172,7 @@ def _paths(value: object) -> list[Path]:
 
 
 def _option(command: Callable[..., Any], name: str) -> str:
-    """How the parameter is given on the command line."""
+    """Return the name of a parameter on the command line."""
     metadata = getattr(get_type_hints(inspect.unwrap(command), include_extras=True)[name], "__metadata__", ())
     shown = next((one for one in metadata if not isinstance(one, Reads | Writes)), None)
     if isinstance(shown, typer.models.OptionInfo):

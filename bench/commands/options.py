@@ -82,7 +82,7 @@ def require_level(level: float | None, *, attribution: bool) -> None:
 
 
 def execution(workers: int | None, cluster: str | None, budget: float | None = None) -> Execution:
-    """What these options ask for together; a process per usable core without any."""
+    """Return the execution that these options request; a process per usable core without any."""
     from calibrant.bench.runs.jobs import Execution
 
     if cluster is None:
@@ -143,7 +143,7 @@ def _parameter(option: DeclaredOption) -> inspect.Parameter:
 
 
 def _role(option: DeclaredOption) -> Any:
-    """What the guard of paths is told: a `Writes` with names of files where the option is a folder."""
+    """Return the role for the guard of paths: a `Writes` with names of files where the option is a folder."""
     if option.extra["role"] == "reads":
         return READS
     inside = tuple(option.extra.get("inside", ()))

@@ -97,7 +97,7 @@ def _lines(*, jsonl: bool) -> Iterator[str]:
 
 
 def _spelled(line: str) -> str:
-    """What a person may type for an action, as JSON: `place A`, `ACTION: place A`; anything else as it is."""
+    """Return a typed action (`place A`, `ACTION: place A`) as JSON; anything else as it is."""
     text = line.strip().removeprefix("ACTION:").strip()
     match = re.fullmatch(r"([a-z]+)\s+([^\s{].*)", text)
     if match is None:

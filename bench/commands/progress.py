@@ -1,4 +1,4 @@
-"""How commands that work through pools use the machine and show where they are."""
+"""Cores and progress of commands that work through pools."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _spoken(doing: str) -> Iterator[Progress]:
 
 
 class ProgressLines:
-    """Where the work is, in lines: after FIRST seconds, then every EVERY; nothing once all is done."""
+    """Progress in lines: after FIRST seconds, then every EVERY; nothing once all is done."""
 
     def __init__(self, doing: str = "", clock: Callable[[], float] = time.monotonic) -> None:
         self._doing = doing

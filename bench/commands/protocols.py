@@ -60,7 +60,7 @@ def protocols(
 def _chosen(
     names: Sequence[str], by_title: Mapping[str, Protocols], of_name: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """What is listed of the protocols of these names, by benchmark; of files after them.
+    """Return the descriptions of the protocols of these names, by benchmark; those of files last.
 
     of_name: names of the benchmarks by their titles
     """

@@ -176,7 +176,7 @@ def _again(out: Path | None) -> str:
 
 
 def _counted(scored: Iterable[Answer], everybody: ResultTable) -> Iterator[Answer]:
-    """The same, counted for all systems together too."""
+    """Yield the answers, counting them for all systems together too."""
     for context, verdict in scored:
         everybody.add(context._replace(system="(all)"), verdict)
         yield context, verdict
@@ -194,7 +194,7 @@ def _collect(scored: Iterable[Answer], collected: ResultTable, *, out: Path | No
 
 
 def _with_unread(verdicts: Iterable[Answer], unread: UnreadAnswers) -> Iterator[Answer]:
-    """The same, while those without an answer are counted as far as verdicts show them."""
+    """Yield the verdicts, counting those without an answer as far as verdicts show them."""
     from calibrant.bench.scoring.input.unread import unread_reason
 
     for context, verdict in verdicts:
@@ -218,7 +218,7 @@ def _refuse_of_logs(path: Path, of: Benchmark[Any], given: Mapping[str, object])
 
 
 def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> None:
-    """What was recognised in the predictions, passed over and not submitted."""
+    """Print what was recognised in the predictions, passed over and not submitted."""
     from calibrant.bench.scoring.input.json_lines import shown_name
 
     typer.echo(f"{shown_name(file)}: {predictions.recognised}", err=True)

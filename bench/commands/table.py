@@ -95,7 +95,7 @@ def table(
 
 
 def _needs_attribution(columns: str | None, pools: Sequence[Path] | None, *, attribution: bool, as_json: bool) -> bool:
-    """Whether attributions are asked for; refuse columns that leave them out, and pools that nothing is made of."""
+    """Return whether attributions are requested; refuse columns that leave them out, and pools that have no use."""
     from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
     from calibrant.bench.pages.aligned import ALL
 

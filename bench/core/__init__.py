@@ -1,1 +1,1 @@
-"""What every benchmark shares in bench: imports no other folder of bench."""
+"""Code of bench that every benchmark shares: imports no other folder of bench."""

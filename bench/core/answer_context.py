@@ -1,4 +1,4 @@
-"""Where an answer is from: whose it is, about which item of which pool, and how it was obtained."""
+"""Context of an answer: whose it is, about which item of which pool, and how it was obtained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an answer's evidence decided, as tables show it, for any benchmark (audits.attribution)."""
+"""Attributions as tables show them: whether an answer's evidence decided it, for any benchmark (audits.attribution)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _AT_DEFAULT_LEVEL = ("decided_at", "premature", "wasted")  # counts of steps tha
 
 
 def attribution_record(found: Attribution) -> dict[str, Any]:
-    """As records keep it; the number of members as text, for it has no limit."""
+    """Return the attribution as records keep it; the number of members as text, for it has no limit."""
     record = {
         "kind": str(found.kind),
         "decided": found.decided,

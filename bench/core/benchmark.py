@@ -1,4 +1,4 @@
-"""What a benchmark tells the runner, the tables and the commands.
+"""The adapter through which the runner, the tables and the commands use a benchmark.
 
 To add one, subclass `Benchmark` in a file of its own and list that in `registry`; nothing else tells benchmarks apart.
 """
@@ -44,7 +44,7 @@ C = TypeVar("C")
 
 
 class Handout(Protocol):
-    """What a worker is sent for one item, and opens before the protocol answers. It can be pickled."""
+    """Message to a worker about one item, which opens it before the protocol answers. It can be pickled."""
 
     def open(self) -> Any:
         """The task, or an open episode."""
@@ -198,7 +198,7 @@ class Benchmark(ABC, Generic[I]):
         return "", self.prompt(item)
 
     def messages(self, item: I) -> list[Message]:
-        """The same as messages of a chat."""
+        """Return the prompt as messages of a chat."""
         return [{"role": "user", "content": self.prompt(item)}]
 
     def record(self, item: I) -> dict[str, Any]:
@@ -231,7 +231,7 @@ class Benchmark(ABC, Generic[I]):
         self._absent("responses")
 
     def read_answer(self, item: I, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        """The same answer, and what of the response could not be read; empty if all was."""
+        """Return the answer of `extract`, and what of the response could not be read; empty if all was."""
         return self.extract(item, response), ""
 
     def omission(self, steps: Sequence[Step[Any]]) -> str:
@@ -326,7 +326,7 @@ class Benchmark(ABC, Generic[I]):
         self._absent("suites")
 
     def drawn_part(self, suite: str, seed: int, places: range) -> Sequence[I]:
-        """Of the items of a suite those at these places, in order."""
+        """Return the items of a suite at these places, in order."""
         return self.drawn((suite,), seed, places.stop)[places.start :]
 
     def parts(self, count: int) -> Sequence[range]:

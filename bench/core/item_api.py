@@ -1,4 +1,4 @@
-"""What the public names do alike with the items of a benchmark, through its adapter."""
+"""Base of the public names: operations on items that are alike for every benchmark, through its adapter."""
 
 from __future__ import annotations
 

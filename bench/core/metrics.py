@@ -11,7 +11,7 @@ from calibrant.bench.core.samples import Right, Sample
 
 
 class InvalidHandling(Enum):
-    """What an invalid submission counts in the means of HeldoutWorld and TrainWorld.
+    """Value of an invalid submission in the means of HeldoutWorld and TrainWorld.
 
     PUBLISHED: it is left out, as behind the published tables; except in the counterexample audit pools, where it is 0
     PAPER: it is 0 everywhere, as the paper's text says
@@ -67,7 +67,7 @@ def item_itself(instance: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class MetricSet:
-    """What tables have to know of one benchmark.
+    """Metrics, views and row order of one benchmark's tables.
 
     benchmark: its name
     views: by name; the first is what is shown when none is named

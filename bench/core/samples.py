@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias, overload
 
 
 class Sample(NamedTuple):
-    """What counts of one answer. meaning: equal for two answers that mean the same; None where that is not known"""
+    """Outcome of one answer. meaning: equal for two answers that mean the same; None where that is not known"""
 
     valid: bool
     correct: bool

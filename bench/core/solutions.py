@@ -18,7 +18,7 @@ D_co = TypeVar("D_co", covariant=True)
 
 @dataclass(frozen=True)
 class Solution(Generic[M_co]):
-    """What a solver found.
+    """Answer of a solver.
 
     answer: the submission, an object of the item's answer schema, ready for JSON and for `score`
     model: what the answer stands for; size: what was minimised, where anything was
@@ -38,7 +38,7 @@ class Solution(Generic[M_co]):
 
 @dataclass(frozen=True, repr=False)
 class ItemScore(Generic[D_co]):
-    """What an answer scores, on the benchmarks whose verdict is more than one that was published.
+    """Score of an answer, on the benchmarks whose verdict is more than one that was published.
 
     instance: id of the item
     valid: an answer was read, and the item accepted it

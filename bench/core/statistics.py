@@ -37,6 +37,6 @@ def tally(values: Sequence[object]) -> dict[str, float] | None:
 
 
 def share(holds: Sequence[bool | None]) -> float | None:
-    """Of those to which it applies; None if there are none."""
+    """Return the share of true values among those that are not None; None if there are none."""
     listed = [float(one) for one in holds if one is not None]
     return sum(listed) / len(listed) if listed else None

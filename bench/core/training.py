@@ -1,4 +1,4 @@
-"""What training asks of a benchmark beyond its verdict."""
+"""Capability of a benchmark to train a model: what it needs beyond the verdict."""
 
 from __future__ import annotations
 

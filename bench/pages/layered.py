@@ -14,7 +14,7 @@ from calibrant.dsl.errors import in_one_line
 
 
 class Mark(StrEnum):
-    """What is special about a node: a class of its drawing."""
+    """Mark of a special node: a class of its drawing."""
 
     SET = "set"
     REACHED = "reached"

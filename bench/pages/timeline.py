@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Light(StrEnum):
-    """What the environment showed: a reading of either kind, a refusal, a submission, or nothing yet."""
+    """Reaction of the environment: a reading of either kind, a refusal, a submission, or nothing yet."""
 
     ON = "on"
     OFF = "off"
@@ -21,7 +21,7 @@ class Light(StrEnum):
 
 
 class News(StrEnum):
-    """Whether a step was informative."""
+    """Information in a step."""
 
     TOLD = "informative"  # something that was possible before is not any more
     SHIFTED = "shifts the odds"
@@ -64,7 +64,7 @@ class AnswerGroup:
 
 @dataclass(frozen=True)
 class Decision:
-    """How an episode ended.
+    """End of an episode.
 
     said, truth: the answer and the right one, in words; given, right: their numbers among the answers, if they have one
     correct: the benchmark's verdict; kind: earned, missed, lucky or short; why: what that means here

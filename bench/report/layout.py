@@ -11,7 +11,7 @@ from calibrant.bench.report.intervals import Interval
 
 
 class Source(Enum):
-    """Where a row's figures come from."""
+    """Origin of a row's numbers."""
 
     OURS = "ours"
     PAPER = "paper"

@@ -60,7 +60,7 @@ Scores = Iterable[tuple[AnswerContext, Mapping[str, Any]]]
 
 
 def attributed(scores: Scores, pools: Sequence[Path]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
-    """The same answers, each with its attribution where its pool is among these and its record says none."""
+    """Yield the answers, each with its attribution where its pool is among these and its record has none."""
     items = {file_digest(path): items_by_id(benchmark_of(path).read_pool(path).items) for path in pools}
     for context, score in scores:
         item = items.get(context.pool_digest, {}).get(context.instance)
@@ -71,7 +71,7 @@ def attributed(scores: Scores, pools: Sequence[Path]) -> Iterator[tuple[AnswerCo
 
 
 def decided_at(scores: Scores, level: float | None) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
-    """The same answers, with noisy readings taken to decide from this posterior on; None for the default.
+    """Yield the answers, with noisy readings taken to decide from this posterior on; None for the default.
 
     `CalibrantError` at their end if the level was of no use: no answer has a posterior.
     """

@@ -26,7 +26,7 @@ SHORT_DIGEST = 8
 
 
 class Grouping(Enum):
-    """What gets a row of its own besides the system."""
+    """Property by which answers of a system are grouped into rows."""
 
     POOL = "pool"
     SETTING = "setting"
@@ -34,7 +34,7 @@ class Grouping(Enum):
 
 
 class RowKey(NamedTuple):
-    """What the answers of a row have in common. stratum, pool_digest: empty for a row over strata, over pools"""
+    """Properties shared by the answers of a row. stratum, pool_digest: empty for a row over strata, over pools"""
 
     setting: str
     stratum: str
@@ -123,7 +123,7 @@ class Row:
 
     @property
     def num_expected(self) -> int:
-        """How many items its pools have."""
+        """Number of items of its pools."""
         return sum(size for _, size in self.pools.values())
 
     @cached_property

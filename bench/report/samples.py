@@ -44,7 +44,7 @@ class SampleRow:
         return self.of.setting, self.of.system, self.of.pool, f"{len(self.of.items)} x {times}", way
 
     def cells_by_name(self) -> dict[str, str]:
-        """As a text table has them, under the keys of `sample_headings`."""
+        """Return the cells of a text table, under the keys of `sample_headings`."""
         figures = (f"{one.text} {one.interval}".strip() for one in self.cells())
         return dict(zip(_LABEL_HEADINGS, self.labels(), strict=True)) | dict(zip(self.values, figures, strict=True))
 

@@ -1,4 +1,4 @@
-"""Where tables get their scores from: folders of runs, and files that `calibrant score` wrote."""
+"""Sources of scores for tables: folders of runs, and files that `calibrant score` wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report says of one benchmark, and what it was asked for."""
+"""A benchmark's part of a report, and the contents that a report was asked for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NoAnswersError(CalibrantError):
 
 @dataclass(frozen=True)
 class ReportContents:
-    """What to put into a report.
+    """Contents of a report.
 
     tables: ids, empty for all; against: systems that the others are compared with, empty for the default
     with_paper: the paper's printed rows beside ours; with_times: what two runs of the same thing differ in
@@ -56,7 +56,7 @@ class Plot(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """What a report says of one benchmark.
+    """A benchmark's part of a report.
 
     title: the benchmark's; about: what the figures in brackets are
     systems: their names; pools: (name, digest) of each; answers: how many there are

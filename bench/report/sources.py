@@ -1,4 +1,4 @@
-"""What a report is made from: folders of runs, scored or raw predictions, official files with embedded results."""
+"""Inputs of a report: folders of runs, scored or raw predictions, official files with embedded results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from calibrant.dsl.stored_items import item_ids
 
 @dataclass(frozen=True)
 class Sources:
-    """Where scored answers come from.
+    """Sources of scored answers.
 
     runs: folders of runs, and files that `calibrant score` wrote
     predictions: raw predictions for instances of `pools`, JSON lines or a log of Inspect; a line of `calibrant score`

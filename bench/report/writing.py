@@ -54,7 +54,7 @@ def report_text(
 
 
 def _parts(answers: Mapping[str, Sequence[Answer]], wanted: ReportContents, progress: Progress) -> list[Part]:
-    """Those that have one of the wanted tables."""
+    """Return the parts of the benchmarks that have one of the requested tables."""
     asked = [
         benchmark(name) for name in answers if not wanted.tables or wanted.tables & {*benchmark(name).report_tables}
     ]

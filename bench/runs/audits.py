@@ -119,7 +119,7 @@ class Audited(NamedTuple):
 
 
 class AuditWork(Protocol[R]):
-    """What is done with each item; it is sent to other processes, so it can be pickled.
+    """Work on each item; it is sent to other processes, so it can be pickled.
 
     kind: of the file; config: what decides whether a record is about the same options
     """

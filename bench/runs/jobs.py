@@ -20,7 +20,7 @@ MAX_ERROR_CHARS = 300
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """Where jobs run, and how long one may take. Results do not depend on it, except that a budget may run out.
+    """Place where jobs run, and time limit of each. Results do not depend on it, except that a budget may run out.
 
     workers: processes on this machine; ignored with a cluster
     wall_budget: seconds after which the process of a job is killed

@@ -46,7 +46,7 @@ R = TypeVar("R", bound=Keyed)
 
 @dataclass(frozen=True)
 class RecordKind(Generic[R]):
-    """What the lines of a file are.
+    """Type and order of the lines of a file.
 
     name: stem of the file, its lock and its temporary files; of: whose records, in messages
     order: sort key of a completed file

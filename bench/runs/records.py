@@ -33,7 +33,7 @@ class Timing(msgspec.Struct, frozen=True):
 
 
 class Key(NamedTuple):
-    """What a record is about; there is one record for each."""
+    """Subject of a record; there is one record for each."""
 
     pool_digest: str
     instance: str
@@ -105,7 +105,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def config_digest(config: dict[str, Any]) -> str:
-    """The same for equal options, whatever their order."""
+    """Return a digest that is equal for equal options, whatever their order."""
     return hashlib.sha256(msgspec.json.encode(config, order="sorted")).hexdigest()[:16]
 
 

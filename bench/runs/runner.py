@@ -32,7 +32,7 @@ AT_HAND = 256  # items whose answers are waited for, which need not be made agai
 
 
 class Selection(NamedTuple):
-    """Which instances of each pool are run.
+    """Choice of the instances of each pool.
 
     only: these ids, if any are named; limit: the first so many of them
     """
@@ -58,7 +58,7 @@ EVERYTHING = Selection()
 
 
 class RunSummary(NamedTuple):
-    """What a run did: records that were there, records it wrote, and how many of all these are crashes."""
+    """Counts of a run: records that were there, records it wrote, and how many of all these are crashes."""
 
     skipped: int
     written: int

@@ -1,4 +1,4 @@
-"""How plots are drawn: style, curves with intervals, legends, and SVG that is the same bytes for the same figures.
+"""Drawing of plots: style, curves with intervals, legends, and SVG that is the same bytes for the same figures.
 
 Only this file imports matplotlib, and only when a plot is asked for.
 """
@@ -50,7 +50,7 @@ SPIRAL, GOLDEN_ANGLE = 0.014, pi * (3 - sqrt(5))  # points at one place: distanc
 
 
 class Look(NamedTuple):
-    """How one system is drawn, the same in every plot."""
+    """Colour and marker of one system, equal in every plot."""
 
     colour: str
     marker: str

@@ -16,7 +16,7 @@ COLOURS = {Kind.EARNED: "#2f8f5b", Kind.MISSED: "#b4562b", Kind.LUCKY: "#c79a1b"
 
 
 class KindPlot(NamedTuple):
-    """What a plot of kinds is about.
+    """Subject of a plot of kinds.
 
     name, title, caption: as of the plot
     metrics: keys of the metrics that are 1 for answers of each kind, in the order of `Kind`

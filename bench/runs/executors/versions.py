@@ -1,4 +1,4 @@
-"""What has to be the same wherever jobs of one run are done: results depend on nothing else of a machine."""
+"""Versions that must be equal on all machines of a run: results depend on nothing else of a machine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ABSENT = "absent"
 
 @cache
 def versions() -> Mapping[str, str]:
-    """Of this process: Python, our code, and the libraries that results come from."""
+    """Return the versions in this process: of Python, our code, and the libraries that results come from."""
     return {
         "Python": ".".join(platform.python_version_tuple()[:2]),
         "calibrant": f"{program_version()} with code {_code()}",

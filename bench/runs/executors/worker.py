@@ -42,7 +42,7 @@ class _Missing(Enum):
 
 @dataclass(frozen=True)
 class JobSetup:
-    """What the jobs of one run have in common.
+    """Functions shared by the jobs of one run.
 
     functions: (prepare, do), pickled; what they need is imported by the process that runs the jobs, and by no other
     digest: of `functions`

@@ -49,7 +49,7 @@ class FieldNames(NamedTuple):
 
 @dataclass
 class Recognised:
-    """Where the parts of the predictions were found, and how often.
+    """Fields in which the parts of the predictions were recognised, and how often.
 
     failed: samples of a log that ended with an error
     """
@@ -77,7 +77,7 @@ def _listed(names: Counter[str]) -> str:
 
 
 class AnswerField(NamedTuple):
-    """Where the answers of a line stand. form: text | object | null (the field is there, and nothing is in it)"""
+    """Field of a line that has the answers. form: text | object | null (the field is there, and nothing is in it)"""
 
     name: str
     form: str
