@@ -28,7 +28,10 @@ class PackagesHook(BuildHookInterface):
     """Puts the five packages below `calibrant` in a wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """version: "standard" or "editable"; an editable installation is the checkout"""
+        """Map the five packages below calibrant/.
+
+        version: "standard" or "editable"; an editable installation is the checkout
+        """
         for name in FOLDERS if version != "editable" else ():
             for part in sorted(Path(self.root, name).iterdir()):
                 if part.name not in NOT_SHIPPED:
@@ -39,14 +42,17 @@ class ReadmeHook(MetadataHookInterface):
     """Fills in `readme`, which is dynamic."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """metadata: the table [project]"""
+        """Set the README of the package index.
+
+        metadata: the table [project]
+        """
         text = Path(self.root, "README.md").read_text(encoding="utf-8")
         source = metadata.get("urls", {}).get("Source", "")
         metadata["readme"] = {"content-type": "text/markdown", "text": for_index(text, source)}
 
 
 def for_index(text: str, source: str = "") -> str:
-    """The text with no relative links: absolute below `source`, or the paths in words if there is none."""
+    """Return the text with no relative links: absolute below `source`, or the paths in words if there is none."""
     if source:
         base = source.rstrip("/")
         return LINK.sub(rf"[\1]({base}/\2)", IMAGE.sub(rf"![\1]({base}/\2)", text))

@@ -230,7 +230,7 @@ def _write_lock(name: str, pins: list[str]) -> None:
 
 
 def _pinned(lines: Iterable[str]) -> dict[str, str]:
-    """The lines of a lock file by the names of the distributions, as indices compare them."""
+    """Return the lines of a lock file by the names of the distributions, as indices compare them."""
     return {re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower(): line for line in lines if "==" in line}
 
 
@@ -311,7 +311,7 @@ def _in_clone(tests: Process) -> dict[str, str]:
 
 @contextmanager
 def newcomer(made: Environment) -> Iterator[Process]:
-    """The tests in a fresh clone that has what is changed and new in this checkout."""
+    """Run the tests in a fresh clone that has what is changed and new in this checkout."""
     seed = os.environ.get("ORDER_SEED") or str(random.SystemRandom().randrange(1_000_000))
     with tempfile.TemporaryDirectory(prefix="calibrant-newcomer-", ignore_cleanup_errors=True) as folder:
         clone, cache = Path(folder).resolve() / "calibrant", Path(folder).resolve() / "cache"
@@ -329,7 +329,7 @@ def newcomer(made: Environment) -> Iterator[Process]:
 
 
 def _uncommitted() -> list[str]:
-    """The files of this checkout that differ from its last commit, and new ones that git would not ignore."""
+    """List the files of this checkout that differ from its last commit, and new ones that git would not ignore."""
     lists = (["diff", "HEAD", "--name-only"], ["ls-files", "--others", "--exclude-standard"])
     git = ("git", "-C", str(ROOT))
     texts = [subprocess.run([*git, *line, "-z"], check=True, capture_output=True, text=True).stdout for line in lists]
@@ -357,7 +357,7 @@ def test_lowest() -> None:
 
 
 def soak() -> None:
-    """The long versions of the tests and the fuzzers; SOAK_MINUTES is their time in all."""
+    """Run the long versions of the tests and the fuzzers; SOAK_MINUTES is their time in all."""
     made = tests_environment()
     made.run("tests.support.soak", "--minutes", os.environ.get("SOAK_MINUTES", "30"))
 

@@ -10,7 +10,10 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 
 
 def path_argument(value: object, what: str) -> Path:
-    """Return the path that a text or a path names; `CalibrantError` for anything else. what: as the error calls it"""
+    """Return the path that a text or a path names; `CalibrantError` for anything else.
+
+    what: as the error calls it
+    """
     path = value.__fspath__() if isinstance(value, PathLike) else value
     if not isinstance(path, str):
         raise CalibrantError(f"{what} must be a path or its text, got {type(value).__name__}")

@@ -9,14 +9,18 @@ from typing import Literal, TypedDict
 
 
 class Scoring(TypedDict, total=False):
-    """extractor: how a response text becomes an answer: the protocol's rule or the released scorer's"""
+    """Options of `score`.
+
+    extractor: how a response text becomes an answer: the protocol's rule or the released scorer's
+    """
 
     extractor: Literal["paper", "published"]
 
 
 class Solving(TypedDict, total=False):
-    """max_parents: how many variables a mechanism may mention; nested_roots: only root sets with nested columns
+    """Options of `solve`.
 
+    max_parents: how many variables a mechanism may mention; nested_roots: only root sets with nested columns
     states: a budget, None without a limit
     engine: what chooses parent sets, `auto` or `integer_program` (extra `large`); seconds: of the clock, for the latter
     """
@@ -29,8 +33,9 @@ class Solving(TypedDict, total=False):
 
 
 class Counting(TypedDict, total=False):
-    """max_parents: functional parents of a mechanism; max_size: of its formula; nested_roots: as for solving
+    """Options of `count`.
 
+    max_parents: functional parents of a mechanism; max_size: of its formula; nested_roots: as for solving
     terms: of a sum, at most
     """
 
@@ -41,26 +46,38 @@ class Counting(TypedDict, total=False):
 
 
 class CountingDetectors(TypedDict, total=False):
-    """family: detectors that behave as the item's condition says, or as far as the item tells it"""
+    """Options of `count` for extended blickets.
+
+    family: detectors that behave as the item's condition says, or as far as the item tells it
+    """
 
     family: Literal["condition", "told"]
 
 
 class CountingLabs(TypedDict, total=False):
-    """bounded: bases are taken to be integers from 0 to 100, as the benchmark draws them"""
+    """Options of `count` for CausaLab.
+
+    bounded: bases are taken to be integers from 0 to 100, as the benchmark draws them
+    """
 
     bounded: bool
 
 
 class Auditing(TypedDict, total=False):
-    """max_parents: the class that the verdict is about; nested_roots: as for solving"""
+    """Options of `audit`.
+
+    max_parents: the class that the verdict is about; nested_roots: as for solving
+    """
 
     max_parents: int | None
     nested_roots: bool
 
 
 class Separating(TypedDict, total=False):
-    """members: how many of the smallest are compared; max_parents: their class; targets: variables set at once"""
+    """Options of `separate`.
+
+    members: how many of the smallest are compared; max_parents: their class; targets: variables set at once
+    """
 
     members: int
     max_parents: int
@@ -68,14 +85,20 @@ class Separating(TypedDict, total=False):
 
 
 class HardeningOptions(TypedDict, total=False):
-    """goal: one member is left, or all replay the held-out worlds; max_parents: the class that is counted"""
+    """Options of `harden`.
+
+    goal: one member is left, or all replay the held-out worlds; max_parents: the class that is counted
+    """
 
     goal: Literal["one-member", "heldout-agreement"]
     max_parents: int | None
 
 
 class Generating(TypedDict, total=False):
-    """stratum: kind of SCM and worlds; setting: what is told; max_added: worlds against local alternatives"""
+    """Options of `generate` for ReplaySCM.
+
+    stratum: kind of SCM and worlds; setting: what is disclosed; max_added: worlds against local alternatives
+    """
 
     stratum: str
     setting: Literal["ordered", "block", "hidden-order", "hidden-roots"]
@@ -83,6 +106,9 @@ class Generating(TypedDict, total=False):
 
 
 class Drawing(TypedDict, total=False):
-    """suite: what the item is drawn from, by default the benchmark's first"""
+    """Options of `generate` for the other benchmarks.
+
+    suite: what the item is drawn from, by default the benchmark's first
+    """
 
     suite: str | None

@@ -47,7 +47,7 @@ def shaped(
     log_metric: LogMetric | None = None,
     **columns: Any,
 ) -> list[float | None]:
-    """The share of an answer that is right: of replayed cells, of sets of objects, of frequency and edges, of nodes."""
+    """Return the share of an answer that is right: of replayed cells, sets of objects, frequency and edges, nodes."""
     return _each(rewards.shaped, completions, record, benchmark, log_metric)
 
 

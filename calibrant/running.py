@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def protocols(of: str = "replayscm") -> Mapping[str, type[Protocol]]:
-    """The rows that `run` knows by name: ours, then those of installed packages. Fields of a class are its options.
+    """Return the methods that `run` lists: ours, then those of installed packages. Fields of a class are its options.
 
     of: name of the benchmark
     """

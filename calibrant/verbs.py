@@ -83,7 +83,7 @@ def load_pool(path: _Path, of: Literal["causalab"]) -> Pool[LabItem]: ...
 @overload
 def load_pool(path: _Path, of: Literal["causim"]) -> Pool[CausimItem]: ...
 def load_pool(path: _Path, of: str | None = None) -> Pool[Any]:
-    """The items of a file, official or native, plain or gzip. `PoolError` names what in it cannot be meant.
+    """Return the items of a file, official or native, plain or gzip. `PoolError` names what in it is invalid.
 
     of: name of the benchmark, for a type checker and as a claim: a pool of another is a `CalibrantError`
     """
@@ -103,7 +103,7 @@ def score(item: LabItem, answer: object, *, steps: Steps = ()) -> LabScore: ...
 @overload
 def score(item: CausimItem, answer: object) -> CausimScore: ...
 def score(item: Item, answer: object, **options: Any) -> Verdict:
-    """The verdict on a response text or an answer object; other JSON values are answers that are not valid.
+    """Return the verdict on a response text or an answer object; other JSON values are answers that are not valid.
 
     `CalibrantError` for a value that JSON does not have, and for steps that the item does not answer so.
     """
@@ -124,7 +124,7 @@ def score_many(items: Iterable[CausimItem], answers: Iterable[object]) -> Iterat
 @overload
 def score_many(items: Iterable[Item], answers: Iterable[object]) -> Iterator[Verdict]: ...
 def score_many(items: Iterable[Any], answers: Iterable[Any], **options: Any) -> Iterator[Any]:
-    """The verdicts on the first answer to the first item, the second to the second, and so on, one at a time.
+    """Yield the verdicts on the first answer to the first item, the second to the second, and so on, one at a time.
 
     k samples of an item are the item k times. `CalibrantError` at the end if there are more of one than of the other.
 
@@ -180,7 +180,7 @@ def solve(item: LabItem) -> Outcome[Solution[Mechanism]]: ...
 @overload
 def solve(item: CausimItem) -> Outcome[Solution[WorkedSolution]]: ...
 def solve(item: Item, **options: Any) -> Any:
-    """The exact solver's answer from `item.task` and, of an interactive item, from an episode that it plays."""
+    """Return the exact solver's answer from `item.task` and, of an interactive item, from an episode that it plays."""
     return _call_for_item(item, "solve", options)
 
 
@@ -227,7 +227,7 @@ def generate(seed: int, *, of: Literal["causalab"], **options: Unpack[Drawing]) 
 @overload
 def generate(seed: int, *, of: Literal["causim"], **options: Unpack[Drawing]) -> CausimItem: ...
 def generate(seed: int, *, of: str = "replayscm", **options: Any) -> Any:
-    """An item of a benchmark from nothing; of ReplaySCM with its audit. The same seed gives the same item.
+    """Generate an item of a benchmark; of ReplaySCM with its audit. The same seed gives the same item.
 
     of: name of the benchmark
     """
@@ -239,7 +239,7 @@ def open_episode(item: BlicketItem) -> BlicketEpisode: ...
 @overload
 def open_episode(item: LabItem) -> LabEpisode: ...
 def open_episode(item: BlicketItem | LabItem) -> Any:
-    """A fresh episode of an interactive item: `act` on it, read `steps`. `CalibrantError` if it is not interactive."""
+    """Open an episode of an interactive item: `act` on it, read `steps`. `CalibrantError` if it is not interactive."""
     return benchmark_of_item(item).episode(item)
 
 
@@ -253,7 +253,7 @@ def _call(of: Benchmark[Any], name: str, options: Mapping[str, Any], *arguments:
 
 
 def _verb(of: Benchmark[Any], name: str, options: Mapping[str, Any]) -> Callable[..., Any]:
-    """A benchmark's verb with its options; what it says of items that it cannot mean is a `CalibrantError`.
+    """Call a benchmark's verb with its options; an item that it refuses is a `CalibrantError`.
 
     So is what is wrong with an option. Steps are replayed by the item; they may be those of an episode or of a record,
     or as JSON has them.
@@ -291,6 +291,6 @@ def _verb(of: Benchmark[Any], name: str, options: Mapping[str, Any]) -> Callable
 
 
 def _known_values(kind: type, error: str) -> str:
-    """The values of the option that an error is about, if there are only some."""
+    """Return the values of the option that an error is about, if its values are a closed list."""
     hint = get_type_hints(kind).get(error.rpartition("$.")[2].rstrip("`"))
     return f"; known: {', '.join(map(str, get_args(hint)))}" if get_origin(hint) is Literal else ""

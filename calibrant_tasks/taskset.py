@@ -20,7 +20,10 @@ WORTH: dict[str, Worth] = {"verdict": verdict, "shaped": shaped, "attributed": a
 
 
 class ItemData(vf.TaskData):
-    """The part of a task that a trace keeps. record: the native record as JSON, gold and all; difficulty: its labels"""
+    """Part of a task that a trace keeps.
+
+    record: the native record as JSON, gold and all; difficulty: its labels
+    """
 
     benchmark: str
     record: str
@@ -29,7 +32,10 @@ class ItemData(vf.TaskData):
 
 
 class ItemTaskConfig(vf.TaskConfig):
-    """reward: which of calibrant.rewards"""
+    """Options of scoring a task.
+
+    reward: which of calibrant.rewards
+    """
 
     reward: Literal["verdict", "shaped", "attributed"] = "verdict"
 
@@ -47,7 +53,7 @@ class ItemTask(vf.Task[ItemData, vf.State, ItemTaskConfig]):
 
     @vf.reward
     async def reward(self, trace: vf.Trace) -> dict[str, float]:
-        """The chosen one, under its name; none where it is not known what the evidence decides."""
+        """Return the chosen reward under its name; none where it is not known what the evidence decides."""
         worth = WORTH[self.config.reward](self.lesson, self._conversation(trace))
         return {} if worth is None else {self.config.reward: worth}
 
@@ -67,7 +73,9 @@ class ItemTask(vf.Task[ItemData, vf.State, ItemTaskConfig]):
 
 
 class ItemConfig(vf.TasksetConfig):
-    """pool: a pool file; without one, items are drawn
+    """Options of a task set.
+
+    pool: a pool file; without one, items are drawn
     benchmark, seed: what is drawn; suites: of these, by default those that the benchmark orders by difficulty
     per_stage: 0 draws of the suites in turns; otherwise so many of each before the next, and the last without end
     """

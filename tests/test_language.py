@@ -41,14 +41,9 @@ EXCEPTIONS: dict[str, dict[str, int]] = {
 
 DOCSTRING_RULES_IGNORED = {
     "dsl/**": {"D205", "D400", "D401", "D403", "D415"},
-    "solvers/**": {"D202", "D400", "D415"},
     "audits/**": {"D205", "D400", "D401", "D415"},
     "baselines/**": {"D205", "D400", "D401", "D415"},
     "bench/**": {"D205", "D301", "D400", "D401", "D403", "D415"},
-    "calibrant/**": {"D205", "D400", "D401", "D415"},
-    "calibrant_tasks/**": {"D205", "D400", "D401", "D415"},
-    "hatch_build.py": {"D400", "D401", "D415"},
-    "tasks.py": {"D401"},
     "tests/**": {"D205", "D209", "D400", "D401", "D403", "D415"},
 }
 """Docstring rules in `per-file-ignores` of pyproject.toml; a rule that a package passes leaves both lists."""

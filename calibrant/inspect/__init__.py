@@ -66,7 +66,7 @@ def causalab(pool: str, turns: int = 100) -> Task:
 
 @task
 def blickets(pool: str, turns: int = 100) -> Task:
-    """Extended blickets: an agent experiments at a detector; `--solver generate` asks for an answer at once.
+    """Evaluate extended blickets: an agent experiments at a detector; `--solver generate` asks for an answer at once.
 
     pool: a pool file; turns: replies of the agent that are taken at most
     """

@@ -91,7 +91,7 @@ def experiments() -> Solver:
 
 @solver
 def experimenter(turns: int = 100) -> Solver:
-    """A ReAct agent with the sample's tools. It ends with a submission, by an action or the tool `submit`.
+    """Make a ReAct agent with the sample's tools. It ends with a submission, by an action or the tool `submit`.
 
     turns: replies that are taken at most
     """

@@ -45,7 +45,7 @@ def protocol(name: str, **options: Any) -> Solver:
 
 @lru_cache(maxsize=64)
 def _row(of: str, name: str, options: str) -> Protocol:
-    """The row, warmed up. A file's name is none here: logs hold the names of their solvers."""
+    """Return the protocol, warmed up; file names are not accepted: logs hold the names of their solvers."""
     methods = with_installed(benchmark(of).protocols, of)
     if name not in methods:
         raise CalibrantError(f"unknown protocol {short_repr(name)}; of {of} there are {', '.join(methods)}")

@@ -37,7 +37,7 @@ class SampleItem(NamedTuple):
 
 
 def pool_dataset(path: Path, wanted: str) -> Dataset:
-    """The samples of a pool; `CalibrantError` if it is not one of the wanted benchmark."""
+    """Return the samples of a pool; `CalibrantError` if it is not one of the requested benchmark."""
     of = benchmark_of(path)
     if of.name != wanted:
         raise CalibrantError(f"{path.name}: a pool of '{of.name}'; the task is calibrant/{of.name}")
@@ -127,7 +127,7 @@ def _sample(of: Benchmark[Any], pool: Mapping[str, str], public: PublicIds, item
 
 
 def _messages(of: Benchmark[Any], item: Item[Any, Any]) -> list[ChatMessage]:
-    """The prompt, and what an episode shows before anything is done."""
+    """Return the prompt, and what an episode shows before the first action."""
     messages: list[ChatMessage] = [
         (ChatMessageSystem if message["role"] == "system" else ChatMessageUser)(content=message["content"])
         for message in of.messages(item)
@@ -139,7 +139,7 @@ def _messages(of: Benchmark[Any], item: Item[Any, Any]) -> list[ChatMessage]:
 
 
 def item_of(metadata: Mapping[str, Any]) -> SampleItem:
-    """The item of a sample; `CalibrantError` if it is of another task, or has no record that can be meant."""
+    """Return the item of a sample; `CalibrantError` if it is of another task, or has no valid record."""
     name, record = metadata.get("benchmark"), metadata.get("record")
     if not isinstance(name, str) or not isinstance(record, Mapping):
         raise CalibrantError("this sample is of another task: its metadata has no benchmark and no record")

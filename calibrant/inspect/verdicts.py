@@ -28,7 +28,7 @@ KEPT = "Transcript:steps"  # in the store of a sample that has one
 
 @scorer(metrics={"*": [mean(), stderr(cluster=CLUSTER)]})
 def verdict(extractor: Literal["paper", "published"] = "paper") -> Scorer:
-    """The verdict of `calibrant score`, flat: `correct` and the columns of our tables; NaN is what is undefined.
+    """Return the verdict of `calibrant score`, flat: `correct` and the columns of our tables; NaN is what is undefined.
 
     The standard errors are clustered: items that are drawn together (one latent SCM, one program) count once.
 

@@ -30,7 +30,7 @@ def documents(
     suites: Sequence[str] = (),
     **_: Any,
 ) -> dict[str, Any]:
-    """The split `test`: a row for each item."""
+    """Return the split `test`: a row for each item."""
     of = named(benchmark)
     if pool is None:
         items = [drawn.item for drawn in islice(in_turns(of, suites, seed), count)]
@@ -57,8 +57,10 @@ def documents(
 
 
 def results(doc: Mapping[str, Any], responses: Sequence[str]) -> dict[str, float]:
-    """extracted: the verdict on the response; strict: the same, if the response is one JSON object and nothing else
-    shaped: the share that is right; answered: whether an answer was found
+    """Return the metrics of a response.
+
+    extracted: the verdict on the response; strict: the same, if the response is one JSON object and nothing else
+    shaped: the share that is right; answered: whether the response contains an answer
     """
     task = lesson(doc["benchmark"], doc["record"])
     conversation = task.score_completion(responses[0])

@@ -83,5 +83,4 @@ def limbs_for(largest: Sequence[int]) -> int | None:
 
 def from_words(words: U64) -> int:
     """Decode a number of a kernel, least significant word first."""
-
     return int.from_bytes(words.astype("<u8").tobytes(), "little")

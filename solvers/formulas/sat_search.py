@@ -120,7 +120,6 @@ def least_formula_by_sat(
 
 def largest_least_size(num_vars: int, operators: tuple[str, ...]) -> int | None:
     """Return a bound on least sizes for the classes where `may_be_expressible` is not final; None for all others."""
-
     match operators:
         case () | ("not",):
             return 1 + len(operators)

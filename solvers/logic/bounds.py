@@ -17,7 +17,10 @@ class StateBounds:
     """The bounds after one placement, memoised by the responses of the live nodes that a readout can depend on."""
 
     def __init__(self, network: Network, columns: Columns, live: Sequence[int], placed: frozenset[int]) -> None:
-        """live: nodes by their position in a state"""
+        """Compute the bounds of a state.
+
+        live: nodes by their position in a state
+        """
         self._network = network
         self._columns = columns
         self._live = live

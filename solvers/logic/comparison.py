@@ -32,7 +32,10 @@ class Counted(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OutsideModel:
-    """A model of the list that is no member. rule: first rule broken, "" if only the limits are exceeded"""
+    """A model of the list that is no member.
+
+    rule: first rule broken, "" if only the limits are exceeded
+    """
 
     number: int
     rule: str
@@ -55,7 +58,10 @@ class Overclaim:
 
 @dataclass(frozen=True, slots=True)
 class Misstatement:
-    """A number of the list that is another one. number: of the model; field: mse or size"""
+    """A number of the list that is another one.
+
+    number: of the model; field: mse or size
+    """
 
     number: int
     field: str

@@ -67,7 +67,10 @@ class LocalSteps:
         return cached
 
     def steps(self, node: int, key: Key) -> list[Block]:
-        """Return the steps of a node by the parents that they use. key: value >> 1 of each parent, 0 if unavailable"""
+        """Return the steps of a node by the parents that they use.
+
+        key: value >> 1 of each parent, 0 if unavailable
+        """
         memo = self._memo[node]
         blocks = memo.get(key)
         if blocks is None:
@@ -121,7 +124,10 @@ class LocalSteps:
         return codes
 
     def responses(self, node: int, key: Key, table: FormulaTable, columns: Columns) -> list[int]:
-        """Return the response of each row after clamps. key: `response << 1 | has` of each parent on these columns"""
+        """Return the response of each row after clamps.
+
+        key: `response << 1 | has` of each parent on these columns
+        """
         literals = self.literal_responses(node, key, columns)
         clauses = table.clauses
         active = columns.active[node]

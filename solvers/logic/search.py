@@ -19,7 +19,10 @@ GAP_SHARES = (16, 8, 4, 2)  # parts of the gap between the bounds that a limit a
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Budget of a search. states: over all layers; formulas: of one node"""
+    """Budget of a search.
+
+    states: over all layers; formulas: of one node
+    """
 
     states: int = MAX_STATES
     formulas: int = MAX_FORMULAS

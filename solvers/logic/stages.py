@@ -44,8 +44,9 @@ class Layer:
 
 @dataclass(frozen=True)
 class Stage:
-    """One placement. slots: nodes by position, after `extend` more slots were added; project: positions that remain
+    """One placement.
 
+    slots: nodes by position, after `extend` more slots were added; project: positions that remain
     unit: the component; rest: lower bound on the misfit of readouts after it; bounds: of readouts of the component
     after: bounds of the states after the stage; None inside a component
     stay: nodes with a child after the component

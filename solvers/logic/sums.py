@@ -162,7 +162,10 @@ class PathSums:
         return flows
 
     def draw_groups(self, below: Callable[[int], int]) -> list[int]:
-        """Return the groups of a path drawn with its share of the members. below: an integer from 0 to its argument"""
+        """Return the groups of a path drawn with its share of the members.
+
+        below: an integer from 0 to its argument
+        """
         state, key, chosen = 0, 0, []
         for number in range(1, len(self.lattice.layers)):
             layer, following = self.lattice.layers[number], self.completions[number]

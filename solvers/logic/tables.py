@@ -102,7 +102,10 @@ class FormulaTable:
     """
 
     def __init__(self, clauses: ClauseList, available: int, limit: int = MAX_FORMULAS) -> None:
-        """available: mask over the node's literals"""
+        """Prepare the tables of a node.
+
+        available: mask over the node's literals
+        """
         self.clauses = clauses
         self.usable = [c for c, mask in enumerate(clauses.literals) if not mask & ~available]
         self.prefix = [0]

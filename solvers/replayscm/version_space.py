@@ -296,7 +296,6 @@ class VersionSpace:
 
     def _penalised_weights(self, size_penalty: int | None) -> dict[int, dict[Mask, int]] | None:
         """Return counts weighted by 2**(penalty * (cap - size)), which is an integer; None for uniform weights."""
-
         if size_penalty is None:
             return None
         cap = self.model_class.max_size

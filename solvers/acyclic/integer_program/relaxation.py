@@ -137,7 +137,6 @@ class Relaxation:
 
     def _price_out(self, prices: F64, allowed: Bits) -> Proof:
         """Compute the bound that prices prove; multiples of 1/SCALE, so small in total that reduced costs are exact."""
-
         reduced = self.costs.copy()
         used = np.flatnonzero(prices).tolist()
         for row in used:

@@ -72,7 +72,6 @@ def _with_weights(mechanism: Mechanism, weights: dict[str, float]) -> Mechanism:
 
 def _fits_readings(episode: LabEpisode, mechanism: Mechanism) -> bool:
     """Return whether the frequency's equation gives every reading, within display and floating-point error."""
-
     evidence = evidence_of(episode.task, episode.steps)
     nodes = evidence.nodes
     for row in evidence.table:
