@@ -59,6 +59,7 @@ class Budget:
     def spend(self, states: int) -> None:
         """Charge states; `BudgetSpent` if fewer remain, and from then on at every call."""
         if self.states is not None:
+            # exhausted for good: a cheaper request after a refused one would otherwise pass, and skip part of a search
             if self._exhausted or states > self.states:
                 self._exhausted = True
                 raise BudgetSpent

@@ -44,6 +44,7 @@ def best_experiment(
         price = cost(candidate)
         if price < 1:
             raise ValueError(f"an experiment that costs {price}; costs are 1 or more")
+        # uniform truth: outcome i has probability n_i / n and leaves the share n_i / n, hence sum (n_i / n)^2
         rated = RatedExperiment(candidate, price, Fraction(sum(n * n for n in counts), sum(counts) ** 2))
         # s^(1/c) < t^(1/d) as s^d < t^c, in fractions, so that no rounding decides
         if best is None or rated.share**best.cost < best.share**rated.cost:

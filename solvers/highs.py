@@ -22,6 +22,7 @@ def empty_program(**options: str | float | int) -> Highs:
     import highspy
 
     program = highspy.Highs()
+    # one thread: a pool is already spread over processes (bench.runs.executors); `options` may ask for more
     for name, chosen in {"output_flag": False, "threads": 1, **options}.items():
         program.setOptionValue(name, chosen)
     return program

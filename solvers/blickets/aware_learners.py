@@ -60,6 +60,7 @@ class SwitchAware:
         return self._decide_by_probability(placed)
 
     def _certify(self, rule: Rule, placed: tuple[int, ...]) -> Decision:
+        # at most |S| probes, each at most n toggles away
         missing = missing_probes(self.task.n, rule, self.readings)
         if not missing:
             return Found(rule)
@@ -99,6 +100,8 @@ class Seek(SwitchAware):
         everything = (1 << self.task.n) - 1
         present = set_of(placed)
         distractors = everything & ~rule.blickets
+        # a distractor leaves a conjunctive rule satisfied: each move activates; by edge only INACTIVE to ACTIVE counts,
+        # so that a blicket has to go and come back, two moves for an activation
         togglable = everything & ~present or (distractors if self.task.count is Count.LEVEL else 0) or rule.blickets
         index = (togglable & -togglable).bit_length() - 1
         verb = "remove" if present >> index & 1 else "place"

@@ -30,5 +30,6 @@ def missing_probes(n: int, rule: Rule, readings: Iterable[tuple[tuple[int, ...],
             silent.clear()
         else:
             silent.add(set_of(placed))
+    # all objects but one of S: the largest sets on which the rule is silent, so the ones that refute most
     probes = [everything & ~(1 << index) for index in range(n) if rule.blickets >> index & 1]
     return [probe for probe in probes if probe not in silent]

@@ -67,6 +67,7 @@ class ChainSpace:
         levels: tuple[float, ...] = (1.0,),
     ) -> ChainSpace:
         """Return the space before any reading; `last` is the greatest switch point."""
+        # C(last, switches) choices, each with an array of its own: families.MAX_CHOICES bounds them at 5,000
         points = tuple(combinations(range(1, last + 1), switches))
         logs = np.zeros((len(points), switches + 1, len(levels), len(all_rules(n))))
         return ChainSpace(n, count_by, switch_by, points, levels, logs)
@@ -110,6 +111,7 @@ class ChainSpace:
             backward.append(after)
             after = _sum_over_others(places[:, place] * after)
         choices = np.arange(len(self.points))
+        # forward x backward at the place in force; places after it are unread and weigh 1 for each rule
         products: npt.NDArray[np.float64] = (
             np.stack(forward, 1)[choices, now] * np.stack(backward[::-1], 1)[choices, now]
         )
@@ -157,6 +159,7 @@ class ChainSpace:
         levels = np.array(self.levels)[:, None]
         with np.errstate(divide="ignore"):
             heard, unheard = np.log(levels), np.log1p(-levels)
+        # an unsatisfied rule never reads ACTIVE (-inf) and is INACTIVE for certain (0): noise has one side
         log_likelihoods = np.where(satisfied, heard, -np.inf) if active else np.where(satisfied, unheard, 0.0)
         logs = self.logs.copy()
         logs[np.arange(len(self.points)), self._current_places()] += log_likelihoods

@@ -50,6 +50,7 @@ def greedy_move(
     ties: samples among equally good configurations; without it the first is taken
     """
     distances = belief.geometry.distances(placed)
+    # per move, not per reading: every toggle costs one of the budget; the current configuration is infinitely far
     gain_per_move = np.where(np.isinf(distances), -np.inf, np.round(belief.information() / distances, DIGITS))
     target = (
         int(np.argmax(gain_per_move))

@@ -66,4 +66,5 @@ class DoubtSpace:
 
     def _scale(self) -> float:
         """Return the factor that makes noisy likelihoods comparable; any will do once no reliable member remains."""
+        # / 5 levels: each rule has the same prior in both families, so that the families weigh 1/2 each
         return float(np.exp(self.noise.log_scale)) / len(RELIABILITIES) if self.static.count else 1.0

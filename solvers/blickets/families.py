@@ -114,6 +114,7 @@ def chain_class(item: BlicketItem) -> ChainSpace | None:
     """
     sealed, task = item.sealed, item.task
     by_moves = sealed.switch_by is SwitchBy.STEPS
+    # by moves: a switch at the last move would concern no reading
     last = task.budget - 1 if by_moves else MAX_SWITCH
     rules = [mechanism.rule.canonical for mechanism in sealed.mechanisms]
     levels = (1.0,) if sealed.p == 1 else RELIABILITIES

@@ -81,6 +81,7 @@ class Sequences:
 
     def toward(self, placed: tuple[int, ...], target: int) -> tuple[Toggle, ...]:
         target_sequence = sequences(self.n)[target]
+        # objects are appended at the end only: what may stay is a prefix of the target, everything else is taken off
         placed_prefix = set(target_sequence[: _prefix_length(placed, target_sequence)])
         removed = tuple(("remove", index) for index in placed if index not in placed_prefix)
         return removed or tuple(("place", index) for index in target_sequence[len(placed) : len(placed) + 1])
@@ -97,6 +98,7 @@ def _prefix_length(placed: tuple[int, ...], target: tuple[int, ...]) -> int:
 
 @cache
 def _sequence_distances(n: int, placed: tuple[int, ...]) -> Distances:
+    # remove all but the common prefix, then place the rest of the target: |placed| + |target| - 2 |prefix|
     moves = np.array(
         [len(placed) + len(sequence) - 2 * _prefix_length(placed, sequence) for sequence in sequences(n)], np.float64
     )

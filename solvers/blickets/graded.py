@@ -56,6 +56,7 @@ class GradedSpace(OneRule):
     def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
         levels = by_level(self.n)[set_of(experiment)]
         counts = {level: (self.bits & fitting).bit_count() for level, fitting in levels.items()}
+        # an active detector has at least one blicket on it: level 0 is INACTIVE and nothing else
         return {f"{ACTIVE} {level}" if level else INACTIVE: k for level, k in counts.items() if k}
 
     def information(self) -> Weights:

@@ -131,6 +131,7 @@ class Static:
     def __init__(self, task: Task) -> None:
         self.task = task
         self.space = StaticSpace.full(task.n)
+        # the guess after a contradiction comes from here: an empty space has no most probable answer
         self._before = self.space
 
     def observe(self, placed: tuple[int, ...], reading: str) -> None:
@@ -143,6 +144,7 @@ class Static:
 
     def decide(self, placed: tuple[int, ...]) -> Decision:
         bits = self.space.bits
+        # no or one bit: certainty, since without noise any second rule left may be the right one
         if bits & (bits - 1) == 0:
             return Found(self.guess()) if bits else Impossible(self.space.in_words)
         verb, index = _static_toggle(self.space, placed)
@@ -156,6 +158,7 @@ def _static_toggle(space: StaticSpace, placed: tuple[int, ...]) -> tuple[str, in
     """Return the toggle of greedy control, cached by everything that it depends on."""
     key = (space.n, space.bits, frozenset(placed))
     if key not in _toggles:
+        # cleared whole, no order of use is kept: every episode starts from the same few states
         if len(_toggles) >= MAX_REMEMBERED:
             _toggles.clear()
         objects = tuple(str(index) for index in range(space.n))

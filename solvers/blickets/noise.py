@@ -93,6 +93,7 @@ class NoiseSpace:
         """Return log-likelihoods; rows: remaining rules, columns: reliabilities."""
         unheard = np.array(self.unheard)[_positions(self.bits, len(self.unheard))]
         p = np.array(RELIABILITIES)
+        # p^heard (1 - p)^unheard: these two counts are sufficient, no reading has to be stored
         log_likelihoods: Weights = self.heard * np.log(p) + unheard[:, None] * np.log1p(-p)
         return log_likelihoods
 

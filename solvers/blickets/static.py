@@ -97,6 +97,7 @@ class StaticSpace(OneRule):
     """Rules over n objects that give every reading."""
 
     def after(self, experiment: tuple[int, ...], reading: str) -> StaticSpace:
+        # one AND on 2 (2^n - 1) - n bits (57 for n = 5) filters all rules at once
         active = activated_rules(self.n)[set_of(experiment)]
         return StaticSpace(self.n, self.bits & (active if is_active(reading) else ~active))
 

@@ -102,6 +102,7 @@ class SwitchSpace:
         fitting = activated_rules(self.n)[set_of(experiment)]
         if not active:
             fitting = ~fitting
+        # a reading before any activation concerns the first rule at every switch point (all are 1 or more)
         done = min(self.activations, len(self.firsts))  # switch points up to here have been reached
         counts = active and (self.count_by is Count.LEVEL or not self.active)
         return replace(
@@ -128,6 +129,7 @@ class SwitchSpace:
         for k, (first, second) in enumerate(zip(self.firsts, self.seconds, strict=True)):
             current, inactive = (second, first) if k < self.activations else (first, second)
             if current and inactive:
+                # partners of a rule: all of the other set but the rule itself, since both differ
                 members = as_weights(current, size)
                 total += members * (inactive.bit_count() - as_weights(inactive, size))
         return total

@@ -159,6 +159,7 @@ class UniversalSpace:
         return np.array(
             [
                 as_weights(self.static.bits, size) / size,
+                # divided by the members before any reading: ordered pairs of different rules, times switch points
                 self.switch.in_force() / (size * (size - 1) * len(self.switch.firsts)),
                 self.order.masses(),
                 self.noise.masses() * self._noise_scale(),

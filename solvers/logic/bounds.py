@@ -32,6 +32,7 @@ class StateBounds:
         network, columns, placed = self._network, self._columns, self._placed
         parts = []
         unplaced = [v for v in range(len(network)) if v not in placed]
+        # placed parents end the walk: their responses are in the state and split the columns exactly
         parents = {v: [p for p in network.parents[v] if p not in placed] for v in unplaced}
         position = {v: i for i, v in enumerate(self._live)}
         for readout in sorted(network.readouts - placed):
@@ -68,6 +69,7 @@ class _Part:
         self._memo: dict[tuple[int, ...], int] = {}
 
     def bound(self, state: Sequence[int]) -> int:
+        # response alone: the flags has and used (the two low bits) change no answer, so states share the entry
         key = tuple([state[p] >> 2 for p in self.positions])
         cached = self._memo.get(key)
         if cached is None:

@@ -96,6 +96,7 @@ def compare_models(family: Counted, listed: Sequence[ListedModel]) -> Comparison
     """Return what a list of models has in common with a family, and where it claims more."""
     task = family.task
     distinct = {entry.model for entry in listed}
+    # by the reference, not the lattice: the share of a foreign list must not rest on the count that it is held against
     members = {model for model in distinct if family.fits(model)}
     outside_class, outside_limits, misstatements = [], [], []
     for number, entry in enumerate(listed):
@@ -162,6 +163,7 @@ def _overclaims(family: Counted, models: set[Model]) -> Iterable[Overclaim]:
     always_edges, ever_edges = frozenset.intersection(*edge_sets), frozenset.union(*edge_sets)
     for edge in sorted(always_edges | edge_counts.keys()):
         count = edge_counts.get(edge, 0)
+        # the edge is missing exactly where every clause that has it is missing: one sweep
         using = [clause for clause in counts if edge in clause.edges]
         if edge in always_edges and count < family.count:
             yield Overclaim(edge, "always", count, _witness(family, using, present=False))

@@ -32,6 +32,7 @@ class ModelCosts:
         formulas: dict[str, list[Clause]] = {}
         for clause in model:
             formulas.setdefault(clause.target, []).append(clause)
+        # any topological order will do: values of an acyclic model do not depend on it
         order = TopologicalSorter({v: {s for c in formula for s in c.sources} for v, formula in formulas.items()})
         responses = dict(self._stimuli)
         full = self.columns.full

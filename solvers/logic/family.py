@@ -127,6 +127,7 @@ class LogicFamily:
         """(misfit, size) -> number of members, ascending."""
         if self.lattice is None:
             return {}
+        # a component of the keys without a limit is left out of the count's sums: the spectrum needs sums of its own
         if self.misfit_limit is not None and self.size_limit is not None:
             ends = self._plain_sums.ends
         else:
@@ -175,6 +176,8 @@ class LogicFamily:
         exclusive, inclusive = [], []
         for i, first in enumerate(candidates):
             others = candidates[i + 1 :]
+            # filters by counts before any sweep: |A| + |B| = N and A, B disjoint is "exactly one",
+            # |A| = |B| = |A and B| is "both or neither"; a sweep is run only for clauses that pass
             opposed = [second for second in others if counts[first] + counts[second] == self.count]
             alike = [second for second in others if counts[first] == counts[second]]
             if not opposed and not alike:
@@ -238,6 +241,7 @@ class LogicFamily:
         if self.lattice is None:
             return
         constant = self.lattice.columns.constant
+        # one sum a point: its completions lead to that key alone, so that the depth-first walk meets no dead end
         for misfit, size in self.spectrum:
             sums = self._sums(with_misfit=True, with_size=True, only=(misfit - constant) * SIZE_BASE + size)
             for groups in sums.paths():
@@ -250,6 +254,7 @@ class LogicFamily:
             [tuple(lattice.formula(group, formula)) for formula in self.restriction.formulas(lattice, group)]
             for group in groups
         ]
+        # most groups hold one formula; then the product and its tuples are saved
         if prod(map(len, choices)) == 1:
             yield frozenset(clause for ((clauses),) in choices for clause in clauses)
             return
@@ -292,6 +297,7 @@ class LogicFamily:
         readings = (*self.readings, (experiment, reading))
         lattice = None
         if self.lattice is not None:
+            # built again and not filtered: a reading is a new column, which splits groups that the old columns merged
             lattice = lattice_within(self.task, self.misfit_limit, readings, self.limits)
         return replace(self, lattice=lattice, readings=readings)
 
@@ -314,6 +320,8 @@ def first_member(family: LogicFamily) -> Model | None:
 
 def _below(rng: np.random.Generator, number: int) -> int:
     """Return an integer from 0 to number - 1, uniformly, of any size."""
+    # numpy draws 64 bits at most and families exceed them (3.3e21 models of ExtLiver): bytes, and values from
+    # `number` on are rejected, less than half of all, so that no remainder favours small ones
     bits = (number - 1).bit_length()
     if not bits:
         return 0

@@ -104,6 +104,7 @@ class LatticeBuilder:
         self.columns = columns
         self.max_states = max_states
         self.steps = LocalSteps(network, columns, max_formulas)
+        # before the order and any state: a node of hopelessly many formulas fails at once
         self._check_formulas()
         self.order = placement_order(network) if order is None else list(order)
         self.stages = make_stages(network, columns, self.order)
@@ -184,6 +185,7 @@ def _best_states(layer: Layer, stage: Stage, beam: int) -> Layer:
     """Return the layer with its best states alone, the first of equals."""
     if len(layer.states) <= beam:
         return layer
+    # misfit so far plus bound, as in A*; the state's number settles ties, so that the beam is reproducible
     rated = sorted(range(len(layer.states)), key=lambda s: (layer.best[s] + stage.bound(layer.states[s]), s))
     return _restrict(layer, sorted(rated[:beam]), None)
 
@@ -203,6 +205,7 @@ def _restrict(layer: Layer, remaining: Sequence[int], sources: Sequence[int] | N
     return smaller
 
 
+# above any pair: misfits below 2**168 at SIZE_BASE 2**32
 UNREACHABLE = 1 << 200
 
 
@@ -211,6 +214,7 @@ def _least_to_go(lattice: Lattice) -> list[list[int]]:
     deltas = [cost * SIZE_BASE + size for cost, size in zip(lattice.steps.costs, lattice.steps.sizes, strict=True)]
     layers = lattice.layers
     least: list[list[int]] = [[] for _ in layers[:-1]] + [[0] * len(layers[-1].states)]
+    # one backward pass, O(transitions); pairs are single integers, so that one comparison is lexicographic
     for number in range(len(layers) - 1, 0, -1):
         layer, following = layers[number], least[number]
         starts, targets, groups = layer.starts, layer.targets, layer.groups
@@ -231,6 +235,7 @@ def prune(lattice: Lattice, limit: int | None) -> Lattice:
 
     limit: the constant included; None for no limit, which removes only what leads to no end
     """
+    # the last pair of misfit `limit`, whatever its size: sizes are limited later, in the sums
     most = UNREACHABLE - 1 if limit is None else (limit - lattice.columns.constant + 1) * SIZE_BASE - 1
     costs = lattice.steps.costs
     layers = lattice.layers
@@ -243,6 +248,7 @@ def prune(lattice: Lattice, limit: int | None) -> Lattice:
         index: dict[int, int] = {}
         targets, groups = array("I"), array("I")
         for source in remaining:
+            # best stays right after pruning: if any path through a state remains, so does the one of least misfit to it
             base = layers[number - 1].best[source]
             for at in range(layer.starts[source], layer.starts[source + 1]):
                 target = layer.targets[at]

@@ -12,6 +12,7 @@ from calibrant.solvers.logic.network import Columns, Network
 from calibrant.solvers.logic.tables import MAX_FORMULAS, ClauseList, FormulaTable
 
 HAS, USED = 2, 1
+# a code is one integer, since it is hashed once for each formula evaluated
 _SIZE_BITS, _CODE_BITS = 24, 48  # the mask of parents has 24 bits: no table has formulas of 24 parents
 
 Key: TypeAlias = tuple[int, ...]
@@ -78,6 +79,7 @@ class LocalSteps:
         return blocks
 
     def _make_steps(self, node: int, key: Key) -> list[Block]:
+        # formulas of one code lead to equal states: the lattice stores the group and its number of formulas only
         grouped = self._group(node, key)
         used = USED if node in self.network.readouts else 0
         leaf = self.is_leaf[node]
@@ -119,6 +121,7 @@ class LocalSteps:
             if response & mask != value:
                 codes.append(-1)
                 continue
+            # nothing reads a leaf: its response counts through the misfit only, so that far fewer groups remain
             outcome = (cost(node, response) if leaf else response) << 1 | (row > 0)
             codes.append(outcome << _CODE_BITS | size << _SIZE_BITS | sources)
         return codes
@@ -156,6 +159,7 @@ class LocalSteps:
         where = (self.nodes[group], self.keys[group])
         by_code = self._rows.get(where)
         if by_code is None:
+            # evaluated again rather than stored: rows are read for marginals and draws, counts need none
             by_code = {}
             for row, code in enumerate(self._row_codes(*where)):
                 by_code.setdefault(code, []).append(row)

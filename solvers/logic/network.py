@@ -68,6 +68,7 @@ class Columns:
         self.network = network
         column: dict[Experiment, int] = {}
         for clamp in (*clamps, *(experiment for experiment, _ in readings)):
+            # equal clamps share a column: costs add up, and a repeated experiment doubles them at no further width
             column.setdefault(_normalised(clamp, network), len(column))
         self.clamps = tuple(column)
         self._column = column
@@ -95,6 +96,7 @@ class Columns:
             for name, value in zip(task.setup.readouts, row, strict=True):
                 if value is None:
                     continue
+                # integers throughout (d = rounded factor * value): sums and limits are exact
                 zero, unit = value**2, (factor - value) ** 2
                 if name in number:
                     costs = self.costs[number[name]]
@@ -137,6 +139,7 @@ class Columns:
         active, tables = self.active[node], self._savings[node]
         total = self._zeros[node]
         for mask in masks:
+            # inhibited columns answer 0 whatever the formula; masks are split by activity, so one shared bit means all
             if mask & active:
                 saving = 0
                 for table in tables:

@@ -85,10 +85,12 @@ class _Frontier:
         while ready:
             changes = [self._change(u, remaining) for u in ready]
             best = min(changes)
+            # 1e-9: sums of logarithms in another order differ in the last bits and must not break a tie
             ties = [i for i, change in enumerate(changes) if change <= best + 1e-9]
             pick = ties[0] if rng is None else ties[int(rng.random() * len(ties))]
             unit = ready.pop(pick)
             score += exp(width + self.inner[unit]) if len(self.units[unit]) > 1 else exp(max(0.0, width + best))
+            # partial sums only grow: a restart worse than the best order is given up early
             if score > most:
                 return None
             width += best

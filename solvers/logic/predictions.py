@@ -71,6 +71,7 @@ def _chunks(
     except _TooManyError:
         if len(experiments) < 2:
             raise LatticeLimitError(f"over {MAX_REFINED_STATES:,} combinations of states and answers") from None
+        # joint answers grow with the number of candidates, states do not: halves fit where the whole list does not
         half = len(experiments) // 2
         yield from _chunks(task, lattice, sums, restriction, experiments[:half])
         yield from _chunks(task, lattice, sums, restriction, experiments[half:])
@@ -131,6 +132,7 @@ class _Refinement:
                 for (responses, answer), keys in states.items():
                     extended = (*responses, *(0,) * stage.extend)
                     key = tuple([extended[p] << 1 | (base[p] > 0 and base[p] >> 1 & 1) for p in slots])
+                    # only keys with a completion: what misses the limits later is dropped here, not refined
                     onward = [(k + delta, n) for k, n in keys.items() if k + delta in ahead]
                     if not onward:
                         continue

@@ -52,6 +52,7 @@ def search(task: Task, limits: Limits = USUAL_LIMITS) -> Found[SearchResult] | O
         builder = LatticeBuilder(network, columns, max_states=limits.states, max_formulas=limits.formulas)
     except LatticeLimitError as error:
         return OutOfBudget(str(error))
+    # the empty model is a model of the class: an upper bound exists before any state is expanded
     bounds = _Bounds(builder.lower_bound, reference.misfit((), task), frozenset())
     try:
         lattice = _search(task, builder, bounds)
@@ -85,6 +86,7 @@ def _search(task: Task, builder: LatticeBuilder, bounds: _Bounds) -> Lattice:
     fit = task.tolerance.fit
     bounds.take(builder.beam(), task)
     lower, gap = bounds.lower, bounds.upper - bounds.lower
+    # a lattice within a small limit is small; without a path it proves lower = limit + 1, with one it has the optimum
     for share in GAP_SHARES:
         limit = lower + gap // share
         if limit >= bounds.upper:

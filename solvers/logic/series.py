@@ -177,6 +177,8 @@ def _gene_functions(task: SeriesTask, gene: str, max_parents: int) -> GeneFuncti
     for parents in least:
         total = 0
         for size in range(len(parents) + 1):
+            # Moebius inversion over subsets: functions of exactly these parents = sum of (-1)^|S - T| functions over T;
+            # a subset with more errors than the least has no function that counts
             sign = -1 if (len(parents) - size) % 2 else 1
             for subset in combinations(parents, size):
                 wrong, ways = least[subset]
@@ -192,5 +194,6 @@ def _least(steps: Sequence[tuple[tuple[int, ...], int]], parents: tuple[int, ...
     for before, after in steps:
         seen_values.setdefault(tuple(before[p] for p in parents), [0, 0])[after] += 1
     wrong = sum(min(counts) for counts in seen_values.values())
+    # a pattern not seen, or seen as often with 0 as with 1, is free: 2^free functions of least errors
     free = (1 << len(parents)) - len(seen_values) + sum(zero == unit for zero, unit in seen_values.values())
     return wrong, 1 << free

@@ -147,6 +147,7 @@ class ComponentPlacer:
         placed = sum(1 << i for i in range(size) if extended[first + i] >= 0)
         for i in range(size):
             since = extended[first + i]
+            # placed already, or bound to use a node placed since, of which none is a parent yet
             if since >= 0 or since == STUCK:
                 continue
             key = tuple([extended[p] >> 1 if extended[p] > 0 else 0 for p in self.parents[i]])
@@ -167,6 +168,7 @@ class ComponentPlacer:
             if after >> j & 1:
                 continue
             since, bit = marked[first + j], self.bits[j][i] if has else 0
+            # lexicographically smallest order: j < i came not first, so it must use i or a later node
             if j < i:
                 since = STUCK - bit
             elif since <= STUCK:
@@ -228,6 +230,7 @@ def expand(placer: Placer, layer: Layer, limit: float, charge: Charge) -> Layer:
         for head, tail, rest, block in placer.placements(state):
             most = limit - base - rest
             for cost, value, group in block:
+                # blocks are in ascending misfit: the rest of the block costs no less
                 if cost > most:
                     break
                 if tail is None:
@@ -238,6 +241,7 @@ def expand(placer: Placer, layer: Layer, limit: float, charge: Charge) -> Layer:
                     target = (*head, value, *tail)
                 number = index.get(target)
                 if number is None:
+                    # the bound belongs to the state, not to the path: a later path may cost less
                     bound = rejected.get(target)
                     if bound is None:
                         bound = bound_of(target)
@@ -256,5 +260,6 @@ def expand(placer: Placer, layer: Layer, limit: float, charge: Charge) -> Layer:
                 targets.append(number)
                 groups.append(group)
         starts.append(len(targets))
+        # after every source state: the overshoot is one state's placements, not a layer
         charge(len(states), len(targets))
     return following

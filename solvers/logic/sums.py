@@ -124,6 +124,7 @@ class PathSums:
                         for at in range(starts[source], starts[source + 1])
                         if (factor := multiplicities[groups[at]]) and (ahead := following[targets[at]])
                     ]
+                    # keys of the forward pass alone: completions of keys that no path has are never summed
                     for key in keys:
                         total = 0
                         for factor, delta, ahead in ways:

@@ -80,6 +80,7 @@ class ClauseList:
 
 def _refuse_if_hopeless(node: int, literals: Sequence[tuple[int, int]], longest: int, limit: int) -> None:
     """Raise `FormulaLimitError` if clauses of one length alone, of which any set is a formula, exceed the limit."""
+    # clauses of one literal are pairwise incomparable: any set of them is a formula, 2^literals in all, before any list
     if len(literals) >= limit.bit_length():
         raise FormulaLimitError(node, limit)
     sources: dict[int, int] = {}
@@ -129,6 +130,7 @@ class FormulaTable:
                 self.clause.append(c)
                 self.sizes.append(self.sizes[row] + clauses.sizes[c])
                 self.sources.append(self.sources[row] | clauses.sources[c])
+                # later clauses that neither contain c nor are contained: each antichain is built once, ascending
                 following = rest & ~comparable[c]
                 if following:
                     stack.append((number, following))
