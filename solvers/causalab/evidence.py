@@ -78,6 +78,7 @@ class Evidence:
         pairs: list[list[int]] = []
         last: dict[int, list[int]] = {}
         for i, observation in enumerate(self.observations):
+            # a setting changes the base of its own property alone: every other stretch of the crystal goes on
             if observation.crystal not in last or observation.changed == node:
                 last[observation.crystal] = []
                 pairs.append(last[observation.crystal])

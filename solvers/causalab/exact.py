@@ -30,6 +30,7 @@ def solve(episode: LabEpisode) -> Outcome[Answer]:
         return OutOfBudget("noise where the frequency may be a parent") if task.freq_parent else solve_noisy(episode)
     if task.freq_parent:
         return solve_frequency_parent(episode)
+    # solve_linear needs a setting of every property; weights 1, 2, 3 can be listed, and fewer settings may do
     if task.weights is Weights.SMALL and (task.settable != task.properties or episode.left < len(task.properties)):
         return solve_by_experiments(episode)
     return solve_linear(episode)
@@ -47,6 +48,7 @@ def solve_frequency_parent(episode: LabEpisode) -> Outcome[Answer]:
     evidence = evidence_of(episode.task, episode.steps)
     try:
         bounded_dags = weighted_dags(evidence, bounded=True)
+        # limits of bases are those of the benchmark's generator; a laboratory of another origin may break them
         dags = bounded_dags if bounded_dags.count else weighted_dags(evidence, bounded=False)
     except BudgetSpent as spent:
         return OutOfBudget(str(spent))

@@ -54,6 +54,7 @@ def next_setting(space: WeightedDags) -> Setting | None:
 
     Where members are too many to list, the first property that was not set yet.
     """
+    # outcomes of a setting are counted by listing the members
     if space.count <= MAX_LISTED:
         experiment = best_experiment(space, candidates(space), lambda _: 1)
         return experiment.value.experiment if isinstance(experiment, Found) else None

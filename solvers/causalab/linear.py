@@ -99,6 +99,7 @@ def _column(evidence: Evidence, node: int) -> Floats | None:
 def direct_effects(totals: Floats) -> Floats:
     """Compute direct effects to two decimals; shape (nodes, properties)."""
     m = totals.shape[1]
+    # I - W is unit triangular in topological order: determinant 1, so T of an acyclic mechanism is invertible
     inverse = np.linalg.inv(totals[:m])
     direct = np.vstack([np.eye(m) - inverse, totals[m:] @ inverse])
     return np.round(direct, DECIMALS) + 0.0

@@ -55,6 +55,7 @@ class Local:
     def filter_explaining(self, differences: Floats) -> Local:
         """Keep the vectors for which the node's change is the weighted sum of the others' changes, in every row."""
         hundredths = in_hundredths(differences)
+        # readings to 1e10 are 1e12 hundredths, differences 2e12: 7 parents of weight 3 stay below 5e13, far from 2**63
         residuals = self.vectors @ hundredths.T - hundredths[:, self.node]
         return Local(self.node, self.vectors[np.all(residuals == 0, axis=1)])
 
@@ -84,6 +85,7 @@ def explain_node(evidence: Evidence, node: int, *, bounded: bool, reactor: Float
         candidates &= ~(1 << frequency)
     local_space = Local(node, _vectors(k, candidates)).filter_explaining(evidence.differences(node))
     if node == frequency:
+        # a generated frequency has at least one parent; without one no setting would move it
         local_space = local_space.filter(np.asarray(local_space.vectors.any(axis=1)))
         return _keep_bases_in(local_space, evidence.table[:1], FREQUENCY_BASE) if bounded else local_space
     if evidence.task.reading is Reading.BASE:

@@ -27,6 +27,7 @@ def solve_offline(evidence: Evidence) -> Outcome[Answer]:
         return solve_from_totals(evidence)
     try:
         space = weighted_dags(evidence, bounded=False)
+        # the limits 15 to 25 are assumed for the frequency alone, and only where its prediction is open without them
         if len(space.verdicts()) > 1:
             space = WeightedDags(
                 evidence, False, (*space.locals[:-1], weighted_dags(evidence, bounded=True).locals[-1])
@@ -39,6 +40,7 @@ def solve_offline(evidence: Evidence) -> Outcome[Answer]:
 def _proven_answer(space: WeightedDags) -> Outcome[Answer]:
     if not space.count:
         return Impossible(space.in_words)
+    # bases are free: a property without parents replays every reading, so that undecided parents need no guess
     weights = [_weights(local.vectors[0]) if len(local.vectors) == 1 else {} for local in space.locals[:-1]]
     row = frequency_equation(space)
     baseline = space.evidence.table[0]

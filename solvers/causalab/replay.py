@@ -69,6 +69,7 @@ def misfit(
                 )
             possible = shifts if observation.noisy else (NO_SHIFT,)
             predictions = [values(mechanism, bases[observation.crystal], shift) for shift in possible]
+            # a draw belongs to its reading: each noisy reading takes the shift that suits it best
             worst = max(worst, min(max(abs(f[node] - row[node]) for node in nodes) for f in predictions))
     except CalibrantError:
         return float("inf")

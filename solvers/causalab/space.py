@@ -159,6 +159,7 @@ class WeightedDags(GraphSpace):
         values = predict_frequencies(frequency, self.evidence)
         value_counts: dict[float, int] = {}
         for value in sorted(set(values.tolist())):
+            # DAGs are counted again for the vectors of each value: no member is listed
             group = frequency.filter(values == value)
             value_counts[value / PER_UNIT] = count_choices({**self._options, group.node: Counter(group.masks.tolist())})
         return {value: number for value, number in value_counts.items() if number}
@@ -254,6 +255,7 @@ def acyclic_choices(order: Sequence[Local]) -> Iterator[tuple[int, ...]]:
                     node_ancestors |= further
             if node_ancestors >> node & 1:
                 continue
+            # ancestors are kept closed: a cycle is refused at the node that closes it, before deeper levels
             extended = {descendant: a | (node_ancestors if a >> node & 1 else 0) for descendant, a in ancestors.items()}
             if not any(a >> descendant & 1 for descendant, a in extended.items()):
                 yield from choose(position + 1, {**extended, node: node_ancestors}, (*rows, row))
@@ -264,6 +266,7 @@ def acyclic_choices(order: Sequence[Local]) -> Iterator[tuple[int, ...]]:
 def _pick(rng: np.random.Generator, weights: Sequence[int]) -> int:
     """Sample an index with probability proportional to an integer weight of any size."""
     total = sum(weights)
+    # bytes and rejection: counts of DAGs exceed the 64 bits of numpy's integers
     bits = total.bit_length()
     while True:
         number = int.from_bytes(rng.bytes((bits + 7) // 8), "little") >> (-bits % 8)

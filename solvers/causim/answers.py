@@ -80,6 +80,7 @@ class AnswerSet:
         """Whether a node outside `do` changes in all, and in some, fitting worlds; None without `do` or such worlds."""
         if not self.question.do or not self.fitting:
             return None
+        # by complement: one elimination over both systems counts the worlds without a change, none is listed
         unchanged = self._compiled.count_unchanged()
         return unchanged == 0, unchanged < self.fitting
 
@@ -210,6 +211,7 @@ class AnswerSet:
         """Yield every distinct output of the target system over the fitting worlds, by position."""
         compiled = self._compiled
         if compiled.product is not None:
+            # in a product each node has its own noise: every prefix extends to an output, so no test and no budget
             yield from self._search(compiled.target, compiled.product, Budget(None), lambda prefix: True)
             return
 
@@ -231,6 +233,7 @@ class AnswerSet:
                 yield list(values)
                 return
             row = system[i].table[tuple(values[parent] for parent in system[i].parents)]
+            # distinct values, in the order of the domain: noise values of equal effect are one branch
             for position in sorted({int(row[k]) for k in sets[i]}):
                 budget.spend(1)
                 values.append(position)

@@ -66,10 +66,12 @@ class Compiled:
             sets = tuple(self.noise_giving(self.base, i, self.evidence, self.allowed[i]) for i in range(len(self.base)))
             return sets if all(sets) else empty
         free = [i for i, domain in enumerate(self.allowed) if len(domain) > 1]
+        # two open noise variables may compensate each other: what one may be then depends on the other
         if len(free) > 1:
             return None
         i = free[0] if free else 0
         first = [domain[0] for domain in self.allowed]
+        # one open noise variable: each of its values is run, O(values * nodes)
         fitting = tuple(k for k in self.allowed[i] if self._agrees([*first[:i], k, *first[i + 1 :]]))
         return (*self.allowed[:i], fitting, *self.allowed[i + 1 :]) if fitting else empty
 
@@ -158,6 +160,7 @@ class Compiled:
             values = np.zeros((*local.table.shape[:-1], len(local.domain)), dtype=np.int64)
             domain = np.arange(len(local.domain))
             for k in allowed:
+                # a noise value counts only where the node has the same value with and without `do`
                 values += (local.table[..., k, None] == domain) & agrees[..., k, None]
             factors.append(Factor((*local.parents, i), values))
         return sum_of_products(

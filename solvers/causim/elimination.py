@@ -37,6 +37,7 @@ def equation_factor(local: Local, node: int, weights: Sequence[int], positions: 
     size = len(local.domain)
     if prod(local.table.shape[:-1]) * size > MAX_ENTRIES:
         raise BudgetSpent(f"a table of more than {MAX_ENTRIES} entries")
+    # 2**62: an entry is at most the sum of the weights, and a sign bit and one more are to spare
     kind = np.int64 if sum(weights) < _SAFE else object
     values = np.zeros((*local.table.shape[:-1], size), dtype=kind)
     domain = np.arange(size)
@@ -147,5 +148,6 @@ def treewidth(system: System) -> int:
         scopes = [scope for scope in scopes if node not in scope]
         merged = set().union(*touched) - {node}
         width = max(width, len(merged))
+        # the factor that eliminating the node leaves behind
         scopes.append(merged)
     return width

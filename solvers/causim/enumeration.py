@@ -14,6 +14,7 @@ from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
 
 def enumerate_worlds(model: Model, question: Question, max_worlds: int) -> Outcome[Worked]:
     """Work out everything about a question, if at most `max_worlds` worlds agree with the fixed noise."""
+    # a product of set sizes: refused before the first world is run
     number = AnswerSet(model, question).worlds
     if number > max_worlds:
         return OutOfBudget(f"{number} worlds agree with the fixed noise; up to {max_worlds} are run")

@@ -104,6 +104,7 @@ def built_in_items(seed: int, name: str) -> Iterator[CausimItem]:
     name: one of BUILT_IN, which is also the topology; NIHSS has 3 to 8 items, in turns too
     """
     sources = [nihss.program(n) for n in NIHSS_SIZES] if name == NIHSS else [_source_of(network(name))]
+    # one of each kind in turns: a short pool covers all types, and exhausted kinds drop out
     sequences = [_items_about(source, *kind, name, seed) for source, kind in product(sources, QUESTION_KINDS)]
     return (item for item in chain.from_iterable(zip_longest(*sequences)) if item is not None)
 

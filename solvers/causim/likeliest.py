@@ -32,6 +32,7 @@ def likeliest_world(model: Model, question: Question, budget: Budget | None = No
     if compiled.product is not None:
         if not all(compiled.product):
             return _NOTHING
+        # noise is independent: the maximum of the product is the product of the maxima; -k prefers the first of equals
         best: tuple[int, ...] | None = tuple(
             max(positions, key=lambda k, i=i: (model.nodes[i].weights[k], -k))  # type: ignore[misc]
             for i, positions in enumerate(compiled.product)
@@ -97,6 +98,7 @@ def _decode_output(compiled: Compiled, sets: Sets) -> list[int]:
             continue
         scores = []
         for k in range(len(local.domain)):
+            # each fixed value keeps the maximum attainable, so no step is taken back: one elimination a value
             scores.append(max_of_products([restrict(factor, {**decided, i: k}) for factor in factors], bound))
         decided[i] = scores.index(max(scores))
     return [decided[i] for i in range(len(compiled.target))]

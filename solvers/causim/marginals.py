@@ -17,6 +17,7 @@ def marginal(model: Model, name: str, do: Assignment) -> dict[Symbol, Fraction]:
     i = model.position[name]
     factors, denominators = [], []
     for k, (node, local) in enumerate(zip(model.nodes, system, strict=True)):
+        # whole numbers over a common denominator: sums are exact, with one Fraction at the end
         common = lcm(*(weight.denominator for weight in node.weights))
         weights = [int(weight * common) for weight in node.weights]
         factors.append(equation_factor(local, k, weights, range(len(weights))))

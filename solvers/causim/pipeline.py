@@ -55,9 +55,11 @@ def store_answers(model: Model, question: Question, caps: Caps, seed: int = 0) -
     """Run the pipeline; return its version of the answer set."""
     supports = {node.noise: node.support for node in model.nodes}
     if caps.domain_samples is not None:
+        # 2,000 samples miss a value of probability .001 in 0.999**2000 = 13.5 % of scans
         supports = sampled_supports(model, caps.domain_samples, seed)
     fixed = {noise: (value,) for noise, value in question.fixed.items() if value in supports[noise]}
     if len(fixed) < len(question.fixed):
+        # the scan never saw a fixed value: no world of the sampled supports has it
         return Stored({}, True)
     choices = [fixed.get(noise, supports[noise]) for noise in model.noises]
     answers: dict[str, Answer] = {}

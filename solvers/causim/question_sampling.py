@@ -57,9 +57,11 @@ def sample_question(
     for attempt in range(ATTEMPTS):
         attempt_options = options
         if scenario == "deterministic":
+            # linear descent to no open noise at the last attempt, where the program determines the answer
             attempt_options = _with_missing(options, options.missing * (ATTEMPTS - 1 - attempt) / (ATTEMPTS - 1))
         sampled = draw_question(Draws("question", key, kind, seed, attempt), model, kind, attempt_options)
         members = AnswerSet(model, sampled.question)
+        # a tenth of answers.MAX_STATES: a question of very many answers is sampled again instead of counted
         size = members.size(Budget(20_000))
         if not isinstance(size, Found) or (scenario is not None and scenario_of(size.value) != scenario):
             continue

@@ -41,6 +41,7 @@ class SatQuestion:
             self.asked = self._system(model.under(question.do), " under do")
         for values, literals in ((question.fixed, self.noise), (question.observed, self.factual)):
             for name, value in values.items():
+                # a value that is in no domain adds the empty clause: nothing fits, as in the other engine
                 literal = literals[name].get(value)
                 self._cnf.add(*([literal] if literal is not None else []))
         self._solver = Solver(name=_SOLVER, bootstrap_with=self._cnf.clauses)
@@ -60,6 +61,7 @@ class SatQuestion:
             literals[node.name] = self._one_hot(f"{node.name}{suffix}", local.domain)
             parents = [list(literals[self.model.names[parent]].values()) for parent in local.parents]
             axes = [*parents, list(self.noise[node.noise].values())]
+            # a case is a box of table rows: fewer and shorter clauses than one a row
             for positions, outcome in cubes(local.table):
                 outside = [
                     literal
@@ -111,6 +113,7 @@ class SatQuestion:
                 literals = (self.asked if key in self.model.position else self.noise)[key]
                 value = next(value for value, literal in literals.items() if literal in true_literals)
                 answer[key] = value
+                # literals of the answer alone: all worlds that give it are excluded at once
                 block.append(-literals[value])
             yield answer
             self.add(block)

@@ -75,6 +75,7 @@ def _abduction(model: Model, question: Question, world: Assignment) -> Iterator[
     try:
         allowed = allowed_noise(model, question)
     except ModelError:
+        # not a product: a list for each variable alone would admit combinations that do not fit
         allowed = {}
     factual = run(model, world, {})
     for node in model.nodes:

@@ -101,6 +101,7 @@ class WorldSpace:
         if experiment not in self.model.position and experiment not in self.model.of_noise:
             raise ModelError(f"{experiment!a} is neither noise nor a variable of the model")
         observed = {**self._observed_question.fixed, **self._observed_question.observed}
+        # a second, different value of one name leaves no member; that is an outcome, not an error
         value = _CONTRADICTION if observed.get(experiment, reading) != reading else reading
         return WorldSpace(self.model, self.question, (*self.observations, (experiment, value)))
 

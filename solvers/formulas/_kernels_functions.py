@@ -79,6 +79,7 @@ def _add_orbit(pool: Pool, word: np.uint64, size: int, roots: int) -> bool:
     position = pool.slots[_slot(pool.words, pool.slots, word)]
     if position >= 0 and (pool.sizes[position] < size or pool.rooted[position] & roots == roots):
         return True
+    # room for a largest orbit, v! = swaps + 1 functions: an orbit is added whole or not at all
     if pool.length[0] + pool.swaps.size >= pool.words.size:
         return False
     is_lead = 1

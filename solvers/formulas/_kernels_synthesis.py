@@ -33,6 +33,7 @@ def find_first_match(words: U64, care: np.uint64, value: np.uint64, limit: int) 
         if has_match:
             break
         start = end
+    # at most BLOCK steps: the match is in this block
     for position in range(start, limit):
         if (words[position] ^ value) & care == 0:
             return position
@@ -96,6 +97,7 @@ def select_candidates(
                     positions_found[count] = position
                     starts[costs[position] + 1] += 1
                     count += 1
+    # counting sort by cost: linear, and stable, so that the catalogue's order remains within a cost
     next_slot = np.empty(total + 2, np.int64)
     for cost in range(total + 2):
         starts[cost] += starts[cost - 1] if cost else 0
@@ -124,6 +126,7 @@ def find_cover_pair(
     for cost in range(1, total // 2 + 1):
         for first in range(starts[cost], starts[cost + 1]):
             uncovered = words[first] & offset
+            # each unordered pair once: of two equal costs the second candidate comes after the first
             second = max(starts[total - cost], first + 1)
             limit = starts[total - cost + 1]
             while second < limit:
@@ -169,8 +172,10 @@ def find_parity_pairs(
     with the smallest first, then second position.
     """
     max_size = ends.size - 1
+    # a list cost is the size or one less: cost total // 2 reaches one layer further
     num_left = ends[min(total // 2 + 1, max_size)]
     bits = 10
+    # two entries a function: at most 1 of 16 slots is filled, so that most look-ups end at `is_filled`
     while 1 << bits < 32 * num_left:
         bits += 1
     shift = np.uint64(64 - bits)
@@ -195,6 +200,7 @@ def find_parity_pairs(
     for start in range(ends[total - total // 2 - 1], limit, BLOCK):
         num_hits = 0
         for second in range(start, min(start + BLOCK, limit)):
+            # always written, counted if its slot is filled: no branch in the loop
             hits[num_hits] = second
             num_hits += is_filled[np.int64(((words[second] & care) * MULTIPLIER) >> shift)]
         for hit in range(num_hits):

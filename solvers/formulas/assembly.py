@@ -54,6 +54,7 @@ def _listed_formula(functions: Catalogue, part: Listed) -> Formula:
     possible = (
         name for name in functions.operators if name not in ROOTS or functions.rooted[part.position] & ROOTS[name]
     )
+    # `rooted` spares searches for and, or, xor that must fail; `not` and `iff` have no bit and are tried
     chosen = next(split for operator in possible if (split := _split(functions, part, operator)))
     return _formula(functions, chosen)
 

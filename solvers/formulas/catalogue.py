@@ -76,6 +76,7 @@ class Catalogue:
         """Return the position of a function; None if it is not listed."""
         word = np.uint64(bits)
         for size in range(1, self.max_size + 1):
+            # words are sorted within a size only: one binary search a layer, 15 layers for four variables
             layer = self.words[self.ends[size - 1] : self.ends[size]]
             place = int(np.searchsorted(layer, word))
             if place < len(layer) and layer[place] == word:
@@ -92,6 +93,7 @@ def catalogue(num_vars: int, operators: Iterable[str] = STANDARD_OPERATORS) -> C
 
 @cache
 def _catalogue(num_vars: int, operators: tuple[str, ...]) -> Catalogue:
+    # a selection of the functions of four variables: nothing more to build or to ship
     if num_vars < 4:
         return _fewer_variables(_catalogue(4, operators), num_vars)
     if operators == STANDARD_OPERATORS:

@@ -152,6 +152,7 @@ def split_junctions(search: Decomposition, goal: Goal, size: int, operator: str)
     for cost, remainder in _remainders(search, total, operator):
         for index in range(selection.starts[cost], selection.starts[cost + 1]):
             word = int(selection.words[index])
+            # the rest has to be 1 on the onset, and 0 where this argument leaves a 1 on the offset
             remaining_goal = Goal(onset | (offset & word), onset, inner.keep & word, inner.flip)
             part = remainder(remaining_goal.shift(negate))
             if part is not None:
@@ -218,7 +219,9 @@ def _remainders(
     max_listed = search.functions.max_size
     for cost in range(1, total - max_listed):
         yield cost, partial(search.find_smallest, size=total - cost)
+    # otherwise pairs of listed functions suffice: 2 (n - t) < t, see the module
     if operator in LISTING and 2 * (total - max_listed) >= max_listed:
+        # of three or more arguments the smallest costs at most a third
         for cost in range(1, total // 3 + 1):
             yield cost, partial(search.split_with_root, size=total - cost + 1, operator=operator)
 

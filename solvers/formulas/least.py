@@ -66,6 +66,7 @@ class LeastSize:
             return
         self._search.budget = budget or Budget()
         try:
+            # words are in the order of size: the first match of one scan settles all listed sizes
             if self.lower_bound == 1:
                 self._look_up()
             else:
@@ -85,6 +86,7 @@ class LeastSize:
             self.lower_bound = self._part.size
         else:
             self.lower_bound = functions.max_size + 1
+            # a complete catalogue holds every function that has a formula: no match is a proof
             self.possible = not functions.is_complete
 
     def _search_size(self, size: int) -> None:

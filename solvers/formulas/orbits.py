@@ -83,5 +83,6 @@ def unpack_orbits(contents: bytes, num_vars: int) -> Layers:
     order = np.argsort(words)
     order = order[np.argsort(keys[order] & 15, kind="stable")]
     words, keys = words[order], keys[order]
+    # a symmetric function is its own image under some permutations
     first = np.append(True, words[1:] != words[:-1])
     return Layers(words[first], keys[first] & np.uint8(15), keys[first] >> np.uint8(4))

@@ -54,6 +54,7 @@ class SatSynthesis:
         tree = TreeEncoding(self.partial.num_vars, self.lower_bound, self.operators)
         for add_clauses in self._symmetry_breaks:
             add_clauses(tree)
+        # rows on which smaller candidates failed: most candidates of this size fail on them too
         for row in self.rows:
             tree.add_row(row, self._value(row))
         with closing(Conflicts(tree.cnf, budget)) as search:

@@ -62,6 +62,7 @@ def _most_informative(settable: tuple[str, ...], properties: tuple[str, ...], me
     best: tuple[int, str] | None = None
     for name in settable:
         _, sizes = np.unique(totals[:, :, nodes.index(name)], axis=0, return_counts=True)
+        # sum of n_i^2, the expected number left times a constant, as in solvers.experiment
         remaining = int((sizes**2).sum())
         if len(sizes) > 1 and (best is None or remaining < best[0]):
             best = remaining, name
@@ -70,4 +71,5 @@ def _most_informative(settable: tuple[str, ...], properties: tuple[str, ...], me
 
 def _totals(member: Mechanism, nodes: tuple[str, ...]) -> Floats:
     direct = np.array([[member.weights(child).get(parent, 0.0) for parent in nodes] for child in nodes])
+    # integer weights on a DAG have integer total effects: rounding removes the error of the inverse
     return np.asarray(np.rint(np.linalg.inv(np.eye(len(nodes)) - direct)))

@@ -137,6 +137,7 @@ def _count_sequences(evidence: Evidence, law: Law, shifted: Integers, matrices: 
         (i for i, observation in enumerate(evidence.observations) if observation.noisy), len(evidence.observations)
     )
     noise_free = np.repeat(in_hundredths(evidence.table[first - 1 : first]), len(matrices), axis=0)
+    # Python integers: 40 readings have up to 3**40 sequences of three draws, beyond 64 bits
     numbers = np.ones(len(matrices), dtype=object)
     for observation in evidence.observations[first:]:
         if observation.changed is not None:

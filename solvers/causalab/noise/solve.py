@@ -66,6 +66,7 @@ def _direction(episode: LabEpisode, start: Floats) -> Floats | None:
 def _without_direction(episode: LabEpisode) -> Outcome[Answer]:
     """Solve without a known direction of the noise: set each property twice and count the remaining mechanisms."""
     task = episode.task
+    # no null setting showed the direction, as in 1 of 729 episodes with 6 of them: listing, certified by replay
     nulls = len(episode.steps)
     for name, step in product(task.settable, STEPS):
         if episode.left > 0:

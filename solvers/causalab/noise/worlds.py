@@ -235,6 +235,7 @@ def noisy_dags(
     nodes = []
     for node in range(len(evidence.nodes)):
         vectors = explain_node(noise_free, node, bounded=bounded).vectors
+        # no noisy reading yet: every vector is possible for a shifted and for an unshifted node
         shifted = np.repeat([False, True], len(vectors))
         nodes.append(Shifted(node, np.vstack([vectors, vectors]), shifted))
     responses = (None,) * len(nodes) if settings else ()
@@ -254,6 +255,7 @@ def _extend_worlds(worlds: Sequence[World], evidence: Evidence) -> list[World]:
             nodes = world.nodes
             if len(step):
                 change = in_hundredths(step)[0]
+                # each reading has a draw of its own on the same bases: a change shows the difference of two draws
                 shift_change = shift - world.last
                 nodes = tuple(
                     n if n.node == changed else n.filter_explaining(change, shift_change) for n in world.nodes
@@ -298,6 +300,7 @@ def _apply_setting(world: World, evidence: Evidence) -> World | None:
     excess = int(reading[observation.changed]) - value
     if world.last == 0:
         return None if excess else world
+    # integers, as weights are 1, 2, 3: a response is a whole number, and never negative
     response, remainder = divmod(excess, world.last)
     if remainder or response < 0 or world.responses[observation.changed] not in (None, response):
         return None
@@ -328,6 +331,7 @@ def _matrices(world: World) -> Iterator[tuple[tuple[int, ...], ...]]:
 
 def list_members(world: World) -> Iterator[tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]]:
     """Yield the weights of every acyclic assignment, row = child, and which nodes are shifted."""
+    # fewest rows first: the search tree is narrow at the top
     order = sorted(world.nodes, key=lambda n: len(n.vectors))
     for rows in acyclic_choices([Local(n.node, n.vectors) for n in order]):
         chosen = {n.node: (tuple(n.vectors[r].tolist()), bool(n.shifted[r])) for n, r in zip(order, rows, strict=True)}

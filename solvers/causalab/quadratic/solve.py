@@ -78,6 +78,7 @@ def solve_from_fits(evidence: Evidence) -> Outcome[Answer]:
             mechanism = mechanism_of(evidence.nodes, linear, chosen[-1].base, square)
         except CycleError:
             continue
+        # errors of weights grow with the values: the tolerance is for values near 100
         largest = max(1.0, float(np.abs(evidence.table).max()) / 100)
         if misfit(mechanism, evidence, reading=evidence.task.reading, shifts=()) <= REPLAY_TOLERANCE * largest:
             unique = all(len(candidates) == 1 for candidates in options)
@@ -116,6 +117,7 @@ def fit_node(evidence: Evidence, node: int, parents: tuple[int, ...], stretches:
     squares = np.round(weights[:n], SQUARE_DECIMALS)
     if n and not squares.all():
         return None
+    # squares are exact after rounding; errors of the first fit that they had passed on to linear weights go
     refitted, residual = _least_squares(design[:, n:], goal - columns**2 @ squares)
     if refitted is None:
         return None

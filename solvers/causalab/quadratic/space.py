@@ -176,6 +176,7 @@ def _explaining_squares(
     stretch_numbers = np.repeat(np.arange(len(stretches)), [len(s) for s in stretches])
     columns = evidence.table[np.ix_(rows, parents)]
     design = np.hstack([columns, (stretch_numbers[:, None] == np.arange(len(stretches))).astype(float)])
+    # all vectors of squares are right-hand sides of one factorisation: 3^k columns for k parents
     goals = evidence.table[rows, node][:, None] - columns**2 @ squares.T
     scale = np.maximum(np.abs(design).max(axis=0), 1.0)
     weights = np.linalg.lstsq(design / scale, goals, rcond=1e-10)[0] / scale[:, None]

@@ -33,6 +33,7 @@ def _refine_weights(episode: LabEpisode, answer: Answer) -> Answer:
     weights = dict(answer.mechanism.weights(FREQUENCY))
     squares = answer.mechanism.weights(FREQUENCY, 2)
     downstream = {parent: _descendants(answer.mechanism, parent) & weights.keys() for parent in weights}
+    # fewest parents of the frequency downstream first: when one moves others along, their weights are known
     for parent in sorted(weights, key=lambda name: (len(downstream[name]), name)):
         dragged = sorted(downstream[parent], key=lambda name: (-len(downstream[name]), name))
         if episode.left < 1 + len(dragged):
