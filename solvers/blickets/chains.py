@@ -96,7 +96,9 @@ class ChainSpace:
         return int(self._weigh_rules_in_force(self._consistency()).sum())
 
     def _consistency(self) -> npt.NDArray[np.float64]:
-        """Return 1 where the readings at a place are possible, else 0; sums are integers below 2**53, hence exact."""
+        """Return 1 where the readings at a place are possible, else 0."""
+        # sums are integers, exact below 2**53: rules**(switches + 1) * choices * levels is less than that for up to
+        # 5 switches of 5 objects and 4 of 6, at 5 levels and families.MAX_CHOICES; beyond, counts are rounded
         return np.isfinite(self.logs).astype(np.float64)
 
     def _weigh_rules_in_force(self, places: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
