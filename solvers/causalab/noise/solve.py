@@ -114,6 +114,7 @@ def _certify(evidence: Evidence, totals: Floats, direction: Floats) -> Outcome[A
         return Impossible(f"{IN_WORDS}: {error}")
     node_shifts = np.round(direction - np.hstack([direct, np.zeros((m + 1, 1))]) @ direction, DECIMALS)
     shifts = [_shift(evidence, node_shifts * draw) for draw in DRAWS]
+    # the class has one draw for all affected nodes: shifts of different size contradict it
     if len(set(np.abs(node_shifts[node_shifts != 0]))) > 1:
         return Impossible(f"{IN_WORDS}: nodes are shifted by different amounts")
     if (distance := misfit(mechanism, evidence, reading=evidence.task.reading, shifts=shifts)) > EXACT:

@@ -153,6 +153,7 @@ def _explain_node(evidence: Evidence, node: int) -> SquareWeights:
     vectors, predictions = [], []
     for size in range(int(node == evidence.frequency), len(possible_parents) + 1):
         for parents in combinations(possible_parents, size):
+            # 3^k vectors for k parents, (1 + 3)^5 = 1,024 over all parent sets of five properties
             squares = np.array(list(product(SQUARE_WEIGHTS, repeat=size))).reshape(len(SQUARE_WEIGHTS) ** size, size)
             explained, predicted = _explaining_squares(evidence, node, parents, squares)
             rows = np.zeros((len(explained), len(evidence.nodes)))
