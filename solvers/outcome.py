@@ -43,7 +43,7 @@ class BestSoFar(OutOfBudget, Generic[T_co]):
     upper_bound: its cost; nothing costs less than `lower_bound`
     """
 
-    # named apart from `Found`: a match on `Found` must never take an unproven answer for a proven one
+    # a kind of OutOfBudget, not of Found: code that matches `Found` never takes an unproven answer for a proven one
     value: T_co
     upper_bound: int
 

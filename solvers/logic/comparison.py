@@ -163,7 +163,7 @@ def _overclaims(family: Counted, models: set[Model]) -> Iterable[Overclaim]:
     always_edges, ever_edges = frozenset.intersection(*edge_sets), frozenset.union(*edge_sets)
     for edge in sorted(always_edges | edge_counts.keys()):
         count = edge_counts.get(edge, 0)
-        # the edge is missing exactly where every clause that has it is missing: one sweep
+        # the edge is missing exactly where every clause that has it is missing: one restriction
         using = [clause for clause in counts if edge in clause.edges]
         if edge in always_edges and count < family.count:
             yield Overclaim(edge, "always", count, _witness(family, using, present=False))

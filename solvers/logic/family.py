@@ -127,7 +127,7 @@ class LogicFamily:
         """(misfit, size) -> number of members, ascending."""
         if self.lattice is None:
             return {}
-        # a component of the keys without a limit is left out of the count's sums: the spectrum needs sums of its own
+        # the count's keys lack a component that has no limit: the spectrum then needs sums of its own
         if self.misfit_limit is not None and self.size_limit is not None:
             ends = self._plain_sums.ends
         else:
