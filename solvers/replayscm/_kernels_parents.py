@@ -96,6 +96,8 @@ def split_mixed_cells(
     num_words = columns.shape[1]
     for w in range(num_words):
         cells[1, w] = scored[w]
+    # cells of parents before `changed` are those of the last call: the order is lexicographic, so that most steps
+    # exchange the last parent alone and split 2**(num_parents - 1) cells instead of 2**num_parents - 1
     for i in range(changed, num_parents):
         for p in range(1 << i):
             for w in range(num_words):
@@ -113,6 +115,7 @@ def split_mixed_cells(
             mixed[count, 1, w] = cell & ~columns[target, w]
             ones |= mixed[count, 0, w]
             zeros |= mixed[count, 1, w]
+        # a pure cell is overwritten by the next one: whatever parent is added, it stays pure
         if ones and zeros:
             count += 1
     return count
@@ -228,11 +231,13 @@ def list_determining_sets(
                 parents[j - 1] = candidates[last]
                 full_mask = mask | np.int64(1) << candidates[last]
                 bound = useful_size_bound(masks, sizes, count, first_tied, full_mask & ~free, free, smallest)
+                # dominated whatever its function: no table is needed to know that
                 if smallest >= bound:
                     continue
                 fill_partial_table(columns, scored, target, parents, j, parts, table)
                 start, end = function_start[j], function_start[j + 1]
                 f = find_least_function(function_bits, function_size, start, end, table[0], table[1], bound)
+                # no listed function is below the bound; an unlisted one may be, and is searched only where it matters
                 if f >= 0 or complete_to[j] + 1 < bound:
                     masks[count] = full_mask
                     sizes[count] = function_size[f] if f >= 0 else -(complete_to[j] + 1)
@@ -264,6 +269,7 @@ def list_tables(
     cells = np.empty((2 << max_parents, columns.shape[1]), np.uint64)
     mixed = np.empty((1 << max_parents, 2, columns.shape[1]), np.uint64)
     num_candidates = candidates.shape[0]
+    # no parents: there is no last one to separate by, only a constant column is determined
     if fill_partial_table(columns, scored, target, parents, 0, parts, table):
         masks[0], cares[0], values[0] = 0, table[0], table[1]
         count = 1
@@ -279,6 +285,7 @@ def list_tables(
             num_mixed = split_mixed_cells(columns, scored, target, parents, j - 1, changed, cells, mixed)
             for last in range(chosen[j - 2] + 1 if j > 1 else 0, num_candidates):
                 if is_separating(columns, candidates[last], mixed, num_mixed):
+                    # the partition by the other parents is at hand, so only the last one splits the rows
                     fill_table_of_cells(columns, target, candidates[last], cells, j - 1, table)
                     masks[count] = mask | np.int64(1) << candidates[last]
                     cares[count] = table[0]

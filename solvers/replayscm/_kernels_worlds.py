@@ -18,6 +18,7 @@ I64 = npt.NDArray[np.int64]
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
+# 16: the whole table of 4 variables, so that up to 4 a prefix has at most one function; 0.5 MB for each number
 PREFIX_ROWS = 16  # functions are looked up by the first so many rows of their tables
 
 
@@ -84,6 +85,8 @@ def count_essential(masks: I64, cares: U64, values: U64, below: I64, start: int,
         numbers[e] = ZERO
         if values[e] & ~cares[e] == ZERO:
             num_open = (1 << _num_ones(np.uint64(masks[e]))) - _num_ones(cares[e])
+            # 2**64 (6 parents, no row seen) is 0 modulo 2**64; N(S) itself fits: 18,446,744,047,940,725,978 functions
+            # depend on 6 variables (OEIS A000371)
             if num_open < 64:
                 numbers[e] = ONE << np.uint64(num_open)
     # one variable at a time, as in the fast Moebius transform: k subtractions a set instead of 2**k
@@ -176,6 +179,7 @@ def count_agreeing(
                 if sizes[f] == selected_size and histogram[selected_size] == number:
                     selected = bits[f]
                 histogram[sizes[f]] += 1
+        # next subset of the free rows, ascending, as functions of a prefix are: this numbers functions by bits
         chosen = (chosen - free) & free
         if not chosen:
             return selected
@@ -222,6 +226,7 @@ def weigh_after_worlds(
     histogram = np.empty(by_size.shape[0], np.int64)
     for b in range(spans.shape[0] - 1):
         add_rows(masks, starts, cares, values, below, words, targets, spans[b], spans[b + 1], new_cares, new_values)
+        # no cap on size: the numbers follow by inversion, k subtractions a set, and no function is visited
         if by_size.shape[0] == 0:
             for v in range(starts.shape[0] - 1):
                 count_essential(masks, new_cares, new_values, below, starts[v], starts[v + 1], weights[b])
@@ -236,6 +241,7 @@ def weigh_after_worlds(
                         weight += histogram[size] * by_size[size]
                 else:
                     for bit in range(2):
+                        # a table without variables has one row: care is 0 or 1
                         agrees = new_cares[e] == ZERO or new_values[e] == np.uint64(bit)
                         if agrees and 0 <= constants[bit] < by_size.shape[0]:
                             weight += by_size[constants[bit]]

@@ -53,17 +53,22 @@ def find_alternative(task: Task, *, max_parents: int = 4) -> Found[AlternativeAn
     """
     if task.reference is None or task.disclosure.roots is None:
         raise ValueError("the task has no reference SCM")
+    # fit is local (docs/semantics.md, Replay): an edit replays the rows only if all unchanged mechanisms do
     edits = (
         _single_edits(task, task.reference, max_parents)
         if replays_exactly(task.reference, task.training.worlds)
         else ()
     )
+    # members come by total size, which needs a cap; this one excludes no function of up to 4 variables of the
+    # standard operators
     space = VersionSpace(task, ModelClass(min(max_parents, 4), MAX_SIZE_OF_FOUR))
+    # edits first: each is a look-up, whereas members by size need a sum over DAGs
     nearest = sorted(edits, key=lambda edited: edited.size)
     for model in chain(nearest, islice(members_by_size(space), MAX_MEMBERS)):
         answer = _answer(task, task.reference, model)
         if answer:
             return Found(answer)
+    # Impossible only by a count of the whole class: the members tried may be a part of it
     if VersionSpace(task, ModelClass(max_parents)).count <= 1:
         return Impossible(f"no second SCM with at most {max_parents} functional parents fits the training worlds")
     return OutOfBudget("no single edit and none of the smallest members is separable by one hard intervention")

@@ -33,6 +33,7 @@ def certify_model(task: Task, max_parents: int, functions: Mapping[str, LocalFun
     roots = tuple(v for v in task.variables if v not in functions)
     model = certify(task, Scm(roots, _mechanisms(task, roots, functions)))
     assert all(len(local.parents) <= max_parents for local in model.local_functions.values())
+    # read back from the formulas: a wrong entry of the catalogue could still replay the rows
     assert dict(model.local_functions) == dict(functions)
     return model
 

@@ -56,6 +56,7 @@ class ParentSets:
         self.space = space
         self.size_penalty = size_penalty
         local = [space.local(v) for v in space.index.values()]
+        # ascending as numbers: a subset comes before its supersets, on which `add_rows` relies
         orders = [np.argsort(counts.masks) for counts in local]
         self.starts: I64 = np.cumsum([0, *(len(order) for order in orders)])
         self.masks: I64 = np.concatenate([counts.masks[order] for counts, order in zip(local, orders, strict=True)])
@@ -112,6 +113,7 @@ class ParentSets:
     def _find_below(self) -> None:
         self.below: I64 = np.empty((len(self.masks), self.space.model_class.max_parents), np.int64)
         for start, end in pairwise(self.starts.tolist()):
+            # the sets ascend already, so that their order is the identity
             find_subsets(self.masks[start:end], np.arange(end - start), self.below[start:end])
 
     def weights(self, cares: U64, values: U64, rows: Rows, spans: I64) -> U64:
@@ -195,6 +197,7 @@ class ConditionedSpace:
         conditioned = ConditionedSpace.__new__(ConditionedSpace)
         conditioned.sets, conditioned.roots, conditioned._ungrouped = self.sets, self.roots, self._ungrouped
         conditioned._groups, conditioned._fits_words = self._groups, self._fits_words
+        # weights only fall with more rows, so that the words reserved for the evidence hold every later sum
         conditioned.cares, conditioned.values = np.empty_like(self.cares), np.empty_like(self.values)
         evidence = self.sets.masks, self.sets.starts, self.cares, self.values, self.sets.below
         add_rows(*evidence, rows.words, rows.targets, 0, len(rows.words), conditioned.cares, conditioned.values)
@@ -221,8 +224,10 @@ class ConditionedSpace:
 
     def totals(self, weights: U64) -> list[int]:
         """Return the total weight of all members, for each row of weights of the parent sets."""
+        # one variable's weights exceed a word: all components by Python integers, which are exact at any size
         if not self._fits_words:
             return [total(self.sets.dag_weights(row, self.roots)) for row in weights]
+        # no cycle crosses components, so that the sum is the product of sums of 3**m terms each
         factors = [group.totals(weights) for group in self._groups]
         return [prod(parts) for parts in zip(*factors, strict=True)] if factors else [1] * len(weights)
 

@@ -21,7 +21,9 @@ from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.outcome import BestSoFar, Found, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.exhaustion import least_size
 
+# ascending: what a smaller budget decided, each larger one has to decide alike
 BUDGETS = (0, 1, 100, 10_000, 1_000_000, None)  # states, ascending
+# the oracle tries up to 5! orders, and 2**8 functions on the rows of each parent set
 SMALL_VARIABLES, SMALL_ROWS = 5, 8  # different rows of one parent set; exhaustion takes well under a second
 
 
@@ -146,6 +148,7 @@ def _check_repeatable(solver: Solver, task: Task, outcome: Outcome[SolverAnswer]
     worlds = task.training.worlds
     reversed_task = replace(task, training=Panel(task.variables, worlds[::-1]))
     for name, variant in (("a copy", pickle.loads(pickle.dumps(task))), ("the worlds turned round", reversed_task)):
+        # copies differ in object identity, reversed worlds in order: nothing else may decide ties
         repeated = _summary(solver(variant, states=None))
         if repeated != _summary(outcome):
             yield f"for {name}: {repeated}; first: {_summary(outcome)}"

@@ -67,6 +67,7 @@ def draw(space: ConditionedSpace, rng: Random, num_members: int) -> Members:
     masks = np.array([[mask for _, mask, _ in member] for member in members], np.int64).reshape(shape)
     tables = np.array([[table for _, _, table in member] for member in members], np.uint64).reshape(shape)
     members_drawn = Members(space, order, masks, tables)
+    # with a poorer basis some functions have no formula: write all now, so that the error comes before any use
     if not ALWAYS_WRITTEN.issubset(space.sets.space.task.grammar.operators):
         for member in range(num_members):
             members_drawn.scm(member)
@@ -92,6 +93,7 @@ class _Draws:
         # one root set: consumes the random number with which `sample_members` chooses among several
         draw_below(self.rng, draws.total)
         chosen = draws.draw(self.rng)
+        # ascending variables: random numbers are consumed in the order of `sample_member`
         tables = {v: self._function(v, mask) for v, mask in sorted(chosen.items())}
         return [(v, mask, tables[v]) for v, mask in chosen.items()]
 
@@ -107,10 +109,12 @@ class _Draws:
 
     def _bits(self, index: int, mask: Mask) -> int:
         care, value = self.space.cares[index], self.space.values[index]
+        # no cap on size: by rejection, since the 2**64 functions of 6 variables cannot be listed
         if not len(self.sets.by_size):
             return sample_completion(self.rng, mask.bit_count(), int(care), int(value))
         if index not in self._sizes:
             self._sizes[index] = self._by_size(index, mask)
+        # size first, then a number below its count: a uniform choice among equals without listing them
         options, total = self._sizes[index]
         size, number = draw_weighted(self.rng, options, total)
         key = index, size, draw_below(self.rng, number)

@@ -145,6 +145,8 @@ class _Search:
         if disclosure.roots is not None:
             return self._minimise(hypotheses, note) or self._impossible(hypotheses)
         if self.nested:
+            # shared units nest the columns of true roots (paper, B.2.2), which leaves far fewer hypotheses; all are
+            # tried only if none of these fits, because the class of the claim then has to be the wider one
             candidates = nested_variables(self.task)
             outcome = self._minimise(disclosure.root_sets(candidates), ONLY_NESTED)
             if outcome:
@@ -186,13 +188,16 @@ class _Search:
                         heapreplace(queue, updated)
                     continue
                 open_sets = [(v, mask) for v, mask in best.chosen.items() if self.options[v][mask].size is None]
+                # nothing is open: other entries are lower bounds that sort after this one, ties by root set included
                 if not open_sets:
                     return self._certify(best, note, considered)
                 self.refinements += 1
                 decided = [self._refine(variable, mask) for variable, mask in open_sets]
+                # the least entry has open sizes and cannot be refined: its cost bounds all others from below
                 if self.budget.exhausted or not all(decided):
                     return self._out_of_budget(best.cost, note, numbers)
         except Undecided as spent:
+            # root sets not yet started are bounded without acyclicity, which can only lower the bound
             other_bounds = [choice.cost for choice in queue] + [
                 self._lower_bound(roots) for roots in numbers[num_started:]
             ]
@@ -268,6 +273,7 @@ class _Search:
             for v in self.index.values()
             if not roots >> v & 1
         }
+        # sets of known size alone: the total of an incumbent is an upper bound only if it is exact
         best = find_good_choice(costs, roots) if all(costs.values()) else None
         return None if best is None else self._model(roots, best[1])
 
@@ -281,6 +287,7 @@ class _Search:
             training = self.task.training
             scored = training.scored_rows(variable)
             ones = training.columns[variable] & scored
+            # a literal is one node and mentions nothing: no cheaper option exists, and it closes no cycle
             if ones in (0, scored):
                 options[0] = ParentSet(0, PartialTable(0, int(scored > 0), int(ones > 0)), 1, 1)
         return options
@@ -295,6 +302,7 @@ class _Search:
             return False
         refiner.advance(self.budget)
         if not refiner.possible:
+            # proven: no formula of the operators has these values, so the set leaves under every root set
             del self.options[variable][mask]
             return True
         option.at_least = max(option.at_least, refiner.lower_bound)
@@ -303,6 +311,7 @@ class _Search:
 
     def _certify(self, choice: _Choice, note: str, sets: int) -> Found[ExactAnswer]:
         model = self._model(choice.roots, choice.chosen)
+        # counted on the formulas that were written, not on the tables that the bound came from
         if model.size != choice.size:
             raise AssertionError(f"the answer failed its certificate: {model.size} nodes, {choice.size} are least")
         claims = {"minimal": "total formula size, by exhaustion of the class", "root_sets_that_fit": sets}

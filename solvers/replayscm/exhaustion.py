@@ -29,6 +29,7 @@ def least_size(task: Task, max_parents: int, root_sets: Iterable[tuple[str, ...]
     for roots in root_sets:
         endogenous = [v for v in task.variables if v not in roots]
         options = {v: _options(task, v, max_parents) for v in endogenous}
+        # every order, m! of them: no dynamic programming whose error could be that of the solver under test
         for order in permutations(endogenous):
             sizes = [_cheapest(options[v], {*roots, *order[:place]}) for place, v in enumerate(order)]
             totals += [sum(size for size in sizes if size)] if all(sizes) else []
@@ -74,6 +75,7 @@ def _formula_size(observed: tuple[tuple[tuple[int, ...], int], ...], num_parents
         size, state = heappop(queue)
         if state == ("", target, 0):
             return size
+        # every step adds at least a node, so the first time that a state is popped its size is least
         if state not in sizes[state[0]]:
             sizes[state[0]][state] = size
             for added_size, successor in _successors(state, sizes, grammar, full):
@@ -88,6 +90,7 @@ def _successors(
     """Yield the successors of a state, alone or combined with earlier states, and the nodes that each adds."""
     operator, values, any_values = state
     if operator:
+        # n-ary iff: all arguments equal (docs/semantics.md), that is all 1 or none; hence both words in its state
         yield 1, ("", values | (full ^ any_values) if operator == "iff" else values, 0)
     elif "not" in grammar.operators:
         yield 1, ("", full ^ values, 0)

@@ -42,6 +42,7 @@ def function_index(functions: EssentialFunctions) -> FunctionIndex:
     start = 0
     for j in range(1, len(functions.ends)):
         listed = slice(functions.starts[j], functions.ends[j])
+        # a prefix is the high bits, so that ascending tables keep the functions of a prefix together
         order = np.argsort(functions.bits[listed])
         bits.append(functions.bits[listed][order])
         sizes.append(functions.sizes[listed][order])

@@ -32,6 +32,7 @@ class ScoredRows:
         """Return the minimal sets of positions of which every parent set must contain at least one member."""
         ones = [p for p, value in zip(self.patterns, self.values, strict=True) if value]
         zeros = [p for p, value in zip(self.patterns, self.values, strict=True) if not value]
+        # ascending by size: a set that hits a difference hits its supersets, so only minimal ones need a branch
         minimal: list[Mask] = []
         for mask in sorted(
             {pattern ^ other_pattern for pattern in ones for other_pattern in zeros}, key=lambda m: (m.bit_count(), m)
@@ -70,6 +71,7 @@ def list_hitting_sets(masks: Sequence[Mask], num_candidates: int, max_size: int)
         num_addable = max_size - chosen.bit_count()
         open_mask = next((mask for mask in masks if not mask & chosen), None)
         if open_mask is None:
+            # all differences are hit: every addition is a solution, and listing them is the rest of the work
             free = [i for i in range(num_candidates) if not (chosen | excluded) >> i & 1]
             for size in range(min(num_addable, len(free)) + 1):
                 yield from (chosen | sum(1 << i for i in added) for added in combinations(free, size))

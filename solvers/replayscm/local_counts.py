@@ -78,6 +78,7 @@ class LocalSpace:
 
 def local_space(packed: PackedPanels, target: int, candidates: Sequence[int], max_parents: int) -> LocalSpace:
     """Count all mechanisms of at most `max_parents` functional parents among the candidates."""
+    # ascending candidates: variable i of a table is the i-th smallest parent
     masks, cares, values = _tables(packed, target, sorted(candidates), max_parents)
     below = np.empty((len(masks), max_parents), np.int64)
     find_subsets(masks, np.argsort(masks), below)
@@ -94,6 +95,7 @@ def size_counts(space: LocalSpace, functions: EssentialFunctions, constants: Map
     index = function_index(functions)
     histograms = np.zeros((len(space.masks), max(index.largest, *constants.values(), 0) + 1), np.int64)
     fill_histograms(space.masks, space.cares, space.values, index.bits, index.sizes, index.prefixes, histograms)
+    # sets come by number of parents, the empty one first; its constants are in no index of functions
     if len(space.masks) and not space.masks[0]:
         no_parents = space.tables[0]
         for size, number in Counter(s for bit, s in constants.items() if no_parents.agrees(TruthTable(0, bit))).items():
@@ -107,6 +109,7 @@ def limit_size(space: LocalSpace, histograms: I64, functions: EssentialFunctions
     `ValueError` if not all functions of that size are listed for some number of parents.
     """
     for num_parents in np.unique(np.bitwise_count(space.masks[space.numbers > 0])).tolist():
+        # a count up to a cap is exact only where all functions up to it are listed
         complete_size = functions.complete_to[num_parents]
         if num_parents and max_size > complete_size != COMPLETE:
             raise ValueError(
@@ -124,6 +127,7 @@ def sized_local_space(
 
 
 def _tables(packed: PackedPanels, target: int, candidates: Sequence[int], max_parents: int) -> tuple[I64, U64, U64]:
+    # the kernel checks no bound, so there is room for all sets: 163 for 8 candidates and k = 4
     limit = sum(comb(len(candidates), j) for j in range(max_parents + 1))
     masks, cares, values = np.empty(limit, np.int64), np.empty(limit, np.uint64), np.empty(limit, np.uint64)
     parts = np.empty((1 << max_parents, packed.observed.shape[1]), np.uint64)

@@ -26,6 +26,7 @@ def sample_members(space: VersionSpace, rng: Random, num_members: int, *, size_p
 
 def sample_member(space: VersionSpace, rng: Random, size_penalty: int | None) -> Scm:
     """Sample a member with probability proportional to its weight; `ValueError` from an empty space."""
+    # root set first, by its exact total: members are then uniform across root sets of different size
     sums = [(roots, space.draws(roots, size_penalty).total) for roots in space.counts_by_roots]
     total = sum(weight for _, weight in sums)
     if not total:
@@ -88,6 +89,7 @@ def sample_completion(rng: Random, num_vars: int, care: int, value: int) -> int:
     num_rows = 1 << num_vars
     unseen = full_mask(num_vars) & ~care
     halves = _low_rows(num_vars)
+    # ends with probability 1: sets without an agreeing function weigh 0 and are never drawn
     while True:
         table = value | (rng.getrandbits(num_rows) & unseen)
         for shift, low_rows in halves:

@@ -21,6 +21,7 @@ class _Packing:
         self.width = width
 
     def pack(self, coefficients: Mapping[int, int]) -> int:
+        # a product of polynomials is one product of integers, which Python multiplies in n**1.58 (Karatsuba)
         return sum(number << self.width * size for size, number in coefficients.items())
 
     def unpack(self, packed: int) -> dict[int, int]:
@@ -73,6 +74,7 @@ def smallest_members(space: VersionSpace, limit: int) -> SmallestMembers:
 
 def members_by_size(space: VersionSpace) -> Iterator[Scm]:
     """Yield all members in the order of total size; within a size by root set, layers, parent sets and tables."""
+    # one walk a root set, for all sizes: the completions that guide it are summed once
     walks = {roots: _Walk(space, roots) for roots in space.counts_by_roots}
     for size in count_by_size(space):
         for walk in walks.values():

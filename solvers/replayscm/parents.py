@@ -63,6 +63,7 @@ class ParentSearch:
             a smaller mechanism mentions only free variables and members of the set.
         """
         listed = np.array(sorted(candidates), np.int64)
+        # room for every set, as the kernel checks no bound; dominated ones are never written
         limit = sum(comb(len(listed), j) for j in range(1, self.max_parents + 1))
         masks, sizes = np.empty(limit, np.int64), np.empty(limit, np.int64)
         cares, values = np.empty(limit, np.uint64), np.empty(limit, np.uint64)

@@ -19,6 +19,7 @@ MAX_ROOT_SETS = 10_000  # 13 variables with 6 roots have 1,716
 
 def possible_roots(task: Task) -> tuple[str, ...]:
     """Return the variables that may be roots by the panel evidence; all if units are not shared or roots disclosed."""
+    # without shared units each world has its own thresholds, and nesting across worlds says nothing
     counts = task.shares_units and task.disclosure.roots is None
     return nested_variables(task) if counts else task.variables
 
@@ -88,6 +89,7 @@ def _align_columns(variable: str, first: World, second: World) -> tuple[int, int
 def is_repeating(world: World) -> bool:
     """Return whether the rows are a shorter block repeated at least once (the last repetition may be cut)."""
     rows = world.num_rows
+    # up to half of the rows: a longer block would not occur twice
     return any(
         not any((column ^ column >> period) & ((1 << rows - period) - 1) for column in world.columns)
         for period in range(1, rows // 2 + 1)

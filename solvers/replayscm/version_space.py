@@ -136,6 +136,7 @@ class VersionSpace:
         """Return `size_counts` of the sets of at most `max_parents` parents; counts are cached from call to call."""
         if self._wider is not None:
             return self._wider._size_counts(variable, max_parents)
+        # sets come by number of parents: those of a narrower class are a prefix, and only the rest is counted
         sets = self._any_size(variable).within(max_parents)
         counts = self._sizes.get(variable)
         num_counted = 0 if counts is None else len(counts)
@@ -163,6 +164,8 @@ class VersionSpace:
         """Root sets under which all other variables have mechanisms and can be ordered."""
         if self.task.disclosure.roots is not None:
             return iter(self.root_sets)
+        # a larger set waits for more variables, so minimal ones decide; of up to 10,000 root sets only feasible ones
+        # are then summed over DAGs
         minimal = {i: minimal_sets(np.array(list(self.local(i).counts), np.int64)) for i in self.index.values()}
         return (roots for roots in self.root_sets if is_orderable(minimal, sum(1 << self.index[v] for v in roots)))
 
@@ -260,6 +263,7 @@ class VersionSpace:
 
     def share(self, after: VersionSpace, *, size_penalty: int | None = None) -> Fraction:
         """Return the exact share of members, weighted as for sampling, that remain in `after`, with worlds added."""
+        # root sets of this space: new worlds can narrow the nested ones of `after`, which would change the class
         return Fraction(after._mass(self.counts_by_roots, size_penalty), self.mass(size_penalty=size_penalty))
 
     def parent_set_marginals(self, variable: str) -> dict[tuple[str, ...], Fraction]:

@@ -104,6 +104,7 @@ class Enumeration:
         try:
             with closing(self.members(task, model_class, budget or Budget())) as members:
                 while (functions := members.next_member()) is not None:
+                    # one member beyond the limit is what proves `more`
                     if number == limit:
                         return Counted(number, more=True)
                     number += 1

@@ -49,6 +49,7 @@ def choose_engine(task: Task, model_class: ModelClass) -> Engine:
     """
     if task.disclosure.num_root_sets() > MAX_ROOT_SETS:  # the others go through them
         return create_engine("sat")
+    # cheap bound first: components need the counts of all parent sets
     if task.disclosure.num_unordered <= MAX_SUBSET_DP:
         return create_engine("subset_dp")
     from calibrant.solvers.replayscm.engines.subset_dp import largest_component

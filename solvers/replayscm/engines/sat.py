@@ -39,6 +39,7 @@ class SatMembers:
         return None if model is None else self.encoding.functions(model)
 
     def block(self, functions: Functions) -> None:
+        # None: no model has these functions, so there is nothing to exclude
         clause = self.encoding.blocking(functions)
         if clause is not None:
             self.search.add(clause)

@@ -83,6 +83,7 @@ class _Space:
         self.budget = budget or Budget()
 
     def count(self) -> int:
+        # no cycle leaves a component, so counts multiply: 3**n for the largest instead of all
         return sum(
             prod(self._component_count(component) for component in self.components(roots))
             for roots in self.space.root_sets
@@ -99,6 +100,7 @@ class _Space:
             return self.first()
         masks = {v: self._mask(local) for v, local in excluded.items()}
         for variable, mask in masks.items():
+            # another function over the same parents keeps the DAG, so that no search is needed
             if self._counts(variable)[mask] > 1:
                 return {**excluded, variable: self._function(variable, mask, excluded[variable])}
         for roots in self.space.root_sets:

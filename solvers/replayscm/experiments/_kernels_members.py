@@ -43,5 +43,6 @@ def noisy_outcomes(
                 word &= ~bit
                 if tables[d, i] >> np.uint64(pattern) & bit_one != zero:
                     word |= bit
+                # after the mechanism and before its children: noise propagates (docs/semantics.md)
                 word ^= flips[d, r] & bit
             readings[d, r] = word

@@ -53,10 +53,12 @@ def decide_behaviour(
     threshold = Fraction(1) if posterior.scm_class.noise.is_silent else DECIDED
     tried: dict[tuple[tuple[str, ...], ...], None] = {}
     sampler = posterior_sampler(posterior)
+    # noise-free the threshold is 1: if any behaviour reaches it, that of every member does, so one is enough
     num_draws = 0 if posterior.scm_class.noise.is_silent and maps else NUM_TRIED_DRAWS
     for member in [*maps, *(sampler.draw(rng) for _ in range(num_draws))]:
         behaviour = tuple(clean_rows(posterior.scm_class, member, do, contexts) for do, contexts in worlds)
         tried.setdefault(behaviour)
+    # each share is one exact ratio; a miss by the draws can leave a verdict undecided, not wrong
     shares = {behaviour: behaviour_share(posterior, worlds, behaviour) for behaviour in tried}
     top = max(shares, key=shares.__getitem__)
     return BehaviourVerdict(top, shares[top], shares[top] >= threshold, threshold)

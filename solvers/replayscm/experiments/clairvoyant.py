@@ -88,8 +88,10 @@ class ClairvoyantSearch:
             unmet = [row for row in requirements if not row.is_met(frozenset(chosen))]
             if unmet:
                 unmet.sort(key=lambda row: (sum(len(part) for parts in row.alternatives for part in parts), row.label))
+                # violated requirements alone, those that fewest worlds meet first: the program stays small
                 rows += unmet[:MAX_NEW_ROWS]
                 continue
+            # every program is a relaxation, so that the first solution at the floor is minimal (implicit hitting set)
             if self.count(chosen) == floor:
                 break
             refutations = self._refutations(chosen, rng)
@@ -119,14 +121,17 @@ class ClairvoyantSearch:
                 label = f"{variable}({','.join(parents)})"
                 for alternatives, detail in _requirements(by_pattern, at_start):
                     merged.setdefault(alternatives, f"{label} {detail}")
+        # equal requirements of different sets are one row, named after the first
         for alternatives, label in merged.items():
             yield CoverRow(label, alternatives)
 
     def _parent_sets(self, variable: str) -> Iterator[tuple[str, ...]]:
         candidates = self.scm_class.admissible_parents(variable)
+        # necessary only where a change of this variable alone stays acyclic; with other sets the bound would be none
         if self.scm_class.disclosure.order is None:
             below = self._descendants(variable)
             candidates = tuple(u for u in candidates if u not in below)
+        # largest sets only: what is shown of a set is shown of its subsets
         yield from combinations(candidates, min(self.scm_class.max_parents, len(candidates)))
 
     def _descendants(self, variable: str) -> set[str]:
@@ -148,6 +153,7 @@ class ClairvoyantSearch:
         readings = members.outcomes(rows)
         truth = np.array([self._word(row) for world in self.evidence for row in world.rows], np.uint64)
         differs = np.logical_or.reduceat(readings != truth, spans[:-1], axis=1)
+        # a drawn member that some candidate refutes has to be refuted by the answer: any such world will do
         refuted = {frozenset(np.flatnonzero(row).tolist()) for row in differs if row.any()}
         return [
             CoverRow(f"{REFUTED} member {sorted(worlds)[:3]}", ((worlds,),)) for worlds in sorted(refuted, key=sorted)
@@ -180,6 +186,7 @@ def _requirements(by_pattern: Flags, at_start: Flags) -> Iterator[tuple[tuple[tu
         return
     alternatives = []
     for pattern in np.flatnonzero(conflicts).tolist():
+        # both values of one pattern refute the set; values that the start shows need no world
         keys = [key for key in (pattern, pattern + size) if not at_start[key]]
         alternatives.append(tuple(frozenset(np.flatnonzero(by_pattern[:, key]).tolist()) for key in keys))
     yield tuple(alternatives), "conflict"

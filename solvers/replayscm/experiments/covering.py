@@ -13,6 +13,7 @@ from calibrant.solvers.replayscm.experiments.duals import CoverRow, RowWeight, f
 if TYPE_CHECKING:
     from highspy import Highs
 
+# HiGHS returns integers as doubles, off by up to its tolerance of 1e-6
 CHOSEN = 0.5
 
 
@@ -45,6 +46,7 @@ def _program(
     program = empty_program(random_seed=0)
     num_extra = sum(len(row.alternatives) for row in rows if not row.is_plain)
     for column in range(num_worlds + num_extra):
+        # the relaxation has no upper bounds: their duals would be missing from the rows' certificate
         program.addVar(0.0, 1.0 if is_integer else highspy.kHighsInf)
         if column < num_worlds:
             program.changeColCost(column, 1.0)
@@ -60,6 +62,7 @@ def _program(
             continue
         columns = list(range(extra, extra + len(row.alternatives)))
         extra += len(columns)
+        # some y is at least 1, and a y needs a world of each of its sets: y <= sum of x
         _add(program, 1.0, columns)
         first, number = number, number + 1
         pieces = []

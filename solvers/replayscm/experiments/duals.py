@@ -69,6 +69,7 @@ def certified_bound(rows: Sequence[CoverRow], weights: Sequence[RowWeight]) -> i
     heavy = [world for world, load in loads.items() if load > 1]
     if heavy:
         raise ValueError(f"world {min(heavy)} weighs {loads[min(heavy)]}, more than 1")
+    # numbers of worlds are integers, so the bound may be rounded up
     return ceil(total)
 
 
@@ -81,6 +82,7 @@ def feasible_weights(
         exact = tuple(tuple(_rational(piece) for piece in part) for part in pieces)
         bound = _rational(weight)
         if not row.is_plain:
+            # a column y costs 0: its row may weigh no more than the sets of each alternative together
             bound = min([bound, *(sum(part, start=Fraction(0)) for part in exact)])
         rounded.append(RowWeight(bound, () if row.is_plain else exact))
     loads: dict[int, Fraction] = {}
@@ -90,6 +92,7 @@ def feasible_weights(
             for worlds, piece in zip(alternative, part, strict=True):
                 for world in worlds:
                     loads[world] = loads.get(world, Fraction(0)) + piece
+    # one factor for all: world columns fall to at most 1, and columns y, of cost 0, stay feasible
     scale = max([Fraction(1), *loads.values()])
     return [
         RowWeight(w.weight / scale, tuple(tuple(piece / scale for piece in part) for part in w.parts)) for w in rounded

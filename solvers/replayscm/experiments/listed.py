@@ -21,6 +21,7 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.sat.cnf import Cnf
 from calibrant.solvers.sat.core_guided import CoreGuided
 
+# subsets of 40 cells do not fit memory, but few are reachable: at most 60,000 are visited
 MAX_TREE_CELLS = 40
 MAX_TREE_STATES = 60_000
 
@@ -110,17 +111,20 @@ class ListedCandidates:
             return Fraction(0)
         if cells not in memo:
             budget.spend(1)
+            # many of up to 1,161 candidates split alike: one of each partition is enough
             splits = {frozenset(self.parts(cells, c).values()) for c in range(len(self.outcomes))}
             totals = [
                 sum((self._optimal_total(part, memo, budget) for part in sorted(split, key=min)), start=Fraction(0))
                 for split in sorted(splits, key=lambda split: sorted(map(sorted, split)))
                 if len(split) > 1
             ]
+            # a world at this node is paid by every truth below it, by weight
             memo[cells] = self._weight(cells) + min(totals)
         return memo[cells]
 
     def clairvoyant(self, truth: int) -> list[int]:
         """Return fewest candidates that leave the truth's cell alone: a minimum hitting set over the other cells."""
+        # equal sets are one clause: many cells are refuted by the same candidates
         hitting = {
             frozenset(c for c, outcome in enumerate(self.outcomes) if outcome[cell] != outcome[truth])
             for cell in self.every_cell
@@ -144,6 +148,7 @@ def list_candidates(
     scm_class = posterior.scm_class
     members = list_members(posterior, limit)
     readings = [tuple(clean_rows(scm_class, member, do, contexts) for do, contexts in worlds) for member in members]
+    # members that all candidates show alike are one cell: no policy separates them
     cells: dict[tuple[tuple[str, ...], ...], int] = {}
     cell_of = [cells.setdefault(behaviour, len(cells)) for behaviour in readings]
     weights = [Fraction(0)] * len(cells)

@@ -59,10 +59,12 @@ def _packed(function: LocalFunction, index: dict[str, int]) -> tuple[int, int]:
     """Return the parent set and the table with the parents in the order of their numbers."""
     places = [index[u] for u in function.parents]
     ranked = sorted(range(len(places)), key=places.__getitem__)
+    # the kernel reads parents ascending, mechanisms list them in any order
     table = permute(function.table, ranked) if ranked != list(range(len(ranked))) else function.table
     return sum(1 << place for place in places), table.bits
 
 
 def numpy_rng(rng: Random) -> np.random.Generator:
     """Return a generator for arrays, seeded by a draw."""
+    # a named bit generator: `default_rng` may change with NumPy
     return np.random.Generator(np.random.PCG64(rng.getrandbits(63)))

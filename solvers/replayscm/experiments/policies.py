@@ -36,6 +36,7 @@ def play_worlds(episode: Episode[Task, Reading], policy: str, item_id: str) -> l
     scm_class = task_class(task)
     chooser = WorldChooser(task, scm_class, item_id)
     rng = Random(f"{item_id}|{policy}")
+    # without repetition: a world repeated in all contexts and without noise shows nothing new
     order = iter(rng.sample(chooser.candidates, len(chooser.candidates)))
     verdict_worlds = stop_worlds(task)
     assert task.extension is not None
@@ -85,6 +86,7 @@ def stop_worlds(task: Task) -> AskedWorlds:
 def is_settled(posterior: Posterior, worlds: AskedWorlds, rng: Random) -> bool:
     """Return whether one clean behaviour of these worlds has the threshold's share; noise-free whether one is left."""
     if posterior.scm_class.noise.is_silent:
+        # hidden variables: negation pairs members, so their number is never 1; the episode ends where nothing splits
         return posterior.num_members == 1 if not posterior.scm_class.hidden_parents else False
     if len(posterior.rows) < MIN_VERDICT_WORLDS:
         return False

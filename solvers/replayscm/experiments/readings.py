@@ -47,6 +47,7 @@ def candidate_rows(
 
     worlds: constants and contexts of each; the second part is where the rows of each begin, and their number
     """
+    # natural order: version spaces number variables so, extended classes as the item lists them
     index = {v: i for i, v in enumerate(natural(scm_class.observed))}
     places = [index[root] for root in scm_class.roots]
     words, targets, spans = [], [], [0]
@@ -55,6 +56,7 @@ def candidate_rows(
         values = sum(bit << index[v] for v, bit in constants.items())
         for context in contexts:
             word = sum((context >> i & 1) << place for i, place in enumerate(places))
+            # a clamped root shows its constant, whatever the context
             words.append(word & ~clamped | values)
             targets.append(clamped)
         spans.append(len(words))

@@ -23,6 +23,7 @@ from calibrant.solvers.replayscm.hidden.meanings import MAX_LISTED_MEMBERS
 from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
+# listing is exact and costs members x candidates; above it 256 members by pairs, under noise 64 drawn truths
 MAX_REGRET_MEMBERS = 2_000
 NUM_TRUTHS = 64
 
@@ -114,16 +115,19 @@ def _bits_regret(
     seed: str,
 ) -> StepRegret:
     is_common = posterior.scm_class.noise.kind is not NoiseKind.EACH
+    # under noise no SCM is ever excluded, so the size of the class decides and not that of the evidence
     if is_common and Posterior(posterior.scm_class).num_members <= MAX_REGRET_MEMBERS:
         try:
             rows = [request_rows(posterior.scm_class, do, contexts) for do in candidates]
             bits = [expected_bits(posterior, world) for world in rows]
         except BudgetSpent:
+            # a world has more than 4,096 readings: estimated below
             pass
         else:
             best = best_by_bits(bits)
             return StepRegret(bits[chosen], bits[chosen if best is None else best], is_exact=True)
     chooser = WorldChooser(task, posterior.scm_class, seed)
+    # the world asked for may not be among the compared ones; it is rated by the same draws as the best
     chooser.places = sorted({*chooser.places, chosen})
     values = chooser.expected_bits_after(posterior, [contexts], Random(seed), NUM_TRUTHS)
     return StepRegret(float(values[chooser.places.index(chosen)]), float(values.max()), is_exact=False)
@@ -170,4 +174,5 @@ def _splits(task: Task, posterior: Posterior, item_id: str) -> bool:
     if scm_class.noise.is_silent and count_members(posterior) <= MAX_LISTED_MEMBERS:
         worlds = [(do, variant) for do in chooser.candidates for variant in contexts]
         return list_candidates(posterior, worlds).num_cells > 1
+    # a split is presumed, not proven: under noise, and for more than 3,000 members
     return not scm_class.noise.is_silent or Fraction(posterior.num_members) > 1

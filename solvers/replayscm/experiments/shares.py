@@ -45,6 +45,7 @@ def expected_share(posterior: Posterior, rows: Sequence[tuple[int, Mask]]) -> Fr
         raise ValueError("shares need a rate that is common to all variables")
     if len(noise.grid) == 1:
         squares = sum((p * p for p in reading_probabilities(posterior, rows).values()), start=Fraction(0))
+        # two readings under one law agree with probability e**2 + (1 - e)**2 a cell: what is left is due to members
         return squares / _collision(noise.grid[0][0]) ** cells
     # the posterior mean over the grid: each rate's share among the SCMs that are weighted as that rate has them
     share = Fraction(0)
@@ -64,6 +65,7 @@ def expected_bits(posterior: Posterior, rows: Sequence[tuple[int, Mask]]) -> flo
     if posterior.scm_class.noise.kind is NoiseKind.EACH:
         raise ValueError("bits need a rate that is common to all variables")
     probabilities = reading_probabilities(posterior, rows).values()
+    # doubles: only compared, within BITS_TOLERANCE
     entropy = -sum(float(p) * log2(p) for p in probabilities)
     grid, cells = posterior.scm_class.noise.grid, num_free_cells(posterior, rows)
     weights = [Fraction(1)] if len(grid) == 1 else list(posterior.noise_posterior)
@@ -90,6 +92,7 @@ def best_by_share(shares: Sequence[Fraction]) -> int | None:
 def best_by_bits(bits: Sequence[float]) -> int | None:
     """Return the first candidate within rounding of the most bits; None if none has any."""
     top = max(bits, default=0.0)
+    # bits are 0 iff all members have one law, and rounding may hide that
     if top <= BITS_TOLERANCE:
         return None
     return next(place for place, value in enumerate(bits) if value >= top - BITS_TOLERANCE)

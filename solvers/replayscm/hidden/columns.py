@@ -17,6 +17,7 @@ from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.noise.local_weights import invert, parent_masks
 
+# stated parents stay far below: 2**15 columns for one variable of 4 parents, 2**14 for two of 3
 MAX_COLUMNS = 1 << 20
 
 
@@ -48,6 +49,7 @@ def num_agreeing(values: Mapping[int, int], parents: Mask) -> int:
     for mask in parent_masks(range(parents.bit_length()), parents.bit_count(), parents):
         merged: dict[int, int] = {}
         is_consistent = all(merged.setdefault(word & mask, bit) == bit for word, bit in values.items())
+        # each unseen pattern is a free bit of the table
         sums[mask] = 1 << (1 << mask.bit_count()) - len(merged) if is_consistent else 0
     return invert(sums)[parents]
 
@@ -70,12 +72,15 @@ def list_columns(scm_class: MechanismClass, name: str, words: Sequence[int]) -> 
     index = scm_class.variables.index(name)
     for parents in hidden_parent_sets(scm_class, name):
         patterns = sorted({word & parents for word in words})
+        # checked before listing; p patterns have 2**(p - 1) columns, so 21 patterns are just within the limit
         if len(patterns) > MAX_COLUMNS.bit_length():
             raise BudgetSpent(f"2**{len(patterns) - 1} columns of {name}; listed are up to {MAX_COLUMNS:,}")
+        # the first bit stays 0: negation is an involution without fixed points, so half of the columns stand for all
         for bits in product((0, 1), repeat=max(0, len(patterns) - 1)):
             values = dict(zip(patterns, (0, *bits), strict=True)) if patterns else {}
             number = num_agreeing(values, parents)
             if number:
+                # without rows no bit is fixed, and the single column holds both signs already
                 yield HiddenColumn(index, parents, values, number << (1 if patterns else 0))
 
 

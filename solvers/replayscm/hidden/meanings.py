@@ -22,6 +22,7 @@ from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_colu
 from calibrant.solvers.replayscm.noise.posterior import Posterior, extend_rows
 from calibrant.solvers.replayscm.noise.rows import VariableRows
 
+# listed to count meanings: 512 members were 28 meanings, so that one member left is no criterion
 MAX_LISTED_MEMBERS = 3_000
 
 Meaning: TypeAlias = tuple[tuple[tuple[str, ...], int], ...]
@@ -38,6 +39,7 @@ def reduced_function(
     replaced = dict(hidden)
     observed = {u for u in function.parents if u not in replaced}
     names = sorted(observed.union(*(h.parents for h in replaced.values())))
+    # hidden parents have observed parents only, so one substitution removes them all
     bits = 0
     for row in range(1 << len(names)):
         values = {name: row >> i & 1 for i, name in enumerate(names)}
@@ -84,6 +86,7 @@ def _column_members(posterior: Posterior, columns: Sequence[HiddenColumn]) -> It
         options[names[v]] = [table for listed in tables for table in listed]
         if not options[names[v]]:
             return
+    # one column of each pair of negations is listed; children of the other negate the argument
     signs: list[list[dict[int, int]]] = []
     for column in columns:
         negated = {word: 1 - bit for word, bit in column.values.items()}
@@ -101,6 +104,7 @@ def _column_members(posterior: Posterior, columns: Sequence[HiddenColumn]) -> It
             ]
             for pairs in product(*hidden):
                 member = children | dict(pairs)
+                # options are chosen variable by variable, so cycles, also through hidden variables, are dropped here
                 if evaluation_order(member) is not None:
                     yield member
 

@@ -72,10 +72,13 @@ def _columns(parents: Mask, patterns: Sequence[int]) -> tuple[U64, I64]:
     met = sorted({pattern & parents for pattern in patterns})
     if len(met) > MAX_COLUMNS.bit_length():
         raise BudgetSpent(f"2**{len(met) - 1} columns of a hidden variable; summed are up to {MAX_COLUMNS:,}")
+    # bit 0 stays 0: one column of each pair of negations, whose number is doubled below
     bits = np.arange(1 << max(0, len(met) - 1), dtype=np.uint64) << np.uint64(1 if met else 0)
     numbers = np.zeros(len(bits), np.int64)
     size = parents.bit_count()
     for subset in parent_masks(members_of(parents), size, parents):
+        # inclusion and exclusion over subsets: a column constant on the classes of patterns alike in j parents
+        # has 2**(2**j - classes) functions of it
         classes: dict[int, int] = {}
         for place, pattern in enumerate(met):
             classes[pattern & subset] = classes.get(pattern & subset, 0) | 1 << place
@@ -85,6 +88,7 @@ def _columns(parents: Mask, patterns: Sequence[int]) -> tuple[U64, I64]:
             constant &= (part == 0) | (part == np.uint64(members))
         sign = -1 if size - subset.bit_count() & 1 else 1
         numbers += np.where(constant, sign << (1 << subset.bit_count()) - len(classes), 0)
+    # columns that no function of exactly these parents has: 38 of 256 for 3 parents, if all patterns are seen
     some = numbers > 0
     bits, numbers = bits[some], numbers[some] << (1 if met else 0)
     words = np.zeros(len(bits), np.uint64)
@@ -124,6 +128,7 @@ def child_view(
         if not used:
             continue
         sides = _sides(words, variable, mask & ~hidden_bits, joint_mask | together, place_of)
+        # a column is a function of the joint pattern, so no column resolves a conflict within one
         if sides is None:
             continue
         column = _exponents(sides, [columns.words[place] for place in used], mask.bit_count())
@@ -159,6 +164,7 @@ def _exponents(sides: Sequence[tuple[int, int]], columns: Sequence[U64], num_par
     fitting = np.arange(len(columns[0]))
     parts = list(_hidden_values(columns))
     for zeros, ones in sides:
+        # two-colouring: patterns with the same hidden bits must not lie on both sides
         if zeros and ones:
             for part in parts:
                 at = part[fitting]
@@ -167,6 +173,7 @@ def _exponents(sides: Sequence[tuple[int, int]], columns: Sequence[U64], num_par
         return exponents
     met = np.zeros(len(fitting), np.int16)
     for part in parts:
+        # each (visible pattern, hidden bits) that is met fixes one row of the table
         at = part[fitting]
         for zeros, ones in sides:
             met += (at & np.uint64(zeros | ones)) != 0
@@ -177,6 +184,7 @@ def _exponents(sides: Sequence[tuple[int, int]], columns: Sequence[U64], num_par
 def _hidden_values(columns: Sequence[U64]) -> Iterator[U64]:
     """Yield, for each combination of hidden bits, the patterns that have it."""
     for signs in product((False, True), repeat=len(columns)):
+        # complements set bits beyond the patterns too; the sides mask them out
         part = np.full(len(columns[0]), ~np.uint64(0), np.uint64)
         for column, is_one in zip(columns, signs, strict=True):
             part &= column if is_one else ~column

@@ -22,6 +22,7 @@ class GroupedSampler(PosteriorSampler):
     @cached_property
     def _parts(self) -> list[tuple[ColumnGroups, int]]:
         """Each choice of hidden parents with its weight as an integer."""
+        # choices of hidden parents are disjoint, so that their masses add up
         parts = list(column_groups(self.posterior))
         scale = lcm(*(part.factor.denominator for part in parts))
         weights = [int(part.mass * scale) for part in parts]
@@ -41,13 +42,16 @@ class GroupedSampler(PosteriorSampler):
         totals = part.group_totals
         key: tuple[int, ...] = draw_weighted(rng, totals.items(), sum(totals.values()))
         if (place, key) not in self._row_totals:
+            # one DAG sum a row, and only in groups that a draw has entered
             self._row_totals[place, key] = [(row, part.partial_sum(key, [row])) for row in part.groups[key]]
         rows = self._row_totals[place, key]
         row: int = draw_weighted(rng, rows, sum(weight for _, weight in rows))
+        # columns of a row differ in nothing but their numbers of functions
         members = np.flatnonzero(part.column_places == row)
         mark = draw_below(rng, part.numbers[row])
         column = int(members[np.searchsorted(np.cumsum(part.columns.numbers[members]), mark, side="right")])
         columns = _hidden_columns(part, column)
+        # noise-free: a single rate, 0
         (term,) = self.posterior.column_terms(columns)
         return (place, column), columns, term
 

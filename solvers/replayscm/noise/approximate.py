@@ -34,6 +34,7 @@ class ApproximateMasses:
         self.masks: I64 = np.concatenate(listed)
         self.owners: I64 = np.repeat(self.variables, [len(masks) for masks in listed])
         self.below: I64 = np.zeros((len(self.masks), max(1, scm_class.max_parents)), np.int64)
+        # sets come by size, not as numbers: bisection needs their order
         for masks, start in zip(listed, self.starts.tolist(), strict=False):
             find_subsets(masks, np.argsort(masks), self.below[start : start + len(masks)])
         self.inside: I64 = np.zeros(len(self.masks), np.int64)
@@ -50,14 +51,17 @@ class ApproximateMasses:
         """[b] logarithm of the mass with the rows from spans[b] to spans[b + 1] - 1 as well."""
         grid = self.posterior.scm_class.noise.grid
         logs = np.empty((len(grid), len(spans) - 1))
+        # the largest exponent is the number of rows: powers are tabulated once a rate
         longest = len(self.posterior.rows) + int(np.diff(spans).max(initial=0)) + 1
         for (rate, prior), row in zip(grid, logs, strict=True):
             powers = np.arange(longest, dtype=np.float64)
+            # 0.0**0 is 1, so that rate 0 needs no case of its own
             flip: F64 = np.power(float(rate), powers)
             stay: F64 = np.power(float(1 - rate), powers)
             arrays = self.masks, self.starts, self.variables, self.below, self.inside, self.prior, self.counts
             log_masses(*arrays, flip, stay, words, targets, spans, row)
             row += np.log(float(prior))
+        # rates of a grid differ by hundreds in logarithm: the largest is taken out before `exp`
         top = logs.max(axis=0)
         safe = np.where(np.isfinite(top), top, 0.0)
         with np.errstate(divide="ignore"):

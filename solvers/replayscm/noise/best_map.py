@@ -33,6 +33,7 @@ from calibrant.solvers.replayscm.noise.rows import VariableRows
 
 MAX_CATALOGUE_VARS = 4  # of which every function's least formula is listed
 MAX_OPEN_ROWS = 12  # of a table: 2**12 completions are compared by size
+# a hidden variable of 3 parents has at most 109 columns, negations apart; one of 4 may have 32,297
 MAX_COLUMNS = 512  # combinations of hidden columns that are searched one by one
 
 
@@ -80,6 +81,7 @@ def best_map(posterior: Posterior, grammar: Grammar) -> BestMap:
         if len(listed) > MAX_COLUMNS:
             raise BudgetSpent(f"more than {MAX_COLUMNS} columns of hidden variables; compared are that many")
     best: tuple[tuple[Fraction, int], Partial, tuple[HiddenColumn, ...]] | None = None
+    # a negated column has the same posterior and other formulas, which decide ties by size
     for columns in [signed for pair in listed for signed in product(*map(_signs, pair))]:
         for partial in _column_front(posterior, grammar, columns):
             value = partial.weight * rate_factor(posterior, partial.mismatches)
@@ -131,6 +133,7 @@ def _options(posterior: Posterior, grammar: Grammar, variable: int, rows: Variab
     mentioned = [root for root in scm_class.roots if root in scm_class.admissible_parents(names[variable])]
     options = []
     for mask, (weight, mismatches) in pairs.items():
+        # a subset is available wherever the set is, so a set that it exceeds is in no best SCM
         if not weight or any(_exceeds(pairs[sub], (weight, mismatches)) for sub in pairs if sub & mask == sub != mask):
             continue
         tables = _best_tables(rows, variable, mask, fewest[mask][0])
@@ -158,12 +161,14 @@ def _best_tables(rows: VariableRows, variable: int, mask: Mask, fewest: int) -> 
             values[row] = clean[pattern]
             least += zeros if clean[pattern] else ones
         else:
+            # an even pattern stays open: both values cost the same, and the smallest formula decides
             least += min(zeros, ones)
             if zeros != ones:
                 values[row] = int(ones > zeros)
                 costs[row] = abs(ones - zeros)
     if fewest == least:
         return [_partial(len(places), values)]
+    # one flip is enough (proof in `most_probable`); open patterns would flip at no cost, and then `fewest` is `least`
     flips = [row for row, cost in costs.items() if cost == fewest - least]
     return [_partial(len(places), values | {row: 1 - values[row]}) for row in sorted(flips)]
 
@@ -199,6 +204,7 @@ def _smallest_listed(tables: Sequence[PartialTable], names: Sequence[str], opera
     for partial in tables:
         agreeing |= (bits ^ np.uint64(partial.value)) & np.uint64(partial.care) == 0
     places = np.flatnonzero(agreeing)
+    # the catalogue ascends by size, then bits: of equals the first
     best = places[np.argmin(sizes[places])]
     return formula_for(TruthTable(len(names), int(bits[best])), names, operators)
 
@@ -228,6 +234,7 @@ def _completions(partial: PartialTable) -> list[TruthTable]:
 def _best_orders(options: Mapping[int, Sequence[Option]], roots: Mask) -> list[Partial]:
     """Return the best assignments of all variables, by dynamic programming over which come first."""
     variables = sorted(options)
+    # by orders, not by layers: a DAG that is met in several orders does no harm to a maximum
     fronts: dict[Mask, list[Partial]] = {0: [Partial(Fraction(1), 0, 0, ())]}
     for _ in variables:
         following: dict[Mask, list[Partial]] = {}
@@ -255,6 +262,7 @@ def _undominated(partials: Sequence[Partial]) -> list[Partial]:
     pruned: list[Partial] = []
     top = Fraction(0)
     ranked = sorted(partials, key=lambda p: (p.mismatches, -p.weight, p.size, sorted((v, o.mask) for v, o in p.chosen)))
+    # mismatches ascend: only a larger weight is not exceeded; parent sets settle ties, whatever the order of options
     for partial in ranked:
         if partial.weight > top:
             pruned.append(partial)

@@ -92,8 +92,10 @@ def table_sum(rows: VariableRows, variable: int, parents: Mask, rate: Rate) -> i
         as_zero = 0 if value == 1 else rate.flip**ones * rate.stay**zeros
         as_one = 0 if value == 0 else rate.flip**zeros * rate.stay**ones
         product *= as_zero + as_one
+        # rate 0: the first pattern with both values ends it
         if not product:
             return 0
+    # an unseen pattern's two values sum to 1 + 1
     num_open = (1 << parents.bit_count()) - len(counts.keys() | clean.keys())
     return product << num_open
 
@@ -103,6 +105,7 @@ def invert(sums: dict[Mask, int]) -> dict[Mask, int]:
     every = 0
     for mask in sums:
         every |= mask
+    # one variable at a time: k subtractions a set; `mask ^ bit` is not changed in its own pass, so order is free
     for bit in _bits(every):
         for mask in sums:
             if mask & bit:
@@ -113,6 +116,7 @@ def invert(sums: dict[Mask, int]) -> dict[Mask, int]:
 def set_weights(rows: VariableRows, variable: int, masks: Iterable[Mask], rate: Rate) -> dict[Mask, int]:
     """Return w(S) of each set, scaled by base**cells; masks as `parent_masks` lists them."""
     listed = list(masks)
+    # clean rows admit one term of a pattern, which counts of cells do not show
     if rows.clean or len(listed) * len(rows.noisy) < MIN_ARRAY_CELLS:
         return invert({mask: table_sum(rows, variable, mask, rate) for mask in listed})
     return invert(dict(zip(listed, table_sums(rows, variable, listed, rate), strict=True)))
@@ -123,6 +127,7 @@ def table_sums(rows: VariableRows, variable: int, masks: Sequence[Mask], rate: R
     words = np.array(list(rows.noisy), np.int64)
     numbers = np.array(list(rows.noisy.values()), np.float64)
     size = max(mask.bit_count() for mask in masks)
+    # bit 62 reads 0 in every word, so a smaller set meets the first 2**|T| bins of its block alone
     places = np.full((len(masks), size), EMPTY_BIT, np.int64)
     for i, mask in enumerate(masks):
         members = members_of(mask)
@@ -130,6 +135,7 @@ def table_sums(rows: VariableRows, variable: int, masks: Sequence[Mask], rate: R
     patterns = np.zeros((len(masks), len(words)), np.int64)
     for j in range(size):
         patterns |= (words >> places[:, j, None] & 1) << j
+    # a block of bins for each set: one bincount counts for all of them, in doubles, exact below 2**53
     patterns += np.arange(len(masks))[:, None] << size
     is_one = (words >> variable & 1).astype(np.float64)
     shape = len(masks) << size
@@ -138,6 +144,7 @@ def table_sums(rows: VariableRows, variable: int, masks: Sequence[Mask], rate: R
     ones = np.bincount(patterns.ravel(), every * np.broadcast_to(is_one, patterns.shape).ravel(), shape).astype(
         np.int64
     )
+    # a pair of counts as one number: few different pairs occur, and each big power is computed once
     base = rows.num_cells + 1
     codes = ((totals - ones) * base + ones).reshape(len(masks), -1)
     factors = {}

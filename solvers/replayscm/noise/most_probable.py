@@ -50,6 +50,7 @@ def fewest_mismatches(rows: VariableRows, variable: int, masks: Iterable[Mask]) 
     fewest = {}
     for mask, polynomial in polynomials.items():
         if polynomial:
+            # after the inversion digits are numbers of functions, none negative: the lowest that is not 0 counts
             place = ((polynomial & -polynomial).bit_length() - 1) // width
             fewest[mask] = place, polynomial >> place * width & digit
     return fewest
@@ -80,6 +81,7 @@ def most_probable(posterior: Posterior) -> MostProbable:
     for (weight, mismatches), number in together.items():
         value = weight * rate_factor(posterior, mismatches)
         values[value] = values.get(value, 0) + number
+    # pairs that differ may have equal posterior: their numbers add up
     best = max(values)
     return MostProbable(best / posterior.mass, values[best], min(mismatches for _, mismatches in together))
 
@@ -104,6 +106,7 @@ def _column_front(posterior: Posterior, columns: Sequence[HiddenColumn]) -> Fron
             if scm_class.noise.kind is NoiseKind.EACH:
                 cells, grid = rows.num_cells, scm_class.noise.grid
                 weight *= sum((p * e**mismatches * (1 - e) ** (cells - mismatches) for e, p in grid), start=Fraction(0))
+                # rates are summed out here; below 1/2 each term falls with mismatches, so the fewest stay best
                 mismatches = 0
             if weight and not (scm_class.noise.is_silent and mismatches):
                 options[v][mask] = weight, mismatches, number
@@ -139,6 +142,7 @@ class _Layered:
         able = sum(1 << v for v, front in fronts.items() if front)
         layer = 0
         while True:
+            # next non-empty subset of those that can follow: 3**m states (placed, last), up to 4**m steps
             layer = (layer - able) & able
             if not layer:
                 return
@@ -179,6 +183,7 @@ def _pruned(front: Front) -> Front:
     """Drop what another exceeds: by mismatches, then by weight, only growing weights stay."""
     pruned: Front = {}
     top = Fraction(0)
+    # exceeded in both means less probable at every rate below 1/2
     for weight, mismatches in sorted(front, key=lambda key: (key[1], -key[0])):
         if weight > top:
             pruned[weight, mismatches] = front[weight, mismatches]

@@ -57,6 +57,7 @@ class Posterior:
     @cached_property
     def num_members(self) -> int:
         """Return how many SCMs have positive posterior."""
+        # a rate above 0 gives every table positive probability: only clean rows exclude SCMs
         silent = replace(self.scm_class, prior=Prior.UNIFORM, noise=NOISE_FREE)
         is_noisy = self.scm_class.noise.max_rate > 0
         rows = tuple(row for row in self.rows if row.is_clean or not is_noisy)
@@ -88,6 +89,7 @@ class Posterior:
         sums = Fraction(0)
         bit = 1 << self.scm_class.variables.index(hidden)
         for term in self.terms():
+            # no child: the same sum over the sets that leave the variable out
             options = {
                 v: {mask: weight for mask, weight in sets.items() if not mask & bit}
                 for v, sets in zip(term.weights.endogenous, term.weights.options, strict=True)
@@ -152,6 +154,7 @@ class Posterior:
         """Yield the summands of one choice of columns, one for each rate that is common to all variables."""
         scm_class, names = self.scm_class, self.scm_class.variables
         rows = {v: extend_rows(local, columns) for v, local in self.local_rows.items()}
+        # integers in the sum, all denominators in its factor: exact, and without a gcd at each addition
         scale = lcm(*(weight.denominator for weight in scm_class.parent_weights))
         prior = [int(weight * scale) for weight in scm_class.parent_weights]
         functions = prod(
@@ -179,6 +182,7 @@ class Posterior:
         base = lcm(*(rate.denominator for rate, _ in grid))
         scale = lcm(*(prior.denominator for _, prior in grid))
         mixed = dict.fromkeys(self.masks[variable], 0)
+        # independent rates: a variable's weight is its mixture, so one sum over DAGs instead of |grid|**m
         for rate, prior in grid:
             weights = set_weights(rows, variable, self.masks[variable], scaled_rate(rate, base))
             for mask, weight in weights.items():
@@ -225,11 +229,13 @@ def extend_rows(rows: VariableRows, columns: Sequence[HiddenColumn]) -> Variable
     def extend(word: int) -> int:
         return word | sum(column.values[word & column.parents] << column.index for column in columns)
 
+    # the hidden bit is a function of the word, so different words stay different and no counts merge
     noisy = {extend(word): number for word, number in rows.noisy.items()}
     return VariableRows(noisy, frozenset(map(extend, rows.clean)))
 
 
 def _with_hidden(word: int, scm_class: MechanismClass, mechanisms: Mechanisms, index: Mapping[str, int]) -> int:
+    # parents of hidden variables are observed, so any order will do
     for name in scm_class.hidden_parents:
         function = mechanisms[name]
         pattern = sum((word >> index[u] & 1) << i for i, u in enumerate(function.parents))

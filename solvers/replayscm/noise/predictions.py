@@ -12,7 +12,9 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.noise.rows import EvidenceRow
 
 DECIDED = Fraction(99, 100)  # posterior of a clean behaviour from which the verdict under noise is decided
+# all readings of 12 free cells
 MAX_LISTED_READINGS = 4_096
+# 128 masses a row
 MAX_LISTED_CELLS = 7  # free cells of a row of which marginals are listed
 
 
@@ -71,6 +73,7 @@ def reading_probabilities(
         for words, before in reached.items():
             for word in completions(fixed, free):
                 after = before.condition_rows([EvidenceRow(word, clamped, is_clean)])
+                # row by row: a prefix of probability 0 has no continuation, which leaves few readings without noise
                 if after.mass:
                     following[(*words, word)] = after
                     if len(following) > limit:

@@ -66,6 +66,8 @@ def evidence_rows(scm_class: MechanismClass, worlds: Iterable[EvidenceWorld]) ->
 def variable_rows(rows: Sequence[EvidenceRow], variable: int) -> VariableRows:
     """Return the evidence of one variable's mechanism."""
     bit = 1 << variable
+    # equal rows are one entry: the cost of a weight is sets x different rows
     noisy = Counter(row.word for row in rows if not row.clamped & bit and not row.is_clean)
+    # a clean row that is repeated excludes nothing more
     clean = frozenset(row.word for row in rows if not row.clamped & bit and row.is_clean)
     return VariableRows(noisy, clean)

@@ -49,6 +49,7 @@ class PosteriorSampler:
         weights = [term.factor * total(term.weights) for _, term in listed]
         if not any(weights):
             raise ValueError("the posterior is empty")
+        # draws are by integers below a total: exact, where doubles would lose small terms
         scale = lcm(*(weight.denominator for weight in weights))
         exact = [int(weight * scale) for weight in weights]
         return [(chosen, term, weight) for (chosen, term), weight in zip(listed, exact, strict=True) if weight]
@@ -81,6 +82,7 @@ class PosteriorSampler:
         negated = set()
         for column in columns:
             values = _pattern_values(column)
+            # a listed column stands for itself and its negation, which weigh the same
             if values and rng.getrandbits(1):
                 values = {row: 1 - bit for row, bit in values.items()}
                 negated.add(names[column.index])
@@ -110,6 +112,7 @@ class PosteriorSampler:
             options = []
             for rate, prior in grid:
                 scaled = scaled_rate(rate, base)
+                # given the parent set, a rate weighs p(e) w_e(S); its inversion needs subsets of S alone
                 subsets = [subset for subset in self.posterior.masks[variable] if not subset & ~mask]
                 options.append((scaled, int(prior * scale) * set_weights(rows, variable, subsets, scaled)[mask]))
             self._rates[key] = options
@@ -133,6 +136,7 @@ def _draw_table(rng: Random, rows: VariableRows, variable: int, mask: Mask, rate
         terms.append((as_zero, as_one))
     while True:
         bits = sum((draw_below(rng, zeros + ones) >= zeros) << row for row, (zeros, ones) in enumerate(terms))
+        # g(S) / w(S) trials on the mean; g(S) is at most the sum of all w, so over sets drawn by w at most their number
         table = TruthTable(len(places), bits)
         if len(support(table)) == len(places):
             return table
