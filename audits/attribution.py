@@ -71,7 +71,10 @@ def attribute_answer(
 
 
 def is_decided(num_answers: int, posterior: float | None) -> bool:
-    """Return whether evidence that left so many answers decided the question. posterior: as in `Attribution`"""
+    """Return whether evidence that left so many answers decided the question.
+
+    posterior: as in `Attribution`
+    """
     return num_answers == 1 or (posterior is not None and posterior >= DECIDED_AT)
 
 

@@ -14,7 +14,9 @@ Check: TypeAlias = Callable[[I], str | None]
 
 @dataclass(frozen=True)
 class Soundness(Generic[I]):
-    """checks: statements of the file about the item; a failed one is an error of the file
+    """Soundness of an item.
+
+    checks: statements of the file about the item; a failed one is an error of the file
     explain_undecided: why no system can be sure of a right answer within the item's budget, by an exact solver of the
         item's class; "" if one can
     duplicate_key: equal for items that ask the same of a system; None for an item that asks something new every time

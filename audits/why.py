@@ -118,7 +118,7 @@ class AnswerShare(msgspec.Struct, frozen=True):
 
 
 def experiment(in_words: str, outcomes: Sequence[Outcome]) -> Experiment:
-    """An experiment from its outcomes, which together have all hypotheses."""
+    """Return an experiment from its outcomes, which together have all hypotheses."""
     numbers = [int(outcome.remaining) for outcome in outcomes]
     ordered = tuple(sorted(outcomes, key=lambda outcome: (int(outcome.remaining), outcome.reading)))
     return Experiment(in_words, ordered, float(Fraction(sum(n * n for n in numbers), max(1, sum(numbers)))))

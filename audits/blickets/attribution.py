@@ -15,7 +15,9 @@ from calibrant.solvers.blickets.families import DetectorSpace, after_step, class
 
 @dataclass(frozen=True, slots=True)
 class EpisodeAttribution:
-    """attribution: of the answer, from what all readings left
+    """Attribution of an episode's answer, and when the evidence first decided it.
+
+    attribution: of the answer, from what all readings left
     decided_at: number of moves after which the answer was first decided; None if it never was. A switch or noise may
         have opened it again.
     submitted_at: number of moves before the submission; None without one

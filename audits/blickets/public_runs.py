@@ -17,7 +17,9 @@ from calibrant.solvers.blickets.static import StaticSpace
 
 @dataclass(frozen=True, slots=True)
 class PublicRuns:
-    """counts: by setting, such as "4 objects, conjunctive"
+    """Statistics of published runs.
+
+    counts: by setting, such as "4 objects, conjunctive"
     runs, truth_kept: how many, and in how many the truth gives every reading
     """
 

@@ -42,7 +42,9 @@ class Estimate(NamedTuple):
 
 
 class FisherTest(NamedTuple):
-    """two_sided: probability of all tables with these margins that are at most as probable as the observed one
+    """P-values of Fisher's exact test of a 2 by 2 table.
+
+    two_sided: probability of all tables with these margins that are at most as probable as the observed one
     greater: probability of at least as many successes in the first group
     """
 
@@ -51,7 +53,10 @@ class FisherTest(NamedTuple):
 
 
 class StratifiedTest(NamedTuple):
-    """p: two-sided, of a common odds ratio of 1; odds_ratio: that of Mantel and Haenszel"""
+    """Result of a test over the strata of a table.
+
+    p: two-sided, of a common odds ratio of 1; odds_ratio: that of Mantel and Haenszel
+    """
 
     p: float
     odds_ratio: Estimate

@@ -95,7 +95,7 @@ def explain(item: BlicketItem, steps: Sequence[Step[str]]) -> DetectorWhy:
 
 
 def _pair(space: DetectorSpace, first: Rule, second: Rule) -> int | None:
-    """The smallest set of objects on which two rules differ, in a class of one rule."""
+    """Return the smallest set of objects on which two rules differ, in a class of one rule."""
     if not isinstance(space, StaticSpace):
         return None
     size = (first.blickets | second.blickets).bit_length()

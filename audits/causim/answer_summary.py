@@ -17,7 +17,9 @@ UNCOUNTED: Final = f"its answers could not all be counted within {MAX_STATES} be
 
 @dataclass(frozen=True)
 class AnswerSummary:
-    """size: number of right answers, None where they could not all be counted; min_size: a lower bound of it
+    """Size and properties of an answer set.
+
+    size: number of right answers, None where they could not all be counted; min_size: a lower bound of it
     effect: as `AnswerSet.effect`; copy: as `AnswerSet.copy`; not_checked: which of these could not be worked out
     """
 

@@ -85,7 +85,10 @@ def _question_of(evidence: Evidence, model: Model) -> Question:
 
 
 def vacuous_edge(source: str, parent: str, child: str, question: Question | None = None) -> Certificate:
-    """Certify that no change of the parent changes the child. question: of an item, whose evidence holds one"""
+    """Certify that no change of the parent changes the child.
+
+    question: of an item, whose evidence holds one
+    """
     return certify("vacuous_edge", _TABLE, evidence_of(source, question), {"parent": parent, "child": child})
 
 

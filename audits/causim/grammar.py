@@ -19,7 +19,9 @@ MAX_RENAMINGS: Final = 2_000  # orders of the parents' values that are tried; a 
 
 @dataclass(frozen=True)
 class ProgramStatistics:
-    """tables: number of mechanisms; different: how many differ up to the names of all values
+    """Statistics of the mechanisms of a program.
+
+    tables: number of mechanisms; different: how many differ up to the names of all values
     domains, supports, treewidths: how often each size occurs
     """
 

@@ -127,7 +127,10 @@ def _revealed(members: AnswerSet, worlds: Sequence[World], name: str) -> Experim
 
 
 def _fewest(members: AnswerSet, worlds: Sequence[World], unknown: Sequence[str]) -> tuple[str, ...]:
-    """The fewest noise variables whose values always leave one answer; () if more than MAX_REVEALED are needed."""
+    """Return the fewest noise variables whose values always leave one answer.
+
+    () if more than MAX_REVEALED are needed.
+    """
     answers = [_key(members, world) for world in worlds]
     for number in range(1, MAX_REVEALED + 1):
         for chosen in combinations(unknown, number):

@@ -21,7 +21,10 @@ class ExperimentRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Visible task without tolerances. values: discretised, None where nothing was measured"""
+    """Visible task without tolerances.
+
+    values: discretised, None where nothing was measured
+    """
 
     prior: list[tuple[str, int, str]]
     stimuli: list[str]
@@ -56,7 +59,10 @@ class Case:
     """Evidence as a verifier reads it: the class, and misfits by the reference."""
 
     def __init__(self, content: Any) -> None:
-        """content: evidence as JSON; msgspec's errors and `LogicError` for another shape"""
+        """Read the visible task.
+
+        content: evidence as JSON; msgspec's errors and `LogicError` for another shape
+        """
         evidence = msgspec.convert(content, Evidence, strict=True)
         self.factor, self.values = evidence.factor, evidence.values
         self.experiments = [Experiment(frozenset(x.stimuli), frozenset(x.inhibited)) for x in evidence.experiments]

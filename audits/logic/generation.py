@@ -75,7 +75,10 @@ class LogicPlan:
 def generate_items(
     plan: LogicPlan, seed: int, count: int, rate: Rater | None = None, first: int = 0
 ) -> Iterator[LogicItem]:
-    """Yield items `first` to `first + count - 1` of a seed. rate: for the label `greedy_optimal`"""
+    """Yield items `first` to `first + count - 1` of a seed.
+
+    rate: for the label `greedy_optimal`
+    """
     for number in range(first, first + count):
         yield generate_item(plan, seed, number, rate)
 

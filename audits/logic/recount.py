@@ -21,7 +21,10 @@ Points: TypeAlias = Counter[tuple[int, int]]  # (misfit, size) -> number
 
 
 class Value(NamedTuple):
-    """Value of a placed node. response: a bit an experiment; has: its formula is not empty; used: it occurs"""
+    """Value of a placed node.
+
+    response: a bit an experiment; has: its formula is not empty; used: it occurs
+    """
 
     response: int
     has: bool
@@ -33,7 +36,10 @@ LevelState: TypeAlias = tuple[Values, frozenset[str], frozenset[str]]  # with no
 
 
 class Outcome(NamedTuple):
-    """Outcome of a formula of a node. cost: misfit of a readout; sources: nodes that it uses"""
+    """Outcome of a formula of a node.
+
+    cost: misfit of a readout; sources: nodes that it uses
+    """
 
     value: Value
     cost: int

@@ -18,7 +18,10 @@ from calibrant.dsl.logic.task import fit_limit
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Tolerances, and the optimum that they start from. fit: decimal text or "any"; size: None for no limit"""
+    """Tolerances, and the optimum that they start from.
+
+    fit: decimal text or "any"; size: None for no limit
+    """
 
     fit: str
     size: int | None
@@ -37,7 +40,10 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CountData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Numbers as texts: they exceed 64 bits. spectrum: (misfit, size, members); clauses: members by clause"""
+    """Numbers as texts: they exceed 64 bits.
+
+    spectrum: (misfit, size, members); clauses: members by clause
+    """
 
     limits: Limits
     count: str
@@ -46,7 +52,10 @@ class CountData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OpenData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Two members, as clause texts. part: a clause, or an edge as `source sign target`, that one has and one lacks"""
+    """Two members, as clause texts.
+
+    part: a clause, or an edge as `source sign target`, that one has and one lacks
+    """
 
     limits: Limits
     part: str

@@ -13,8 +13,9 @@ from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass, V
 
 @dataclass(frozen=True, slots=True)
 class HeldoutDecision:
-    """decided: every SCM of the class that fits replays the held-out worlds
+    """Decision of the held-out worlds by the SCMs that fit.
 
+    decided: every SCM of the class that fits replays the held-out worlds
     members: how many fit; in_words: the class
     """
 
@@ -23,7 +24,10 @@ class HeldoutDecision:
     in_words: str
 
     def attribution(self, *, fits: bool, correct: bool) -> Attribution:
-        """Attribute an answer. fits: it is train-exact; correct: it is held-out exact"""
+        """Attribute an answer.
+
+        fits: it is train-exact; correct: it is held-out exact
+        """
         return Attribution(self.decided, correct, fits, self.members, self.in_words)
 
 

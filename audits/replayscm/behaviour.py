@@ -35,7 +35,10 @@ def rows_of(worlds: Sequence[World], variables: Sequence[str]) -> Rows:
 
 
 def distinct_contexts(rows: Rows, roots: int, num_vars: int) -> Rows:
-    """Return the first row of each context; skip rows where all variables are targets or roots. roots: a bit each"""
+    """Return the first row of each context; skip rows where all variables are targets or roots.
+
+    roots: a bit each
+    """
     first: dict[tuple[int, int], int] = {}
     every = (1 << num_vars) - 1
     for place, (word, targets) in enumerate(zip(rows.words.tolist(), rows.targets.tolist(), strict=True)):

@@ -114,7 +114,10 @@ def _ceiling(spaces: Spaces, space: VersionSpace, penalty: int | None) -> Bounde
 
 
 def _ceiling_cut(best: BestAnswer, counts: int) -> str:
-    """Describe the limits that were hit. counts: how many exact counts were allowed"""
+    """Describe the limits that were hit.
+
+    counts: how many exact counts were allowed
+    """
     cut = []
     if counts < CEILING_COUNTS:
         cut.append(f"{counts} of {CEILING_COUNTS} exact counts made: at most {CEILING_SETS:,} parent sets are weighed")

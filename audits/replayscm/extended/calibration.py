@@ -51,7 +51,10 @@ class CalibrationBin:
 def calibration_bins(
     statements: Iterable[tuple[Fraction, bool]], edges: Sequence[float] = BIN_EDGES
 ) -> list[CalibrationBin]:
-    """Return the bins that have statements. statements: stated probability, and whether it came true"""
+    """Return the bins that have statements.
+
+    statements: stated probability, and whether it came true
+    """
     listed: dict[int, list[tuple[Fraction, bool]]] = {}
     for stated, is_true in statements:
         place = max(i for i, edge in enumerate(edges[:-1]) if stated >= edge)

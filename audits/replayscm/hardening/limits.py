@@ -100,8 +100,9 @@ def _describe_relaxations(objective: Objective, possible: WorldFamily) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SuppliedAlternative:
-    """Fate of an alternative. number: from 1, as supplied; world: the first added one that it does not replay
+    """Fate of an alternative.
 
+    number: from 1, as supplied; world: the first added one that it does not replay
     why: it is not separated; "" if it is, and if it did not replay the training worlds to begin with
     """
 
@@ -117,7 +118,10 @@ def supplied_alternatives(
     families: tuple[WorldFamily, WorldFamily],
     spent: Sequence[str],
 ) -> Iterator[SuppliedAlternative]:
-    """Yield every alternative, in the order supplied. problem: before hardening; the others as for `goal_outcome`"""
+    """Yield every alternative, in the order supplied.
+
+    problem: before hardening; the others as for `goal_outcome`
+    """
     for number, model in enumerate(alternatives, 1):
         if not replays_exactly(model, problem.task.training.worlds):
             yield SuppliedAlternative(number, "", "")

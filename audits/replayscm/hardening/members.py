@@ -28,7 +28,10 @@ class Members:
     def __init__(
         self, space: VersionSpace, *, sets: ParentSets | None = None, roots: Iterable[tuple[str, ...]] | None = None
     ) -> None:
-        """sets, roots: what is left of an earlier space, where it was found already, and the root sets it may have"""
+        """Start from an earlier space.
+
+        sets, roots: what is left of an earlier space, where it was found already, and the root sets it may have
+        """
         self.space = space
         self._sets = sets or ParentSets(space, None)
         self._roots = roots

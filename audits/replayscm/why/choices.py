@@ -55,7 +55,7 @@ class Choices:
         return {mask: number for mask, number in self.space.local(variable).counts.items() if not mask & ~before}
 
     def _before(self, roots: Mask, variable: int) -> Mask:
-        """The variables that can all be placed before this one."""
+        """Return the variables that can all be placed before this one."""
         waiting = [v for v in self._least if v != variable and not roots >> v & 1]
         placed, before = roots, -1
         while placed != before:

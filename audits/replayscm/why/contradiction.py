@@ -8,7 +8,7 @@ from calibrant.dsl.replayscm.problem import Task
 
 
 def smallest_contradiction(task: Task) -> Contradiction | None:
-    """The first pair of rows, by variable and then by place; None if every variable is a function of the others.
+    """Return the first pair of rows, by variable and then by place; None if every variable is a function of the others.
 
     Only of variables that are told not to be roots.
     """

@@ -84,7 +84,10 @@ def _nothing_fits(why: ReplayWhy, asked_parents: int) -> tuple[Span, ...]:
 
 
 def witness_row(why: ReplayWhy) -> TableRow | None:
-    """The row of the table in which the pair parts at the witness; the first in which it does, without a witness."""
+    """Return the row of the table in which the pair parts at the witness.
+
+    The first in which it does, without a witness.
+    """
     if why.pair is None:
         return None
     parting = [row for row in why.pair.rows if row.differs]
@@ -95,7 +98,10 @@ def witness_row(why: ReplayWhy) -> TableRow | None:
 
 
 def unset_parents(why: ReplayWhy, row: TableRow) -> list[str]:
-    """The parents that the row needs set, because the mechanisms never give these values, and that no world sets."""
+    """Return the parents that the row needs set and that no world sets.
+
+    They need setting because the mechanisms never give these values.
+    """
     if why.witness is None or not why.witness.needs_set:
         return []
     set_somewhere = {name for world in why.evidence.worlds for name in world.targets}

@@ -85,7 +85,7 @@ class Settling:
         return SplitContext(context, tuple(row for row, _ in possible), tuple(number for _, number in possible))
 
     def _row(self, context: Context, model: Scm, fixed_values: Mapping[str, int]) -> tuple[int, ...]:
-        """The row in which open variables have these values; decided ones follow from their one mechanism."""
+        """Return the row in which open variables have these values; decided ones follow from their one mechanism."""
         values = context.roots | context.targets | dict(fixed_values)
         waiting = [name for name in self.names if name not in values]
         while waiting:
@@ -96,7 +96,7 @@ class Settling:
         return tuple(values[name] for name in self.names)
 
     def deciders(self, splits: Sequence[SplitContext], limit: int = 4) -> Iterator[Decider]:
-        """The best splits, one for each set of targets, as worlds to copy."""
+        """Yield the best splits, one for each set of targets, as worlds to copy."""
         met: set[tuple[tuple[str, int], ...]] = set()
         for split in splits:
             key = tuple(split.context.targets.items())
@@ -120,7 +120,10 @@ class Settling:
 
 
 def world_to_copy(space: VersionSpace, context: Context) -> dict[str, Any]:
-    """A training world of the pool format, ? where it is to be observed; its unit is new: no threshold is claimed."""
+    """Return a training world of the pool format, ? where it is to be observed.
+
+    Its unit is new: no threshold is claimed.
+    """
     names, worlds = space.task.variables, space.task.training.worlds
     fixed = {**context.roots, **context.targets}
     pattern = "".join(str(fixed[name]) if name in fixed else "?" for name in names)
@@ -152,7 +155,7 @@ def readings_of_pair(space: VersionSpace, context: Context, first: Scm, second: 
 
 
 def context_words(context: Context, names: Sequence[str]) -> str:
-    """A context as part of a sentence: do(X1 = 1) with X2 = 0."""
+    """Return a context as part of a sentence: do(X1 = 1) with X2 = 0."""
     roots = [f"{name} = {context.roots[name]}" for name in names if name in context.roots]
     targets = [f"{name} = {bit}" for name, bit in context.targets.items()]
     visible = f"a unit with {', '.join(roots)}" if roots else "any unit"

@@ -30,7 +30,10 @@ class SizedFunction:
 
 
 def sized_space(space: VersionSpace) -> VersionSpace:
-    """The part of a space with at most four parents, by least size: no function of the class is too large for it."""
+    """Return the part of a space with at most four parents, by least size.
+
+    No function of the class is too large for it.
+    """
     if space.model_class.max_size is not None:
         return space
     parents = min(space.model_class.max_parents, LISTED_PARENTS)
@@ -45,7 +48,7 @@ class WideFunctions:
         self.functions = cache(self._functions)
 
     def masks(self, variable: int) -> Sequence[Mask]:
-        """The wide parent sets of a variable, those of which most rows are seen first."""
+        """Return the wide parent sets of a variable, those of which most rows are seen first."""
         local = self.space.local(variable)
         wide = [mask for mask in local.counts if mask.bit_count() > LISTED_PARENTS]
         return sorted(wide, key=lambda mask: (local.tables[mask].num_open, mask))[:MAX_WIDE_SETS]

@@ -56,7 +56,7 @@ class PairSearch:
         self._others: dict[tuple[tuple[str, ...], int, Mask], Mapping[int, Mask] | None] = {}
 
     def differing_in(self, variable: str) -> FittingPair | None:
-        """The least pair that differs in this variable alone; None if no root set leaves it two functions."""
+        """Return the least pair that differs in this variable alone; None if no root set leaves it two functions."""
         pairs = (self._under(roots, self.space.index[variable]) for roots in self.choices.root_sets[:MAX_ROOT_SETS])
         return min((pair for pair in pairs if pair), key=lambda pair: pair.size, default=None)
 
@@ -72,7 +72,7 @@ class PairSearch:
         return None if best is None else FittingPair(best[2], best[3], best[4], everything)
 
     def sole(self) -> Scm | None:
-        """An SCM of least size under the first root set."""
+        """Return an SCM of least size under the first root set."""
         return self._sole(self.choices.root_sets[0]) if self.choices.root_sets else None
 
     def _under(self, roots: tuple[str, ...], variable: int) -> FittingPair | None:
@@ -109,7 +109,7 @@ class PairSearch:
         return _Rank(size, union.bit_count(), columns, union, first.table.bits, second.table.bits)
 
     def _functions(self, roots: tuple[str, ...], variable: int) -> list[SizedFunction]:
-        """The smallest functions that the variable may have, ascending by size."""
+        """Return the smallest functions that the variable may have, ascending by size."""
         options = self.choices.options(roots, variable)
         local = self.sized.local(variable)
         blocks = sorted(
@@ -133,14 +133,14 @@ class PairSearch:
         return functions[:MAX_FUNCTIONS]
 
     def _cost(self, roots: tuple[str, ...], variable: int, parents: Mask) -> int | None:
-        """The least total size of all other mechanisms if the variable comes after these parents."""
+        """Return the least total size of all other mechanisms if the variable comes after these parents."""
         chosen = self._rest(roots, variable, parents)
         if chosen is None:
             return None
         return sum(self._least(v, mask).size for v, mask in chosen.items() if v != variable)
 
     def _least(self, variable: int, mask: Mask) -> SizedFunction:
-        """The smallest function over a parent set, of several the one with the smallest table."""
+        """Return the smallest function over a parent set, of several the one with the smallest table."""
         local = self.sized.local(variable)
         if mask in local.by_size:
             size = min(local.by_size[mask])

@@ -21,7 +21,7 @@ MAX_UNION = 8  # parents of both SCMs together of which every row is listed
 
 
 def union_parents(variable: str, *models: Scm) -> tuple[str, ...]:
-    """The functional parents of a variable in any of the models, natural order."""
+    """Return the functional parents of a variable in any of the models, natural order."""
     return natural({u for model in models for u in model.local_functions[variable].parents})
 
 
@@ -49,7 +49,7 @@ def table_rows(task: Task, variable: str, first: Scm, second: Scm) -> tuple[Tabl
 
 
 def local_value(model: Scm, variable: str, values: Mapping[str, int]) -> int:
-    """The value of a mechanism where its functional parents have these values."""
+    """Return the value of a mechanism where its functional parents have these values."""
     formula = model.mechanisms[variable]
     return int(evaluate(formula, {u: values.get(u, 0) for u in formula.mentioned}))
 
@@ -81,7 +81,7 @@ class Context(NamedTuple):
 
 
 def differing_contexts(variable: str, first: Scm, second: Scm, targets: Mapping[str, int]) -> list[Context]:
-    """The root assignments under which the variable differs between two SCMs if these targets are set.
+    """Return the root assignments under which the variable differs between two SCMs if these targets are set.
 
     Roots that neither SCM needs for the variable are 0. `ValueError` for more than MAX_ROOTS other roots.
     """
@@ -140,7 +140,7 @@ def target_menu(variable: str, first: Scm, second: Scm) -> list[dict[str, int]]:
 
 
 def table_rows_that_differ(variable: str, first: Scm, second: Scm) -> list[Key]:
-    """The rows over the union of the parents in which two SCMs give different values."""
+    """Return the rows over the union of the parents in which two SCMs give different values."""
     parents = union_parents(variable, first, second)
     keys = product((0, 1), repeat=len(parents))
     return [
@@ -152,7 +152,10 @@ def table_rows_that_differ(variable: str, first: Scm, second: Scm) -> list[Key]:
 
 
 def values_at(model: Scm, context: Context) -> dict[str, int]:
-    """The values of all variables by the reference's rules: targets as set, roots as given, the rest computed."""
+    """Return the values of all variables by the reference's rules.
+
+    Targets are as set, roots as given, the rest computed.
+    """
     values: dict[str, int] = {}
     for u in (*model.roots, *model.order):
         if u in context.targets:
@@ -165,7 +168,7 @@ def values_at(model: Scm, context: Context) -> dict[str, int]:
 
 
 def witness(variable: str, context: Context, first: Scm, second: Scm) -> Witness:
-    """The row of a context as a witness that two SCMs differ in a variable."""
+    """Return the row of a context as a witness that two SCMs differ in a variable."""
     first_values, second_values = values_at(first, context), values_at(second, context)
     differing = tuple(u for u in natural(first.variables) if first_values[u] != second_values[u])
     needs_set = bool(context.targets) and not _differs_untouched(variable, first, second)
