@@ -24,7 +24,9 @@ RUNNER_UP = 1.0  # a second behaviour fires too if its score is at most so far b
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """key: as the paper numbers it; minimum: steps before which it is not scored; condition: what a scorer judges
+    """Behaviour that a scorer judges and the agent is notified of.
+
+    key: as the paper numbers it; minimum: steps before which it is not scored; condition: what a scorer judges
     state: what it adds to the graph, with edges from `sources` and to `targets`; notice: what the agent is told
     """
 
@@ -38,17 +40,19 @@ class Behaviour:
     notice: str
 
     def extend_context(self, context: Context) -> Context:
-        """A context with the behaviour's state and edges. Edges from or to states that are not there wait for them."""
+        """Return a context with the behaviour's state and edges.
+
+        Edges from or to states that are not there wait for them.
+        """
         name = self.state.name
         into = [Edge(source, name) for source in self.sources]
         return context.add_state(self.state, [*into, *(Edge(name, target) for target in self.targets)])
 
 
 def firing(scores: Mapping[Behaviour, float]) -> tuple[Behaviour, ...]:
-    """Return the behaviours that fire in one step: the highest score, and the next if it is close; none below
-    THRESHOLD.
+    """Return the behaviours that fire in one step: the highest score, and the next if it is close.
 
-    Of equal scores the one listed first counts as higher.
+    None below THRESHOLD. Of equal scores the one listed first counts as higher.
     """
     ranked = sorted((b for b, score in scores.items() if score >= THRESHOLD), key=lambda b: -scores[b])
     return tuple(b for b in ranked[:2] if scores[ranked[0]] - scores[b] <= RUNNER_UP)

@@ -39,7 +39,10 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """edges: all that were declared; one whose end does not exist (yet) leads nowhere until it does"""
+    """Graph of states.
+
+    edges: all that were declared; one whose end does not exist (yet) leads nowhere until it does
+    """
 
     states: tuple[State, ...]
     edges: tuple[Edge, ...]
@@ -74,7 +77,7 @@ class Context:
     state: State
 
     def move(self, requested: str) -> tuple[Context, TransitionOutcome]:
-        """The context after a transition; the same context if the graph has no such edge."""
+        """Return the context after a transition; the same context if the graph has no such edge."""
         legal = self.graph.targets(self.state.name)
         target = self.graph.state(requested) if requested in legal else None
         if target is None:
@@ -85,7 +88,7 @@ class Context:
         return Context(self.graph, target), TransitionOutcome(requested, True)
 
     def toward(self, goal: str) -> str:
-        """The next state on a shortest way to another one; empty if it is this one, or if there is no way."""
+        """Return the next state on a shortest way to another one; empty if it is this one, or if there is no way."""
         waiting, visited = deque((first, first) for first in self.graph.targets(self.state.name)), {self.state.name}
         while waiting and goal != self.state.name:
             first, name = waiting.popleft()

@@ -23,7 +23,10 @@ CONFIRMATIONS = 2
 
 @dataclass(frozen=True, slots=True)
 class GridAgent:
-    """One agent of the grid. confirmations: for `Stop.CONFIRM`, 1 or more"""
+    """One agent of the grid.
+
+    confirmations: for `Stop.CONFIRM`, 1 or more
+    """
 
     explore: Explore
     revise: Revise

@@ -64,7 +64,10 @@ class Mind:
     # --- what to do next ----------------------------------------------------------------------------------------------
 
     def action(self, left: int) -> Action:
-        """The next action. left: of the budget; without any only a submission makes sense"""
+        """Return the next action.
+
+        left: of the budget; without any only a submission makes sense
+        """
         if left == 0 or (self.is_done and not self._was_refused):
             return {"check": best_answer(self.beliefs.left)[0].as_json(self.task.objects)}
         index = self._choose_toggle()
@@ -81,7 +84,7 @@ class Mind:
         return self.stop is Stop.RESOLVE or rule.form is Form.DISJUNCTIVE or self.probed == rule.blickets
 
     def _choose_toggle(self) -> int:
-        """The object that is placed or removed next."""
+        """Return the object that is placed or removed next."""
         rule, present = self.beliefs.rule, self.beliefs.notebook.present
         if rule is not None:
             return self._probe(rule, present) if self.stop is Stop.SILENT else self._confirmation(rule, present)
@@ -110,14 +113,17 @@ class Mind:
     # --- what it says of itself ---------------------------------------------------------------------------------------
 
     def thought(self) -> str:
-        """The belief in a line."""
+        """Return the belief in a line."""
         rule = self.beliefs.rule
         return (
             f"{self.beliefs.left.count} rules are left" if rule is None else f"left: {rule.in_words(self.task.objects)}"
         )
 
     def transition(self, context: Context | None) -> str:
-        """The next state on a shortest way to the one that fits what is done now; empty if that is where it is."""
+        """Return the next state on a shortest way to the one that fits what is done now.
+
+        Empty if that is where it is.
+        """
         return context.toward(self._stage()) if context else ""
 
     def _stage(self) -> str:

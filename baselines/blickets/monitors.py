@@ -107,7 +107,7 @@ def repetition_made_a_difference(observations: Sequence[Observation], _num_objec
 
 
 def confirmed_rule_failed(observations: Sequence[Observation], num_objects: int) -> bool:
-    """A rule got CONFIRMATIONS readings right after it was the only one left, and then one wrong.
+    """Return whether a rule got CONFIRMATIONS readings right after it was the only one left, and then one wrong.
 
     What is left is counted among all rules over any set; after a reading that nothing explains, from that reading on.
     """
@@ -145,7 +145,7 @@ class UnreadableScoreError(ValueError):
 
 
 def scored_by(model: Model) -> Scorer:
-    """A scorer that shows a model the last messages, the state and a summary, and reads the number that it replies.
+    """Return a scorer that shows a model the last messages, the state and a summary, and reads the number of its reply.
 
     `UnreadableScoreError` if the reply is not exactly one number from 0 to 10, with or without words around it.
     """

@@ -11,7 +11,10 @@ from calibrant.dsl.episode import Step
 
 
 class Observation(NamedTuple):
-    """One reading. placed: numbers of the objects on the detector, first placed first"""
+    """One reading.
+
+    placed: numbers of the objects on the detector, first placed first
+    """
 
     placed: tuple[int, ...]
     active: bool
@@ -68,7 +71,7 @@ class Notebook:
         return tuple(self.task.objects[i] for i in self.placed)
 
     def summary(self) -> str:
-        """Steps, activations and every different reading, in one line."""
+        """Return steps, activations and every different reading, in one line."""
         distinct = dict.fromkeys((names_of(o.present, self.task.objects), o.active) for o in self.observations)
         readings = "; ".join(
             f"{', '.join(names) or 'nothing'}: {'ACTIVE' if on else 'INACTIVE'}" for names, on in distinct

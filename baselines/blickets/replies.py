@@ -26,7 +26,9 @@ MAX_BEFORE_NAME = 200  # characters behind `TRANSITION:` in which a name is look
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """reasoning: free text; action: None without a readable one; transition: empty without one
+    """Parts of a reply.
+
+    reasoning: free text; action: None without a readable one; transition: empty without one
     problems: one line for each of action and transition that was meant and could not be read, or was missing
     """
 
@@ -68,13 +70,13 @@ def _sole_transition(parts: list[str], problems: list[str]) -> str:
 
 
 def _name(part: str) -> str:
-    """The first word behind the mark, as states are spelled."""
+    """Return the first word behind the mark, as states are spelled."""
     word = _NAMES.search(part[:MAX_BEFORE_NAME])
     return word[0].upper()[:MAX_NAME] if word else ""
 
 
 def written_reply(reply: Reply) -> str:
-    """A reply as text, which `read_reply` reads back."""
+    """Return a reply as text, which `read_reply` reads back."""
     lines = [f"REASONING: {reply.reasoning}"]
     if reply.action is not None:
         lines.append(f"ACTION: {json.dumps(reply.action)}")

@@ -27,7 +27,7 @@ class Script:
         return self._group.bit_count()
 
     def next_toggle(self, present: int) -> int:
-        """The object that is placed or removed next; after the last triple it begins again."""
+        """Return the object that is placed or removed next; after the last triple it begins again."""
         if present == self._group and not self._is_clearing:
             following = next(self._groups, 0)
             if not following:
@@ -46,5 +46,5 @@ def _groups(n: int) -> Iterator[int]:
 
 
 def lowest(objects: int) -> int:
-    """The lowest number in a set of objects; -1 if it is empty."""
+    """Return the lowest number in a set of objects; -1 if it is empty."""
     return (objects & -objects).bit_length() - 1

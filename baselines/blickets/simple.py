@@ -29,7 +29,7 @@ class SimpleAgent:
 
 
 def play_random(episode: BlicketEpisode, rng: Random) -> None:
-    """MOVES random toggles, then a random rule of those that fit; of all rules if none does."""
+    """Make MOVES random toggles, then submit a random rule of those that fit; of all rules if none does."""
     notebook = _looked_around(episode, rng)
     space = StaticSpace.full(episode.task.n)
     for placed, active in notebook.observations:
@@ -38,7 +38,7 @@ def play_random(episode: BlicketEpisode, rng: Random) -> None:
 
 
 def play_copy(episode: BlicketEpisode, rng: Random) -> None:
-    """MOVES random toggles, then the last set that was ACTIVE as a conjunction; all objects if none was."""
+    """Make MOVES random toggles, then submit the last set that was ACTIVE as a conjunction; all objects if none was."""
     notebook = _looked_around(episode, rng)
     everything = (1 << episode.task.n) - 1
     last = next((o.present for o in reversed(notebook.observations) if o.active and o.placed), everything)

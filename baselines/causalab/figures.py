@@ -15,7 +15,10 @@ from calibrant.solvers.outcome import Found
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """means: by flat name, over all `items`; `answered`: in how many the row had an answer of its own"""
+    """Statistics of a method's runs.
+
+    means: by flat name, over all `items`; `answered`: in how many the row had an answer of its own
+    """
 
     items: int
     answered: int
@@ -23,7 +26,10 @@ class Figures:
 
 
 class Run(NamedTuple):
-    """A row's run on an item. answered: whether it had an answer of its own"""
+    """A row's run on an item.
+
+    answered: whether it had an answer of its own
+    """
 
     score: RunScore
     answered: bool
@@ -31,7 +37,7 @@ class Run(NamedTuple):
 
 
 def run(row: Row, item: LabItem, seed: int = 0) -> Run:
-    """An episode played by a row from its beginning to its end."""
+    """Play an episode by a method from its beginning to its end."""
     episode = LabEpisode(item)
     outcome = play(row, episode, seed)
     return Run(run_score(item, episode.steps), isinstance(outcome, Found), episode.steps)

@@ -38,7 +38,7 @@ class Regression:
 
 
 def before_settings(task: Task) -> Evidence:
-    """The evidence at the start; no noise was on it, whatever comes later."""
+    """Return the evidence at the start; no noise was on it, whatever comes later."""
     return evidence_of(replace(task, noise=False))
 
 
@@ -52,7 +52,7 @@ def space_before_settings(task: Task) -> WeightedDags | None:
 
 
 def decided_equation(task: Task) -> Regression | None:
-    """The equation whose prediction most members share; None where there is no such space."""
+    """Return the equation whose prediction most members share; None where there is no such space."""
     space = space_before_settings(task)
     if space is None:
         return None

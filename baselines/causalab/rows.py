@@ -56,7 +56,10 @@ def exact_weights(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
 
 
 def greedy(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """Settings by expected gain, with bases as the benchmark draws them, until graph and frequency are decided."""
+    """Choose settings by expected gain until graph and frequency are decided.
+
+    Bases are taken as the benchmark draws them.
+    """
     task = episode.task
     noisy = task.noise and task.family is Family.LINEAR and task.weights is Weights.SMALL
     return _handed_in(solve_noisy_by_experiments(episode) if noisy else solve_by_experiments(episode))
@@ -98,12 +101,12 @@ def least_norm(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
 
 
 def mean(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """The mean of the frequencies that were shown, and no hypothesis."""
+    """Return the mean of the frequencies that were shown, and no hypothesis."""
     return Found(HandedIn({}, float(np.mean(evidence_of(episode.task).table[:, -1]))))
 
 
 def random_mechanism(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """A random weighted DAG as the generator draws them, and what it predicts."""
+    """Return a random weighted DAG as the generator draws them, and what it predicts."""
     task = episode.task
     rng = random.Random(f"random mechanism {seed} {sorted(task.baseline.items())}")
     nodes = task.nodes
@@ -159,7 +162,7 @@ def _handed_in(outcome: Outcome[Answer]) -> Outcome[HandedIn]:
 
 
 def _with_edges(hypothesis: Mapping[str, Any], edges: list[Edge]) -> dict[str, Any]:
-    """The hypothesis with further edges; one that is there already is not repeated."""
+    """Return the hypothesis with further edges; one that is there already is not repeated."""
     present = {(edge["from"], edge["to"]) for edge in hypothesis["edges"]}
     further = [{"from": parent, "to": child} for parent, child in edges if (parent, child) not in present]
     return {**hypothesis, "edges": [*hypothesis["edges"], *further]}

@@ -45,7 +45,7 @@ def _is_possible(task: Task) -> bool:
 
 
 def exact(task: Task, seed: int) -> Outcome[Answer]:
-    """A member of the answer set."""
+    """Return a member of the answer set."""
     return AnswerSet(task.model, task.question).pick()
 
 
@@ -59,7 +59,7 @@ def run_once(task: Task, seed: int) -> Outcome[Answer]:
 
 
 def copy(task: Task, seed: int) -> Outcome[Answer]:
-    """The evidence with `do` written over it."""
+    """Return the evidence with `do` written over it."""
     answer = copy_evidence(task.question)
     if set(answer) != set(task.question.required_keys(task.model)):
         return OutOfBudget("the question does not show a value for every key")
@@ -100,7 +100,7 @@ def no_do(task: Task, seed: int) -> Outcome[Answer]:
 
 
 def resampled_noise(task: Task, seed: int) -> Outcome[Answer]:
-    """A fitting world in which the noise of everything that `do` reaches is drawn again."""
+    """Return a fitting world in which the noise of everything that `do` reaches is drawn again."""
     world = _fitting_world(task)
     if world is None:
         return OutOfBudget("no fitting world")
@@ -131,12 +131,12 @@ def most_probable_noise(task: Task, seed: int) -> Outcome[Answer]:
 
 
 def most_probable_answer(task: Task, seed: int) -> Outcome[Answer]:
-    """The answer of greatest probability given fixed noise and evidence."""
+    """Return the answer of greatest probability given fixed noise and evidence."""
     return likeliest_answer(task.model, task.question)
 
 
 def take_first_worlds(max_worlds: int) -> Row:
-    """The first answer among that many worlds, in the order of their noise: a pipeline with a cap."""
+    """Return the first answer among that many worlds, in the order of their noise: a pipeline with a cap."""
 
     def row(task: Task, seed: int) -> Outcome[Answer]:
         answers = first_answers(task.model, task.question, max_worlds)

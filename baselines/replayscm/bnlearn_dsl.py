@@ -67,10 +67,10 @@ RESIDUAL = Ensemble(6, (Tabu(10, 4_000), Tabu(50, 4_000), HillClimbing(5_000)), 
 
 
 def bnlearn_candidates(task: Task, *, seed: int = 0, states: int = RESIDUAL_STATES) -> Iterator[FittedModel]:
-    """The train-exact models of the portfolio, in its order; `FittedModel.stage` is one of
+    """Return the train-exact models of the portfolio, in its order.
 
-    initial, ensemble, proposals, residual dags, residual proposals; the proposals with ", order search" behind them
-    where the least acyclic choice among them was out of reach.
+    `FittedModel.stage` is one of initial, ensemble, proposals, residual dags, residual proposals; the proposals with
+    ", order search" behind them where the least acyclic choice among them was out of reach.
 
     seed: of column order, random starts and bootstrap rows
     states: of formula search that the residual stage may spend before it tries no further cap
@@ -180,7 +180,10 @@ def proposed_sets(dags: Sequence[Dag], pool: int | None) -> dict[int, list[int]]
 
 
 def random_dag(known: Constraints, rng: Random) -> Dag:
-    """A legal graph: variables in a random order that the constraints admit, up to two earlier parents for each."""
+    """Draw a legal graph.
+
+    Variables are in a random order that the constraints admit, with up to two earlier parents for each.
+    """
     dag, placed, waiting = [0] * known.num_vars, 0, list(range(known.num_vars))
     while waiting:
         ready = [v for v in waiting if (known.required[v] | known.earlier[v]) & ~placed == 0]

@@ -40,7 +40,7 @@ PARENT_SETS = 16  # of each variable, likeliest first
 def exact_mbde_candidates(
     task: Task, *, iss: float = 1.0, max_parents: int = 5, networks: int = NETWORKS, states: int = MAX_STATES
 ) -> Iterator[FittedModel]:
-    """The train-exact models of the portfolio, in its order; stages: optimum, k best, parent sets, widening.
+    """Return the train-exact models of the portfolio, in its order; stages: optimum, k best, parent sets, widening.
 
     `BudgetSpent` where dynamic programming over all variables, or a choice among parent sets, is out of reach.
 

@@ -75,7 +75,7 @@ class Fitter:
         self._fits: dict[tuple[int, Mask], FittedMechanism | None] = {}
 
     def least_mechanism(self, variable: str, candidates: Collection[str]) -> FittedMechanism | None:
-        """The least mechanism that mentions only candidates; None if there is none within cap and budget.
+        """Return the least mechanism that mentions only candidates; None if there is none within cap and budget.
 
         Ties: fewest mentions, then the smallest parent set in natural variable order.
         """
@@ -93,7 +93,7 @@ class Fitter:
         return Unfit(unfit) if unfit else self._certify(roots, {v: f for v, f in fitted.items() if f is not None})
 
     def fit_proposals(self, proposals: Mapping[str, Sequence[Collection[str]]], roots: Collection[str]) -> Scm | Unfit:
-        """The acyclic, admissible choice of least total size, of mechanisms over any one of the proposed sets each.
+        """Return the acyclic, admissible choice of least total size, of mechanisms over one proposed set each.
 
         `BudgetSpent` where too many variables have too free an order (solvers.acyclic.optimum).
         """
@@ -116,7 +116,7 @@ class Fitter:
     # --- mechanisms of one variable ---------------------------------------------------------------------------------
 
     def _mechanisms(self, variable: str, candidates: Collection[str]) -> Iterator[FittedMechanism]:
-        """A least mechanism over every set of candidates that determines the variable and mentions all of the set."""
+        """Yield a least mechanism over each determining set of candidates, of those that mention all of the set."""
         index = self._index[variable]
         admissible = self.task.disclosure.admissible_parents(variable)
         mask = sum(1 << self._index[u] for u in set(candidates).intersection(admissible))
@@ -189,7 +189,7 @@ class Fitter:
         return {names[i]: options[names[i]][mask] for i, mask in best.items()}
 
     def _certify(self, roots: Collection[str], fitted: Mapping[str, FittedMechanism]) -> Scm:
-        """The model, once the disclosure admits it and the reference has replayed every training row."""
+        """Return the model, once the disclosure admits it and the reference has replayed every training row."""
         in_order = tuple(v for v in self.task.variables if v in roots)
         return certify(
             self.task, Scm(in_order, {variable: mechanism.formula for variable, mechanism in fitted.items()})

@@ -38,7 +38,9 @@ class RootedDag(NamedTuple):
 
 
 def root_hypotheses(task: Task) -> list[Roots]:
-    """The known root set alone. Where roots are hidden every set that the panel evidence leaves, or else every set.
+    """Return the known root set alone.
+
+    Where roots are hidden every set that the panel evidence leaves, or else every set.
 
     The evidence counts where units are shared and leaves at least one set (solvers.replayscm.roots).
     """
@@ -66,7 +68,7 @@ def by_score(found: Iterable[RootedDag]) -> list[RootedDag]:
 
 
 def fitted_dags(fitter: Fitter, frame: Frame, dags: Iterable[RootedDag]) -> Iterator[Scm]:
-    """The models of those structures that explain every row, in their order."""
+    """Yield the models of those structures that explain every row, in their order."""
     for roots, dag, _ in dags:
         model = fitter.fit_dag(named_parents(frame, dag), roots)
         if isinstance(model, Scm):
@@ -74,7 +76,7 @@ def fitted_dags(fitter: Fitter, frame: Frame, dags: Iterable[RootedDag]) -> Iter
 
 
 def named_parents(frame: Frame, dag: Dag) -> dict[str, tuple[str, ...]]:
-    """The parents of every variable by name."""
+    """Return the parents of every variable by name."""
     return {v: frame.names(dag[i]) for i, v in enumerate(frame.variables)}
 
 
@@ -84,7 +86,7 @@ def named_sets(frame: Frame, sets: Mapping[int, Sequence[Mask]]) -> dict[str, li
 
 
 def best_supported(support: Sequence[float], count: int | None) -> Mask:
-    """The variables of highest positive support, at most so many if that is given.
+    """Return the variables of highest positive support, at most so many if that is given.
 
     Among equals those that come first.
 

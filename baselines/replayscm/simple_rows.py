@@ -38,7 +38,7 @@ FEWEST, MOST = 2, 3  # parents of a random mechanism, as far as there are candid
 
 
 def first_found(task: Task) -> Scm | None:
-    """The train-exact SCM whose parent sets come first: fewest parents, then the first in variable order.
+    """Return the train-exact SCM whose parent sets come first: fewest parents, then the first in variable order.
 
     Sets are those of at most MAX_PARENTS variables that determine the variable; ranks add up, and the acyclic choice of
     least total rank is taken, under the first root set that has one. `BudgetSpent` after very many root sets, and where
@@ -94,7 +94,10 @@ class _FirstSets:
 
 
 def random_legal(task: Task, seed: int) -> Scm | None:
-    """A random SCM that the disclosure admits. Drawn from the seed and the content of the task, not from its place."""
+    """Return a random SCM that the disclosure admits.
+
+    Drawn from the seed and the content of the task, not from its place.
+    """
     rng = Random(f"{seed}:{_digest(task)}")
     roots = next(iterate_likely_first(task))
     order = _random_order(task, roots, rng)
@@ -180,7 +183,10 @@ def _endogenous(task: Task, roots: tuple[str, ...]) -> list[str]:
 
 
 def _acyclic(task: Task, costs: Mapping[int, Mapping[Mask, int]], roots: tuple[str, ...]) -> dict[int, Mask] | None:
-    """The acyclic choice of least total cost; between equal ones the smallest parent sets, variable by variable."""
+    """Return the acyclic choice of least total cost.
+
+    Between equal ones the smallest parent sets, variable by variable.
+    """
     if not all(costs.values()):
         return None
     if task.disclosure.order is not None:
@@ -222,7 +228,7 @@ def _agreement(task: Task, variable: str, parent: str) -> tuple[int, int]:
 
 
 def _legal(task: Task, roots: tuple[str, ...], mechanisms: Mapping[str, Formula]) -> Scm:
-    """The model, once it is an answer to the task, whatever it fits."""
+    """Return the model, once it is an answer to the task, whatever it fits."""
     model = Scm(roots, dict(mechanisms))
     wrong = illegality(task, model)
     if wrong:

@@ -36,7 +36,7 @@ class ArcStrengths:
         return self.strength * self.direction
 
     def sorted_strengths(self) -> F64:
-        """The strengths of all ordered pairs, ascending; every pair of variables is there twice."""
+        """Return the strengths of all ordered pairs, ascending; every pair of variables is there twice."""
         pairs = ~np.eye(len(self.variables), dtype=np.bool_)
         return np.sort(self.strength[pairs])
 
@@ -56,14 +56,14 @@ def strengths_from_frequencies(variables: tuple[str, ...], frequency: F64) -> Ar
 
 
 def step_areas(strengths: F64) -> tuple[F64, F64]:
-    """The distribution function F of sorted strengths as steps between 0 and 1: widths and heights."""
+    """Return the distribution function F of sorted strengths as steps between 0 and 1: widths and heights."""
     points = np.unique(np.concatenate(([0.0], strengths, [1.0])))
     heights = np.searchsorted(strengths, points[:-1], side="right") / len(strengths)
     return np.diff(points), heights
 
 
 def quantile_at(strengths: F64, share: float) -> float:
-    """The strength below or at which a share of the sorted strengths lies (a type 1 quantile)."""
+    """Return the strength below or at which a share of the sorted strengths lies (a type 1 quantile)."""
     place = len(strengths) * share
     nearest = round(place)
     rank = nearest if abs(place - nearest) < 1e-9 else ceil(place)
@@ -71,7 +71,7 @@ def quantile_at(strengths: F64, share: float) -> float:
 
 
 def inclusion_threshold(strengths: ArcStrengths) -> float:
-    """The strength above which an arc is significant: the exact minimum of the L1 distance.
+    """Return the strength above which an arc is significant: the exact minimum of the L1 distance.
 
     The distance is least at the median of F over the unit interval; where an interval of values is optimal the lowest
     is taken, which includes most arcs.
@@ -86,7 +86,7 @@ def inclusion_threshold(strengths: ArcStrengths) -> float:
 
 
 def averaged_network(strengths: ArcStrengths, *, threshold: float | None = None) -> AveragedNetwork:
-    """The significant arcs in their likelier direction, strongest first, without those that would close a cycle.
+    """Return the significant arcs in their likelier direction, strongest first, without those that would close a cycle.
 
     An arc of strength 1 is always significant. Equally strong arcs are taken by column order. An undecided arc stays
     undirected unless one of its directions closes a cycle.

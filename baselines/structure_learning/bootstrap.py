@@ -60,7 +60,7 @@ def draw_resamples(
 def bootstrap_dags(
     frame: Frame, score: NetworkScore, constraints: Constraints, method: Method, resamples: Resamples
 ) -> list[Dag]:
-    """The DAG learned from each resample."""
+    """Return the DAG learned from each resample."""
     clamped = resampled_interventions(frame, resamples)
     return [tuple(dag) for dag in learn_resampled(frame, score, constraints, method, resamples, clamped).tolist()]
 
@@ -89,7 +89,7 @@ def resampled_interventions(frame: Frame, resamples: Resamples) -> U64:
 def learn_resampled(
     frame: Frame, score: NetworkScore, constraints: Constraints, method: Method, resamples: Resamples, clamped: U64
 ) -> I64:
-    """The DAG of each resample as parent masks [replicates, variables].
+    """Return the DAG of each resample as parent masks [replicates, variables].
 
     clamped: [replicates, rows] per resampled row the variables that count as set in it, as a mask
     """
@@ -151,7 +151,7 @@ def protected_arcs(frame: Frame, score: NetworkScore, constraints: Constraints, 
 
 
 def essential_arcs(dag: Dag, protected: I64) -> Dag:
-    """The arcs of a DAG that all DAGs of its class have; the others can be turned without leaving the class."""
+    """Return the arcs of a DAG that all DAGs of its class have; the others can be turned without leaving the class."""
     compelled = np.empty(len(dag), np.int64)
     compelled_arcs(np.array(dag, np.int64), protected, compelled)
     return tuple(compelled.tolist())

@@ -53,7 +53,7 @@ class Constraints:
         return len(self.allowed)
 
     def arrays(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """`allowed` and `required` for the kernels."""
+        """Return `allowed` and `required` for the kernels."""
         return np.array(self.allowed, np.int64), np.array(self.required, np.int64)
 
     def admits(self, dag: Dag) -> bool:
@@ -132,7 +132,7 @@ def block_constraints(
 
 
 def root_constraints(variables: Sequence[str], roots: Iterable[str], *, max_parents: int | None = None) -> Constraints:
-    """The roots have no parents; anything else is free."""
+    """Return constraints: the roots have no parents; anything else is free."""
     index = {v: i for i, v in enumerate(variables)}
     return free_constraints(len(variables), max_parents=max_parents).with_roots(sum(1 << index[v] for v in set(roots)))
 

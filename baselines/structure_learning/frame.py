@@ -48,7 +48,10 @@ class Frame:
         return len(self.variables)
 
     def take(self, rows: npt.NDArray[np.int64]) -> Frame:
-        """The rows at these positions, in this order, each with what was set in it; copies keep their interventions."""
+        """Return the rows at these positions, in this order, each with what was set in it.
+
+        Copies keep their interventions.
+        """
         return Frame(self.variables, self.values[rows], self.clamped[rows])
 
     def reorder(self, variables: Sequence[str]) -> Frame:
@@ -62,14 +65,14 @@ class Frame:
         return sum(1 << self.variables.index(name) for name in set(names))
 
     def dag(self, parents: Mapping[str, Iterable[str]]) -> Dag:
-        """The parents of each variable as masks; a variable that is not a key has none."""
+        """Return the parents of each variable as masks; a variable that is not a key has none."""
         unknown = set(parents) - set(self.variables)
         if unknown:
             raise ValueError(f"unknown variables {', '.join(sorted(unknown))}; known: {', '.join(self.variables)}")
         return tuple(self.mask(parents.get(v, ())) for v in self.variables)
 
     def names(self, mask: Mask) -> tuple[str, ...]:
-        """The members of a set, in column order."""
+        """Return the members of a set, in column order."""
         return tuple(v for i, v in enumerate(self.variables) if mask >> i & 1)
 
 

@@ -37,7 +37,7 @@ def children(graph: Graph, variable: int) -> Mask:
 
 
 def disclosed_graph(graph: Graph, known: Constraints) -> Graph:
-    """The graph with what the constraints say about its edges.
+    """Return the graph with what the constraints say about its edges.
 
     An undirected edge that is allowed one way only gets that direction; an arc against what is known is turned round;
     an edge that is allowed neither way is dropped. No edge is added.
@@ -56,7 +56,7 @@ def disclosed_graph(graph: Graph, known: Constraints) -> Graph:
 
 
 def orient(graph: Graph, known: Constraints) -> Placement:
-    """A DAG with the edges of a graph that `disclosed_graph` has treated, in an order that extends what is known.
+    """Return a DAG with the edges of a graph from `disclosed_graph`, in an order that extends what is known.
 
     Variables are placed from the last to the first (Dor and Tarsi 1992): preferably one without outgoing arcs whose
     undirected neighbours are adjacent to everything around it, which makes no new collider; else one without

@@ -81,7 +81,7 @@ class Posteriors:
         return strengths_from_frequencies(self.variables, frequency)
 
     def likeliest_parent_sets(self, child: int, count: int) -> list[ScoredParents]:
-        """The parent sets of one variable that are most probable, first the most."""
+        """Return the parent sets of one variable that are most probable, first the most."""
         return _highest(self.parent_sets[child], count)
 
 
@@ -96,7 +96,7 @@ class ScoreOptimum:
         self.table = scores.table(constraints)
 
     def best(self, *, roots: Mask = 0) -> ScoredDag:
-        """A network of highest score; with `roots`, of those in which these variables have no parents."""
+        """Return a network of highest score; with `roots`, of those in which these variables have no parents."""
         best, chosen = self._best_within
         num_vars = len(best)
         totals, sinks = self._totals(roots)
@@ -111,12 +111,15 @@ class ScoreOptimum:
         return self._score_dag(dag)
 
     def best_by_roots(self, hypotheses: Iterable[Mask]) -> list[tuple[Mask, ScoredDag]]:
-        """The best network under each set of roots, by falling score (equal ones in the order given)."""
+        """Return the best network under each set of roots, by falling score (equal ones in the order given)."""
         optima = [(roots, self.best(roots=roots)) for roots in hypotheses]
         return sorted(optima, key=lambda item: -item[1].score)
 
     def k_best(self, k: int) -> list[ScoredDag]:
-        """The k networks of highest score, fewer if there are not so many; which of equal ones comes last is open."""
+        """Return the k networks of highest score, fewer if there are not so many.
+
+        Which of equal ones comes last is open.
+        """
         num_vars, num_sets = self.table.shape
         if k < 1 or num_sets * k * num_vars > MAX_KEPT:
             raise ValueError(
@@ -154,7 +157,7 @@ class ScoreOptimum:
         return Posteriors(self.scores.frame.variables, posteriors, log_evidence)
 
     def best_parent_sets(self, child: int, count: int) -> list[ScoredParents]:
-        """The parent sets of one variable with the highest local scores, first the highest, acyclicity aside."""
+        """Return the parent sets of one variable with the highest local scores, first the highest, acyclicity aside."""
         return _highest(self.table[child], count)
 
     def _totals(self, roots: Mask) -> tuple[F64, I64]:

@@ -212,13 +212,13 @@ class LocalScores:
         self.scoring = scoring(frame, score.terms(frame.num_rows, frame.num_vars), counted_rows(frame, score))
 
     def local(self, child: int, parents: Mask) -> float:
-        """The score of one variable given its parents."""
+        """Return the score of one variable given its parents."""
         if parents >> child & 1 or parents >> self.frame.num_vars:
             raise ValueError(f"{self.frame.variables[child]} cannot have the parent set {parents:#b}")
         return float(self.of_families([child], [parents])[0])
 
     def total(self, dag: Dag) -> float:
-        """The score of a network: the sum over its variables."""
+        """Return the score of a network: the sum over its variables."""
         return sum(self.local(child, parents) for child, parents in enumerate(dag))
 
     def of_families(self, children: Sequence[int], parents: Sequence[Mask]) -> F64:
@@ -245,7 +245,7 @@ def counted_rows(frame: Frame, score: NetworkScore) -> npt.NDArray[np.uint64]:
 
 
 def scoring(frame: Frame, terms: Terms, counted: npt.NDArray[np.uint64]) -> Scoring:
-    """The kernels' view of a frame, with an empty cache. counted: [rows] mask per row."""
+    """Return the kernels' view of a frame, with an empty cache. counted: [rows] mask per row."""
     num_vars, num_rows = frame.num_vars, frame.num_rows
     columns, masks = np.empty((2, num_vars, max(1, -(-num_rows // 64))), np.uint64)
     pack_rows(frame.values, columns)

@@ -163,7 +163,7 @@ def _check(scores: LocalScores, constraints: Constraints) -> None:
 
 
 def _legal_start(constraints: Constraints, start: Sequence[int] | None) -> Dag:
-    """The start with required arcs in it and forbidden ones taken out."""
+    """Return the start with required arcs in it and forbidden ones taken out."""
     if start is None:
         return constraints.required
     legal = zip(start, constraints.allowed, constraints.required, strict=True)

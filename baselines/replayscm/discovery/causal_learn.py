@@ -24,7 +24,7 @@ _GES_SCORES = {"bdeu": "local_score_BDeu", "bic": "local_score_BIC"}
 
 
 def pc_graph(frame: Frame, known: Constraints, *, alpha: float = 0.05, test: IndependenceTest = "gsq") -> Graph:
-    """The CPDAG of PC (Spirtes and Glymour 1991), stable version, with the arcs that are not allowed forbidden.
+    """Return the CPDAG of PC (Spirtes and Glymour 1991), stable version, with the arcs that are not allowed forbidden.
 
     alpha: level of the independence tests, "gsq" (likelihood ratio) or "chisq" (Pearson)
     """
@@ -43,7 +43,7 @@ def pc_graph(frame: Frame, known: Constraints, *, alpha: float = 0.05, test: Ind
 
 
 def ges_graph(frame: Frame, *, max_parents: int = 5, score: GesScore = "bdeu") -> Graph:
-    """The CPDAG of GES (Chickering 2002).
+    """Return the CPDAG of GES (Chickering 2002).
 
     score: "bdeu" of causal-learn, with one imaginary row and its own structure prior, or "bic" of a linear Gaussian
         model, which is the library's default

@@ -26,7 +26,7 @@ def require_extra(extra: str, *modules: str) -> None:
 
 
 def library(module: str, *, extra: str = "discovery") -> Any:
-    """A module of an optional library, which has no types; `MissingExtraError` if it cannot be imported."""
+    """Return a module of an optional library, which has no types; `MissingExtraError` if it cannot be imported."""
     try:
         return import_module(module)
     except ImportError as error:

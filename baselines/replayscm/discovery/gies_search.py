@@ -20,7 +20,7 @@ from calibrant.dsl.replayscm.world import Panel
 
 
 def gies_graph(frame: Frame, targets: Sequence[Sequence[int]], *, score: NetworkScore | None = None) -> Graph:
-    """The interventional essential graph of GIES (Hauser and Bühlmann 2012).
+    """Return the interventional essential graph of GIES (Hauser and Bühlmann 2012).
 
     targets: the variables that are set, a list per world; every two worlds may share one
     score: `mbde()` unless given; it has to give equivalent structures the same score
@@ -32,7 +32,7 @@ def gies_graph(frame: Frame, targets: Sequence[Sequence[int]], *, score: Network
 
 
 def intervention_targets(panel: Panel) -> list[list[int]]:
-    """The targets of every world as indices into the panel's variables."""
+    """Return the targets of every world as indices into the panel's variables."""
     return [[panel.variables.index(v) for v in world.intervention.targets] for world in panel.worlds]
 
 

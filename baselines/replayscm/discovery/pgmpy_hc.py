@@ -24,7 +24,7 @@ _STATES = (0, 1)
 def hill_climbing_graph(
     frame: Frame, known: Constraints, *, score: PgmpyScore = "bdeu", imaginary_rows: float = 1.0
 ) -> Graph:
-    """The DAG where pgmpy's hill climbing ends, from no arcs and with its default list of 100 tabu operations.
+    """Return the DAG where pgmpy's hill climbing ends, from no arcs and with its default list of 100 tabu operations.
 
     Columns are numbers: pgmpy scans a set of arcs, whose order would differ from run to run if they were texts.
     imaginary_rows: the equivalent sample size of "bdeu"
@@ -50,7 +50,7 @@ def hill_climbing_graph(
 
 
 def unclamped_score(frame: Frame, score: PgmpyScore, imaginary_rows: float) -> Any:
-    """A pgmpy score that asks one score object per variable, each with the rows in which that variable is free.
+    """Return a pgmpy score that asks one score object per variable, each with the rows in which that variable is free.
 
     pgmpy's "bdeu" and "k2" are too low for a variable that shows one value only and has parents, which then gets none.
     """

@@ -20,7 +20,9 @@ Parents: TypeAlias = Mapping[str, tuple[tuple[str, ...], ...]]
 
 
 class GraphProposal(NamedTuple):
-    """roots: in column order, as many as are disclosed
+    """Roots and parent sets that a graph proposes.
+
+    roots: in column order, as many as are disclosed
     parents: for every other variable the parent sets to try, best first
     """
 
@@ -47,7 +49,7 @@ def adjacency_proposal(task: Task, frame: Frame, graph: Graph) -> GraphProposal:
 
 
 def _find_roots(task: Task, frame: Frame, graph: Graph) -> tuple[Mask, Constraints]:
-    """The roots, learned where they are hidden, and the constraints that they and the disclosure make."""
+    """Return the roots, learned where they are hidden, and the constraints that they and the disclosure make."""
     constraints = disclosed_constraints(task.disclosure, frame.variables)
     disclosed_roots = task.disclosure.roots
     if disclosed_roots is not None:
@@ -57,7 +59,7 @@ def _find_roots(task: Task, frame: Frame, graph: Graph) -> tuple[Mask, Constrain
 
 
 def _learned_roots(task: Task, frame: Frame, learned: Placement, num_roots: int) -> Mask:
-    """The variables without parents, if they are as many as disclosed.
+    """Return the variables without parents, if they are as many as disclosed.
 
     Otherwise those come first that can be roots by the panel (columns of ones that are nested over worlds), and among
     equals those with fewer learned parents, then those that come earlier in the learned order.

@@ -48,8 +48,9 @@ class Choice:
 
 
 def most_probable(posterior: Posterior, num_draws: int) -> Choice:
-    """The most probable of the members of the heaviest orders, the most frequent of those drawn, and their neighbours.
+    """Return the most probable of the candidates.
 
+    Candidates are the members of the heaviest orders, the most frequent of those drawn, and their neighbours.
     A neighbour differs in one mechanism. Where the order is disclosed and one configuration in question this is the
     most probable member of all, because then the heaviest member of the only order is it.
     """
@@ -75,7 +76,7 @@ def most_probable(posterior: Posterior, num_draws: int) -> Choice:
 
 
 def most_frequent(draws: Draws, num_draws: int) -> Choice:
-    """The member drawn most often, and its share of the draws; the smallest by key of several."""
+    """Return the member drawn most often, and its share of the draws; the smallest by key of several."""
     rng = Random(SEED)
     counts = Counter(draws.sample(rng) for _ in range(num_draws))
     best = min(counts, key=lambda member: (-counts[member], member.key))
@@ -83,7 +84,10 @@ def most_frequent(draws: Draws, num_draws: int) -> Choice:
 
 
 def most_agreeing(posterior: Draws, num_draws: int) -> Choice:
-    """The member that replays the imagined held-out worlds of most members drawn, by ascent from the best of them."""
+    """Return the member that replays the imagined held-out worlds of most members drawn.
+
+    It is reached by ascent from the best of them.
+    """
     rng = Random(SEED)
     members = [posterior.sample(rng) for _ in range(num_draws)]
     worlds = ImaginedWorlds(posterior.task, members, rng)
@@ -107,7 +111,10 @@ def _options(members: list[Member]) -> dict[int, list[Local]]:
 
 
 def _with(member: Member, variable: int, mechanism: Local) -> Member | None:
-    """The member with another mechanism for one of its variables; None if it has none there or would be cyclic."""
+    """Return the member with another mechanism for one of its variables.
+
+    None if it has none there or would be cyclic.
+    """
     if variable not in member.mechanisms:
         return None
     changed = replace(member, mechanisms={**member.mechanisms, variable: mechanism})
@@ -141,7 +148,7 @@ def _ascend(worlds: ImaginedWorlds, options: dict[int, list[Local]], start: Memb
 
 
 def certified_member(task: Task, member: Member) -> Scm:
-    """The member with formulas of least size, once the reference has replayed it on every training row."""
+    """Return the member with formulas of least size, once the reference has replayed it on every training row."""
     variables = task.variables
     mechanisms = {
         variables[v]: formula_of_function(mechanism, variables) for v, mechanism in sorted(member.mechanisms.items())
@@ -150,7 +157,7 @@ def certified_member(task: Task, member: Member) -> Scm:
 
 
 def formula_of_function(mechanism: Local, variables: Sequence[str]) -> Formula:
-    """A formula of least size for the mechanism's function; `BudgetSpent` if that is out of reach."""
+    """Return a formula of least size for the mechanism's function; `BudgetSpent` if that is out of reach."""
     names = [name for i, name in enumerate(variables) if mechanism.parents >> i & 1]
     formula = least_formula(complete(TruthTable(len(names), mechanism.bits)), names, budget=Budget(MAX_STATES))
     if not isinstance(formula, Found):

@@ -34,7 +34,7 @@ def draw_chunk(num_parents: int, chunk: int) -> Counter[tuple[int, int]]:
 
 
 def representative(bits: int, num_vars: int) -> int:
-    """The smallest table among those that a permutation of the variables gives."""
+    """Return the smallest table among those that a permutation of the variables gives."""
     table = TruthTable(num_vars, bits)
     return min(permute(table, order).bits for order in permutations(range(num_vars)))
 

@@ -41,7 +41,7 @@ class Drawn:
 
 
 def pack(drawn: Iterable[Drawn]) -> bytes:
-    """The contents of the shipped file: all classes, ascending by number of parents, table bits and size."""
+    """Return the contents of the shipped file: all classes, ascending by number of parents, table bits and size."""
     records = sorted((sample.num_parents, *key, number) for sample in drawn for key, number in sample.counts.items())
     return zlib.compress(np.array(records, _RECORD).tobytes(), 9)
 
@@ -58,6 +58,6 @@ def unpack(content: bytes) -> tuple[Drawn, ...]:
 
 @cache
 def load_shipped() -> Mapping[int, Drawn]:
-    """The shipped counts by number of parents; read once per process."""
+    """Load the shipped counts by number of parents; read once per process."""
     content = files("calibrant.baselines.replayscm.posterior").joinpath(SHIPPED).read_bytes()
     return {sample.num_parents: sample for sample in unpack(content)}

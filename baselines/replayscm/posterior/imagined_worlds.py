@@ -52,7 +52,7 @@ class ImaginedWorlds:
             self._with_roots[member.roots] += 1 << place
 
     def _columns(self, variable: int) -> U8:
-        """The columns that a variable shows in the training worlds that leave it alone, a world a row."""
+        """Return the columns that a variable shows in the training worlds that leave it alone, a world a row."""
         name = self.task.variables[variable]
         worlds = [world for world in self.task.training.worlds if name not in world.intervention.targets]
         rows = [[world.column(name) >> row % world.num_rows & 1 for row in range(self.num_rows)] for world in worlds]
@@ -101,7 +101,7 @@ class ImaginedWorlds:
 
 
 def _evaluate(mechanism: Local, values: U8) -> U8:
-    """The mechanism's column over rows of values, whose first axis is the variable."""
+    """Return the mechanism's column over rows of values, whose first axis is the variable."""
     rows: U8 = np.zeros(values.shape[1:], np.uint8)
     place, parents = 0, mechanism.parents
     while parents:

@@ -51,7 +51,7 @@ class LatentOrders:
         self._options: dict[State, tuple[Mask, Choice[tuple[int, State]]]] = {}  # for draws; the window first
 
     def starts(self) -> Iterator[State]:
-        """The roots with every last window they may leave; all equally likely."""
+        """Yield the roots with every last window they may leave; all equally likely."""
         if self.known is not None:
             yield self.root_mask, tuple([v for v in self.known if v in self.roots][-self.window :])
             return

@@ -76,7 +76,7 @@ class LocalPosterior:
         return mass
 
     def column(self, variable: int, window: Mask) -> int | None:
-        """The column of weights that serves here; None if nothing is accepted."""
+        """Return the column of weights that serves here; None if nothing is accepted."""
         return column_of(self.evidence.least_fit(variable, window), self.configuration)
 
     def share(self, window: Mask, num_parents: int) -> float:
@@ -115,7 +115,7 @@ class LocalPosterior:
         return self._windows[key]
 
     def functions(self, variable: int, parents: Mask, column: int) -> tuple[list[int], F64]:
-        """The listed functions of exactly these parents that agree with the rows, and what they weigh."""
+        """Return the listed functions of exactly these parents that agree with the rows, and what they weigh."""
         table = self.evidence.tables(variable)[parents]
         if table.num_vars == MAX_PARENTS:
             words, sizes = self.evidence.agreeing(table)
@@ -170,7 +170,7 @@ class LocalPosterior:
         return float(function_weights(num_parents, self.configuration).weights[column, place[0]])
 
     def sample(self, rng: Random, variable: int, window: Mask) -> Local:
-        """A mechanism with probability proportional to what it weighs in this window."""
+        """Sample a mechanism with probability proportional to what it weighs in this window."""
         slot = variable, window
         if slot not in self._choices:
             column = self.column(variable, window)

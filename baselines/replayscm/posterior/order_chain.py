@@ -57,7 +57,10 @@ def r_hat(histories: Sequence[Sequence[float]]) -> float | None:
 
 @dataclass
 class _Chain:
-    """order: all variables by index, the roots first; weight: logarithm; history: weights at its draws"""
+    """State of a chain over orders.
+
+    order: all variables by index, the roots first; weight: logarithm; history: weights at its draws
+    """
 
     configuration: int
     order: list[int]
@@ -79,7 +82,10 @@ class SampledPosterior:
         burn_in: int = BURN_IN,
         between: int = BETWEEN,
     ) -> None:
-        """configurations: as for Posterior"""
+        """Start the chains.
+
+        configurations: as for Posterior
+        """
         self.task = task
         self.num_roots = task.disclosure.num_roots
         self.burn_in, self.between = burn_in, between
@@ -106,7 +112,7 @@ class SampledPosterior:
         self._next = 0
 
     def sample(self, rng: Random) -> Member:
-        """A member, from the chains in turn."""
+        """Sample a member, from the chains in turn."""
         chain = self._chains[self._next % len(self._chains)]
         self._next += 1
         for _ in range(self.between if chain.steps else self.burn_in):
@@ -199,7 +205,10 @@ class SampledPosterior:
     # --- starts -----------------------------------------------------------------------------------------------------
 
     def _start(self, configuration: int) -> _Chain | None:
-        """The heaviest order at the end of a beam search; beginnings that have all the same variables compete too."""
+        """Return the heaviest order at the end of a beam search.
+
+        Beginnings that have all the same variables compete too.
+        """
         beam = self._root_orders()
         local = self.locals[configuration]
         length = local.configuration.window
@@ -224,8 +233,9 @@ class SampledPosterior:
         return _Chain(configuration, best_order, self._weight(configuration, best_order), 0, 0, [])
 
     def _lives(self, placed: Mask, last: Mask) -> bool:
-        """Return whether each waiting variable may still have a parent set in its window: of these last ones and
-        others.
+        """Return whether each waiting variable may still have a parent set in its window.
+
+        The window is of these last ones and others.
         """
         behind = np.int64(placed & ~last)
         waiting = (v for v in range(len(self._least)) if not placed >> v & 1)

@@ -36,7 +36,7 @@ class Member:
         return hash(self.key)
 
     def order(self) -> list[int]:
-        """The endogenous variables, parents first; shorter than their number iff there is a cycle."""
+        """Return the endogenous variables, parents first; shorter than their number iff there is a cycle."""
         unplaced, order = dict(self.mechanisms), list[int]()
         waiting = sum(1 << variable for variable in unplaced)
         while ready := [variable for variable in unplaced if not unplaced[variable].parents & waiting]:
@@ -74,7 +74,7 @@ class Component:
         return self.prior * self._orders(weight).mean()
 
     def heaviest(self) -> Member:
-        """The mechanisms of the heaviest order: the most probable member if there is but one order."""
+        """Return the mechanisms of the heaviest order: the most probable member if there is but one order."""
         orders = self._orders(lambda variable, window: self.local.best(variable, window)[0])
         chosen = {v: self.local.best(v, window)[1] for v, window in sorted(orders.heaviest().items())}
         return Member(self.roots, {v: mechanism for v, mechanism in chosen.items() if mechanism is not None})
@@ -92,7 +92,10 @@ class Posterior:
     def __init__(
         self, task: Task, *, configurations: Sequence[Configuration] = (), states: int | None = MAX_STATES
     ) -> None:
-        """configurations: equally likely ones; where none is given those of the task's shape, if they explain it."""
+        """Prepare the posterior of a problem.
+
+        configurations: equally likely ones; where none is given those of the task's shape, if they explain it.
+        """
         self.task = task
         self.evidence = MechanismEvidence(task)
         budget = Budget(states)
@@ -102,7 +105,7 @@ class Posterior:
         self.mass = sum(component.mass for component in self.components)
 
     def _components(self, configurations: Sequence[Configuration], budget: Budget) -> list[Component]:
-        """The parts that explain the evidence."""
+        """Return the parts that explain the evidence."""
         roots = self._root_sets()
         locals_ = [LocalPosterior(self.evidence, listed_configuration) for listed_configuration in configurations]
         components = [
@@ -113,7 +116,7 @@ class Posterior:
         return [component for component in components if component.mass > 0]
 
     def _root_sets(self) -> dict[tuple[str, ...], float]:
-        """The root sets with the probability of the roots' values; 1 for disclosed roots."""
+        """Return the root sets with the probability of the roots' values; 1 for disclosed roots."""
         disclosure = self.task.disclosure
         if disclosure.roots is not None:
             return dict.fromkeys(disclosure.root_sets(), 1.0)

@@ -69,7 +69,10 @@ LARGE_CONFIGURATIONS = tuple(configuration(stratum) for stratum in LARGE_STRATA 
 
 
 def of_shape(num_variables: int, num_units: int) -> tuple[Configuration, ...]:
-    """The configurations that a problem of this shape may come from, equally likely; all of them if none has it."""
+    """Return the configurations that a problem of this shape may come from, equally likely.
+
+    All of them if none has it.
+    """
     published = (*CONFIGURATIONS, *LARGE_CONFIGURATIONS)
     matching = [entry for entry in published if (entry.num_variables, entry.num_units) == (num_variables, num_units)]
     return tuple(matching) or CONFIGURATIONS
@@ -118,7 +121,10 @@ class SizeWeights:
 
 @cache
 def function_weights(num_parents: int, configuration: Configuration) -> FunctionWeights:
-    """The weights of 2 to 4 parents, smoothed: what the draws have missed is spread by least size (Good-Turing)."""
+    """Return the weights of 2 to 4 parents, smoothed.
+
+    What the draws have missed is spread by least size (Good-Turing).
+    """
     low, high = configuration.sizes
     words, least_sizes = essential(num_parents)
     least_size = dict(zip(words.tolist(), least_sizes.tolist(), strict=True))
@@ -153,7 +159,7 @@ def function_weights(num_parents: int, configuration: Configuration) -> Function
 
 @cache
 def size_weights(configuration: Configuration) -> SizeWeights:
-    """The weights of 5 parents."""
+    """Return the weights of 5 parents."""
     functions = catalogue(MAX_PARENTS)
     low, high = configuration.sizes
     sampled = [(bits, n) for (bits, size), n in load_shipped()[MAX_PARENTS].counts.items() if low <= size <= high]
@@ -187,7 +193,7 @@ def essential(num_parents: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.
 
 
 def _xor_table(num_parents: int) -> int:
-    """The fallback: the exclusive or, which two parents get where no formula over them can be accepted."""
+    """Return the fallback: the exclusive or, which two parents get where no formula over them can be accepted."""
     if num_parents != 2:
         raise AssertionError(f"formulas over {num_parents} parents are always accepted in the end")
     return 0b0110

@@ -70,7 +70,7 @@ class Candidates:
         return candidates[: caps.candidates]
 
     def formula(self, variable: str, mask: Mask) -> Formula:
-        """The formula of a candidate."""
+        """Return the formula of a candidate."""
         parent_set = self._sets[variable][mask]
         names = [self.task.variables[i] for i in parent_set.indices]
         outcome = least_formula(parent_set.table, names, operators=self._search.operators)
@@ -86,7 +86,7 @@ class Candidates:
         return self._sets[variable]
 
     def _size(self, parent_set: ParentSet, caps: Caps) -> int | None:
-        """The size at which a formula is found for a parent set, None if that is beyond the caps."""
+        """Return the size at which a formula is found for a parent set, None if that is beyond the caps."""
         num_vars, functions = parent_set.mask.bit_count(), self._listed.functions
         care, value = np.uint64(parent_set.table.care), np.uint64(parent_set.table.value)
         for size in range(parent_set.at_least, caps.max_size + 1):
@@ -103,8 +103,9 @@ class Candidates:
 
 
 def _more_than(states: int, bits: npt.NDArray[np.uint64], care: np.uint64) -> bool:
-    """Return whether functions show more than so many behaviours in the rows seen; the first functions usually
-    suffice.
+    """Return whether functions show more than so many behaviours in the rows seen.
+
+    The first functions usually suffice.
     """
     if 1 << int(care).bit_count() <= states:
         return False

@@ -66,7 +66,7 @@ class NotFound(NamedTuple):
 
 
 def staged_search(task: Task, stages: Sequence[Stage] = STAGES) -> StagedAnswer | NotFound:
-    """The first train-exact SCM that the stages find, replayed by the reference."""
+    """Return the first train-exact SCM that the stages find, replayed by the reference."""
     require_literals_alone(task.grammar)
     listed, spent = Candidates(task), False
     without: tuple[str, ...] = ()
