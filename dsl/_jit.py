@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 
 def _own_folder(named: str) -> str:
-    """The folder that NUMBA_CACHE_DIR names, if it is there and only this user can write to it; else ours."""
+    """Return the folder that NUMBA_CACHE_DIR names, if it is there and only this user can write to it; else ours."""
     folder = Path(named).absolute().resolve()
     return str(folder if named and folder.is_dir() and is_private(folder) else cache_folder(numba.__version__))
 
@@ -42,7 +42,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """A part of a kernel that is compiled into its callers, as if it stood there, and alone only if Python calls it."""
+    """Compile a part of a kernel into its callers, as if it stood there, and alone only if Python calls it."""
     compiler = numba.njit(cache=True, nogil=True, boundscheck=False, inline="always")
     return cast("Callable[P, R]", _in_turn(compiler(function)))
 

@@ -20,7 +20,9 @@ class ActionError(CalibrantError):
 
 
 def verb_of(action: object, verbs: Mapping[str, frozenset[str]]) -> str:
-    """The verb of an action, one of `verbs`; `ActionError` if it has none, several, or keys that are not its own.
+    """Return the verb of an action, one of `verbs`.
+
+    `ActionError` if it has none, several, or keys that are not its own.
 
     verbs: for each verb the further keys that its object has to have, e.g. {"set": frozenset({"value"})}
     """
@@ -38,7 +40,10 @@ def verb_of(action: object, verbs: Mapping[str, frozenset[str]]) -> str:
 
 
 def action_of_text(text: str) -> dict[str, Any]:
-    """The JSON object that a line spells; `ActionError` if it spells anything else. Linear time, bounded nesting."""
+    """Return the JSON object that a line spells.
+
+    `ActionError` if it spells anything else. Linear time, bounded nesting.
+    """
     try:
         value = decode(text.strip())
     except ValueError as error:

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes its name, and the place of an older one, when the block succeeds.
+    """Open a file that takes its name, and the place of an older one, when the block succeeds.
 
     A pipe or a device of that name is written to directly. `OSError` as from `open`.
     """
@@ -38,7 +38,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """A text as UTF-8, with the same bytes on every system, in a folder that is made if need be."""
+    """Write a text as UTF-8, with the same bytes on every system, in a folder that is made if need be."""
     write_pieces(path, (text,))
 
 

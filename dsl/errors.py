@@ -17,7 +17,7 @@ class CalibrantError(Exception):
 
 
 def _rebuilt(kind: type[CalibrantError], args: tuple[object, ...], fields: dict[str, object]) -> CalibrantError:
-    """An unpickled error: workers raise errors that the main process has to read."""
+    """Rebuild an unpickled error: workers raise errors that the main process has to read."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(fields)
@@ -37,7 +37,7 @@ def short_repr(value: object) -> str:
 
 
 def in_one_line(text: str) -> str:
-    """A name without what would move a cursor, end a row, or has no bytes."""
+    """Return a name without what would move a cursor, end a row, or has no bytes."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 

@@ -16,7 +16,9 @@ N = TypeVar("N", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class EdgeScores:
-    """precision: hits / predicted; where nothing is predicted, 1 if the truth is empty too, else 0
+    """Scores of predicted edges.
+
+    precision: hits / predicted; where nothing is predicted, 1 if the truth is empty too, else 0
     recall: hits / true; where the truth is empty, 1 if nothing is predicted either, else 0
     f1: their harmonic mean; 0 where both are 0
     """
@@ -36,7 +38,7 @@ def edge_scores(true: Set[N], predicted: Set[N]) -> EdgeScores:
 
 
 def f1(precision: float, recall: float) -> float:
-    """The harmonic mean; 0 where both are 0."""
+    """Return the harmonic mean; 0 where both are 0."""
     total = precision + recall
     return 2 * precision * recall / total if total else 0.0
 
@@ -49,7 +51,7 @@ def hamming_distance(true: Set[tuple[N, N]], predicted: Set[tuple[N, N]]) -> int
 
 
 def skeleton(edges: Set[tuple[N, N]]) -> frozenset[frozenset[N]]:
-    """The adjacent pairs, without direction; self-loops are no pair."""
+    """Return the adjacent pairs, without direction; self-loops are no pair."""
     return frozenset(frozenset(edge) for edge in edges if edge[0] != edge[1])
 
 

@@ -63,7 +63,7 @@ def json_fragments(text: str) -> Iterator[JsonObject]:
 
 
 def decode(text: str) -> Any:
-    """The value that a text without white space around it spells, or ValueError.
+    """Return the value that a text without white space around it spells, or ValueError.
 
     Differs from `json.loads` only in the nesting limit, and never raises RecursionError.
     """
@@ -208,7 +208,7 @@ class _Scan:
 
 
 def _string(text: str, opening: int) -> tuple[str, int]:
-    """The string whose quote is at `opening`, and its end.
+    """Return the string whose quote is at `opening`, and its end.
 
     `scanstring` gets a copy of the literal, never the text: its error messages count the lines of all it was given.
     """

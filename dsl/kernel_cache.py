@@ -21,13 +21,13 @@ _KERNEL_PACKAGES = ("dsl", "solvers", "baselines")
 
 
 def kernel_files(root: Path = _ROOT) -> Iterator[Path]:
-    """The kernel sources of a checkout or an installation, in a fixed order."""
+    """Yield the kernel sources of a checkout or an installation, in a fixed order."""
     for package in _KERNEL_PACKAGES:
         yield from sorted((root / package).rglob("_kernels*.py"))
 
 
 def cache_name(compiler_version: str, root: Path = _ROOT) -> str:
-    """The name of the folder; another one as soon as any kernel source or the compiler is another."""
+    """Return the name of the folder; another one as soon as any kernel source or the compiler is another."""
     digest = hashlib.sha256(compiler_version.encode())
     for path in kernel_files(root):
         digest.update(path.read_bytes())
@@ -35,7 +35,10 @@ def cache_name(compiler_version: str, root: Path = _ROOT) -> str:
 
 
 def cache_folder(compiler_version: str) -> Path:
-    """The folder, made if need be; where the user's cache does not do, one beside the temporary files, for one boot."""
+    """Return the folder, made if need be.
+
+    Where the user's cache does not do, one beside the temporary files, for one boot.
+    """
     name = cache_name(compiler_version)
     folder = user_cache_path("calibrant").absolute() / name
     with suppress(OSError):
@@ -46,7 +49,7 @@ def cache_folder(compiler_version: str) -> Path:
 
 
 def private_folder(parent: Path, name: str) -> Path:
-    """A folder that only this user can write to: the one of that name, or a new one if that is somebody else's."""
+    """Return a folder that only this user can write to: the one of that name, or a new one if another user has that."""
     folder = parent / f"{name}-{_user()}"
     with suppress(OSError):
         folder.mkdir(mode=0o700)

@@ -32,7 +32,10 @@ class NotPlainError(Exception):
 
 
 class Readable(Protocol):
-    """name: what errors call it; read: so many more bytes of UTF-8, fewer only at the end"""
+    """Text to be read in pieces.
+
+    name: what errors call it; read: so many more bytes of UTF-8, fewer only at the end
+    """
 
     name: str
 
@@ -108,12 +111,12 @@ class ListedRecords:
 
 
 def unreadable(error: Exception) -> PoolError:
-    """The parser's reason in one line."""
+    """Return the parser's reason in one line."""
     return PoolError(f"not readable YAML: {' '.join(str(error).split())[:200]}")
 
 
 def _first(loader: yaml.CSafeLoader) -> Any:
-    """The event with which the first document's content begins."""
+    """Return the event with which the first document's content begins."""
     loader.get_event()
     if type(loader.get_event()) is not yaml.DocumentStartEvent:
         raise NotPlainError
@@ -127,7 +130,10 @@ def _last(loader: yaml.CSafeLoader) -> None:
 
 
 def _value(following: Callable[[], Any], event: Any, depth: int) -> Any:
-    """Return the value of the node that an event begins; consume its events. depth: of the node, from 1"""
+    """Return the value of the node that an event begins; consume its events.
+
+    depth: of the node, from 1
+    """
     kind = type(event)
     if kind is yaml.AliasEvent or event.anchor is not None or event.tag is not None:
         raise NotPlainError

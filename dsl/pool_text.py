@@ -26,7 +26,10 @@ _MARK = b"\xef\xbb\xbf"  # a byte order mark in UTF-8
 
 
 class Line(NamedTuple):
-    """A line of a pool file, without its end. number: from 1; place: the byte where it begins; size: in bytes"""
+    """A line of a pool file, without its end.
+
+    number: from 1; place: the byte where it begins; size: in bytes
+    """
 
     number: int
     place: int
@@ -35,14 +38,17 @@ class Line(NamedTuple):
 
 
 def pool_head(path: Path) -> str:
-    """The first line of a file that has one of reasonable length, whatever it says; empty otherwise."""
+    """Return the first line of a file that has one of reasonable length, whatever it says; empty otherwise."""
     with _open_text(path) as file:
         return file.readline(_MAX_HEADER_BYTES).decode("utf-8-sig", errors="replace")
 
 
 @contextmanager
 def plain_pool(path: Path) -> Iterator[IO[bytes]]:
-    """A file to read from any place again: that file, or an unnamed copy of what a compressed one (or a pipe) holds."""
+    """Open a file to read from any place again.
+
+    It is that file, or an unnamed copy of what a compressed one (or a pipe) holds.
+    """
     with _open_text(path) as file:
         if isinstance(file, BufferedReader) and S_ISREG(os.fstat(file.fileno()).st_mode):
             if os.fstat(file.fileno()).st_size > MAX_BYTES:

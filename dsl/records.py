@@ -30,7 +30,10 @@ VERSION = 1
 
 
 class Identified(Protocol):
-    """The field of every item's record. id: unique in the pool"""
+    """The field of every item's record.
+
+    id: unique in the pool
+    """
 
     id: str
 
@@ -64,7 +67,7 @@ class RecordFile(Generic[R]):
 
 @contextmanager
 def read_records(path: Path, benchmark: str, record: type[R]) -> Iterator[RecordFile[R]]:
-    """The records of a native pool file; `PoolError` names file, line and field of what cannot be meant."""
+    """Open the records of a native pool file; `PoolError` names file, line and field of what is invalid."""
     try:
         with plain_pool(path) as plain:
             lines = pool_lines(plain)
@@ -80,7 +83,7 @@ def read_records(path: Path, benchmark: str, record: type[R]) -> Iterator[Record
 
 
 def read_items(path: Path, benchmark: str, record: type[S], item_of: Callable[[S], I]) -> Pool[I]:
-    """The pool in a native file; a large one leaves its items there (dsl.stored_items).
+    """Read the pool in a native file; a large one leaves its items there (dsl.stored_items).
 
     item_of: the item of a record; what it refuses is said with line and id
     """

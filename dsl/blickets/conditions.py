@@ -23,7 +23,7 @@ MEANINGS = {
 
 
 def condition_of(sealed: Sealed) -> Condition | None:
-    """The condition of a mechanism; None where no condition has it."""
+    """Return the condition of a mechanism; None where no condition has it."""
     first = sealed.mechanisms[0]
     noisy = sealed.p < 1
     if any(mechanism.order is not None for mechanism in sealed.mechanisms):
@@ -39,7 +39,7 @@ def condition_of(sealed: Sealed) -> Condition | None:
 
 
 def repeated_rule(sealed: Sealed) -> int:
-    """The number of the first rule that is the same function as the one before it; 0 if there is none."""
+    """Return the number of the first rule that is the same function as the one before it; 0 if there is none."""
     rules = [mechanism.rule.canonical for mechanism in sealed.mechanisms]
     return next((number for number, (rule, next_rule) in enumerate(pairwise(rules), 2) if rule == next_rule), 0)
 

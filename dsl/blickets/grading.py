@@ -47,7 +47,9 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """correct: type and set are those of the rule in force at submission; None if the episode is still open
+    """Grade of an episode.
+
+    correct: type and set are those of the rule in force at submission; None if the episode is still open
     faults: why not
     strict: correct, and with an order also listed in that order (the benchmark never asks for it)
     rule_in_force: at the end
@@ -95,7 +97,7 @@ class Grade:
 
 
 def grade(item: BlicketItem, steps: Sequence[Step[str]]) -> Grade:
-    """The grade of a transcript; `TranscriptError` names the first step that the item does not answer so."""
+    """Return the grade of a transcript; `TranscriptError` names the first step that the item does not answer so."""
     opening = 0 if item.sealed.start_on is None else 1
     history = run(item, (step.action for step in steps[opening:]))
     if len(history.moments) != len(steps):
@@ -116,7 +118,7 @@ def _compare_start(item: BlicketItem, steps: Sequence[Step[str]]) -> None:
 
 
 def _listed_order(item: BlicketItem, steps: Sequence[Step[str]]) -> tuple[int, ...]:
-    """The blickets of the accepted answer in the order in which they were listed."""
+    """Return the blickets of the accepted answer in the order in which they were listed."""
     for step in steps:
         if "check" in step.action and not step.refused:
             return tuple(item.task.objects.index(name) for name in step.action["check"]["blickets"])
@@ -124,7 +126,7 @@ def _listed_order(item: BlicketItem, steps: Sequence[Step[str]]) -> tuple[int, .
 
 
 def grade_episode(item: BlicketItem, history: History, listed: tuple[int, ...] = ()) -> Grade:
-    """The grade of an episode that the reference has replayed.
+    """Return the grade of an episode that the reference has replayed.
 
     listed: the answer's blickets in the order in which they were listed, for `strict`
     """

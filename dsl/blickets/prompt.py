@@ -21,7 +21,7 @@ _TOLD = {
 
 
 def instructions(task: Task) -> str:
-    """The text that every agent starts from."""
+    """Return the text that every agent starts from."""
     objects = ", ".join(task.objects)
     graded = "\nWhile it is active the detector also tells how many blickets are on it." if task.graded else ""
     informed = "" if task.condition is None else f"\n{_TOLD[task.condition]}"

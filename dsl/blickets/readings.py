@@ -14,7 +14,7 @@ def apply_move(placed: tuple[int, ...], verb: str, index: int) -> tuple[int, ...
 
 
 def readings(task: Task, steps: Iterable[Step[str]]) -> Iterator[tuple[tuple[int, ...], str]]:
-    """(what is on the detector, reading) for every step that has a reading, oldest first."""
+    """Yield (what is on the detector, reading) for every step that has a reading, oldest first."""
     for placed, step in steps_with_state(task, steps):
         if step.reading is not None:
             yield placed, step.reading

@@ -102,7 +102,7 @@ class ItemRecord(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def item_from_record(record: ItemRecord) -> BlicketItem:
-    """The item of a record; `PoolError` names the field of what cannot be meant."""
+    """Return the item of a record; `PoolError` names the field of what cannot be meant."""
     _check_task(record)
     sealed = record.sealed
     _check_switches(sealed)
@@ -194,7 +194,7 @@ def _object_numbers(names: list[str], objects: tuple[str, ...], field: str) -> t
 
 
 def record_from_item(item: BlicketItem) -> ItemRecord:
-    """The record of an item; `item_from_record` takes it back to an equal item."""
+    """Return the record of an item; `item_from_record` takes it back to an equal item."""
     task, sealed = item.task, item.sealed
     rules = [_rule_record(mechanism, task.objects) for mechanism in sealed.mechanisms]
     start = sealed.start_on
@@ -236,7 +236,7 @@ def _rule_record(mechanism: Mechanism, objects: tuple[str, ...]) -> RuleRecord:
 
 
 def read_pool(path: Path) -> Pool[BlicketItem]:
-    """The items of a pool file; `PoolError` names file, line or item, and field."""
+    """Read the items of a pool file; `PoolError` names file, line or item, and field."""
     return read_items(path, BENCHMARK, ItemRecord, item_from_record)
 
 

@@ -44,7 +44,7 @@ class MalformedCheckError(ActionError):
 
 
 def submitted_rule(action: Action, objects: Sequence[str]) -> Rule:
-    """The rule of a check; `MalformedCheckError` if it states none."""
+    """Return the rule of a check; `MalformedCheckError` if it states none."""
     try:
         verb_of(action, VERBS)
         return rule_from_json(action["check"], objects)
@@ -97,7 +97,7 @@ class History:
 
 
 def run(item: BlicketItem, actions: Iterable[Action]) -> History:
-    """The episode of these actions. Actions after its end are refused and cost nothing."""
+    """Return the episode of these actions. Actions after its end are refused and cost nothing."""
     detector = _Detector(item)
     for action in actions:
         detector.take(action)

@@ -49,7 +49,10 @@ class Rule(NamedTuple):
 
 @cache
 def all_rules(n: int) -> tuple[Rule, ...]:
-    """The distinct rules over n objects, 2 (2^n - 1) - n of them: conjunctive ones first, then by set as a number."""
+    """Return the distinct rules over n objects, 2 (2^n - 1) - n of them.
+
+    Conjunctive ones come first, then they are in the order of the set as a number.
+    """
     sets = range(1, 1 << n)
     conjunctive = [Rule(Form.CONJUNCTIVE, blickets) for blickets in sets if blickets.bit_count() > 1]
     return (*conjunctive, *(Rule(Form.DISJUNCTIVE, blickets) for blickets in sets))
@@ -60,7 +63,7 @@ def names_of(blickets: int, objects: Sequence[str]) -> tuple[str, ...]:
 
 
 def set_of(indices: Iterable[int]) -> int:
-    """The set of these object numbers, as an integer."""
+    """Return the set of these object numbers, as an integer."""
     present = 0
     for index in indices:
         present |= 1 << index
@@ -80,7 +83,7 @@ def in_order(order: Sequence[int], placed: Sequence[int], *, contiguous: bool) -
 
 
 def object_numbers(names: object, objects: Sequence[str]) -> tuple[int, ...]:
-    """The numbers of a non-empty list of distinct object names, in the order listed; `ActionError` otherwise."""
+    """Return the numbers of a non-empty list of distinct object names, in the order listed; `ActionError` otherwise."""
     if not isinstance(names, list | tuple) or not names:
         raise ActionError(f"expected a non-empty list of objects, found {short_repr(names)}")
     for name in names:
@@ -92,7 +95,10 @@ def object_numbers(names: object, objects: Sequence[str]) -> tuple[int, ...]:
 
 
 def rule_from_json(value: object, objects: Sequence[str]) -> Rule:
-    """The rule that {"rule": "conjunctive" | "disjunctive", "blickets": [names]} states; `ActionError` otherwise."""
+    """Return the rule that {"rule": "conjunctive" | "disjunctive", "blickets": [names]} states.
+
+    `ActionError` otherwise.
+    """
     if not isinstance(value, Mapping) or value.keys() != {"rule", "blickets"}:
         raise ActionError(f"expected an object with the keys rule and blickets, found {short_repr(value)}")
     if value["rule"] not in list(Form):

@@ -162,7 +162,7 @@ def _item(plan: Plan, seed: int, index: int) -> BlicketItem:
 
 
 def _names(plan: Plan, seed: int, series: int, place: int) -> list[str]:
-    """The first letters; in a series, letters that no other item of it has."""
+    """Return the first letters; in a series, letters that no other item of it has."""
     if plan.series == 1:
         return list(ascii_uppercase[: plan.n])
     letters = random.Random(f"blickets names {seed} {series}").sample(ascii_uppercase, len(ascii_uppercase))

@@ -53,7 +53,7 @@ class TextRun:
         return f"{len(self.objects)} objects, {self.rule.form}"
 
     def item(self, name: str) -> BlicketItem:
-        """The item that was played: the rule, with as many moves as were made, and these objects at the start."""
+        """Return the item that was played: the rule, as many moves as were made, and these objects at the start."""
         start = tuple(self.objects.index(present) for present in self.steps[0].action["start"])
         task = Task(self.objects, sum(step.cost for step in self.steps))
         sealed = Sealed((Mechanism(self.rule),), start_on=start)
@@ -61,7 +61,7 @@ class TextRun:
         return BlicketItem(name, Condition(self.rule.form), task, sealed, {"stratum": stratum})
 
     def readings(self) -> Iterator[tuple[tuple[int, ...], bool]]:
-        """Reading by reading: what was on the machine, first placed first (object numbers); was it active?"""
+        """Yield the readings: what was on the machine, first placed first (object numbers); was it active."""
         placed: list[int] = []
         for step in self.steps:
             ((verb, operand),) = step.action.items()
@@ -77,7 +77,10 @@ class TextRun:
 
 
 def text_runs(lines: Iterable[str], file: str = "") -> Iterator[TextRun]:
-    """The trials among the lines of a results file; `PoolError` names line and field of one that cannot be read."""
+    """Yield the trials among the lines of a results file.
+
+    `PoolError` names line and field of one that cannot be read.
+    """
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

@@ -87,7 +87,7 @@ class Trace(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename={"ex
 def trace_of(
     item: BlicketItem, agent: str, steps: Sequence[Step[str]], notes: Mapping[int, Notes] | None = None
 ) -> Trace:
-    """The trace of an episode's steps.
+    """Return the trace of an episode's steps.
 
     notes: what the agent's machinery did, by number of the step in `steps`
     """
@@ -128,7 +128,7 @@ def _history(item: BlicketItem, actions: Sequence[Action]) -> History:
 
 
 def check_trace(trace: Trace, item: BlicketItem) -> Grade:
-    """The grade of a trace whose every step, answer, verdict and class is what the item gives.
+    """Return the grade of a trace whose every step, answer, verdict and class is what the item gives.
 
     `TranscriptError` names the first step that is not; `PoolError` names another field that is not.
     """
@@ -136,7 +136,7 @@ def check_trace(trace: Trace, item: BlicketItem) -> Grade:
 
 
 def checked_steps(trace: Trace, item: BlicketItem) -> list[Step[str]]:
-    """The steps of a trace, if it is one that `check_trace` accepts."""
+    """Return the steps of a trace, if it is one that `check_trace` accepts."""
     return _check_trace(trace, item)[0]
 
 
@@ -194,14 +194,14 @@ def _check_rules(trace: Trace, item: BlicketItem) -> None:
 
 
 def _rules(trace: Trace, item: BlicketItem) -> list[dict[str, Any]]:
-    """The rule of the next reading after each step."""
+    """Return the rule of the next reading after each step."""
     moments = _history(item, [step.action for step in trace.steps]).moments
     phases = (item.sealed.phase(moment.activations, moment.t) for moment in moments)
     return [item.sealed.mechanisms[phase].rule.as_json(item.task.objects) for phase in phases]
 
 
 def sealed_view(trace: Trace, item: BlicketItem) -> Trace:
-    """A checked trace with the rule in force after each step."""
+    """Return a checked trace with the rule in force after each step."""
     check_trace(trace, item)
     rules = _rules(trace, item)
     steps = [msgspec.structs.replace(step, rule_in_force=rule) for step, rule in zip(trace.steps, rules, strict=True)]
@@ -209,7 +209,7 @@ def sealed_view(trace: Trace, item: BlicketItem) -> Trace:
 
 
 def trace_from_line(line: str) -> Trace:
-    """A trace as written by `trace_line`; `PoolError` names the field of what cannot be meant."""
+    """Return a trace as written by `trace_line`; `PoolError` names the field of what cannot be meant."""
     return decode_line(line, Trace)
 
 
@@ -219,5 +219,5 @@ def trace_from_object(value: Mapping[str, Any]) -> Trace:
 
 
 def trace_line(trace: Trace) -> str:
-    """The trace as one JSON line."""
+    """Return the trace as one JSON line."""
     return msgspec.json.encode(trace, order="deterministic").decode()

@@ -45,7 +45,7 @@ def marked_parts(text: str) -> dict[str, list[str]]:
 
 
 def stated_action(text: str, objects: Sequence[str]) -> Action | None:
-    """The one action of a reply: behind `ACTION:`, in labelled lines, or the whole reply; None if there is none.
+    """Return the one action of a reply: behind `ACTION:`, in labelled lines, or the whole reply; None if there is none.
 
     `ActionError` if there are several, or if one was meant and cannot be read.
     """
@@ -59,7 +59,7 @@ def stated_action(text: str, objects: Sequence[str]) -> Action | None:
 
 
 def marked_actions(parts: Mapping[str, list[str]], objects: Sequence[str]) -> Iterator[Action]:
-    """The actions behind `ACTION:` and in labelled lines; `ActionError` for what was meant as one and is none.
+    """Yield the actions behind `ACTION:` and in labelled lines; `ActionError` for what was meant as one and is none.
 
     One label without the other counts only where nothing else is an action: it may be part of the reasoning.
     """
@@ -73,7 +73,7 @@ def marked_actions(parts: Mapping[str, list[str]], objects: Sequence[str]) -> It
 
 
 def labelled_rule(parts: Mapping[str, list[str]], objects: Sequence[str]) -> dict[str, Any]:
-    """The rule of the lines `RULE_TYPE:` and `BLICKETS:`, which have to stand once each."""
+    """Return the rule of the lines `RULE_TYPE:` and `BLICKETS:`, which have to stand once each."""
     for name, label in (("RULETYPE", "RULE_TYPE"), ("BLICKETS", "BLICKETS")):
         if len(parts[name]) != 1:
             raise ActionError(f"{'no line' if not parts[name] else 'several lines'} `{label}:`")
@@ -84,14 +84,14 @@ def labelled_rule(parts: Mapping[str, list[str]], objects: Sequence[str]) -> dic
 
 
 def _first_line(part: str) -> str:
-    """The first line with a letter or another character that is no decoration, without white space around it."""
+    """Return the first line with a letter or another character that is no decoration, without white space around it."""
     lines = (line.strip() for line in part.splitlines())
     shown_lines = [line for line in lines if line and not line.startswith("```")]
     return next((line for line in shown_lines if line.strip(_DECORATION)), shown_lines[0] if shown_lines else "")
 
 
 def _actions(part: str, objects: Sequence[str]) -> list[Action]:
-    """The outermost JSON objects of a part, or the action that its first line states in words."""
+    """Return the outermost JSON objects of a part, or the action that its first line states in words."""
     actions: list[Action] = []
     end = 0
     for match in json_objects(part):
@@ -102,7 +102,7 @@ def _actions(part: str, objects: Sequence[str]) -> list[Action]:
 
 
 def loose_action(action: Mapping[str, Any], objects: Sequence[str]) -> Action:
-    """A JSON action with its names and words as the item spells them; what is no action comes back as it is."""
+    """Return a JSON action with its names and words as the item spells them; what is no action comes back as it is."""
     if is_rule(action):
         return {"check": spelled_rule(action, objects)}
     if action.keys() == {"check"} and isinstance(action["check"], Mapping) and is_rule(action["check"]):
@@ -124,7 +124,7 @@ def _in_words(line: str, objects: Sequence[str]) -> list[Action]:
 
 
 def rule_in_words(line: str, objects: Sequence[str]) -> dict[str, Any] | None:
-    """The rule that a line states, such as `check conjunctive A, E`; None if it states none."""
+    """Return the rule that a line states, such as `check conjunctive A, E`; None if it states none."""
     if len(line) > MAX_LINE:
         return None
     match = _RULE.fullmatch(_strip_label(line))
@@ -139,7 +139,7 @@ def _strip_label(line: str) -> str:
 
 
 def names_in_words(text: str, objects: Sequence[str]) -> list[str]:
-    """The objects that a list such as `A, B and C` or `[A B]` names, as the item spells them.
+    """Return the objects that a list such as `A, B and C` or `[A B]` names, as the item spells them.
 
     Without objects to compare with, every word is a name. What is no object stays as it is, for the rule to be refused.
     """
@@ -193,7 +193,7 @@ def spelled_rule(value: Mapping[str, Any], objects: Sequence[str]) -> dict[str, 
 
 
 def stated_rules(response: str | Mapping[str, Any], objects: Sequence[str]) -> dict[Rule, dict[str, Any]]:
-    """The different rules that a response states, as it states them; `ActionError` for one that is none."""
+    """Return the different rules that a response states, as it states them; `ActionError` for one that is none."""
     rules: dict[Rule, dict[str, Any]] = {}
     for stated in _all_stated(response, objects):
         rules.setdefault(rule_from_json(stated, objects), stated)
@@ -220,7 +220,7 @@ def _all_stated(response: str | Mapping[str, Any], objects: Sequence[str]) -> It
 
 
 def _whole_object(text: str) -> Mapping[str, Any] | None:
-    """The object that a whole text spells."""
+    """Return the object that a whole text spells."""
     stripped = text.strip()
     if not stripped.startswith("{"):
         return None

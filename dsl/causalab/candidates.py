@@ -25,7 +25,7 @@ class Transition:
 
 
 def candidates(configs: Iterable[Config], names: Iterable[str], transitions: Iterable[Transition]) -> list[Config]:
-    """The configs with these properties in which every transition comes out within 0.01."""
+    """Return the configs with these properties in which every transition comes out within 0.01."""
     properties = set(names)
     observations = list(transitions)
     return [c for c in configs if set(c.mechanism.drawn) == properties and all(explains(c, t) for t in observations)]
@@ -43,7 +43,7 @@ def explains(candidate: Config, transition: Transition) -> bool:
 
 
 def transitions_of(trace: Sequence[Traced], *, listed_order: bool) -> list[Transition]:
-    """The settings of a static trace.
+    """Return the settings of a static trace.
 
     listed_order: each from the entry before it, as the released helper replays them; otherwise the first setting starts
         from entry 0, as the values show

@@ -119,7 +119,7 @@ class Config:
 
 
 def read_configs(path: Path) -> tuple[Config, ...]:
-    """The configs of a suite file; `PoolError` names file, line and field of what cannot be meant."""
+    """Read the configs of a suite file; `PoolError` names file, line and field of what cannot be meant."""
     with _configs(path) as configs:
         return tuple(configs)
 
@@ -165,7 +165,7 @@ def is_suite(path: Path) -> bool:
 
 
 def suite_pool(path: Path, seed: int) -> Pool[LabItem]:
-    """An item on each config of a released file, with crystals and noise drawn from seed, file name and line.
+    """Return an item on each config of a released file, with crystals and noise drawn from seed, file name and line.
 
     Of a large file the items stay in an unnamed one (dsl.stored_items).
     """
@@ -305,7 +305,7 @@ def _check_trace(past: _Past, mechanism: Mechanism) -> Traced:
 
 
 def released_records(source_config: Config, count: int = NUM_RECORDS) -> tuple[Values, ...]:
-    """The bases of the records that every released episode shows: presets, then draws of one fixed seed."""
+    """Return the bases of the records that every released episode shows: presets, then draws of one fixed seed."""
     rng = random.Random(RELEASED_SEED)
     presets = [
         source_config.presets.records[i] if i < len(source_config.presets.records) else None for i in range(count)
@@ -325,7 +325,7 @@ def item_of_config(
     records: Literal["fresh", "released"] = "fresh",
     reading: Reading = Reading.VALUE,
 ) -> LabItem:
-    """An item on a released config, with crystals and noise drawn from a seed.
+    """Return an item on a released config, with crystals and noise drawn from a seed.
 
     A config with a static trace allows no settings, whatever its budget says (as the released runs do).
     """
@@ -353,5 +353,8 @@ def item_of_config(
 
 
 def with_allowance(source_config: Config, allowance: int) -> Config:
-    """The config under another allowance; some published follow-ups override it without saying so in the data."""
+    """Return the config under another allowance.
+
+    Some published follow-ups override it without saying so in the data.
+    """
     return replace(source_config, allowance=allowance)

@@ -122,7 +122,7 @@ def _without_hypothesis(action: object) -> Any:
 
 
 def finite(value: object) -> float:
-    """A finite number of an action; `ActionError` for anything else, truth values too."""
+    """Return a finite number of an action; `ActionError` for anything else, truth values too."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             number = float(value)

@@ -36,7 +36,7 @@ class WrittenEquation(NamedTuple):
 
 
 def written_equation(text: str) -> WrittenEquation:
-    """The parts of an equation's text; `PoolError` shows what is not a term."""
+    """Return the parts of an equation's text; `PoolError` shows what is not a term."""
     if len(text) > MAX_CHARACTERS:
         raise PoolError(f"an equation of {len(text)} characters; at most {MAX_CHARACTERS} are read")
     base, *summands = [part.strip(" ") for part in text.split("+")]
@@ -54,7 +54,7 @@ def _term(text: str) -> WrittenTerm:
 
 
 def equation(text: str, params: Mapping[str, float], *, with_base: bool) -> Equation:
-    """The equation with its numbers; `PoolError` if a parameter is missing.
+    """Return the equation with its numbers; `PoolError` if a parameter is missing.
 
     with_base: whether the base is a number of the mechanism (the frequency's) and not of the crystal
     """

@@ -10,7 +10,9 @@ from calibrant.dsl.graph_metrics import v_structures
 
 
 def imec_size(edges: Set[Edge], targets: Iterable[str] = ()) -> int:
-    """Number of DAGs with the skeleton and v-structures of `edges` that orient every edge at a target as they do.
+    """Return the number of DAGs with the skeleton and v-structures of `edges` that agree at the targets.
+
+    They orient every edge at a target as `edges` do.
 
     edges: of a DAG
     """
@@ -18,7 +20,7 @@ def imec_size(edges: Set[Edge], targets: Iterable[str] = ()) -> int:
 
 
 def imec_members(edges: Set[Edge], targets: Iterable[str] = ()) -> list[frozenset[Edge]]:
-    """The DAGs that `imec_size` counts, each as its edges.
+    """Return the DAGs that `imec_size` counts, each as its edges.
 
     Edges are oriented one by one; a choice is dropped as soon as it closes a cycle or makes a v-structure that the
     truth does not have.

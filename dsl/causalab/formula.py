@@ -28,7 +28,9 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[float, float], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class FormulaScore:
-    """roots: named roots against the parentless ancestors of the frequency
+    """Score of a formula.
+
+    roots: named roots against the parentless ancestors of the frequency
     parsed: whether the text is Python; `symbols` are its names, sorted; `missing` are those without a value
     frequency: what it gives, infinity and NaN too as Python computes them; None if it cannot be computed. `error` then
         says why, unless names are missing

@@ -53,7 +53,10 @@ class View(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NoisePlan:
-    """affected: how many nodes; frequency: whether the resonance frequency is one of them; scale: draws are -s, 0, s"""
+    """Plan of the hidden noise.
+
+    affected: how many nodes; frequency: whether the resonance frequency is one of them; scale: draws are -s, 0, s
+    """
 
     affected: int
     frequency: bool = False

@@ -35,7 +35,7 @@ EMPTY = Hypothesis()
 
 
 def hypothesis(raw: object) -> Hypothesis:
-    """The hypothesis in a decoded reply; whatever is of the wrong type counts as empty."""
+    """Return the hypothesis in a decoded reply; whatever is of the wrong type counts as empty."""
     if not isinstance(raw, Mapping):
         return EMPTY
     coefficients, equation = raw.get("coefficients"), raw.get("freq_equation")
@@ -48,7 +48,10 @@ def hypothesis(raw: object) -> Hypothesis:
 
 
 def node_name(name: object) -> str:
-    """A node as an edge names it; what is written like the frequency is the frequency, otherwise case matters."""
+    """Return a node as an edge names it.
+
+    What is written like the frequency is the frequency, otherwise case matters.
+    """
     return _canonical_node(name if isinstance(name, str) else _text(name))
 
 
@@ -59,7 +62,7 @@ def _canonical_node(text: str) -> str:
 
 
 def stated_edges(raw: Mapping[str, Any]) -> frozenset[Edge]:
-    """The edges of a decoded hypothesis."""
+    """Return the edges of a decoded hypothesis."""
     listed = raw.get("edges")
     if not isinstance(listed, list):
         return frozenset()
@@ -68,7 +71,7 @@ def stated_edges(raw: Mapping[str, Any]) -> frozenset[Edge]:
 
 
 def ends_of(entry: object) -> tuple[Any, Any] | None:
-    """The two names of an edge entry, untouched; None where one is missing or falsy."""
+    """Return the two names of an edge entry, untouched; None where one is missing or falsy."""
     if isinstance(entry, dict):
         ends = entry.get("from"), entry.get("to")
     elif isinstance(entry, list | tuple) and len(entry) == 2:
@@ -91,7 +94,10 @@ def _weights(raw: object) -> dict[WeightKey, float]:
 
 
 def number(value: object) -> float | None:
-    """A number or numeric text as a float, NaN and infinities among them; None for anything else, truth values too."""
+    """Return a number or numeric text as a float, NaN and infinities among them.
+
+    None for anything else, truth values too.
+    """
     if value.__class__ is float:
         return value  # the common case first
     if isinstance(value, bool) or not isinstance(value, int | float | str):

@@ -165,7 +165,7 @@ def lab_item(
     noise: Noise | None = None,
     labels: Mapping[str, float] | None = None,
 ) -> LabItem:
-    """An item whose every shown number is computed by the reference."""
+    """Return an item whose every shown number is computed by the reference."""
     properties = mechanism.properties
     reactor = values(mechanism, bases.reactor)
     task = Task(
@@ -188,7 +188,7 @@ def lab_item(
 
 
 def _without_negative_zeros(entry: Traced) -> Traced:
-    """The entry of a static trace as it is shown; files may hold -0.0."""
+    """Return the entry of a static trace as it is shown; files may hold -0.0."""
     value = abs(entry.value) if entry.value == 0 else entry.value
     return Traced({node: number or abs(number) for node, number in entry.values.items()}, entry.property, value)
 

@@ -103,5 +103,5 @@ class Mechanism:
         return {(term.parent, node, term.power): term.weight for node, e in self.equations.items() for term in e.terms}
 
     def weights(self, node: str, power: int = 1) -> dict[str, float]:
-        """The weights of a node's terms of one power, by parent."""
+        """Return the weights of a node's terms of one power, by parent."""
         return {term.parent: term.weight for term in self.equations[node].terms if term.power == power}

@@ -49,7 +49,7 @@ class NoiseStream:
         self._random = random.Random(noise.seed)
 
     def shifts(self) -> Values:
-        """The shifts of the next accepted setting, by affected node."""
+        """Return the shifts of the next accepted setting, by affected node."""
         noise = self._noise
         if noise.draw is Draw.SHARED:
             return dict.fromkeys(noise.affected, noise.weight * self._random.choice(noise.values))

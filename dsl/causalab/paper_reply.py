@@ -28,7 +28,10 @@ def is_paper_reply(raw: Mapping[str, Any]) -> bool:
 
 
 def paper_action(raw: Mapping[str, Any], properties: Sequence[str]) -> Action:
-    """The action of an episode that such an object states, with its hypothesis; `ActionError` if it states none."""
+    """Return the action of an episode that such an object states, with its hypothesis.
+
+    `ActionError` if it states none.
+    """
     stated = {HYPOTHESIS: raw[HYPOTHESIS]} if isinstance(raw.get(HYPOTHESIS), Mapping) else {}
     if submits(raw):
         return {SUBMIT: stated}
@@ -59,7 +62,10 @@ def outside_laboratory(raw: Mapping[str, Any]) -> str | None:
 
 
 def experiment_target(raw: Mapping[str, Any]) -> object | None:
-    """The name that the announced experiment is about; None if none is announced. `ActionError` if it is no object."""
+    """Return the name that the announced experiment is about.
+
+    None if none is announced. `ActionError` if it is no object.
+    """
     experiment = raw.get(EXPERIMENT)
     if experiment is None:
         return None
@@ -70,7 +76,7 @@ def experiment_target(raw: Mapping[str, Any]) -> object | None:
 
 
 def resolved_property(name: object, properties: Sequence[str]) -> object:
-    """The one property that a name means, whatever its case, blanks, _ and -; else the name as it is."""
+    """Return the one property that a name means, whatever its case, blanks, _ and -; else the name as it is."""
     if not isinstance(name, str) or name in properties:
         return name
     meant = [candidate for candidate in properties if _plain(candidate) == _plain(name)]

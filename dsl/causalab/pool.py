@@ -93,7 +93,7 @@ class LabRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, 
 
 
 def read_pool(path: Path) -> Pool[LabItem]:
-    """The items of a native pool; `PoolError` names file, item and field of whatever cannot be meant."""
+    """Read the items of a native pool; `PoolError` names file, item and field of whatever cannot be meant."""
     return read_items(path, BENCHMARK, LabRecord, item_of_record)
 
 
@@ -104,7 +104,7 @@ def write_pool(pool: Pool[LabItem], path: Path) -> None:
 
 
 def record_of_item(item: LabItem) -> LabRecord:
-    """The record of an item; `item_of_record` takes it back to an equal item."""
+    """Return the record of an item; `item_of_record` takes it back to an equal item."""
     task, sealed = item.task, item.sealed
     noise = sealed.noise
     return LabRecord(
@@ -142,7 +142,7 @@ def record_of_item(item: LabItem) -> LabRecord:
 
 
 def item_of_record(record: LabRecord) -> LabItem:
-    """The item; `PoolError` if a shown number is not what the sealed mechanism gives."""
+    """Return the item; `PoolError` if a shown number is not what the sealed mechanism gives."""
     for field, number in _numbers(record):
         if not math.isfinite(number):
             raise PoolError(f"{short_repr(number)} is not a finite number", field=field)

@@ -11,7 +11,9 @@ TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Reactor:
-    """target: the crystal's frequency
+    """State of the reactor.
+
+    target: the crystal's frequency
     limit: tries that are answered; the last of them never activates
     dial: what the last answered try left on the dial; None before the first
     count: answered tries

@@ -36,7 +36,7 @@ def round_value(number: float) -> float:
 
 
 def values(mechanism: Mechanism, bases: Values, shifts: Values = NO_SHIFT) -> dict[str, float]:
-    """The value of every node of a crystal.
+    """Return the value of every node of a crystal.
 
     bases: of the properties
     shifts: hidden noise, added to a node after its own rounding and rounded again, before its children are computed
@@ -60,7 +60,7 @@ def values(mechanism: Mechanism, bases: Values, shifts: Values = NO_SHIFT) -> di
 
 
 def bases_after(mechanism: Mechanism, bases: Values, node: str, value: float, reading: Reading) -> dict[str, float]:
-    """The bases of a crystal after a property was set.
+    """Return the bases of a crystal after a property was set.
 
     In the reading of the released code the new base is what is missing to the wanted value, measured by the rounded
     value that the property has now, without noise.
@@ -76,7 +76,7 @@ def bases_after(mechanism: Mechanism, bases: Values, node: str, value: float, re
 
 
 def bases_of(mechanism: Mechanism, readings: Values) -> dict[str, float]:
-    """The bases of a crystal whose values are known (free of noise), to two decimals."""
+    """Return the bases of a crystal whose values are known (free of noise), to two decimals."""
     bases = {}
     for node in mechanism.drawn:
         terms = mechanism.equations[node].terms

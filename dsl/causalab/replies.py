@@ -11,7 +11,7 @@ THINK, THOUGHT = "<think>", "</think>"
 
 
 def controller_json(text: str) -> str | None:
-    """The JSON text of a reply, or None.
+    """Return the JSON text of a reply, or None.
 
     Closed <think> blocks are dropped. Then the first ```json fence counts, to its end or that of the text, whatever is
     in it; else the whole text if it is JSON; else the last balanced object if that is JSON.
@@ -65,7 +65,10 @@ def _without_thoughts(text: str) -> str:
 
 
 def _last_balanced(text: str) -> str | None:
-    """The text between the last pair of matching braces that no other pair encloses; quotes are not looked at."""
+    """Return the text between the last pair of matching braces that no other pair encloses.
+
+    Quotes are not looked at.
+    """
     opened: list[int] = []
     outermost: list[tuple[int, int]] = []
     for position, letter in enumerate(text):

@@ -23,7 +23,9 @@ MAX_WRAPPINGS = 4
 
 
 class ReadAnswer(NamedTuple):
-    """answer: {"frequency": number, "hypothesis": object}, each as far as it is stated
+    """Answer of a response, and its problem.
+
+    answer: {"frequency": number, "hypothesis": object}, each as far as it is stated
     problem: what of it could not be read; empty if all was
     """
 
@@ -32,7 +34,7 @@ class ReadAnswer(NamedTuple):
 
 
 def read_answer(response: str | Mapping[str, Any]) -> ReadAnswer:
-    """The answer that a response gives; `ActionError` says why it gives neither frequency nor hypothesis."""
+    """Read the answer that a response gives; `ActionError` says why it gives neither frequency nor hypothesis."""
     raw = _object_of(response) if isinstance(response, str) else response
     inner = _unwrap(raw)
     statement = _read_statement(raw if inner is None else inner)
@@ -43,7 +45,7 @@ def read_answer(response: str | Mapping[str, Any]) -> ReadAnswer:
 
 
 def answer_of(response: str | Mapping[str, Any]) -> dict[str, Any]:
-    """The answer alone; `ActionError` as in `read_answer`."""
+    """Return the answer alone; `ActionError` as in `read_answer`."""
     return read_answer(response).answer
 
 
@@ -69,7 +71,7 @@ def _read_statement(raw: Mapping[str, Any]) -> ReadAnswer:
 
 
 def _frequency(outer: Mapping[str, Any]) -> float | None:
-    """The frequency that is stated; `ActionError` for what is none, and for two that differ."""
+    """Return the frequency that is stated; `ActionError` for what is none, and for two that differ."""
     stated_values = [outer[key] for key in FREQUENCY_KEYS if outer.get(key) is not None]
     if is_paper_reply(outer):
         if (why := outside_laboratory(outer)) is not None and not stated_values:

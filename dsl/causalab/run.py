@@ -20,7 +20,9 @@ IMEC_NODES = 8  # the members of an equivalence class are listed, and there may 
 
 @dataclass(frozen=True, slots=True)
 class RunScore:
-    """accurate: whether the last dialled frequency is within 5 of the target, whatever the dial makes of it
+    """Score of a run.
+
+    accurate: whether the last dialled frequency is within 5 of the target, whatever the dial makes of it
     activated: whether the last answered try left the reactor activated; the published accuracy ("exact prediction") is
         this. A later miss shuts a reactor that was open, and so does the last try; tries beyond that change nothing.
     opened: whether any try activated it
@@ -40,7 +42,7 @@ class RunScore:
     imec: int | None
 
     def flat(self) -> dict[str, float]:
-        """The figures under flat names, as they are averaged."""
+        """Return the figures under flat names, as they are averaged."""
         return {
             "accuracy": float(self.accurate),
             "activated": float(self.activated),
@@ -60,7 +62,7 @@ class RunScore:
 
 
 def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
-    """The score of a run; its steps have to be those that the item answers (see `dsl.episode.verified`)."""
+    """Return the score of a run; its steps have to be those that the item answers (see `dsl.episode.verified`)."""
     steps = tuple(steps)
     tries: list[bool] = []
     settings = refused = 0
@@ -93,7 +95,7 @@ def _imec(edges: frozenset[Edge], targets: frozenset[str]) -> int:
 
 
 def last_hypothesis(steps: Sequence[LabStep]) -> Hypothesis:
-    """The hypothesis that stands at the end of a run."""
+    """Return the hypothesis that stands at the end of a run."""
     raw = last_raw(steps)
     return EMPTY if raw is None else hypothesis(raw)
 
@@ -105,12 +107,12 @@ def last_edges(steps: Sequence[LabStep]) -> frozenset[Edge]:
 
 
 def last_raw(steps: Sequence[LabStep]) -> Mapping[str, Any] | None:
-    """The hypothesis that stands at the end of a run, as it was given; None if none was."""
+    """Return the hypothesis that stands at the end of a run, as it was given; None if none was."""
     return next((raw for step in reversed(steps) if (raw := stated_raw(step)) is not None), None)
 
 
 def stated_with(step: LabStep) -> Hypothesis | None:
-    """The hypothesis that an action carries, or None: then the one before it still stands."""
+    """Return the hypothesis that an action carries, or None: then the one before it still stands."""
     raw = stated_raw(step)
     return None if raw is None else hypothesis(raw)
 

@@ -35,7 +35,10 @@ class Distance:
 
 @dataclass(frozen=True, slots=True)
 class WeightScores:
-    """precision: correct / predicted; recall: correct / true; both 0 where nothing is divided by"""
+    """Precision and recall of weights.
+
+    precision: correct / predicted; recall: correct / true; both 0 where nothing is divided by
+    """
 
     precision: float
     recall: float
@@ -47,7 +50,9 @@ class WeightScores:
 
 @dataclass(frozen=True, slots=True)
 class HypothesisScore:
-    """all_edge, freq_edge, root, shd, freq_weight: published
+    """Scores of a hypothesis.
+
+    all_edge, freq_edge, root, shd, freq_weight: published
     freq_weight_display: weights within what display precision allows
     freq_weight_unnamed: the same, whatever the keys are called as long as they name the parent
     all_weight: every equation, square weights too; needs the `weights` of ours
@@ -63,7 +68,7 @@ class HypothesisScore:
     all_weight: WeightScores
 
     def flat(self) -> dict[str, float]:
-        """The figures under flat names, as they are averaged."""
+        """Return the figures under flat names, as they are averaged."""
         figures: dict[str, float] = {}
         for name, edges in (("all_edge", self.all_edge), ("freq_edge", self.freq_edge), ("root", self.root)):
             figures |= {f"{name}_precision": edges.precision, f"{name}_recall": edges.recall, f"{name}_f1": edges.f1}
@@ -112,7 +117,7 @@ def into_frequency(edges: frozenset[Edge]) -> frozenset[Edge]:
 
 @lru_cache(maxsize=4096)
 def roots(edges: frozenset[Edge]) -> frozenset[str]:
-    """The parentless ancestors of the frequency."""
+    """Return the parentless ancestors of the frequency."""
     parents: dict[str, list[str]] = {}
     for parent, child in edges:
         parents.setdefault(child, []).append(parent)
@@ -171,7 +176,7 @@ def given_weights(true: Mapping[str, float], coefficients: Mapping[str, Any]) ->
 
 @lru_cache(maxsize=256)
 def _weight_names(parent: str) -> tuple[str, ...]:
-    """The keys that the released code looks for, in its order."""
+    """Return the keys that the released code looks for, in its order."""
     return f"c_{parent}", f"coeff_{parent}_freq", f"coeff_{parent}_frequency", parent
 
 
@@ -251,7 +256,10 @@ def _visualised_edges(truth: Mechanism, raw: object) -> EdgeScores | None:
 
 
 def _visualised_name(name: str) -> str:
-    """The name without blanks around it; one of six spellings in any case is the frequency, otherwise case matters."""
+    """Return the name without blanks around it.
+
+    One of six spellings in any case is the frequency, otherwise case matters.
+    """
     text = name.strip()
     return FREQUENCY if text.lower() in _VISUALISED_FREQUENCY else text
 
@@ -269,7 +277,7 @@ def _visualised_weights(truth: Mechanism, coefficients: object) -> EdgeScores | 
 
 
 def _float(weight: float) -> float:
-    """A number as a float; an integer beyond them is as wrong as infinity."""
+    """Return a number as a float; an integer beyond them is as wrong as infinity."""
     try:
         return float(weight)
     except OverflowError:

@@ -63,7 +63,7 @@ class Bundle(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def module_text(bundle: Bundle, *, comments: bool = True) -> str:
-    """The module: imports, samplers, mechanisms, driver; with docstrings or without."""
+    """Return the module: imports, samplers, mechanisms, driver; with docstrings or without."""
     parts = ["\n".join(bundle.imports)]
     for definition in (*bundle.exogenous, *bundle.structural):
         lines = [f"def {definition.name}({', '.join(definition.args)}):"]
@@ -81,7 +81,7 @@ def _docstring(text: str) -> str:
 
 
 def load_source(source: str) -> Model:
-    """The model of a module, read and interpreted but never executed; `Unsupported` in one line.
+    """Load the model of a module, read and interpreted but never executed; `Unsupported` in one line.
 
     A node's key is the suffix of its f_; its parents are in the order of the signature.
     """
@@ -170,7 +170,10 @@ def _tabulate(called: Function, place: int, work: StepBudget) -> Tabulate:
 
 
 def load_bundle(bundle: Bundle) -> Model:
-    """The model of a bundle; `ModelError` where its graph or its number of nodes says otherwise than its program."""
+    """Load the model of a bundle.
+
+    `ModelError` where its graph or its number of nodes says otherwise than its program.
+    """
     model = load_source(module_text(bundle, comments=False))
     model_parents = {node.name: list(node.parents) for node in model.nodes}
     if bundle.graph.parents != model_parents:

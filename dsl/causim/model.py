@@ -49,7 +49,7 @@ class Node:
     _cached_outputs: dict[tuple[tuple[Symbol, ...], Symbol], Symbol] = field(default_factory=dict, repr=False)
 
     def value(self, parents: tuple[Symbol, ...], noise: Symbol) -> Symbol:
-        """The node's value, for parents' values inside or outside their domains."""
+        """Return the node's value, for parents' values inside or outside their domains."""
         key = parents, noise
         output = self._cached_outputs.get(key)
         if output is None:
@@ -144,7 +144,7 @@ class Model:
         return {}
 
     def under(self, do: Assignment) -> System:
-        """The equations under an intervention: the nodes in `do` are constants, whatever the value.
+        """Return the equations under an intervention: the nodes in `do` are constants, whatever the value.
 
         `ModelError` for an unknown node, and where a mechanism raises for a value outside its parents' domains.
         """
@@ -219,7 +219,7 @@ def _local_table(parents: tuple[int, ...], codes: NDArray[np.int32], symbols: tu
 
 
 def rows(model: Model, name: str) -> Iterator[tuple[tuple[Symbol, ...], Symbol, Symbol]]:
-    """The table of a node as (parents' values, noise value, value), in order of the texts."""
+    """Yield the table of a node as (parents' values, noise value, value), in order of the texts."""
     i = model.position[name]
     node, system = model.nodes[i], model.system
     for row in product(*(system[parent].domain for parent in system[i].parents)):
@@ -228,7 +228,7 @@ def rows(model: Model, name: str) -> Iterator[tuple[tuple[Symbol, ...], Symbol, 
 
 
 def run(model: Model, noise: Mapping[str, Symbol], do: Assignment) -> dict[str, Symbol]:
-    """The values of all nodes in one world: `noise` names every noise variable, `do` replaces equations."""
+    """Return the values of all nodes in one world: `noise` names every noise variable, `do` replaces equations."""
     values: dict[str, Symbol] = {}
     for node in model.nodes:
         if node.name in do:
@@ -245,7 +245,7 @@ def table_node(
     support: Mapping[Symbol, Fraction],
     table: Mapping[tuple[tuple[Symbol, ...], Symbol], Symbol],
 ) -> Node:
-    """A node whose mechanism is a table; outside the table its mechanism raises `ModelError`."""
+    """Return a node whose mechanism is a table; outside the table its mechanism raises `ModelError`."""
     outputs = dict(table)
 
     def mechanism(row: tuple[Symbol, ...], value: Symbol) -> Symbol:

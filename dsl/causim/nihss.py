@@ -23,7 +23,7 @@ MAX_NODES: Final = len(_HIGHEST) + 1
 
 
 def items(n: int) -> dict[str, tuple[int | str, ...]]:
-    """The first n - 1 items and their values; `ModelError` unless 2 <= n <= 16."""
+    """Return the first n - 1 items and their values; `ModelError` unless 2 <= n <= 16."""
     if not 2 <= n <= MAX_NODES:
         raise ModelError(f"nihss has 2 to {MAX_NODES} nodes, not {n}")
     return {
@@ -47,7 +47,7 @@ _NO_NOISE: Final = symbol(None)
 
 
 def nihss(n: int) -> Model:
-    """The inverted star: n - 1 items and their total, whose noise has the one value null."""
+    """Return the inverted star: n - 1 items and their total, whose noise has the one value null."""
 
     def total(parents: tuple[Symbol, ...], noise: Symbol) -> Symbol:
         return symbol(sum(map(points, parents)))
@@ -63,7 +63,7 @@ def running_sums(n: int) -> Model:
 
 
 def program(n: int) -> str:
-    """The source of `nihss(n)`, with the total added up item by item."""
+    """Return the source of `nihss(n)`, with the total added up item by item."""
     lines = ["import random", ""]
     for name, values in items(n).items():
         lines += [f"def U_{name}():", f"    return random.choice({list(values)!r})", ""]

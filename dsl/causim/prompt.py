@@ -35,7 +35,7 @@ _SCENARIOS: Final[dict[Scenario, str]] = {
 
 
 def prompt(model: Model, question: Question, scenario: Scenario, *, source: str, view: View = "code") -> str:
-    """The text of a question. `source` is the program without comments; in sentences it is not shown."""
+    """Return the text of a question. `source` is the program without comments; in sentences it is not shown."""
     shown_model = f"```python\n{source.rstrip()}\n```" if view == "code" else prose(model).rstrip()
     givens = [
         ("Given noise", assignment_text(question.fixed)),

@@ -21,7 +21,7 @@ from calibrant.dsl.errors import short_repr
 
 
 def prose(model: Model) -> str:
-    """The sentences, a line each: all noise first, then the equations in topological order."""
+    """Return the sentences, a line each: all noise first, then the equations in topological order."""
     noise = [_noise_sentence(node) for node in model.nodes]
     return "\n".join([*noise, *(_equation_sentence(model, i) for i in range(len(model)))]) + "\n"
 
@@ -96,7 +96,7 @@ class _Reader:
 
 
 def read_prose(text: str) -> Model:
-    """The model that `prose` wrote; `ModelError` for any other text."""
+    """Read the model that `prose` wrote; `ModelError` for any other text."""
     supports: dict[str, dict[Symbol, Fraction]] = {}
     domains: dict[str, tuple[Symbol, ...]] = {}
     nodes = []

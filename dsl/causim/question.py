@@ -25,7 +25,9 @@ Answer: TypeAlias = dict[str, Symbol]
 
 @dataclass(frozen=True)
 class Question:
-    """fixed: noise whose value is given; unknown: the other noise, sorted
+    """Question about a model.
+
+    fixed: noise whose value is given; unknown: the other noise, sorted
     do, observed: values set by intervention, and values seen in the factual world
     with_noise: a counterfactual that asks for the unknown noise too, jointly
     """
@@ -38,7 +40,7 @@ class Question:
     with_noise: bool = False
 
     def required_keys(self, model: Model) -> tuple[str, ...]:
-        """The keys of an answer, sorted: all V, intervened ones too; for abduction all missing noise."""
+        """Return the keys of an answer, sorted: all V, intervened ones too; for abduction all missing noise."""
         if self.type == "abduction":
             return tuple(sorted(self.unknown))
         return tuple(sorted([*model.names, *(self.unknown if self.with_noise else ())]))
@@ -52,12 +54,12 @@ class Question:
 
 
 def scenario_of(size: int) -> Scenario:
-    """The label of a question with that many answers."""
+    """Return the label of a question with that many answers."""
     return "impossible" if size == 0 else "deterministic" if size == 1 else "stochastic"
 
 
 def check_question(question: Question, model: Model) -> Question:
-    """The question, if its names are the model's and its parts fit its type; `ModelError` names the field.
+    """Return the question, if its names are the model's and its parts fit its type; `ModelError` names the field.
 
     A fixed value outside its sampler's support, and any value in `do` or `observed`, may be asked about.
     """
@@ -85,7 +87,10 @@ def check_question(question: Question, model: Model) -> Question:
 
 
 def canonical_name(name: str, model: Model) -> str:
-    """The name of the model that a name is in another case, if it is one of them alone; else the name as it is."""
+    """Return the name of the model that a name is in another case, if it is one of them alone.
+
+    Else the name as it is.
+    """
     model_names = (*model.names, *model.noises)
     alike = (
         [name] if name in model_names else [candidate for candidate in model_names if candidate.lower() == name.lower()]
@@ -94,7 +99,7 @@ def canonical_name(name: str, model: Model) -> str:
 
 
 def canonical_keys(values: Mapping[str, Symbol], model: Model) -> dict[str, Symbol]:
-    """The values under the model's names; `ModelError` if a name is given in two cases."""
+    """Return the values under the model's names; `ModelError` if a name is given in two cases."""
     by_name: dict[str, Symbol] = {}
     for name, value in values.items():
         canonical = canonical_name(name, model)
@@ -136,7 +141,7 @@ def question_from_record(
 
 
 def record_of(question: Question) -> QuestionRecord:
-    """The inverse of `question_from_record`."""
+    """Return the inverse of `question_from_record`."""
     return QuestionRecord(plain(question.fixed), list(question.unknown), plain(question.do), plain(question.observed))
 
 
@@ -146,5 +151,5 @@ def copy_evidence(question: Question) -> Answer:
 
 
 def project(question: Question, model: Model, world: Assignment, values: Assignment) -> Answer:
-    """The required keys, from a world and the values asked about in it."""
+    """Return the required keys, from a world and the values asked about in it."""
     return {key: values[key] if key in model.position else world[key] for key in question.required_keys(model)}

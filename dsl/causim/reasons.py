@@ -62,7 +62,7 @@ def _gives(node: Node, parents: tuple[Symbol, ...], noise: Symbol, value: Symbol
 
 
 def reasons(model: Model, question: Question, answer: Answer) -> dict[str, Reason]:
-    """A reason for every node, in topological order; the answer has all V. `ModelError` as `allowed_noise`."""
+    """Return a reason for every node, in topological order; the answer has all V. `ModelError` as `allowed_noise`."""
     allowed = allowed_noise(model, question)
     by_node: dict[str, Reason] = {}
     for node in model.nodes:

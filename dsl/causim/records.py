@@ -62,7 +62,7 @@ class ItemRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
 
 
 def read_pool(path: Path) -> Pool[CausimItem]:
-    """The pool in a file; programs are read, never run. `PoolError` names file, item and field."""
+    """Read the pool in a file; programs are read, never run. `PoolError` names file, item and field."""
     return read_items(path, BENCHMARK, ItemRecord, item_from_record)
 
 
@@ -101,7 +101,7 @@ def _world(record: ItemRecord, model: Model) -> dict[str, str]:
 
 
 def record_of_item(item: CausimItem) -> ItemRecord:
-    """The inverse of `item_from_record`."""
+    """Return the inverse of `item_from_record`."""
     question_record, labels = record_of(item.task.question), item.labels
     flags = {"effect_all": labels.effect_all, "effect_some": labels.effect_some, "copy": labels.copy}
     return ItemRecord(

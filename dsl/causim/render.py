@@ -14,7 +14,7 @@ IMPORTS = ["import random"]
 
 
 def bundle_of(model: Model, topology: str = "") -> Bundle:
-    """A program of the model; `load_bundle` gives the model back. `ModelError` if a name is no Python name."""
+    """Return a program of the model; `load_bundle` gives the model back. `ModelError` if a name is no Python name."""
     exogenous = [Definition(node.noise, [], sampler_body(node), f"Noise of {node.name}.") for node in model.nodes]
     structural = [_mechanism(model, i) for i in range(len(model))]
     for definition in (*exogenous, *structural):
@@ -30,7 +30,7 @@ def graph_record(model: Model) -> Graph:
 
 
 def sampler_body(node: Node) -> str:
-    """The body of a sampler with exactly the node's support and weights."""
+    """Return the body of a sampler with exactly the node's support and weights."""
     common = lcm(*(weight.denominator for weight in node.weights))
     weights = [int(weight * common) for weight in node.weights]
     values = [value_of(value) for value in node.support]
@@ -40,7 +40,7 @@ def sampler_body(node: Node) -> str:
 
 
 def variable(name: str) -> str:
-    """The local variable that the driver keeps a node in."""
+    """Return the local variable that the driver keeps a node in."""
     return f"v_{name}"
 
 
@@ -69,7 +69,7 @@ def _mechanism(model: Model, i: int) -> Definition:
 
 
 def case_test(arguments: Sequence[str], axes: Sequence[tuple[Symbol, ...]], case: Case) -> str:
-    """The condition of a case in the language."""
+    """Return the condition of a case in the language."""
     tests = [
         value_test(argument, axis, allowed)
         for argument, axis, allowed in zip(arguments, axes, case, strict=True)

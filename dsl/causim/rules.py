@@ -27,7 +27,7 @@ class Rules:
 
 
 def rules_of(model: Model, i: int) -> Rules:
-    """The rules of node i: no outcome has more cases than `otherwise`."""
+    """Return the rules of node i: no outcome has more cases than `otherwise`."""
     local, node = model.system[i], model.nodes[i]
     axes = [*(model.system[parent].domain for parent in local.parents), node.support]
     cases: dict[Symbol, list[Case]] = {}

@@ -37,7 +37,7 @@ class Extraction:
 
 
 def last_object(text: str) -> dict[str, Any] | None:
-    """The last object that decodes and is not inside another object that does."""
+    """Return the last object that decodes and is not inside another object that does."""
     last, end = None, 0
     for match in json_objects(text):
         if match.start >= end:
@@ -46,7 +46,7 @@ def last_object(text: str) -> dict[str, Any] | None:
 
 
 def answer_of(stated_object: Mapping[str, Any], required_keys: Sequence[str]) -> Answer | None:
-    """An object as an answer, if it has exactly the required keys.
+    """Return an object as an answer, if it has exactly the required keys.
 
     A key counts in any case that fits one required key alone, and no key may be given in two cases.
     """
@@ -102,7 +102,7 @@ def _all_objects(response: str | Mapping[str, Any]) -> Iterator[Mapping[str, Any
 
 
 def extract(text: str, required_keys: Sequence[str]) -> Extraction:
-    """The answer in the last object of a reply."""
+    """Return the answer in the last object of a reply."""
     last = last_object(text)
     if last is None:
         return Extraction(None, "no_object")
@@ -111,14 +111,17 @@ def extract(text: str, required_keys: Sequence[str]) -> Extraction:
 
 
 def pass_at_k(samples: int, correct: int, k: int) -> Fraction:
-    """The chance that one of k samples is right, of `samples` of which `correct` are; `ValueError` for k > samples."""
+    """Return the chance that one of k samples is right, of `samples` of which `correct` are.
+
+    `ValueError` for k > samples.
+    """
     if not 0 <= correct <= samples or not 1 <= k <= samples:
         raise ValueError(f"pass@{k} of {correct} right among {samples}")
     return 1 - Fraction(comb(samples - correct, k), comb(samples, k))
 
 
 def majority(answers: Iterable[Answer | None]) -> Answer | None:
-    """The most frequent answer, the first seen of equals; replies without an answer are skipped."""
+    """Return the most frequent answer, the first seen of equals; replies without an answer are skipped."""
     valid_answers = [answer for answer in answers if answer is not None]
     counts = Counter(map(assignment_text, valid_answers))
     return max(valid_answers, key=lambda answer: counts[assignment_text(answer)], default=None)

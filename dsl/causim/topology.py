@@ -26,7 +26,7 @@ def is_acyclic(graph: Parents) -> bool:
 
 
 def depths(graph: Parents) -> dict[str, int] | None:
-    """The longest path from a parentless node to each node, or None for a graph with a cycle."""
+    """Return the longest path from a parentless node to each node, or None for a graph with a cycle."""
     depth: dict[str, int] = {}
     unplaced = list(graph)
     while unplaced:
@@ -138,7 +138,7 @@ def insert_node(graph: Parents, insertion: Insertion, name: str) -> dict[str, tu
 
 
 def insertions(graph: Parents, topology: str) -> list[Insertion]:
-    """The places where a new node keeps the topology, in a fixed order; an empty graph has one."""
+    """Return the places where a new node keeps the topology, in a fixed order; an empty graph has one."""
     if not graph:
         return [Insertion(())]
     return _PLACES[topology](graph)

@@ -26,7 +26,7 @@ class ModelError(CalibrantError):
 
 
 def symbol(value: object) -> Symbol:
-    """The symbol of a JSON scalar or a tuple of such; `ModelError` for anything else, for NaN and infinities."""
+    """Return the symbol of a JSON scalar or a tuple of such; `ModelError` for anything else, for NaN and infinities."""
     return json.dumps(_encode(value, _MAX_DEPTH), separators=(",", ":"))
 
 
@@ -61,17 +61,17 @@ def compact(value: object) -> str:
 
 
 def assignment_text(assignment: Assignment) -> str:
-    """A mapping of names to symbols as compact JSON with sorted keys."""
+    """Return a mapping of names to symbols as compact JSON with sorted keys."""
     return "{" + ",".join(f"{json.dumps(name)}:{assignment[name]}" for name in sorted(assignment)) + "}"
 
 
 def plain(assignment: Assignment) -> dict[str, Any]:
-    """A mapping of names to JSON values, as files hold it."""
+    """Return a mapping of names to JSON values, as files hold it."""
     return {name: json.loads(assignment[name]) for name in sorted(assignment)}
 
 
 def symbols(values: Mapping[str, object]) -> dict[str, Symbol]:
-    """The symbols of a decoded JSON object; `ModelError` names the key of what is no value."""
+    """Return the symbols of a decoded JSON object; `ModelError` names the key of what is no value."""
     by_name = {}
     for name, value in values.items():
         decoded = _decode(value) if isinstance(value, list) else value

@@ -71,7 +71,7 @@ def objections(model: Model, topology: str, *, size: int | None = None) -> list[
 
 
 def unread_arguments(source: str) -> list[tuple[str, str]]:
-    """(function, parameter) for every parameter that its body never names; `Unsupported` as `load_source`."""
+    """Return (function, parameter) for every parameter that its body never names; `Unsupported` as `load_source`."""
     return [(name, parameter) for name, function in parse(source).functions.items() for parameter in function.unread]
 
 

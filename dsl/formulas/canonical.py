@@ -42,12 +42,12 @@ class Transform:
 
 
 def p_representative(table: TruthTable) -> tuple[TruthTable, Transform]:
-    """The smallest table reachable by permuting variables (n! candidates), and how it was reached."""
+    """Return the smallest table reachable by permuting variables (n! candidates), and how it was reached."""
     return _smallest(table, [Transform(order) for order in permutations(range(table.num_vars))])
 
 
 def npn_representative(table: TruthTable) -> tuple[TruthTable, Transform]:
-    """The smallest table under input negation, permutation and output negation (n! 2**(n+1) candidates)."""
+    """Return the smallest table under input negation, permutation and output negation (n! 2**(n+1) candidates)."""
     transforms = [
         Transform(order, negated, output)
         for order in permutations(range(table.num_vars))

@@ -83,7 +83,7 @@ class Formula:
         )
 
     def __str__(self) -> str:
-        """The canonical spelling: one space between items, no parentheses around atoms."""
+        """Return the canonical spelling: one space between items, no parentheses around atoms."""
         pieces: list[str] = []  # built from right to left: the postfix program read backwards is a prefix walk
         open_counts: list[int] = []  # arguments still to be written for each open operator
         open_names: list[str] = []
@@ -127,7 +127,7 @@ def constant(value: bool) -> Formula:
 
 
 def apply(operator: str, arguments: Iterable[Formula]) -> Formula:
-    """The operator applied to argument formulas; ValueError if it does not take that many."""
+    """Return the operator applied to argument formulas; ValueError if it does not take that many."""
     parts = tuple(arguments)
     op = OPERATORS[operator]
     if len(parts) < op.min_arity or (op.max_arity is not None and len(parts) > op.max_arity):

@@ -24,7 +24,7 @@ NOT = Apply("not", 1)
 
 
 def canonical_formula(formula: Formula) -> Formula:
-    """The normal form; it means the same as the formula."""
+    """Return the normal form; it means the same as the formula."""
     return Formula(fold(formula, lambda atom: (atom,), lambda node, arguments: _normal(node.operator, arguments)))
 
 
@@ -49,7 +49,7 @@ def _normal(operator: str, arguments: Sequence[Nodes]) -> Nodes:
 
 
 def split_arguments(nodes: Nodes) -> list[Nodes]:
-    """The arguments of the operator that comes last, first to last; none for an atom."""
+    """Return the arguments of the operator that comes last, first to last; none for an atom."""
     head = nodes[-1]
     if not isinstance(head, Apply):
         return []

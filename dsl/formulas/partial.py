@@ -56,12 +56,12 @@ def nothing_known(num_vars: int) -> PartialTable:
 
 
 def complete(table: TruthTable) -> PartialTable:
-    """The partial table that admits exactly this function."""
+    """Return the partial table that admits exactly this function."""
     return PartialTable(table.num_vars, full_mask(table.num_vars), table.bits)
 
 
 def from_rows(rows: Iterable[tuple[Sequence[bool], bool]], num_vars: int) -> PartialTable:
-    """The table that (inputs, output) pairs define; `ContradictionError` if two of them disagree."""
+    """Return the table that (inputs, output) pairs define; `ContradictionError` if two of them disagree."""
     care = value = 0
     for inputs, output in rows:
         row = sum(1 << i for i, bit in enumerate(inputs) if bit)

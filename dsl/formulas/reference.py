@@ -12,7 +12,7 @@ from calibrant.dsl.formulas.operators import OPERATORS
 
 
 def evaluate(mechanism: Formula, row: Mapping[str, int]) -> int:
-    """The mechanism's value on one assignment."""
+    """Return the mechanism's value on one assignment."""
     stack: list[bool] = []
     for node in mechanism.nodes:
         if isinstance(node, Apply):

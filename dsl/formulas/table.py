@@ -80,7 +80,7 @@ class TruthTable:
         return f"{self.bits:0{max(1, num_rows(self.num_vars) // 4)}x}"
 
     def words(self) -> npt.NDArray[np.uint64]:
-        """The table as 64-bit words, least significant first; at least one word."""
+        """Return the table as 64-bit words, least significant first; at least one word."""
         import numpy as np
 
         num_words = max(1, num_rows(self.num_vars) // WORD_BITS)
@@ -101,7 +101,7 @@ def constant_table(value: bool, num_vars: int) -> TruthTable:
 
 @cache  # at most 136 tables
 def projection(var_index: int, num_vars: int) -> TruthTable:
-    """The function that returns variable `var_index`: 0xa, 0xc, 0xf0, ..."""
+    """Return the function that returns variable `var_index`: 0xa, 0xc, 0xf0, ..."""
     if not 0 <= var_index < num_vars:
         raise TableError(f"variable {var_index} of a table with {num_vars} variables")
     block = 1 << var_index  # rows with the variable at 0, then as many with it at 1, repeated
@@ -114,7 +114,7 @@ def projection(var_index: int, num_vars: int) -> TruthTable:
 
 
 def from_formula(formula: Formula, variables: Sequence[str]) -> TruthTable:
-    """The table of a formula over `variables`; variable i of the table is variables[i]."""
+    """Return the table of a formula over `variables`; variable i of the table is variables[i]."""
     num_vars = len(variables)
     if num_vars > MAX_TABLE_VARS:
         raise TableError(f"a table has at most {MAX_TABLE_VARS} variables, not {num_vars}")
@@ -123,7 +123,7 @@ def from_formula(formula: Formula, variables: Sequence[str]) -> TruthTable:
 
 
 def cofactor(table: TruthTable, var_index: int, value: bool) -> TruthTable:
-    """The function with one variable fixed, still over all variables (it no longer depends on that one)."""
+    """Return the function with one variable fixed, still over all variables (it no longer depends on that one)."""
     ones = projection(var_index, table.num_vars).bits
     shift = 1 << var_index
     if value:
@@ -141,12 +141,12 @@ def depends_on(table: TruthTable, var_index: int) -> bool:
 
 
 def support(table: TruthTable) -> tuple[int, ...]:
-    """The variables that the function depends on, ascending."""
+    """Return the variables that the function depends on, ascending."""
     return tuple(i for i in range(table.num_vars) if depends_on(table, i))
 
 
 def select(table: TruthTable, variables: Sequence[int]) -> TruthTable:
-    """The function over the given variables only, in the given order, with all others fixed to 0."""
+    """Return the function over the given variables only, in the given order, with all others fixed to 0."""
     bits, selected = table.bits, 0
     for row, source in _selected_rows(tuple(variables)):
         if bits & source:
@@ -162,7 +162,7 @@ def _selected_rows(variables: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
 
 
 def shrink(table: TruthTable) -> tuple[TruthTable, tuple[int, ...]]:
-    """The function over its support only, and that support."""
+    """Return the function over its support only, and that support."""
     variables = support(table)
     return (table if len(variables) == table.num_vars else select(table, variables)), variables
 
@@ -175,7 +175,7 @@ def permute(table: TruthTable, order: Sequence[int]) -> TruthTable:
 
 
 def flip(table: TruthTable, var_index: int) -> TruthTable:
-    """The function with one variable negated."""
+    """Return the function with one variable negated."""
     ones = projection(var_index, table.num_vars).bits
     shift = 1 << var_index
     return TruthTable(table.num_vars, (table.bits & ones) >> shift | (table.bits & ~ones) << shift & ones)

@@ -56,7 +56,7 @@ STANDARD = Grammar()
 
 
 def parse(text: str, grammar: Grammar = STANDARD, variables: Collection[str] | None = None) -> Formula:
-    """The formula that a text spells; `ParseError` with position, culprit and what was allowed otherwise.
+    """Parse the formula that a text spells; `ParseError` with position, culprit and what was allowed otherwise.
 
     variables: the names that may occur (a set for speed); None admits every well-formed name.
     """
@@ -71,7 +71,7 @@ def parse(text: str, grammar: Grammar = STANDARD, variables: Collection[str] | N
 
 
 def _plain(text: str, grammar: Grammar, variables: Collection[str]) -> list[Node] | None:
-    """The nodes of a correct text without constants, parenthesised atoms or space behind '('; else None."""
+    """Return the nodes of a correct text without constants, parenthesised atoms or space behind '('; else None."""
     openings = grammar._openings
     nodes: list[Node] = []
     opened: list[tuple[dict[int, Apply], int]] = []  # operator by arity, values on the evaluation stack below it
@@ -212,5 +212,5 @@ def _token_offsets(text: str) -> Iterator[int]:
 
 
 def render(formula: Formula) -> str:
-    """The canonical spelling: one space between items, no parentheses around atoms. `parse(render(f)) == f`."""
+    """Render the canonical spelling: one space between items, no parentheses around atoms. `parse(render(f)) == f`."""
     return str(formula)

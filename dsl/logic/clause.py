@@ -18,7 +18,10 @@ class ClauseError(CalibrantError):
 
 
 class Clause(NamedTuple):
-    """A conjunction that activates a node. literals: (source, sign), sorted by source, no source twice"""
+    """A conjunction that activates a node.
+
+    literals: (source, sign), sorted by source, no source twice
+    """
 
     target: str
     literals: tuple[tuple[str, int], ...]

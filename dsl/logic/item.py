@@ -29,7 +29,10 @@ class Sealed:
 
 @dataclass(frozen=True)
 class LogicItem:
-    """One item. sealed: None of data without a known truth; labels: stratum, seed and difficulty"""
+    """One item.
+
+    sealed: None of data without a known truth; labels: stratum, seed and difficulty
+    """
 
     id: str
     task: Task

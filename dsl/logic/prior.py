@@ -10,7 +10,10 @@ N = TypeVar("N", str, int)
 
 
 class Edge(NamedTuple):
-    """A signed edge. sign: 1 activates, -1 inhibits"""
+    """A signed edge.
+
+    sign: 1 activates, -1 inhibits
+    """
 
     source: str
     sign: int

@@ -23,7 +23,10 @@ SERIES_COLUMN = "series"
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """States in the order of time, values in the order of the genes. clamped: genes held at a value in every state"""
+    """States in the order of time, values in the order of the genes.
+
+    clamped: genes held at a value in every state
+    """
 
     states: tuple[tuple[int, ...], ...]
     clamped: Mapping[str, int] = field(default_factory=dict)

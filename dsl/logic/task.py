@@ -26,7 +26,10 @@ class LogicError(CalibrantError):
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """Clamps of one experiment. on: stimuli that are present; inhibited: nodes that are forced to 0"""
+    """Clamps of one experiment.
+
+    on: stimuli that are present; inhibited: nodes that are forced to 0
+    """
 
     on: frozenset[str] = frozenset()
     inhibited: frozenset[str] = frozenset()
@@ -63,7 +66,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Limits of the family. fit: a decimal text, or "any"; size: literals beyond the optimum's, None for no limit"""
+    """Limits of the family.
+
+    fit: a decimal text, or "any"; size: literals beyond the optimum's, None for no limit
+    """
 
     fit: str = "0"
     size: int | None = 0

@@ -50,7 +50,7 @@ class AlternativeScore:
 def score_alternative(
     reference: Scm, alternative: Scm, answer: Mapping[str, Any], *, train_exact: bool
 ) -> AlternativeScore:
-    """The Alternative-SCM checks in the published order; the first that fails is named in `failure`."""
+    """Run the Alternative-SCM checks in the published order; the first that fails is named in `failure`."""
     experiment, problem = _experiment(answer.get("experiment"))
     distinct = not alternative.equivalent(reference)
     success = distinct and train_exact
@@ -138,7 +138,10 @@ def _claim_holds(
 
 
 def told_apart(reference: Scm, alternative: Scm) -> tuple[Separation, dict[str, Any]] | None:
-    """The best experiment of the menu and a witness for it; None if no experiment of the menu tells the two apart."""
+    """Return the best experiment of the menu and a witness for it.
+
+    None if no experiment of the menu tells the two apart.
+    """
     pair = PairwiseExperiments(reference, alternative)
     best = pair.best()
     witness = witness_for(pair, best.experiment)
@@ -146,7 +149,10 @@ def told_apart(reference: Scm, alternative: Scm) -> tuple[Separation, dict[str, 
 
 
 def witness_for(pair: PairwiseExperiments, experiment: Experiment) -> dict[str, Any] | None:
-    """A witness for an experiment, at the smallest root assignment that shows a difference; None if none does."""
+    """Return a witness for an experiment, at the smallest root assignment that shows a difference.
+
+    None if none does.
+    """
     for assignment in range(pair.num_assignments):
         roots = {root: assignment >> i & 1 for i, root in enumerate(pair.roots)}
         reference_values, alternative_values = pair.values_at(experiment, roots)

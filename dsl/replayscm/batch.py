@@ -93,7 +93,7 @@ class TextCompiler:
         self._tables = text_tables(self._variables, self._order, grammar, self._parents)
 
     def compile(self, texts: Sequence[str]) -> Programs:
-        """The candidates whose mechanisms these are: those of the first in evaluation order, of the second, and so on.
+        """Compile the mechanisms of candidates: those of the first in evaluation order, of the second, and so on.
 
         `ParseError` for the first text that is no mechanism, ValueError if one candidate is not whole.
         """
@@ -130,7 +130,7 @@ class TextCompiler:
     def _insert_unread(
         self, texts: Sequence[str], code: npt.NDArray[np.int32], ends: I64, was_read: npt.NDArray[np.uint8]
     ) -> tuple[npt.NDArray[np.int32], I64]:
-        """The programs with those of the texts that were not read."""
+        """Return the programs with those of the texts that were not read."""
         instruction = self._instructions()
         pieces: list[npt.NDArray[np.int32]] = []
         begin = 0
@@ -236,7 +236,7 @@ def compile_candidates(candidates: Sequence[Candidate], variables: Sequence[str]
 
 
 def _max_stack(code: npt.NDArray[np.int32]) -> int:
-    """The deepest stack; every program leaves it as empty as it found it, so all of them count as one."""
+    """Return the deepest stack; every program leaves it as empty as it found it, so all of them count as one."""
     opcode, argument = code & 15, code >> 4
     pushes = (opcode == _kernels.LOAD) | (opcode == _kernels.CONSTANT)
     growth = np.where(pushes, 1, np.where(opcode == _kernels.STORE, -1, 1 - argument))
@@ -244,7 +244,7 @@ def _max_stack(code: npt.NDArray[np.int32]) -> int:
 
 
 def pack_panels(panels: Sequence[Panel]) -> PackedPanels:
-    """The panels as words; all must have the same variables."""
+    """Return the panels as words; all must have the same variables."""
     variables = panels[0].variables
     if any(panel.variables != variables for panel in panels):
         raise ValueError("panels over different variables")

@@ -74,11 +74,11 @@ class Disclosure(Protocol):
         ...
 
     def admissible_parents(self, variable: str) -> frozenset[str]:
-        """The variables that a mechanism of this one may mention, if it is no root."""
+        """Return the variables that a mechanism of this one may mention, if it is no root."""
         ...
 
     def earlier(self, variable: str) -> frozenset[str]:
-        """The variables that are told to come before this one, parents or not."""
+        """Return the variables that are disclosed to come before this one, parents or not."""
         ...
 
     def group_index(self, variable: str) -> int: ...
@@ -95,11 +95,11 @@ class Disclosure(Protocol):
         ...
 
     def given_roots(self, roots: Sequence[str]) -> RootedDisclosure:
-        """The disclosure under one of its root sets."""
+        """Return the disclosure under one of its root sets."""
         ...
 
     def violation(self, mechanisms: Mapping[str, Formula]) -> Violation | None:
-        """The first reason why a map is not legal, or None. Acyclicity is judged on mentions."""
+        """Return the first reason why a map is not legal, or None. Acyclicity is judged on mentions."""
         ...
 
 
@@ -267,7 +267,7 @@ class HiddenRoots(Answers):
         return HiddenOrder(self.variables, natural(roots))
 
     def violation(self, mechanisms: Mapping[str, Formula]) -> Violation | None:
-        """The roots are the variables without a mechanism."""
+        """Return the first reason why a map is not legal; the roots are the variables without a mechanism."""
         roots = tuple(v for v in self.variables if v not in mechanisms)
         if len(roots) != self.num_roots:
             return Violation("roots", roots, f"{len(roots)} roots where {self.num_roots} are disclosed")

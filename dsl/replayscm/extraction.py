@@ -63,7 +63,7 @@ Extractor: TypeAlias = Callable[[str, Kind], Extraction]
 
 
 def paper(text: str, kind: Kind) -> Extraction:
-    """The candidates of a text in the protocol's order.
+    """Return the candidates of a text in the protocol's order.
 
     A text that is one object of the full shape is its own only candidate. Otherwise every object of the text with some
     part of the shape is one. An object without any part can never be valid: the best of them stands in if nothing else
@@ -138,11 +138,11 @@ def _shape(answer: Mapping[str, Any], kind: Kind) -> int:
 
 
 def _lone_answer(text: str, kind: Kind) -> dict[str, Any] | None:
-    """An answer of the full shape that is all there is between the first `{` and the last `}`, and has no rival inside.
+    """Return an answer of the full shape that is all there is between the first `{` and the last `}`.
 
-    Most responses are one answer with a fence or a few words around it, and this finds it in a third of the time. If
-    every `{` opens one of the decoded objects, none is left to be spelled in a string, overwritten by an equal key, or
-    broken.
+    It has no rival inside. Most responses are one answer with a fence or a few words around it, and this finds it in a
+    third of the time. If every `{` opens one of the decoded objects, none is left to be spelled in a string,
+    overwritten by an equal key, or broken.
     """
     start, end = text.find("{"), text.rfind("}") + 1
     answer = _decode_whole(text[start:end]) if 0 <= start < end else None
@@ -162,7 +162,7 @@ def _lone_answer(text: str, kind: Kind) -> dict[str, Any] | None:
 
 
 def _broken_answers(text: str, kind: Kind) -> list[_Ranked]:
-    """The answers that were complete when the object around them broke; what else was in it may be damaged."""
+    """Return the answers that were complete when the object around them broke; what else was in it may be damaged."""
     answers = []
     for match in json_fragments(text):
         if _shape(match.value, kind) == _FULL_SHAPE[kind]:

@@ -69,7 +69,10 @@ class Judge:
             self._given = (*tables, code, observed, scored, stack, _PROJECTIONS, was_read, ends)
 
     def judge(self, texts: Sequence[str]) -> Verdict | None:
-        """The verdict on the mechanisms with these texts; None if one is not plain, or if they mention each other."""
+        """Return the verdict on the mechanisms with these texts.
+
+        None if one is not plain, or if they mention each other.
+        """
         joined = "\n".join(texts) + "\n"
         if (
             self._given is None
@@ -85,9 +88,10 @@ class Judge:
         return self._verdict() if outcome == OTHER else None
 
     def facts(self) -> list[list[int]]:
-        """Return, by mechanism of the last judged candidate: nodes, longest path, variables as bits, two words
-        of operators; AS_OBSERVED and WRONG, as it is; its truth table over the variables that it mentions, if they are
-        MAX_WORD_VARS at most, with bits that mean nothing.
+        """Return the facts of each mechanism of the last judged candidate.
+
+        Nodes, longest path, variables as bits, two words of operators; AS_OBSERVED and WRONG, as it is; its truth table
+        over the variables that it mentions, if they are MAX_WORD_VARS at most, with bits that mean nothing.
         """
         facts: list[list[int]] = self._facts.tolist()
         return facts

@@ -122,7 +122,7 @@ class JudgedMechanism(Mechanism):
         self.table = facts[6] if len(variables) <= MAX_WORD_VARS else None
 
     def __getattr__(self, name: str) -> Any:
-        """The formula, when it is first asked for, which costs nothing ever after."""
+        """Return the formula, when it is first asked for, which costs nothing ever after."""
         if name != "formula":
             raise AttributeError(name)
         self.formula = parse(self._text, self._grammar, self._variables)
@@ -166,7 +166,7 @@ def mismatches(mechanisms: Mapping[str, Mechanism], order: Sequence[str], panel:
 
 
 def mentions(formula: Formula, bit: Callable[[str], int]) -> int:
-    """The variables that occur, as bits."""
+    """Return the variables that occur, as bits."""
     mask = 0
     for node in formula.nodes:
         if isinstance(node, str):
@@ -195,7 +195,7 @@ def mechanism_stats(mechanism: Formula) -> MechanismStats:
 
 @lru_cache(maxsize=1 << 14)
 def _names(nodes: frozenset[Node]) -> tuple[str, ...]:
-    """The variables among nodes in natural order; the same few are met again and again."""
+    """Return the variables among nodes in natural order; the same few are met again and again."""
     return tuple(sorted([node for node in nodes if isinstance(node, str)], key=natural_key))
 
 

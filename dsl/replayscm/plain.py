@@ -33,13 +33,13 @@ _map_and_roots: Final = msgspec.json.Decoder(_MapAndRoots).decode
 
 
 def paper(text: str, kind: Kind) -> tuple[dict[str, Any], bool] | None:
-    """The answer of a plain response as `extraction.paper` finds it."""
+    """Return the answer of a plain response as `extraction.paper` finds it."""
     start, end = text.find("{"), text.rfind("}") + 1
     return _read_answer(text, start, end, kind)
 
 
 def read_published(text: str, kind: Kind) -> tuple[dict[str, Any], bool] | None:
-    """The answer of a bare plain response; with something around it the released rule looks at what that is."""
+    """Read the answer of a bare plain response; with something around it the released rule looks at what that is."""
     start, end = text.find("{"), text.rfind("}") + 1
     return None if text[:start].strip() or text[end:].strip() else _read_answer(text, start, end, kind)
 

@@ -44,7 +44,7 @@ _SHARED_UNITS = (
 
 
 def prompt(task: Task) -> str:
-    """The user message for one instance."""
+    """Return the user message for one instance."""
     parts = [
         _GOAL[task.kind],
         "\n".join(_structure(task)),

@@ -53,7 +53,7 @@ class Scored(Protocol):
 
 
 def score_dict(score: Scored) -> dict[str, Any]:
-    """A flat object: verdict first, then whatever its task kind and validity define."""
+    """Return a flat object: verdict first, then whatever its task kind and validity define."""
     fields = _rejection_fields(score, score.rejection) if score.rejection is not None else _replay_fields(score)
     if score.roots is not None:
         fields.update(_roots(score, score.roots))

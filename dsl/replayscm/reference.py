@@ -28,7 +28,7 @@ class Cell(NamedTuple):
 def replay_row(
     model: Scm, world: World, observed: Mapping[str, int], order: Sequence[str] | None = None
 ) -> dict[str, int]:
-    """Simulated values of all variables in one row (paper, section B.1).
+    """Return the simulated values of all variables in one row (paper, section B.1).
 
     Targets take their assigned value (the constant, or the row's own bit), other roots are copied from the row, other
     endogenous variables are computed from the values simulated so far, so errors propagate.
@@ -58,7 +58,7 @@ def replay_world(model: Scm, world: World, order: Sequence[str] | None = None) -
 
 
 def first_mismatch(model: Scm, worlds: Sequence[World], order: Sequence[str] | None = None) -> Cell | None:
-    """The first wrong cell: worlds in order, rows in order, variables in evaluation order."""
+    """Return the first wrong cell: worlds in order, rows in order, variables in evaluation order."""
     cells = (cell for world in worlds for cell in replay_world(model, world, order))
     return next((cell for cell in cells if cell.predicted != cell.expected), None)
 

@@ -29,7 +29,7 @@ class Candidate(NamedTuple):
 
 
 def compute(mechanism: Formula, columns: Mapping[str, Column], rows: Column) -> Column:
-    """The mechanism's bits in the given rows. The hot loop of scoring: `Formula.evaluate` without the calls."""
+    """Return the mechanism's bits in the given rows. The hot loop of scoring: `Formula.evaluate` without the calls."""
     stack: list[Column] = []
     for node in mechanism.nodes:
         if isinstance(node, str):

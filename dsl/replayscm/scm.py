@@ -37,7 +37,9 @@ def local_function(mechanism: Formula) -> LocalFunction:
 
 
 def topological_order(mechanisms: Mapping[str, Formula], key: Callable[[str], Any] = natural_key) -> tuple[str, ...]:
-    """The endogenous variables, each after those its mechanism mentions; smallest by `key` where there is a choice.
+    """Return the endogenous variables, each after those its mechanism mentions.
+
+    Smallest by `key` where there is a choice.
 
     Edges are mentions, not functional dependence (as the published scorer judges acyclicity); names without a
     mechanism count as roots. `CycleError` with the variables that cannot be placed.

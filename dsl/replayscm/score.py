@@ -66,7 +66,10 @@ class Score:
         strict_json: bool | None = None,
         cache: ScoreCache | None = None,
     ) -> None:
-        """kept: what other scores of the problem have in common, if it is kept; tells nothing of this one"""
+        """Set the parts of a score.
+
+        cache: what other scores of the problem have in common, if it is kept; tells nothing of this one
+        """
         fields = self.__dict__  # as what dataclasses make sets a field that is frozen, in a third of the time
         fields["problem"], fields["answer"], fields["rejection"] = problem, answer, rejection
         fields["submission"], fields["train"], fields["heldout"] = submission, train, heldout
@@ -144,7 +147,7 @@ class Score:
         return f"<Score of {in_one_line(self.problem.id)[:60]}: {summary}, correct={self.correct}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """The published scorer's keys."""
+        """Return the published scorer's keys."""
         return score_dict(self)
 
 
@@ -171,7 +174,7 @@ class Evaluator:
         self._root_scores: dict[tuple[str, ...], RootScore] = {}  # by predicted roots in latent order
 
     def score_prediction(self, prediction: Mapping[str, Any]) -> Score:
-        """A prediction record: its `extractedAnswer` object, else the text in rawResponse, response or text."""
+        """Score a prediction record: its `extractedAnswer` object, else the text in rawResponse, response or text."""
         answer = prediction.get("extractedAnswer")
         if isinstance(answer, dict):
             return self.score_answer(answer)
@@ -179,7 +182,7 @@ class Evaluator:
         return self.score_text(next((text for text in texts if isinstance(text, str)), ""))
 
     def score_text(self, text: str) -> Score:
-        """A response text. Of several extractable objects the first valid one counts, else the first."""
+        """Score a response text. Of several extractable objects the first valid one counts, else the first."""
         score = self._scores.made.get(text) or SCORED.again(self._scores, text)
         if score is None:
             plain = self._plain(text, self.shape)
@@ -201,7 +204,7 @@ class Evaluator:
         return first
 
     def score_answer(self, answer: Mapping[str, Any]) -> Score:
-        """An answer object of the task's schema."""
+        """Score an answer object of the task's schema."""
         return self._score(answer, None)
 
     def _score(self, answer: Mapping[str, Any], strict: bool | None) -> Score:

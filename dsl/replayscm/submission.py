@@ -97,7 +97,7 @@ class MapChecker:
         self._spelled: dict[int, tuple[str, ...]] = {}  # variables by their bits
 
     def check(self, mechanisms: Any) -> Submission | Rejection:
-        """A candidate, or the first reason why the map is not one."""
+        """Return the candidate, or the first reason why the map is not one."""
         if not isinstance(mechanisms, dict):
             return Rejection("schema", f"'mechanisms' is {short_repr(mechanisms)}, not an object of variable: formula")
         if mechanisms.keys() != self._keys:
@@ -177,14 +177,17 @@ class MapChecker:
         return [*map(self._least_order.index, self.endogenous)]
 
     def _names(self, mentions: int) -> tuple[str, ...]:
-        """The variables with these bits."""
+        """Return the variables with these bits."""
         if len(self._spelled) >= MAX_CACHED_LISTS:
             self._spelled.clear()
         names = self._spelled[mentions] = tuple(v for v, bit in self._bits.items() if bit & mentions)
         return names
 
     def _order(self, mechanisms: Mapping[str, Mechanism]) -> tuple[str, ...]:
-        """The smallest topological order; most answers admit the smallest order of all, which is quickly seen."""
+        """Return the smallest topological order.
+
+        Most answers admit the smallest order of all, which is quickly seen.
+        """
         later = self._all
         for variable in self._first_order:
             mechanism = mechanisms[variable]
@@ -285,7 +288,7 @@ class SubmissionChecker:
         return roots
 
     def _met_before(self, listed: Any, mechanisms: Any) -> tuple[str, ...] | None:
-        """The roots of a list that was well formed before, with the keys that it asks for; None for all others.
+        """Return the roots of a list that was well formed before, with the keys that it asks for; None for all others.
 
         A kept spelling has a space between names and none in them, so as many entries that come to it are these names.
         """

@@ -38,7 +38,10 @@ class Intervention:
 
     @property
     def mode(self) -> str:
-        """none | hard_constant | hard_assigned (the latter wherever a target is set row by row)."""
+        """Kind of the intervention: none | hard_constant | hard_assigned.
+
+        The latter wherever a target is set row by row.
+        """
         if self.assigned:
             return "hard_assigned"
         return "hard_constant" if self.constants else "none"
@@ -149,7 +152,7 @@ class Panel:
         return (1 << self.num_rows) - 1
 
     def scored_rows(self, variable: str) -> Column:
-        """The rows in which a variable is no target, as bits: those that tell of its mechanism, and that are scored."""
+        """Return the rows in which a variable is no target, as bits: they test its mechanism and are scored."""
         return self.all_rows & ~self.clamped[variable]
 
     @cached_property
@@ -158,7 +161,10 @@ class Panel:
         return {variable: self.scored_rows(variable).bit_count() for variable in self.variables}
 
     def all_right(self, variables: tuple[str, ...]) -> dict[str, float | None]:
-        """The accuracy of each where every scored cell is right; None where it is never scored. Not to be changed."""
+        """Return the accuracy of each where every scored cell is right.
+
+        None where it is never scored. Not to be changed.
+        """
         accuracies = self._all_right.get(variables)
         if accuracies is None:
             accuracies = {variable: 1.0 if self.num_scored[variable] else None for variable in variables}
@@ -189,7 +195,7 @@ class Panel:
         return counts
 
     def locate(self, row: int) -> tuple[World, int]:
-        """The world that a row of the panel belongs to, and its index there."""
+        """Return the world that a row of the panel belongs to, and its index there."""
         if not 0 <= row < self.num_rows:
             raise IndexError(row)
         place = bisect_right(self.starts, row) - 1  # the last that begins there or before: those without rows end there

@@ -33,7 +33,7 @@ class Draws:
         return options[self.below(len(options))]
 
     def chance(self, probability: float) -> bool:
-        """True with that probability, to within a millionth."""
+        """Return True with that probability, to within a millionth."""
         return self.below(1_000_000) < round(probability * 1_000_000)
 
     def sample(self, options: Sequence[T], number: int) -> list[T]:

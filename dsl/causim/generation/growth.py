@@ -160,7 +160,7 @@ def _noise_values(body: str) -> list[object]:
 
 
 def _image(body: str, inputs: Sequence[Input]) -> list[object]:
-    """The values that a mechanism gives, sorted by text."""
+    """Return the values that a mechanism gives, sorted by text."""
     called = _function(", ".join(item.variable for item in inputs), body, random=False)
     codes, symbols = table(called, [item.values for item in inputs], symbol, StepBudget())
     return [value_of(value) for value in sorted(symbols[code] for code in np.unique(codes))]
@@ -178,7 +178,7 @@ def _input(state: _State, name: str) -> Input:
 
 
 def _rewritten(draws: Draws, state: _State, child: str, parents: tuple[str, ...], new: Input) -> _Part:
-    """A child under its new parents, of which one is the new node."""
+    """Return a child under its new parents, of which one is the new node."""
     old = state.parts[child]
     lines = old.body.split("\n")
     lost = [parent for parent in old.parents if parent not in parents]

@@ -35,7 +35,7 @@ class Setting:
 
 
 def mechanism(draws: Draws, setting: Setting) -> str:
-    """The body of a mechanism in a form drawn evenly among those that suit the number of parents."""
+    """Return the body of a mechanism in a form drawn evenly among those that suit the number of parents."""
     few = 1
     for parent in setting.parents:
         few *= len(parent.values)
@@ -63,7 +63,7 @@ def _test(draws: Draws, argument: Input) -> str:
 
 
 def _rule(draws: Draws, setting: Setting) -> list[str]:
-    """A few lines on the parents alone that return."""
+    """Return a few lines on the parents alone that end in a return."""
     first, second = _two(draws, setting)
     if not setting.parents:
         return [f"return {first!r}"]

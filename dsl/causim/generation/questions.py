@@ -15,7 +15,9 @@ Evidence: TypeAlias = Literal["full", "minimal"]
 
 @dataclass(frozen=True)
 class QuestionOptions:
-    """missing: share of the noise that a deduction or intervention leaves open
+    """Options of drawing a question.
+
+    missing: share of the noise that a deduction or intervention leaves open
     intervened: share of the nodes that `do` sets; at least one is set
     evidence: of counterfactuals: all nodes seen and all noise missing, or one noise missing and its node and the
         children of that node seen
@@ -37,7 +39,7 @@ class Drawn:
 
 
 def draw_world(draws: Draws, model: Model) -> dict[str, Symbol]:
-    """A world, each noise variable with its probabilities."""
+    """Draw a world, each noise variable with its probabilities."""
     world = {}
     for node in model.nodes:
         point, total = draws.below(1 << 40), 0

@@ -7,7 +7,7 @@ from calibrant.dsl.causim.generation.words import NOISE_WORDS, Vocabulary
 
 
 def sampler(draws: Draws, vocabulary: Vocabulary) -> str:
-    """The body of a sampler."""
+    """Return the body of a sampler."""
     words = list(draws.sample(NOISE_WORDS[vocabulary], 6))
     kind = draws.below(5)
     if kind == 0:

@@ -29,7 +29,7 @@ VALUE_WORDS: Final[dict[Vocabulary, tuple[str, ...]]] = {
 
 
 def new_name(draws: Draws, used: Iterable[str]) -> str:
-    """A name of consonants and vowels in turn that is no keyword and not used in any case."""
+    """Return a name of consonants and vowels in turn that is no keyword and not used in any case."""
     used_names = {name.lower() for name in used}
     while True:
         name = "".join(draws.choice(_CONSONANTS) + draws.choice(_VOWELS) for _ in range(2))
@@ -38,7 +38,10 @@ def new_name(draws: Draws, used: Iterable[str]) -> str:
 
 
 def outcomes(draws: Draws, vocabulary: Vocabulary, number: int) -> list[object]:
-    """The values of a node, of one kind so that none equals another in Python: words, whole numbers, truth values."""
+    """Draw the values of a node: words, whole numbers or truth values.
+
+    They are of one kind so that none equals another in Python.
+    """
     kind = draws.below(6)
     if kind == 0:
         return list(range(number))

@@ -239,7 +239,7 @@ def _update(frame: Frame, target: Any, source: Any) -> None:
 
 
 def _plain(method: Function) -> Function:
-    """A method whose work and result are no larger than what it is called on and with."""
+    """Wrap a method whose work and result are no larger than what it is called on and with."""
 
     def call(frame: Frame, target: Any, *arguments: Any) -> Any:
         if type(target) is not str:
@@ -262,7 +262,7 @@ def charge_search(frame: Frame, text: str, part: Any) -> None:
 
 
 def _light(method: Function) -> Function:
-    """A method that compares at most its arguments with members, and adds one member at most."""
+    """Wrap a method that compares at most its arguments with members, and adds one member at most."""
 
     def call(frame: Frame, target: Any, *arguments: Any) -> Any:
         for argument in arguments:

@@ -54,7 +54,7 @@ class Deferred(dict[str, Any]):
         return {**self._chosen, **self}
 
     def copy(self) -> Deferred:
-        """The names of an inner scope, which shares what was read."""
+        """Return the names of an inner scope, which shares what was read."""
         inner = Deferred(self._read, self._chosen)
         inner.update(self)
         return inner
@@ -112,7 +112,7 @@ class Frame:
 
 
 def checked_number(value: Any) -> Any:
-    """An integer within MAX_INTEGER; anything else as it is."""
+    """Return an integer within MAX_INTEGER; anything else as it is."""
     if type(value) is int and not -MAX_INTEGER <= value <= MAX_INTEGER:
         raise Unsupported(f"an integer beyond {MAX_INTEGER}")
     return value
@@ -156,7 +156,10 @@ def charge_copy(frame: Frame, size: int) -> None:
 
 
 def require_ordered(frame: Frame, value: Any) -> Any:
-    """What may be looped over: the order of a set of anything but numbers depends on the hash seed, so it has none."""
+    """Return a value that may be looped over; `Unsupported` for others.
+
+    The order of a set of anything but numbers depends on the hash seed, so it has none.
+    """
     if type(value) is set:
         frame.spend(len(value) // NODES_PER_STEP)
     if type(value) is set and len(value) > 1 and any(type(member) not in (int, float, bool) for member in value):

@@ -321,7 +321,7 @@ def _method(target: Evaluate, name: str, arguments: list[Evaluate]) -> Evaluate:
 
 
 def _comprehension(node: ast.expr, scope: Scope) -> Evaluate:
-    """A list, set or dict comprehension, or the members of a generator one after the other."""
+    """Compile a list, set or dict comprehension, or the members of a generator one after the other."""
     assert isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp)
     outer = expression(node.generators[0].iter, scope)
     inner = scope

@@ -43,7 +43,7 @@ class InvalidSyntax(Unsupported):
 
 
 def statements(source: str) -> list[ast.stmt]:
-    """The statements at the top of a module; `Unsupported` in one line if the source does not parse."""
+    """Return the statements at the top of a module; `Unsupported` in one line if the source does not parse."""
     return [statement for _, statement in located_statements(source)]
 
 

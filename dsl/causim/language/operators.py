@@ -63,7 +63,7 @@ _BINARY: Final[dict[type[ast.operator], Callable[[Frame, Any, Any], Any]]] = {
 
 
 def binary(kind: ast.operator) -> Callable[[Frame, Any, Any], Any]:
-    """The function of an operator; `Unsupported` for one that is not in the language."""
+    """Return the function of an operator; `Unsupported` for one that is not in the language."""
     apply = _BINARY.get(type(kind))
     if apply is None:
         raise Unsupported(f"the operator {type(kind).__name__} is not in the language")

@@ -60,7 +60,7 @@ class Choices:
         self.spend = spend
 
     def pick(self, weigh: Callable[[], Sequence[Fraction]]) -> int:
-        """The option that this run takes; `Unsupported` for more options than MAX_OPTIONS.
+        """Return the option that this run takes; `Unsupported` for more options than MAX_OPTIONS.
 
         weigh: gives the probabilities of the options; called where no earlier run came this way
         """
@@ -122,7 +122,10 @@ def price_of(number: Fraction) -> int:
 def outcomes(
     run: Callable[[Choices], T], spend: Callable[[int], None] = lambda steps: None
 ) -> Iterator[tuple[T, Fraction]]:
-    """Yield the result of every path with its probability; the probabilities sum to one. spend: charges steps"""
+    """Yield the result of every path with its probability; the probabilities sum to one.
+
+    spend: charges steps
+    """
     choices = Choices(spend)
     for _ in range(MAX_OUTCOMES):
         yield run(choices), choices.probability

@@ -25,7 +25,7 @@ class Scope:
 
 
 def cost(*nodes: ast.AST | None) -> int:
-    """The steps that a statement with these expressions costs each time."""
+    """Return the steps that a statement with these expressions costs each time."""
     return 1 + sum(1 for node in nodes if node is not None for _ in ast.walk(node)) // NODES_PER_STEP
 
 
@@ -36,7 +36,7 @@ def check_name(name: str) -> str:
 
 
 def target_names(target: ast.expr) -> Iterator[str]:
-    """The names that an assignment or a loop binds."""
+    """Yield the names that an assignment or a loop binds."""
     if isinstance(target, ast.Name):
         yield check_name(target.id)
     elif isinstance(target, ast.Tuple | ast.List):

@@ -13,7 +13,10 @@ _HEADER = ("targets", "factors")
 
 
 def bnet_text(model: Model, nodes: Iterable[str], stimuli: Iterable[str]) -> str:
-    """Return a model as bnet. nodes: every node of the class that is no stimulus"""
+    """Return a model as bnet.
+
+    nodes: every node of the class that is no stimulus
+    """
     lines = ["targets, factors", *(f"{name}, {name}" for name in stimuli)]
     for node in sorted({*nodes, *(member.target for member in model)}):
         terms = []

@@ -19,7 +19,10 @@ ALL_READOUTS = "ALL"
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Experiments of one time. values: a row an experiment, None where nothing was measured; notes: a line each"""
+    """Experiments of one time.
+
+    values: a row an experiment, None where nothing was measured; notes: a line each
+    """
 
     setup: Setup
     experiments: tuple[Experiment, ...]

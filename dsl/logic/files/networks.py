@@ -17,7 +17,10 @@ MAX_WEIGHT = 10**18
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """A model of another tool's list. weight: how often it counts; mse, size: as stated; line: in its file"""
+    """A model of another tool's list.
+
+    weight: how often it counts; mse, size: as stated; line: in its file
+    """
 
     model: Model
     weight: int = 1
@@ -100,7 +103,10 @@ def _finite(text: str) -> float | None:
 
 
 def networks_pieces(models: Iterable[Model], clauses: Sequence[Clause]) -> Iterator[str]:
-    """Yield the CSV text of models, line by line. clauses: the columns; they contain all clauses of the models"""
+    """Yield the CSV text of models, line by line.
+
+    clauses: the columns; they contain all clauses of the models
+    """
     yield ",".join(map(str, clauses)) + "\n"
     for model in models:
         yield ",".join("1" if clause in model else "0" for clause in clauses) + "\n"

@@ -29,7 +29,7 @@ Results = Callable[[], tuple[ModelResult, ...]]
 
 
 def problem_from_record(record: ProblemRecord, results: Results | None = None) -> Problem:
-    """The problem that a record describes; `PoolError` with the field that cannot be meant otherwise."""
+    """Return the problem that a record describes; `PoolError` with the field that cannot be meant otherwise."""
     if not record.id.strip():
         raise PoolError("an instance needs an id", field="id")
     variables = _variables(record.variables)

@@ -37,7 +37,7 @@ _LINES = 512  # that are handed to the parser together
 
 
 def read_official(file: IO[bytes], name: str, *, keep_results: bool = True) -> Pool:
-    """The pool of an official runtime file; `PoolError` names instance and field.
+    """Read the pool of an official runtime file; `PoolError` names instance and field.
 
     file: that can be read from any place again
     keep_results: keep the embedded model results (as text, parsed on demand); otherwise they are forgotten
@@ -57,7 +57,7 @@ def read_official(file: IO[bytes], name: str, *, keep_results: bool = True) -> P
 
 
 def raw_records(path: Path) -> Iterator[Any]:
-    """The records of an official file as the YAML parser gives them, their results left out where they can be.
+    """Yield the records of an official file as the YAML parser gives them, their results left out where they can be.
 
     The file has been read without error before.
     """
@@ -99,7 +99,7 @@ class _Text:
         return self.read(size)
 
     def require_read(self, lines: Iterable[str]) -> None:
-        """Raises what is wrong with the text itself, up to its end, which is said before anything else."""
+        """Raise what is wrong with the text itself, up to its end, which is reported before anything else."""
         if self.failed is None:
             for _ in lines:
                 pass
@@ -179,7 +179,10 @@ def _parse_whole(text: str, blocks: list[str], name: str, *, keep_results: bool)
 
 
 class _Stored(msgspec.Struct):
-    """A line of the unnamed file. results: YAML, as `EmbeddedResults` takes it; empty if there are none"""
+    """A line of the unnamed file.
+
+    results: YAML, as `EmbeddedResults` takes it; empty if there are none
+    """
 
     record: ProblemRecord
     results: str

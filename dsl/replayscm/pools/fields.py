@@ -85,7 +85,7 @@ class Fields:
         )
 
     def child(self, key: str) -> Fields:
-        """The fields of a nested mapping; empty where it is absent."""
+        """Return the fields of a nested mapping; empty where it is absent."""
         value = self._raw.get(key)
         return Fields({} if value is None else value, key)
 

@@ -41,7 +41,7 @@ BENCHMARK = "replayscm"  # native files of it name none
 
 
 def read_pool(path: Path | str, *, keep_results: bool = True) -> Pool:
-    """The pool in a file; `PoolError` names file, instance and field of whatever cannot be meant.
+    """Read the pool in a file; `PoolError` names file, instance and field of whatever cannot be meant.
 
     keep_results: keep embedded model results (official files: as text, parsed on demand)
     """
@@ -120,7 +120,7 @@ def native_lines(pool: Pool) -> Iterator[bytes]:
 
 
 def record_from_problem(problem: Problem) -> ProblemRecord:
-    """The native record of a problem; `problem_from_record` takes it back to an equal problem."""
+    """Return the native record of a problem; `problem_from_record` takes it back to an equal problem."""
     task, sealed = problem.task, problem.sealed
     units = problem.worlds[0].units if problem.worlds else ()
     environments = sealed.environments
@@ -160,7 +160,10 @@ def record_from_problem(problem: Problem) -> ProblemRecord:
 
 
 def as_written(problem: Problem) -> Problem:
-    """The problem as its line in a native file says it, which is what anybody else will count; `PoolError` if none."""
+    """Return the problem as its line in a native file says it, which is what anybody else will count.
+
+    `PoolError` if none.
+    """
     line = msgspec.json.encode(record_from_problem(problem)).decode()
     return problem_from_record(decode_line(line, ProblemRecord, where=problem.id))
 

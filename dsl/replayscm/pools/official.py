@@ -42,7 +42,7 @@ OWN_LABELS = "calibrantLabels"  # all labels, where files that we wrote have oth
 
 
 def problem_from_official(raw: Any, index: int) -> Problem:
-    """The problem of one official record, as the YAML parser gives it; `index` names records without an id."""
+    """Return the problem of one official record, as the YAML parser gives it; `index` names records without an id."""
     return OfficialRecord(raw, index).problem
 
 

@@ -86,7 +86,7 @@ BY_NAME: Mapping[str, OfficialFile] = {file.name: file for file in OFFICIAL_FILE
 
 
 def table_setting(digest: str, setting: str) -> str:
-    """The label of a pool's row: the published one for an official file, else that of its disclosure."""
+    """Return the label of a pool's row: the published one for an official file, else that of its disclosure."""
     return BY_DIGEST[digest].setting if digest in BY_DIGEST else setting
 
 
@@ -94,7 +94,7 @@ PAIR_SUFFIXES = ("__ALT_EXP", "__ROOT_UNKNOWN", "__PARTIAL_ORDER_2BLOCK", "__PAR
 
 
 def latent_of(instance: str) -> str:
-    """The id of the latent SCM by the release's naming: an instance's id without the suffixes of its variant."""
+    """Return the id of the latent SCM by the release's naming: an instance's id without the suffixes of its variant."""
     for suffix in PAIR_SUFFIXES:
         instance = instance.removesuffix(suffix)
     return instance

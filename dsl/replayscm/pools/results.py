@@ -16,7 +16,7 @@ _KEY = "modelResults:"
 
 
 def cut_results(text: str) -> tuple[str, ResultsCut]:
-    """The file without its model results, and what was cut out of it."""
+    """Return the file without its model results, and what was cut out of it."""
     cut = ResultsCut()
     if _KEY not in text:
         return text, cut
@@ -41,7 +41,7 @@ class ResultsCut:
         self._foreign: set[str] = set()  # aliases in blocks that have no such anchor
 
     def lean(self, lines: Iterable[str]) -> Iterator[str]:
-        """The other lines."""
+        """Yield the other lines."""
         cut: list[str] | None = None
         indent = -1  # column of the record's keys, known from its first line
         for line in lines:  # which end at line feeds alone: responses contain other separators
@@ -75,7 +75,7 @@ class ResultsCut:
             self._foreign.update(set(_ALIAS.findall(block)) - block_anchors)
 
     def take(self, record: int) -> str:
-        """The block of a record, which is kept no longer; empty if there is no such one."""
+        """Return the block of a record, which is kept no longer; empty if there is no such one."""
         if record >= len(self.blocks):
             return ""
         block, self.blocks[record] = self.blocks[record], ""
@@ -105,7 +105,7 @@ class EmbeddedResults:
         return results
 
     def __call__(self) -> tuple[ModelResult, ...]:
-        """The results in file order; `PoolError` if they are not what the format says."""
+        """Return the results in file order; `PoolError` if they are not what the format says."""
         if self._mapping is None:
             self._mapping = load_yaml(f"{_KEY}\n{self._text}")["modelResults"] or {}
         if not isinstance(self._mapping, Mapping):

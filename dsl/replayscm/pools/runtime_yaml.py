@@ -71,7 +71,7 @@ def _dump(value: Any) -> str:
 
 
 def official_record(problem: Problem) -> dict[str, Any]:
-    """The record that reads as this problem."""
+    """Return the record that reads as this problem."""
     task, sealed, labels = problem.task, problem.sealed, problem.sealed.labels
     splits = {
         "train": [world.id for world in task.training.worlds],

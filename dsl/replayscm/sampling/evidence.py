@@ -38,7 +38,10 @@ PROPOSALS = 32  # candidates for a training world while shortcuts survive
 
 @dataclass(frozen=True)
 class Evidence:
-    """The worlds of one problem. environments: world id -> root -> level"""
+    """The worlds of one problem.
+
+    environments: world id -> root -> level
+    """
 
     training: tuple[World, ...]
     heldout: tuple[World, ...]
@@ -79,7 +82,10 @@ def _proposals(
 def _strongest(
     proposals: Iterator[Drawn], survivors: Survivors, windows: Mapping[str, Sequence[str]]
 ) -> tuple[Drawn, Survivors]:
-    """The first proposal that leaves fewest shortcuts, and those; simply the first when none is left to refute."""
+    """Return the first proposal that leaves fewest shortcuts, and those.
+
+    Simply the first when none is left to refute.
+    """
     best = next(proposals)
     fewest = remaining_survivors(best.world, survivors, windows)
     if num_functions(survivors) == 0:

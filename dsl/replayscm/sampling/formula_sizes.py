@@ -67,7 +67,7 @@ _LAST_TEXT = "~"  # sorts behind every text
 
 @cache
 def published_sizes(num_vars: int, max_size: int) -> Sizes:
-    """The sizes that the published generator compares a drawn formula with, up to `max_size`."""
+    """Return the sizes that the published generator compares a drawn formula with, up to `max_size`."""
     full = full_mask(num_vars)
     sizes: dict[int, int] = {}
     levels: list[list[_Entry]] = [[]]

@@ -47,7 +47,7 @@ def sample_pool(strata: Iterable[Stratum], per_stratum: int, seed: int, setting:
 
 
 def sample_problem(stratum: Stratum, seed: int) -> Problem:
-    """The problem of that seed, in Hidden-order form."""
+    """Sample the problem of that seed, in Hidden-order form."""
     rng = Random(f"{stratum.name}:{seed}")
     while True:
         latent = sample_scm(stratum, rng)
@@ -58,7 +58,10 @@ def sample_problem(stratum: Stratum, seed: int) -> Problem:
 
 
 def problem_of(stratum: Stratum, name: str, seed: int, latent: LatentScm, evidence: Evidence) -> Problem:
-    """The problem of an SCM and its worlds, in Hidden-order form; `name` is its id without the suffix of a setting."""
+    """Return the problem of an SCM and its worlds, in Hidden-order form.
+
+    `name` is its id without the suffix of a setting.
+    """
     model = latent.model
     training, heldout = (Panel(model.variables, worlds) for worlds in (evidence.training, evidence.heldout))
     task = Task(
@@ -82,7 +85,7 @@ def problem_of(stratum: Stratum, name: str, seed: int, latent: LatentScm, eviden
 
 
 def disclose_problem(problem: Problem, setting: str) -> Problem:
-    """A sampled problem's latent SCM and worlds under any of SETTINGS, with the id suffix that published pools use.
+    """Disclose a sampled problem's latent SCM and worlds under any of SETTINGS, with the id suffix of published pools.
 
     Block shows two blocks where the seed is even and three where it is odd.
     """

@@ -48,7 +48,7 @@ def window(order: tuple[str, ...], slot: int, length: int) -> tuple[str, ...]:
 
 
 def sample_scm(stratum: Stratum, rng: Random) -> LatentScm:
-    """An SCM of the stratum of which at most `max_survivors` mechanisms are equivalent to a shortcut."""
+    """Sample an SCM of the stratum of which at most `max_survivors` mechanisms are equivalent to a shortcut."""
     while True:
         order = sample_labels(stratum.num_variables, rng)
         mechanisms: dict[str, Formula] = {}
@@ -77,7 +77,7 @@ def has_equivalent_shortcut(stratum: Stratum, mechanism: Formula) -> bool:
 
 
 def _sample_slot(stratum: Stratum, candidates: tuple[str, ...], rng: Random) -> Formula:
-    """A mechanism over at least two of the candidate parents.
+    """Sample a mechanism over at least two of the candidate parents.
 
     Slots are independent, so where no shortcut is tolerated it is the same to drop the slot or the whole SCM.
     """
@@ -89,7 +89,7 @@ def _sample_slot(stratum: Stratum, candidates: tuple[str, ...], rng: Random) -> 
 
 
 def sample_mechanism(stratum: Stratum, parents: tuple[str, ...], rng: Random) -> Formula:
-    """An accepted random formula that depends on exactly the parents, or the fallback on the first two of them."""
+    """Sample an accepted formula that depends on exactly the parents, or the fallback on the first two of them."""
     draw = _FormulaDraw(stratum, parents, rng)
     for _ in range(DRAWS_PER_SLOT if draw.can_succeed else 0):
         formula = draw.formula()
@@ -115,7 +115,7 @@ class _FormulaDraw:
         return len(self.known) <= self.full or max(self.known.values()) >= self.min_size
 
     def formula(self) -> Formula | None:
-        """The normal form of one drawn formula, or None if it is rejected."""
+        """Return the normal form of one drawn formula, or None if it is rejected."""
         nodes: list[Node] = []
         bits = self._grow(nodes, self.rng.randint(*DEPTH_LIMITS))
         known_size = self.known.get(bits, self.max_size)

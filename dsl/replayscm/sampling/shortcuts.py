@@ -30,7 +30,7 @@ def shortcut_classes(stratum: Stratum, latent: LatentScm) -> Survivors:
 
 
 def remaining_survivors(world: World, survivors: Survivors, windows: Mapping[str, Sequence[str]]) -> Survivors:
-    """The survivors that also fit this world. A world says nothing about its targets."""
+    """Return the survivors that also fit this world. A world says nothing about its targets."""
     columns = world.by_variable
     remaining = dict(survivors)
     for variable, tables in survivors.items():

@@ -38,7 +38,7 @@ class Population:
     def simulate(
         self, world_id: str, intervention: Intervention, environment: Environment, assigned: Mapping[str, Column]
     ) -> World:
-        """The world: targets clamped, other roots from thresholds and environment, everything else computed.
+        """Return the world: targets clamped, other roots from thresholds and environment, everything else computed.
 
         assigned: a column for every target of mode hard_assigned; `ValueError` if one has a bit beyond the units
         """
@@ -98,13 +98,13 @@ def sample_assigned(targets: Iterable[str], num_rows: int, rng: Random) -> dict[
 
 
 def baseline_world(world_id: str, population: Population) -> Drawn:
-    """The world without intervention, every root at the baseline level."""
+    """Return the world without intervention, every root at the baseline level."""
     baseline = baseline_environment(population.model.roots)
     return Drawn(population.simulate(world_id, Intervention(), baseline, {}), baseline)
 
 
 def sample_world(world_id: str, population: Population, intervention: Intervention, rng: Random) -> Drawn:
-    """A world under that intervention: a fresh environment, and fresh values of the targets set row by row."""
+    """Sample a world under that intervention: a fresh environment, and fresh values of the targets set row by row."""
     environment = sample_environment(population.model.roots, rng)
     assigned = sample_assigned(intervention.assigned, len(population.units), rng)
     return Drawn(population.simulate(world_id, intervention, environment, assigned), environment)
