@@ -300,7 +300,7 @@ def count_by_size(
     num_parents: I64,  # [e] number of parents of each set
     cares: U64,  # [e]
     values: U64,  # [e]
-    function_bits: U64,  # [f] as in determining_sets
+    function_bits: U64,  # [f] as in list_determining_sets
     function_size: U8,  # [f]
     function_start: I64,  # [k + 2]
     function_end: I64,  # [k + 1] past the last function of j variables that depends on all of them

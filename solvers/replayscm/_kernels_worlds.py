@@ -106,7 +106,7 @@ def add_rows(
     starts: I64,  # [n + 1] where the sets of each variable begin
     cares: U64,  # [e] what was seen before
     values: U64,  # [e]
-    below: I64,  # [e, k] as subsets_below leaves it, for each variable
+    below: I64,  # [e, k] as find_subsets leaves it, for each variable
     words: U64,  # [r]
     targets: U64,  # [r]
     first: int,
@@ -204,7 +204,7 @@ def fill_histograms(
 
 @kernel
 def weigh_after_worlds(
-    masks: I64,  # [e] this and what follows as in after_rows
+    masks: I64,  # [e] this and what follows as in add_rows
     starts: I64,
     cares: U64,
     values: U64,
@@ -212,7 +212,7 @@ def weigh_after_worlds(
     words: U64,
     targets: U64,
     spans: I64,  # [b + 1] where the rows of each world begin
-    bits: U64,  # [f] as in agreeing_sizes
+    bits: U64,  # [f] as in count_agreeing
     sizes: U8,
     prefixes: I64,
     by_size: I64,  # [size + 1] weight of a function of each size; [0]: every function weighs 1, whatever its size
