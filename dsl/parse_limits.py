@@ -1,4 +1,4 @@
-"""Limits on what parsing untrusted text creates: depth, size written out, and values before any is made.
+"""Limits on parsing untrusted text: nesting depth, size with aliases expanded, and number of values before parsing.
 
 Whatever walks a value that nests deeply runs out of stack; a value that holds itself many times over (YAML aliases)
 explodes when it is printed; an empty list takes 64 bytes in memory and three in a file.
@@ -16,8 +16,11 @@ from calibrant.dsl.errors import CalibrantError, PoolError
 
 MAX_DEPTH = 200  # pool files are ten levels deep
 MAX_JSON_BYTES = 1 << 26  # of one JSON text; a line with 64 long responses has 25 MB
-MAX_JSON_TOKENS = 4_000_000  # at most 64 bytes of memory each
-UNCHECKED_JSON = 1 << 20  # characters that cannot hold enough tokens to take 50 MB
+MAX_JSON_TOKENS = 4_000_000  # up to 92 bytes of memory each (nested objects with one member)
+# Shorter texts are not checked: of the shapes measured nested lists take most memory, 88 bytes for "[" and "]",
+# which makes 46 MB.
+UNCHECKED_JSON = 1 << 20
+# A token is a string (or the rest of the text where it is not closed), "[", "{" or ",". Possessive: linear time.
 _TOKEN = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]'
 _TEXT_TOKEN, _BYTES_TOKEN = re.compile(_TOKEN, re.DOTALL), re.compile(_TOKEN.encode(), re.DOTALL)
 
@@ -41,9 +44,10 @@ def read_bounded(path: Path) -> bytes:
 
 
 def check_json_size(text: str | bytes) -> None:
-    """`TooLargeError` for more than MAX_JSON_BYTES characters or MAX_JSON_TOKENS strings, brackets and commas.
+    """Raise `TooLargeError` for more than MAX_JSON_BYTES bytes or MAX_JSON_TOKENS strings, "[", "{" and commas.
 
-    Brackets count inside strings too: an answer in a string is decoded after the line that holds it.
+    Of a `str` the characters are counted instead of bytes, because it is in memory already. "[" and "{" are limited
+    inside strings too: an answer in a string is decoded after the line that holds it.
     """
     if len(text) <= UNCHECKED_JSON:
         return
@@ -52,6 +56,7 @@ def check_json_size(text: str | bytes) -> None:
     count: Callable[[str], int] = text.count if isinstance(text, str) else lambda token: text.count(token.encode())
     brackets = count("[") + count("{")
     allowance = MAX_JSON_TOKENS - brackets
+    # counts inside strings included are an upper bound; only a text above it is split into tokens, which is slower
     if allowance < 0 or (count(",") + count('"') > allowance and _has_more_tokens(text)):
         raise TooLargeError(f"a JSON text of more than {MAX_JSON_TOKENS} strings, lists, objects and commas")
 
@@ -63,8 +68,9 @@ def _has_more_tokens(text: str | bytes) -> bool:
 
 
 def check_nesting(value: Any, max_items: int) -> None:
-    """`PoolError` if containers nest more than MAX_DEPTH deep, or hold more than `max_items` items when written out.
+    """Raise `PoolError` if containers nest more than MAX_DEPTH deep, or hold more than `max_items` items in all.
 
+    max_items: callers pass the length of the text, since without aliases each item takes a character or more
     A container counts wherever it occurs, so one that contains itself is too deep.
     """
     stack = [(value, 1)] if isinstance(value, _CONTAINERS) else []

@@ -2,6 +2,7 @@
 
 Actions: {"place": name}, {"remove": name}, {"check": {"rule": "conjunctive" | "disjunctive", "blickets": [names]}}.
 Where the detector starts with objects on it, the first step is {"start": [names]} with the first reading.
+Sets of objects are integers: bit i stands for object i of the task. A *phase* is the index of the mechanism in force.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class BlicketEpisode:
     def __init__(self, item: BlicketItem) -> None:
         self._item = item
         self._index = {name: i for i, name in enumerate(item.task.objects)}
+        # one table of 2**n bits for each phase: bit s is set if the set s activates the detector
         self._active_sets = [active_sets(m.rule, item.task.n) for m in item.sealed.mechanisms]
+        # p: probability that a satisfied rule reads ACTIVE; an unsatisfied one always reads INACTIVE
         self._draws = Draws(item.sealed) if item.sealed.p < 1 else None
         self._placed: list[int] = []
         self._present = 0
@@ -47,6 +50,7 @@ class BlicketEpisode:
         self._closed = False
         self._steps: list[Step[str]] = []
         start = item.sealed.start_on
+        # the objects at the start take no move: reading and draw 0, no refusal (""), cost 0
         if start is not None:
             self._placed = list(start)
             self._present = set_of(start)
@@ -75,7 +79,7 @@ class BlicketEpisode:
         return tuple(self._placed)
 
     def act(self, action: Action) -> Step[str]:
-        """Carry out an action, or refuse it. A refused move costs a step, a malformed check none."""
+        """Carry out an action, or refuse it. A refused move or an early check costs a step, a malformed check none."""
         step = self._carried_out(action)
         self._steps.append(step)
         return step
@@ -94,6 +98,7 @@ class BlicketEpisode:
             return Step(_copy(action), None, str(error), 0)
         except ActionError as error:
             return self._refusal(action, str(error))
+        # phases count the moves before this one; draws are numbered by the moves with this one
         before = self._moves
         self._moves += 1
         return Step({verb: action[verb]}, self._reading(before), "", 1)
@@ -114,7 +119,7 @@ class BlicketEpisode:
         self._present ^= bit
 
     def _check(self, action: Action) -> Step[str]:
-        submitted_rule(action, self._item.task.objects)
+        submitted_rule(action, self._item.task.objects)  # for its error only
         stated = action["check"]
         if not self._accepts_submissions():
             raise ActionError("a submission is not accepted yet")
@@ -122,6 +127,7 @@ class BlicketEpisode:
         return Step({"check": {"rule": str(stated["rule"]), "blickets": list(stated["blickets"])}}, None, "", 0)
 
     def _refusal(self, action: Action, why: str) -> Step[str]:
+        # a refusal at a spent budget closes the episode: an agent that never submits would play on for ever
         if self._moves >= self._item.task.budget:
             self._closed = True
             return Step(_copy(action), None, why, 0)
@@ -136,6 +142,7 @@ class BlicketEpisode:
             return False
         if not sealed.exposure.after_switch or not sealed.switches:
             return True
+        # strictly more: at the switch point the last rule is in force, but nothing has counted under it yet
         progress = self._activations if sealed.switch_by is SwitchBy.ACTIVATIONS else self._moves
         return progress > sealed.switches[-1]
 
@@ -149,6 +156,7 @@ class BlicketEpisode:
             active = in_order(order, self._placed, contiguous=contiguous)
         if active and self._draws is not None:
             active = self._draws[self._moves] < sealed.p
+        # LEVEL counts every ACTIVE reading, EDGE only one that does not follow an ACTIVE one
         if active and (self._item.task.count is Count.LEVEL or not self._last_active):
             self._activations += 1
         self._last_active = active

@@ -2,7 +2,8 @@
 
 Built by exhaustive enumeration of whole orbits under permutation of the variables. Complete for up to 4 variables; for
 5 and 6 complete up to `max_size`, beyond which solvers.formulas.decomposition takes over. For the standard operators
-the result is shipped by orbit (solvers.formulas.orbits), so that no kernel has to be compiled first.
+the result is shipped by orbit (solvers.formulas.orbits), so that no kernel has to be compiled first. Constants are no
+atoms of formulas, so no function of 0 variables has a formula. *List cost*: see solvers.formulas._kernels_functions.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ MAX_VARS = 6  # a function is one 64-bit word
 MAX_SIZES = {5: 11, 6: 9}  # 1.1 and 0.4 million functions: 0.2 s and 0.05 s to build, a scan takes 0.1 ms
 CAPACITIES = {5: 1_200_000, 6: 500_000}  # initial room for functions; doubles when it is full
 SHIPPED = {num_vars: f"data/functions_{num_vars}.bin" for num_vars in (4, 5, 6)}  # for the standard operators
+# ROOTS: their bits in `rooted`; the codes of these operators are 1, 2 and 3
 LISTING = ("and", "or", "xor")  # associative operators: nested nodes are flattened
 ROOTS = {name: 1 << OPERATORS[name].code - 1 for name in LISTING}
 
@@ -36,8 +38,8 @@ class Catalogue:
     """All functions of `num_vars` variables with a formula of at most `max_size` nodes.
 
     operators: the operators that the formulas use, in table order
-    words: [f] the functions by size, then by table bits; uint64 for any number of variables: narrower words would
-        search no faster, and have every kernel compiled once more
+    words: [f] truth tables (bit r: value in row r, dsl.formulas.table) by size, then as integers; uint64 for any number
+        of variables: narrower words would search no faster, and have every kernel compiled once more
     sizes: [f] least sizes, uint8
     rooted: [f] uint8; bit 0, 1, 2: a formula of least size has `and`, `or`, `xor` at its root
     ends: [max_size + 1] how many functions have at most that size
@@ -64,12 +66,12 @@ class Catalogue:
         return Layers(self.words[chosen], self.sizes[chosen], self.rooted[chosen])
 
     def costs(self, operator: str) -> kernels.U8:
-        """Return the list costs of all functions under `operator`; shape [f]."""
+        """Return the list costs of all functions under `operator`: their sizes, less 1 if it can be the root; [f]."""
         return _costs(self, operator)
 
     @property
     def parity_costs(self) -> kernels.U8:
-        """List costs under `xor` and `iff`, those of a missing operator UNUSED; shape [2, f]."""
+        """List costs under `xor` and `iff`; UNUSED, which no search reaches, for a missing operator; shape [2, f]."""
         return _parity_costs(self)
 
     def position(self, bits: int) -> int | None:
@@ -120,6 +122,7 @@ def build_catalogue(num_vars: int, operators: tuple[str, ...], *, max_size: int 
     total = num_expressible(num_vars, operators)
     sizes = count(2) if max_size is None else range(2, max_size + 1)
     pool = _empty_pool(num_vars, CAPACITIES.get(num_vars, 1 << num_rows(num_vars)))
+    # the orbit of one variable is all of them: the functions of size 1
     kernels.add_variable(pool, np.uint64(projection(0, num_vars).bits))
     ends = [0, num_vars]
     for size in sizes:
@@ -135,9 +138,11 @@ def _grow(pool: kernels.Pool, ends: list[int], size: int, num_vars: int, operato
     bounds, full = np.array(ends), np.uint64(full_mask(num_vars))
 
     def add_all(operator: str) -> bool:
+        """Add the functions with this root; False if the pool became full."""
         if operator == "not":
             return kernels.add_negations(pool, bounds, size, full)
         pairs = kernels.add_pairs(pool, bounds, size, OPERATORS[operator].code, full)
+        # no list cost: `iff` of three (all equal) is no `iff` of two, so longer ones are enumerated apart
         return pairs and (operator != "iff" or kernels.add_iffs(pool, bounds, size, full))
 
     for operator in operators:
@@ -148,7 +153,7 @@ def _grow(pool: kernels.Pool, ends: list[int], size: int, num_vars: int, operato
 
 def _empty_pool(num_vars: int, capacity: int) -> kernels.Pool:
     capacity += factorial(num_vars)  # an orbit is added only if a largest one, of num_vars! functions, fits
-    return kernels.Pool(
+    return kernels.Pool(  # a hash set; its fields are explained there
         words=np.empty(capacity, np.uint64),
         sizes=np.empty(capacity, np.uint8),
         rooted=np.zeros(capacity, np.uint8),
@@ -192,7 +197,7 @@ def _fewer_variables(functions: Catalogue, num_vars: int) -> Catalogue:
     Sizes and roots stay: in any formula the other variables may be replaced by one of these.
     """
     if num_vars == 0:
-        return _from_sorted(0, functions.operators, functions.layers(slice(0)))
+        return _from_sorted(0, functions.operators, functions.layers(slice(0)))  # none: constants are no formulas
     bits = functions.words & np.uint64(full_mask(num_vars))
     inside = np.flatnonzero(bits * (full_mask(4) // full_mask(num_vars)) == functions.words)  # the same table, repeated
     return _from_sorted(num_vars, functions.operators, functions.layers(inside)._replace(words=bits[inside]))

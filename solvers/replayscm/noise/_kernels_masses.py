@@ -1,7 +1,10 @@
-"""Kernels: masses under noise in doubles, to choose by; what is reported is exact.
+"""Kernels: masses of evidence under noise, in doubles: to rank worlds by; reported masses are exact.
 
+A mass is the sum over acyclic SCMs of prior weight times likelihood, where each free cell is flipped with one rate.
 Dimension letters: e = parent sets, of one variable after another, subsets before supersets; k = largest number of
-parents; m = endogenous variables; r = rows, b = batch. A row is a word of values and a word of targets.
+parents; m = endogenous variables; r = rows, b = batch. A row is a word of values and a word of intervention targets:
+bit v is variable v of the task. A *cell* is one variable in one row, free where it is no target. A *pattern* is the
+values of a parent set, lowest variable first: the row of the truth table.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ F64 = npt.NDArray[np.float64]
 
 @inline_kernel
 def _pattern(word: np.uint64, mask: int) -> int:
+    """Gather the bits of a word under a mask, lowest first."""
     pattern = 0
     place = 0
     while mask:
@@ -32,7 +36,10 @@ def _pattern(word: np.uint64, mask: int) -> int:
 
 @inline_kernel
 def _factor(zeros: int, ones: int, flip: F64, stay: F64) -> float:
-    """Return the sum over both values of a table's row; 2 if it was not seen."""
+    """Return the likelihood of one pattern's cells, summed over both values of the function there; 2 without cells.
+
+    zeros, ones: how many of the cells read 0 and 1
+    """
     together: float = flip[ones] * stay[zeros] + flip[zeros] * stay[ones]
     return together
 
@@ -43,9 +50,9 @@ def count_patterns(
     variables: I64,  # [e] whose parent set it is
     words: U64,  # [r]
     targets: U64,  # [r]
-    counts: I32,  # [e, 2, 2**k] out: cells by value and pattern
+    counts: I32,  # [e, 2, 2**k] out: free cells by parent set, value and pattern
 ) -> None:
-    """Count the free cells of all rows by pattern."""
+    """Count the free cells of each parent set's variable by value and pattern."""
     counts[:] = 0
     for e in range(masks.shape[0]):
         bit = np.uint64(1) << np.uint64(variables[e])
@@ -59,23 +66,23 @@ def log_masses(
     masks: I64,  # [e]
     starts: I64,  # [m + 1] where the sets of each variable begin
     variables: I64,  # [m] index of each
-    below: I64,  # [e, k] where a set is without its i-th smallest member, from the start of its variable
-    inside: I64,  # [e] endogenous members, as positions
-    prior: F64,  # [e]
+    below: I64,  # [e, k] index of the set without its i-th smallest member, counted from its variable's start
+    inside: I64,  # [e] mask of endogenous members: bit i is variables[i]
+    prior: F64,  # [e] weight of each function by its number of parents
     counts: I32,  # [e, 2, 2**k] of the evidence
-    flip: F64,  # powers of the rate
-    stay: F64,  # powers of its complement
+    flip: F64,  # flip[j] = rate**j
+    stay: F64,  # stay[j] = (1 - rate)**j
     words: U64,  # [r]
     targets: U64,  # [r]
-    spans: I64,  # [b + 1] where the rows of each batch begin
+    spans: I64,  # [b + 1] where the rows of each batch begin; batches are alternatives, not cumulative
     logs: F64,  # [b] out
 ) -> None:
-    """Natural logarithm of the mass with each batch of rows as well; -inf for none."""
+    """Compute the natural logarithm of the mass of the evidence with each batch added; -inf for mass 0."""
     num_vars = starts.shape[0] - 1
     num_sets = masks.shape[0]
     full = 1 << num_vars
     size = counts.shape[2]
-    base = np.ones(num_sets)
+    base = np.ones(num_sets)  # likelihood of the evidence, summed over all functions, also those that ignore a parent
     for e in range(num_sets):
         for pattern in range(1 << _num_bits(masks[e])):
             base[e] *= _factor(counts[e, 0, pattern], counts[e, 1, pattern], flip, stay)
@@ -94,6 +101,7 @@ def log_masses(
                 for r in range(spans[b], spans[b + 1]):
                     if not targets[r] & bit:
                         new[1 if words[r] & bit else 0, _pattern(words[r], masks[e])] += 1
+                # replace the factor of each new pattern; its counts are cleared, so a repeated pattern does it once
                 for r in range(spans[b], spans[b + 1]):
                     pattern = _pattern(words[r], masks[e])
                     zeros = new[0, pattern]
@@ -102,6 +110,7 @@ def log_masses(
                     if zeros + ones:
                         before = _factor(counts[e, 0, pattern], counts[e, 1, pattern], flip, stay)
                         after = _factor(counts[e, 0, pattern] + zeros, counts[e, 1, pattern] + ones, flip, stay)
+                        # a factor 0 (rate 0, or underflow) has made base[e] 0, and 0 / 0 is no number
                         weight = weight * (after / before) if before > 0.0 else 0.0
                         new[0, pattern] = 0
                         new[1, pattern] = 0
@@ -111,13 +120,14 @@ def log_masses(
             if top == 0.0:
                 scale = -np.inf
                 break
-            scale += np.log(top)
+            scale += np.log(top)  # weights are divided by the largest, so that products do not underflow
             _invert(masks, below, starts[i], starts[i + 1], weights)
+            # now weights[e] is of the functions that depend on every member of the set
             sums[i, :] = 0.0
             for e in range(starts[i], starts[i + 1]):
-                if weights[e] > 0.0:  # differences below the rounding of a subset's sum are none
+                if weights[e] > 0.0:  # the inversion subtracts: rounding may leave a negative rest
                     sums[i, inside[e]] += weights[e] * prior[e] / top
-            # sums over subsets: m 2**m additions, so that the sum over DAGs looks a set up
+            # zeta transform, m 2**m additions: sums[i, S] becomes the weight of all sets whose members lie in S
             for j in range(num_vars):
                 for chosen in range(full):
                     if chosen >> j & 1:
@@ -151,7 +161,10 @@ def _invert(masks: I64, below: I64, start: int, end: int, weights: F64) -> None:
 
 @inline_kernel
 def _acyclic_total(sums: F64, totals: F64, product: F64) -> float:
-    """Sum over acyclic choices, by inclusion and exclusion over the set of sinks."""
+    """Sum over acyclic parent-set assignments, by inclusion and exclusion over the set of sinks.
+
+    totals[S] = sum over non-empty T in S of (-1)**(|T| + 1) * totals[S - T] * product of sums[i, S - T] for i in T.
+    """
     full = sums.shape[1]
     totals[:] = 0.0
     totals[0] = 1.0
@@ -163,6 +176,7 @@ def _acyclic_total(sums: F64, totals: F64, product: F64) -> float:
         # Subsets ascend, so that the product without the lowest sink is there already
         product[0] = -totals[placed]
         rest = full - 1 ^ placed
+        # (x - rest) & rest: the next larger subset of rest, 0 after the last
         sinks = (0 - rest) & rest
         while sinks:
             low = sinks & -sinks
@@ -172,5 +186,6 @@ def _acyclic_total(sums: F64, totals: F64, product: F64) -> float:
             product[sinks] = -product[sinks ^ low] * sums[place, placed]
             totals[placed | sinks] += product[sinks]
             sinks = (sinks - rest) & rest
+    # the alternating sum may round below 0, of which there is no logarithm
     whole: float = max(totals[full - 1], 0.0)
     return whole
