@@ -1,7 +1,8 @@
-"""Bounds on the orders that can be tried, and walks that decide the blickets without trying them all.
+"""Bounds on the orders of placement that can be tried, and walks that decide the blickets without trying them all.
 
-A bound on the orders that can be tried bounds the `strict` score alone: the paper's grader never asks for the order,
-and silence through every order of fewer objects leaves the set of all of them.
+Of rules that are active while their objects are on in one order. The paper's grader asks for the set of blickets only,
+and the `strict` score for their order too. If the detector is silent through every order of fewer objects, the set
+must be that of all objects. So too small a budget for all orders makes the `strict` score alone unwinnable.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from calibrant.dsl.blickets.readings import apply_move
 ANY_AGENT = "all sequences of moves within the budget, whatever they read"
 ORDERS = "one rule that is active while its objects, any non-empty set, are on in one order of placement"
 MAX_STATES = 200_000  # of the search for a walk through every order
-# Toggles of objects 0 to 4 that meet all 205 orders of one to four of them, from an empty detector.
+# Toggles of objects 0 to 4 (A to E) from an empty detector. By the relative reading they meet all 205 orders of one to
+# four objects, by the contiguous one 125; `_silent_walk` counts them, so a walk that misses one is never reported.
 WALK = "ABCDEAABBEECCAABBAACCEEBBAADDEECCBBEEDDAACCDDBBAABBDDCCAAEEDDBBCCDDCCBB"
 
 
@@ -52,7 +54,10 @@ def order_findings(item: BlicketItem) -> Iterator[Finding]:
 
 
 def _strict_note(item: BlicketItem, max_tried: int) -> str:
-    """Return two orders that are never tried read alike, so an answer that lists one is wrong about the other."""
+    """Return the end of the claim: what the bound is about, and whether the strict score is out of reach.
+
+    Two orders that are never tried read alike, and no answer is right about both. A single one follows by elimination.
+    """
     strict = max_tried <= factorial(item.task.n) - 2
     return ", a bound on orders and not on winning" + ("; unwinnable for the strict score only" if strict else "")
 
@@ -60,6 +65,7 @@ def _strict_note(item: BlicketItem, max_tried: int) -> str:
 def winnable_by_silence(item: BlicketItem) -> Finding:
     """Refute `unwinnable` by a walk that meets every order of fewer objects within the budget; OPEN without one."""
     n = item.task.n
+    # sequences of `size` distinct objects, of 1 to n - 1
     shorter = sum(factorial(n) // factorial(n - size) for size in range(1, n))
     walk = _silent_walk(item)
     data = {"shorter": shorter, "budget": item.task.budget}
@@ -77,6 +83,7 @@ def winnable_by_silence(item: BlicketItem) -> Finding:
 def _silent_walk(item: BlicketItem) -> list[str] | None:
     """Return WALK for this item's objects, after those on at the start are removed; None if it misses an order."""
     task, n = item.task, item.task.n
+    # below p = 1 a satisfied rule may be silent, so that silence excludes nothing
     if item.sealed.p < 1 or n > len(set(WALK)):
         return None
     start = item.sealed.start_on or ()
@@ -102,6 +109,10 @@ def _orders_within(placed: tuple[int, ...], *, contiguous: bool) -> set[tuple[in
 
 
 def _max_orders(item: BlicketItem) -> int:
+    """Return an upper bound on the orders that can be tried within the budget.
+
+    The first takes a move for each missing object; each further one a removal and a placement at least.
+    """
     missing = item.task.n - len(item.sealed.start_on or ())
     spare = item.task.budget - missing
     return 0 if spare < 0 else 1 + spare // 2
@@ -115,12 +126,13 @@ def _tour(item: BlicketItem) -> list[str] | None:
     walk = _walk((*on, *off), factorial(len(objects)))
     if walk is None:
         return None
+    # an object is moved to the end by two toggles: it is removed and placed again
     toggled = [*off, *(order[-1] for order in walk[1:] for _ in range(2))]
     return [objects[index] for index in toggled] if len(toggled) <= item.task.budget else None
 
 
 def _walk(first: tuple[int, ...], length: int) -> list[tuple[int, ...]] | None:
-    """Search a path of so many distinct orders, each the last with one object moved to the end.
+    """Search a path of `length` distinct orders; each step moves one object of the order to the end.
 
     Depth first with backtracking; successors with the fewest successors first (the rule of Warnsdorff, 1823).
     """
@@ -130,6 +142,7 @@ def _walk(first: tuple[int, ...], length: int) -> list[tuple[int, ...]] | None:
         moved = [(*order[:at], *order[at + 1 :], order[at]) for at in range(len(order) - 1)]
         return [next_order for next_order in moved if next_order not in visited]
 
+    # ways[i]: the untried successors of walk[i], best last, as they are popped
     ways = [sorted(onward(first), key=lambda order: (len(onward(order)), order), reverse=True)]
     for _ in range(MAX_STATES):
         if len(walk) == length:

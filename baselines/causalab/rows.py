@@ -1,6 +1,8 @@
-"""Rows that tables of language models are calibrated against: what a fixed strategy gets from a laboratory.
+"""Methods to compare language models with: what a fixed strategy reaches in a laboratory; each is a row of tables.
 
-Each plays one open episode, from the task and its readings alone, and says what it would hand in.
+Each plays one open episode, from the task and its readings alone, and returns the answer to submit. A *setting* is an
+intervention on one property, a *base* the intercept of a property or of the frequency, a *member* a mechanism that fits
+all readings. The frequency is the last node and the last column of readings.
 """
 
 from __future__ import annotations
@@ -39,34 +41,32 @@ class HandedIn:
 
 
 Row: TypeAlias = Callable[[LabEpisode, int], Outcome[HandedIn]]
-"""Plays an episode; the number is a seed, which only rows that draw look at."""
+"""Plays an episode; the integer is a seed, which only `random_mechanism` uses."""
 
 NO_EQUATION = "the frequency's equation is only found from the start in linear laboratories with weights 1, 2, 3"
 
 
 def exact(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """Every property is set, and the mechanism that the reference replays is stated."""
+    """Set every property, and state the mechanism that the reference replays."""
     return _handed_in(solve(episode))
 
 
 def exact_weights(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
     """Answer as `exact`; in quadratic laboratories further settings give the frequency's weights to six decimals."""
+    # needs settings beyond those of `exact`, and readings without noise: a weight follows from one large value
     quadratic = episode.task.family is Family.QUADRATIC and not episode.task.noise and episode.task.allowance > 0
     return _handed_in(solve_to_six_decimals(episode) if quadratic else solve(episode))
 
 
 def greedy(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """Choose settings by expected gain until graph and frequency are decided.
-
-    Bases are taken as the benchmark draws them.
-    """
+    """Choose settings by expected gain until graph and frequency are decided; bases lie in the generator's range."""
     task = episode.task
     noisy = task.noise and task.family is Family.LINEAR and task.weights is Weights.SMALL
     return _handed_in(solve_noisy_by_experiments(episode) if noisy else solve_by_experiments(episode))
 
 
 def posterior(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """No settings: the edges of more than half of the members, and the most frequent prediction."""
+    """Answer without settings: the edges of more than half of the members, and their most frequent prediction."""
     space, equation = space_before_settings(episode.task), decided_equation(episode.task)
     if space is None or equation is None:
         return OutOfBudget(NO_EQUATION)
@@ -75,44 +75,54 @@ def posterior(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
 
 
 def abstain(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """No settings: the frequency's equation as the records decide it, and no edge between properties."""
+    """Answer without settings: the frequency's equation whose prediction most members share, without edges."""
     equation = decided_equation(episode.task)
     return OutOfBudget(NO_EQUATION) if equation is None else Found(HandedIn(equation.hypothesis, equation.predicted))
 
 
 def total_effects(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """Each property is set once, and whatever moved is taken for a child; the equation is that of the records."""
+    """Set each property once and take whatever moves for its child; the equation is fitted before any setting.
+
+    An indirect descendant becomes a child too, so edges are those of the transitive closure.
+    """
     task = episode.task
     edges: list[Edge] = []
     for name in task.settable:
         if episode.left <= 0:
             break
         before = dict(zip(task.nodes, evidence_of(task, episode.steps).observations[-1].values, strict=True))
+        # the end of the scale that is farther away: the largest change; a refused setting changes nothing
         after = episode.act({"set": name, "value": far_end(before[name])}).reading or before
+        # EXACT: far below the step of readings, 0.01
         edges += [(name, node) for node in task.nodes if node != name and abs(after[node] - before[node]) > EXACT]
     equation = decided_equation(task) or least_norm_equation(task)
     return Found(HandedIn(_with_edges(equation.hypothesis, edges), equation.predicted))
 
 
 def least_norm(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """No settings: least-norm regression of the frequency on all properties over what is shown."""
+    """Answer without settings: least-norm regression of the frequency on all properties over the readings shown."""
     equation = least_norm_equation(episode.task)
     return Found(HandedIn(equation.hypothesis, equation.predicted))
 
 
 def mean(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """Return the mean of the frequencies that were shown, and no hypothesis."""
+    """Answer the mean of the frequencies shown, and no hypothesis."""
     return Found(HandedIn({}, float(np.mean(evidence_of(episode.task).table[:, -1]))))
 
 
 def random_mechanism(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """Return a random weighted DAG as the generator draws them, and what it predicts."""
+    """Draw a weighted DAG with the generator's numbers of edges, weights and bases; answer it and its prediction.
+
+    Other than in the generator (dsl.causalab.generation) there is no limit of parents, and the frequency is last.
+    """
     task = episode.task
+    # the readings are part of the seed: different items get independent mechanisms under one seed
     rng = random.Random(f"random mechanism {seed} {sorted(task.baseline.items())}")
     nodes = task.nodes
     order = [*rng.sample(range(len(nodes) - 1), len(nodes) - 1), len(nodes) - 1]
     pairs = list(combinations(order, 2))
     chosen = rng.sample(pairs, rng.randint(len(nodes) - 1, min(len(pairs), 2 * len(nodes))))
+    # the frequency must have a parent
     if all(child != order[-1] for _, child in chosen):
         chosen.append((order[-2], order[-1]))
     weights: list[dict[int, float]] = [{} for _ in nodes]
@@ -123,7 +133,7 @@ def random_mechanism(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
 
 
 def prior(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """Nothing: the empty hypothesis, and nothing dialled."""
+    """Answer nothing: the empty hypothesis, and no frequency dialled."""
     return Found(HandedIn({}, None))
 
 
@@ -144,7 +154,7 @@ ROWS: Final[Mapping[str, Row]] = MappingProxyType(
 
 
 def play(row: Row, episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """Let a row play an open episode to its end; where it has no answer, the empty hypothesis is handed in."""
+    """Play an open episode to its end by a method; without an answer, the empty hypothesis is submitted."""
     outcome = row(episode, seed)
     if isinstance(outcome, Found):
         if outcome.value.frequency is not None:

@@ -1,6 +1,6 @@
-"""Counts of the members that further worlds leave, for many worlds at once and updated incrementally.
+"""Counts of the members of a version space after further worlds, for many worlds at once and updated incrementally.
 
-Parent sets that a world excludes are dropped with it, so that counts get cheaper as worlds are added.
+Once a world is added, the parent sets that it excludes are dropped, so that counts get cheaper with every world.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
-AT_ONCE = 4_000_000  # weights of parent sets that are held at a time
-MANY_ROWS = 1_000  # from which on sets are dropped before weights are summed
+AT_ONCE = 4_000_000  # entries of the array of weights, options times parent sets: 32 MB
+# from so many rows of added worlds on, excluded parent sets are dropped before the members are counted
+MANY_ROWS = 1_000
 
 
 class Members:
@@ -28,9 +29,10 @@ class Members:
     def __init__(
         self, space: VersionSpace, *, sets: ParentSets | None = None, roots: Iterable[tuple[str, ...]] | None = None
     ) -> None:
-        """Start from an earlier space.
+        """Keep the space; `sets` and `roots` are its parent sets and possible root sets where they are known.
 
-        sets, roots: what is left of an earlier space, where it was found already, and the root sets it may have
+        sets: parent sets conditioned on the worlds of `space`; None: they are listed from it
+        roots: root sets that may have members; None: those that the space counts
         """
         self.space = space
         self._sets = sets or ParentSets(space, None)
@@ -38,14 +40,14 @@ class Members:
 
     @cached_property
     def _parts(self) -> tuple[ConditionedSpace, ...]:
-        """The members by root set."""
+        """The members by root set; root sets without any are left out."""
         able = self.space.counts_by_roots if self._roots is None else self._roots
         parts = (ConditionedSpace(self._sets, roots) for roots in able)
         return tuple(part for part in parts if part.mass)
 
     @property
     def breadth(self) -> int:
-        """Parent sets, for each root set."""
+        """Cost of one count: the number of parent sets times the number of root sets."""
         return len(self._sets.masks) * len(self._parts)
 
     def count_remaining(self, worlds: Sequence[World]) -> int:
@@ -66,10 +68,14 @@ class Members:
     def _count_batch(self, options: Sequence[Sequence[World]]) -> list[int]:
         rows = rows_of([world for worlds in options for world in worlds], self.space.task.variables)
         spans = np.cumsum([0, *(sum(world.num_rows for world in worlds) for worlds in options)])
+        # [options, parent sets]: how many functions of each set agree with the evidence and the option's rows
+        # (cares, values: partial truth tables that the evidence fixes)
         weights = self._sets.weights(self._sets.cares, self._sets.values, rows, spans)
+        # many options exclude the same functions: equal rows of weights are counted once, by their first occurrence
         first = {row.tobytes(): place for place, row in reversed(list(enumerate(weights)))}
         different = weights[list(first.values())]
         counts = [sum(masses) for masses in zip(*(part.totals(different) for part in self._parts), strict=True)]
+        # without any part nothing is summed: all counts are 0
         count_of = dict(zip(first, counts or [0] * len(first), strict=True))
         return [count_of[row.tobytes()] for row in weights]
 

@@ -37,8 +37,10 @@ class Draws(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A member; the posterior probability it has, or the share of imagined truths whose worlds it replays.
+    """The member that answers.
 
+    value: what it was chosen by: its posterior probability (estimated by its share of the draws in `most_frequent`), or
+        in `most_agreeing` the share of sampled members whose imagined worlds it replays
     considered: how many members were compared
     """
 
@@ -48,11 +50,11 @@ class Choice:
 
 
 def most_probable(posterior: Posterior, num_draws: int) -> Choice:
-    """Return the most probable of the candidates.
+    """Return the most probable member that hill climbing finds.
 
-    Candidates are the members of the heaviest orders, the most frequent of those drawn, and their neighbours.
-    A neighbour differs in one mechanism. Where the order is disclosed and one configuration in question this is the
-    most probable member of all, because then the heaviest member of the only order is it.
+    Starts: for each component (one configuration with one root set) the best member of its heaviest latent order, and
+    the members sampled most often. Steps change one mechanism. With a disclosed order and a single component the start
+    is the maximum a posteriori already; in general the result is a lower bound.
     """
     rng = Random(SEED)
     members = [posterior.sample(rng) for _ in range(num_draws)]
@@ -76,7 +78,7 @@ def most_probable(posterior: Posterior, num_draws: int) -> Choice:
 
 
 def most_frequent(draws: Draws, num_draws: int) -> Choice:
-    """Return the member drawn most often, and its share of the draws; the smallest by key of several."""
+    """Return the member sampled most often, and its share of the draws; the smallest by key among equals."""
     rng = Random(SEED)
     counts = Counter(draws.sample(rng) for _ in range(num_draws))
     best = min(counts, key=lambda member: (-counts[member], member.key))
@@ -84,9 +86,10 @@ def most_frequent(draws: Draws, num_draws: int) -> Choice:
 
 
 def most_agreeing(posterior: Draws, num_draws: int) -> Choice:
-    """Return the member that replays the imagined held-out worlds of most members drawn.
+    """Return the member most likely to be held-out exact, by hill climbing from the best sampled members.
 
-    It is reached by ascent from the best of them.
+    Each sampled member is taken for the truth in turn and imagines held-out worlds; a candidate scores one for each of
+    these truths whose worlds it replays.
     """
     rng = Random(SEED)
     members = [posterior.sample(rng) for _ in range(num_draws)]
@@ -99,7 +102,7 @@ def most_agreeing(posterior: Draws, num_draws: int) -> Choice:
 
 
 def _options(members: list[Member]) -> dict[int, list[Local]]:
-    """Per variable the mechanisms drawn for it, most frequent first."""
+    """Return for each variable the mechanisms sampled for it, most frequent first."""
     counts: dict[int, Counter[Local]] = {}
     for member in members:
         for variable, mechanism in member.mechanisms.items():
@@ -111,18 +114,16 @@ def _options(members: list[Member]) -> dict[int, list[Local]]:
 
 
 def _with(member: Member, variable: int, mechanism: Local) -> Member | None:
-    """Return the member with another mechanism for one of its variables.
-
-    None if it has none there or would be cyclic.
-    """
+    """Return the member with one mechanism replaced; None if the variable is a root there or the graph gets a cycle."""
     if variable not in member.mechanisms:
         return None
     changed = replace(member, mechanisms={**member.mechanisms, variable: mechanism})
+    # `order` stops at a cycle, so it is complete iff the graph is acyclic
     return changed if len(changed.order()) == len(changed.mechanisms) else None
 
 
 def _agreeing(worlds: ImaginedWorlds, member: Member) -> int:
-    """Bit i: the member replays all of member i's worlds, and has its roots."""
+    """Return a mask over the sampled members: bit i if it replays all imagined worlds of member i and has its roots."""
     agreeing = worlds.same_roots(member.roots)
     for variable, mechanism in member.mechanisms.items():
         agreeing &= worlds.agreement(variable, mechanism)
@@ -136,6 +137,7 @@ def _ascend(worlds: ImaginedWorlds, options: dict[int, list[Local]], start: Memb
     while improved:
         improved = False
         for variable in start.mechanisms:
+            # truths on which all other mechanisms agree; a new mechanism of `variable` only has to be joined to it
             agreeing = worlds.same_roots(member.roots)
             for second, mechanism in member.mechanisms.items():
                 if second != variable:
@@ -157,7 +159,10 @@ def certified_member(task: Task, member: Member) -> Scm:
 
 
 def formula_of_function(mechanism: Local, variables: Sequence[str]) -> Formula:
-    """Return a formula of least size for the mechanism's function; `BudgetSpent` if that is out of reach."""
+    """Return a formula of least size for the mechanism's function; `BudgetSpent` beyond MAX_STATES functions.
+
+    Bit v of `parents` is variable v; the lowest parent is variable 0 of the truth table (dsl.formulas.table).
+    """
     names = [name for i, name in enumerate(variables) if mechanism.parents >> i & 1]
     formula = least_formula(complete(TruthTable(len(names), mechanism.bits)), names, budget=Budget(MAX_STATES))
     if not isinstance(formula, Found):
