@@ -1,4 +1,7 @@
-"""Verdicts on answers: what a line of `calibrant score` has beside a benchmark's own fields, and verdicts made late."""
+"""Verdicts on answers: fields of a line of `calibrant score` that all benchmarks share, and verdicts made on demand.
+
+A *score* is a benchmark's own fields about an answer; a *verdict*, or line, is the score with the shared fields.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import msgspec
 from msgspec import Meta
 
+# keys are in camel case; all other shared fields have names of one word
 LINE_KEYS = {"instance_id": "instanceId", "pool_digest": "poolDigest", "pool_size": "poolSize"}
 """The keys of a line that differ from the names of their fields."""
 
@@ -65,10 +69,11 @@ def _fields(struct: type[msgspec.Struct]) -> Iterator[tuple[str, Any] | tuple[st
 
 
 class LazyVerdict(Mapping[str, Any]):
-    """Score under its keys that is made when it is first read, and what tables need of it before.
+    """Mapping of a score that is computed at first access, with the attributes by which tables can do without it.
 
-    bulk_key: equal for scores of one benchmark that count the same in all metrics, whatever their setting
-    meaning: as in samples
+    bulk_key: equal for scores of one benchmark that every metric counts alike, so that one of them is computed for all;
+        the items may differ in setting; None where no such key is known
+    meaning: equal for two answers that mean the same (bench.core.samples); None where that is not known
     unread: why the response has no answer; empty if it has one
     """
 

@@ -9,6 +9,8 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+# UNSET: the key does not apply and is absent. None: null in JSON, a value that is not defined (a share of no cells, a
+# comparison with a gold SCM that the file does not have).
 Flag: TypeAlias = bool | UnsetType
 FlagIfKnown: TypeAlias = bool | UnsetType | None
 Share: TypeAlias = float | UnsetType | None
@@ -39,6 +41,7 @@ class MechanismStats(Struct, rename="camel", forbid_unknown_fields=True):
 class CandidateStats(Struct, rename="camel", forbid_unknown_fields=True):
     """The submitted mechanisms together."""
 
+    # sums, except for the depth, which is that of the deepest mechanism
     ast_size: Annotated[int, Meta(description="sums over mechanisms")]
     max_depth: Annotated[int, Meta(description="the largest")]
     parent_count: Annotated[int, Meta(description="sums over mechanisms")]
@@ -62,11 +65,13 @@ class Funnel(Struct, forbid_unknown_fields=True):
 class Structure(Struct, forbid_unknown_fields=True):
     """Functional parents and local functions against gold."""
 
+    # functional parents are those that the truth table depends on; a formula may mention others
     precision: Annotated[float, Meta(description="over directed edges")]
     recall: Annotated[float, Meta(description="over directed edges")]
     f1: Annotated[float, Meta(description="over directed edges")]
     shd: Annotated[int, Meta(description="additions, deletions and reversals")]
     variable_exact: Annotated[float, Meta(description="share of endogenous variables with exactly gold's parents")]
+    # true if variable_exact is 1: the graph is exact, the functions need not be
     exact_map: Annotated[bool, Meta(description="all of them")]
     local_match: Annotated[float, Meta(description="share of endogenous variables with gold's local function")]
 
@@ -90,6 +95,7 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     missing_mechanism_keys: Annotated[Names, Meta(description="of an answer with the wrong keys")] = UNSET
     expected_keys: Annotated[Names, Meta(description="of an answer with the wrong keys")] = UNSET
     cycle_variables: Annotated[Names, Meta(description="the variables that no order can place")] = UNSET
+    # in the order of the latent SCM's variables, not that of the answer
     predicted_roots: Annotated[Names, Meta(description="latent order")] = UNSET
     gold_roots: Annotated[Names, Meta(description="latent order")] = UNSET
     train_exact: Annotated[Flag, Meta(description="every scored training cell is right, and there is one")] = UNSET
@@ -98,6 +104,7 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     train_worlds: Annotated[int | UnsetType, Meta(description="worlds with scored cells")] = UNSET
     train_world_exact_count: Annotated[int | UnsetType, Meta(description="how many of them are exact")] = UNSET
     heldout_exact: Annotated[Flag, Meta(description="train-exact, and every scored held-out cell is right")] = UNSET
+    # heldout_exact without the condition train-exact
     heldout_all_worlds_exact: Annotated[Flag, Meta(description="the latter alone")] = UNSET
     heldout_accuracy: Annotated[Share, Meta(description="right cells over scored cells")] = UNSET
     heldout_world_exact_accuracy: Annotated[Share, Meta(description="exact worlds over worlds with scored cells")] = (
@@ -126,6 +133,7 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     ] = UNSET
     bloat: Annotated[FlagIfKnown, Meta(description="train-exact and larger than gold by more than 25")] = UNSET
     candidate_stats: Annotated[CandidateStats | UnsetType, Meta(description="sizes of the answer")] = UNSET
+    # whether the sets are equal, then precision and recall of the predicted one
     root_set_exact: Annotated[
         Flag, Meta(description="the predicted root set against the true one, where roots are hidden")
     ] = UNSET
@@ -144,25 +152,31 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     alt_train_world_exact_accuracy: Annotated[Share, Meta(description="of the alternative")] = UNSET
     alt_heldout_world_exact_accuracy: Annotated[Share, Meta(description="of the alternative")] = UNSET
     alt_semantically_distinct: Annotated[Flag, Meta(description="it means something else than the reference")] = UNSET
+    # alt_semantically_distinct and train-exact
     alt_success: Annotated[Flag, Meta(description="that, and train-exact")] = UNSET
     experiment_valid: Annotated[Flag, Meta(description="the experiment is a single-variable intervention")] = UNSET
+    # the experiment as parsed; what was submitted where it is malformed
     experiment: Annotated[Any, Meta(description="which")] = UNSET
+    # provided: an object was given; valid: it also shows a difference under the experiment
     witness_provided: Annotated[Flag, Meta(description="a root assignment was given, and it shows the difference")] = (
         UNSET
     )
     witness_valid: Annotated[
         FlagIfKnown, Meta(description="a root assignment was given, and it shows the difference")
     ] = UNSET
+    # the published scorer states one value under two keys
     pair_separates: Annotated[Flag, Meta(description="the experiment tells the two apart")] = UNSET
     experiment_resolves: Annotated[Flag, Meta(description="the experiment tells the two apart")] = UNSET
     pair_disagreement_rate: Annotated[
         float | UnsetType, Meta(description="share of root assignments on which they differ")
     ] = UNSET
+    # different over compared cells (non-target endogenous variables of all root assignments)
     cell_difference_rate: Annotated[float | UnsetType, Meta(description="share of cells")] = UNSET
     experiment_optimality: Annotated[Share, Meta(description="rate of the experiment over rate of the best")] = UNSET
     best_pairwise_experiment: Annotated[
         dict[str, Any] | UnsetType, Meta(description="the intervention that separates most")
     ] = UNSET
+    # the two rates above, of the best experiment instead of the submitted one
     best_pairwise_disagreement_rate: Annotated[float | UnsetType, Meta(description="its rates")] = UNSET
     best_pairwise_cell_difference_rate: Annotated[float | UnsetType, Meta(description="its rates")] = UNSET
     joint_success: Annotated[Flag, Meta(description="alternative, experiment, witness")] = UNSET
@@ -173,6 +187,7 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
         str, Meta(description="row group of tables: the disclosure, or the published table that the pool belongs to")
     ]
     stratum: Annotated[str, Meta(description="the finer group of the generator; empty if there is none")]
+    # digest of roots, functions, experiment and witness: equal for answers that differ only in how they are written
     meaning: Annotated[
         str | UnsetType | None,
         Meta(description="the same for answers of one meaning, by which samples are put together"),

@@ -11,6 +11,7 @@ from calibrant.dsl.errors import CalibrantError, MissingExtraError
 Progress = Callable[[str, int, int], None]
 """Called with the pool's name, how many of its instances are done, and how many there will be."""
 
+# types of jobs, of their keys, and of their results
 J = TypeVar("J")
 K = TypeVar("K")
 T = TypeVar("T")
@@ -32,12 +33,16 @@ class Execution:
     cluster: str | None = None
 
 
-HERE = Execution()
+HERE = Execution()  # one process of this machine, without a time limit
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a job has no result; error: one line."""
+    """Why a job has no result; error: one line.
+
+    outcome: out_of_budget if the process was killed after `wall_budget` seconds; crashed for an exception, or if the
+        process ended by itself
+    """
 
     outcome: Literal["out_of_budget", "crashed"]
     error: str
@@ -79,10 +84,11 @@ def run_job(do: Callable[[J], T], job: J) -> T | Failure:
 
 
 def error_line(error: BaseException) -> str:
-    """An exception in one line; its type where the text was not written for the reader."""
+    """Return an exception in one line, after its type unless it is a `CalibrantError`, whose text is for users."""
     text = one_line(error)
     return text if isinstance(error, CalibrantError) else f"{type(error).__name__}: {text}"
 
 
 def one_line(error: BaseException) -> str:
+    """Return the text of an exception with white space joined, cut to MAX_ERROR_CHARS."""
     return " ".join(str(error).split())[:MAX_ERROR_CHARS]

@@ -1,5 +1,6 @@
-"""The protocols `bnlearn+dsl` and `exact-mbde+dsl`: structures of high score, then the shared exact fitter.
+"""Protocols `bnlearn+dsl` and `exact-mbde+dsl`: structures of high score, then exact formulas over them.
 
+The score is mbde: Bayesian Dirichlet equivalent uniform for interventional rows (baselines.structure_learning.scores).
 An Alternative-SCM task is answered with the first model of the portfolio that a single-variable intervention tells from
 the reference, if there is one.
 """
@@ -27,11 +28,11 @@ States = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class ScorePortfolio(Protocol, frozen=True):
-    """What both rows have in common: the first of a sequence of train-exact models is the answer."""
+    """Base of both protocols: the answer is the first of a sequence of train-exact models."""
 
     @property
     def searches(self) -> dict[str, str]:
-        """Return how structures are searched for, for the provenance; nothing where the name of the row says it."""
+        """Return the kind of structure search, as part of the provenance; empty where the protocol's name states it."""
         return {}
 
     def candidates(self, task: Task) -> Iterator[FittedModel]:
@@ -53,7 +54,7 @@ class ScorePortfolio(Protocol, frozen=True):
     def _first(self, task: Task) -> ProtocolResult:
         candidate = next(self.candidates(task), None)
         if candidate is None:
-            return _nothing(task)
+            return _nothing(task)  # no proof that no model fits: formula search and numbers of parents are bounded
         provenance = {"stage": candidate.stage, **self.searches}
         return ProtocolResult("found", scm_answer(task.kind, candidate.model), candidate.model.size, provenance)
 
@@ -73,6 +74,7 @@ class BnlearnThenFit(ScorePortfolio, frozen=True):
     states: functions that formula search may compare in the residual stage; 600 seconds at 200 million a second
     """
 
+    # the stages and their limits: baselines.replayscm.bnlearn_dsl (ReplaySCM, appendix H); the residual one is the last
     name = "bnlearn+dsl"
     seed: int = 0
     states: States = 120_000_000_000
@@ -96,6 +98,7 @@ class ExactMbdeThenFit(ScorePortfolio, frozen=True):
     states: functions that formula search may compare for one parent set
     """
 
+    # after the networks: parent sets, then single parents, by posterior probability, until all parents are proposed
     name = "exact-mbde+dsl"
     iss: ImaginaryRows = 1.0
     max_parents: NumParents = 5
@@ -115,7 +118,7 @@ def _nothing(task: Task) -> ProtocolResult:
 
 
 def _told_apart(reference: Scm, model: Scm) -> dict[str, Any] | None:
-    """Return the answer object, if the menu's best intervention shows a difference."""
+    """Return the answer object; None if no intervention of the menu (hard, on one variable) separates the two."""
     from calibrant.bench.replayscm.protocols.answers import alternative_answer
     from calibrant.dsl.replayscm.alternative import told_apart
     from calibrant.solvers.replayscm.alternative import AlternativeAnswer
