@@ -40,8 +40,9 @@ class HandedIn:
     frequency: float | None
 
 
+# of the rows here only `random_mechanism` draws
 Row: TypeAlias = Callable[[LabEpisode, int], Outcome[HandedIn]]
-"""Plays an episode; the integer is a seed, which only `random_mechanism` uses."""
+"""Plays an episode; the number is a seed, which only rows that draw look at."""
 
 NO_EQUATION = "the frequency's equation is only found from the start in linear laboratories with weights 1, 2, 3"
 
