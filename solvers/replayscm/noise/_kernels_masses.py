@@ -101,7 +101,6 @@ def log_masses(
                 for r in range(spans[b], spans[b + 1]):
                     if not targets[r] & bit:
                         new[1 if words[r] & bit else 0, _pattern(words[r], masks[e])] += 1
-                # replace the factor of each new pattern; its counts are cleared, so a repeated pattern does it once
                 for r in range(spans[b], spans[b + 1]):
                     pattern = _pattern(words[r], masks[e])
                     zeros = new[0, pattern]
@@ -116,14 +115,13 @@ def log_masses(
                         new[1, pattern] = 0
                 weights[e] = weight
                 top = max(top, weight)
-            # else divided by the largest g: 320 cells, half of them 1, may be 2**-319 a variable, 2**-3190 for ten
+            # scaled by the largest: 320 cells, half of them 1, may weigh 2**-319 a variable, ten variables 2**-3190
             if top == 0.0:
                 scale = -np.inf
                 break
-            scale += np.log(top)  # weights are divided by the largest, so that products do not underflow
+            scale += np.log(top)
             _invert(masks, below, starts[i], starts[i + 1], weights)
-            # now weights[e] is of the functions that depend on every member of the set
-            sums[i, :] = 0.0
+            sums[i, :] = 0.0  # of the functions that depend on every member of their set, which the inversion leaves
             for e in range(starts[i], starts[i + 1]):
                 if weights[e] > 0.0:  # the inversion subtracts: rounding may leave a negative rest
                     sums[i, inside[e]] += weights[e] * prior[e] / top
