@@ -93,6 +93,6 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
 
 
 def epilog(command: str) -> str | None:
-    """The examples of a command as the end of its help: a line each, as it stands."""
+    """Return the examples of a command as the end of its help: a line each, as it stands."""
     lines = "\n".join(f"  {line}" for line in EXAMPLES.get(command, ()))
     return f"Examples:\n\n\b\n{lines}" if lines else None

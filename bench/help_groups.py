@@ -47,7 +47,7 @@ MAX_SHORT_HELP = 55  # characters, so that no line of the list is cut at 80
 
 
 def short_help(command: str) -> str:
-    """The short help of a command."""
+    """Return the short help of a command."""
     return next(group[command] for group in GROUPS.values() if command in group)
 
 

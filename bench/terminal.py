@@ -18,7 +18,7 @@ _ACTING = re.compile(
 
 
 def printable(text: str) -> str:
-    """The text with such characters spelled as \\u001b is, which in JSON means the same."""
+    r"""Spell such characters of a text as \u001b, which in JSON means the same."""
     return _ACTING.sub(_spelled, text)
 
 
@@ -63,7 +63,7 @@ class PrintableStream(io.TextIOBase):
 
 @contextmanager
 def printable_streams() -> Iterator[None]:
-    """Standard output and standard error get printable text only while the block runs."""
+    """Restrict standard output and standard error to printable text while the block runs."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = PrintableStream(before[0]), PrintableStream(before[1])
     try:
@@ -73,7 +73,7 @@ def printable_streams() -> Iterator[None]:
 
 
 def drawn_on(stream: TextIO) -> TextIO:
-    """The stream itself, for what moves the cursor on purpose and prints no text of others as it is."""
+    """Return the stream itself, for what moves the cursor on purpose and prints no text of others as it is."""
     return stream.stream if isinstance(stream, PrintableStream) else stream
 
 

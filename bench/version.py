@@ -6,5 +6,5 @@ __version__ = "0.1.0"
 
 
 def program_version() -> str:
-    """The version of the code that runs, installed or not."""
+    """Return the version of the code that runs, installed or not."""
     return __version__

@@ -31,7 +31,7 @@ def released_findings(folder: Path, seeds: int) -> Iterator[Finding]:
 
 
 def printed_rows(number: str) -> Sequence[PrintedRow]:
-    """The rows of one of the paper's tables."""
+    """Return the rows of one of the paper's tables."""
     table = paper().tables[number]
     width = len(table.labels)
     return [

@@ -11,7 +11,10 @@ _FILE = Path(__file__).resolve().parent / "data" / "paper_rows.json"
 
 
 class PrintedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """rows: as many texts as there are labels, then one for each column, as printed"""
+    """Table of the paper, as printed.
+
+    rows: as many texts as there are labels, then one for each column, as printed
+    """
 
     title: str
     where: str
@@ -21,7 +24,10 @@ class PrintedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Paper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """tables: by their number in the paper; notes: what holds of several of them"""
+    """Printed tables of the paper.
+
+    tables: by their number in the paper; notes: what holds of several of them
+    """
 
     source: str
     notes: list[str]

@@ -12,7 +12,9 @@ _FILE = Path(__file__).resolve().parent / "data" / "paper_rows.json"
 
 
 class PrintedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """rows: as many texts as there are labels, then one for each column, as printed
+    """Table of the paper, as printed.
+
+    rows: as many texts as there are labels, then one for each column, as printed
     questions: which are behind a table of pass@1 by number of nodes; empty for other tables
     """
 
@@ -25,7 +27,10 @@ class PrintedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Paper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """tables: by their number in the paper; those that repeat others with rounded figures are left out"""
+    """Printed tables of the paper.
+
+    tables: by their number in the paper; those that repeat others with rounded figures are left out
+    """
 
     source: str
     tables: dict[str, PrintedTable]

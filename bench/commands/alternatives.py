@@ -1,4 +1,4 @@
-"""calibrant alternatives"""
+"""Command: calibrant alternatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""calibrant generate and sample"""
+"""Commands: calibrant generate and sample."""
 
 from __future__ import annotations
 

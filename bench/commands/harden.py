@@ -1,4 +1,4 @@
-"""calibrant harden"""
+"""Command: calibrant harden."""
 
 from __future__ import annotations
 

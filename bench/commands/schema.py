@@ -1,4 +1,4 @@
-"""calibrant schema"""
+"""Command: calibrant schema."""
 
 from __future__ import annotations
 

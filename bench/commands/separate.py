@@ -1,4 +1,4 @@
-"""calibrant separate"""
+"""Command: calibrant separate."""
 
 from __future__ import annotations
 

@@ -26,7 +26,10 @@ C = TypeVar("C")
 
 @dataclass(frozen=True, eq=False)  # two keys with one subject are two keys
 class Capability(Generic[C]):
-    """A key to an object of type C. subject: the command or function that needs it, as refusals name it"""
+    """A key to an object of type C.
+
+    subject: the command or function that needs it, as refusals name it
+    """
 
     subject: str
 
@@ -35,7 +38,10 @@ Providers: TypeAlias = Mapping[Capability[Any], str]
 
 
 class Pageable(Protocol):
-    """Items that have a picture. reveal_sealed: with what is hidden from solvers"""
+    """Items that have a picture.
+
+    reveal_sealed: with what is hidden from solvers
+    """
 
     def drawing(self, item: Any, *, reveal_sealed: bool) -> str:
         """Return the picture in text, empty if there is none."""
@@ -70,7 +76,10 @@ class Explainable(Protocol):
 
 
 class FittedTable(Protocol):
-    """Hypotheses that fit a table of one's own. fits: whether any does"""
+    """Hypotheses that fit a table of one's own.
+
+    fits: whether any does
+    """
 
     @property
     def fits(self) -> bool: ...

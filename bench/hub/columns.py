@@ -21,7 +21,10 @@ _NAMESPACE = uuid.UUID("5a3d3c0e-1c1b-5f0e-9d55-3c7c1fb1a0c4")
 
 @dataclass(frozen=True)
 class Column:
-    """sealed: only the part with gold has it; kind: of its values, of which those of labels may be missing"""
+    """Column of a dataset.
+
+    sealed: only the part with gold has it; kind: of its values, of which those of labels may be missing
+    """
 
     name: str
     means: str

@@ -156,7 +156,10 @@ def _bar(moment: Moment, max_members: int, x: float, column: float) -> dict[str,
 
 
 def _line(column: float, moment: int, width: float) -> dict[str, Any]:
-    """Return a line before a moment. left: whether what is written at it has to stand on its left"""
+    """Return a line before a moment.
+
+    left: whether what is written at it has to stand on its left
+    """
     x = LABELS + column * moment
     return {"x": round(x, 1), "left": x + NOTE > width}
 

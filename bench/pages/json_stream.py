@@ -8,7 +8,10 @@ from typing import Any
 
 
 def list_pieces(elements: Iterable[Any], depth: int = 0) -> Iterator[str]:
-    """Yield the pieces of `json.dumps(list(elements), indent=1)`, one for each element. depth: of the list"""
+    """Yield the pieces of `json.dumps(list(elements), indent=1)`, one for each element.
+
+    depth: of the list
+    """
     margin, opening = "\n" + " " * (depth + 1), "["
     for element in elements:
         yield opening + margin + json.dumps(element, indent=1).replace("\n", margin)

@@ -43,7 +43,10 @@ class AuditReport(Protocol):
         ...
 
     def text(self, pool: Path, width: int | None) -> Printed:
-        """Return what is printed. width: columns of the terminal; None for as many as needed"""
+        """Return what is printed.
+
+        width: columns of the terminal; None for as many as needed
+        """
         ...
 
     def json_pieces(self) -> Iterator[str]:
@@ -61,7 +64,10 @@ class Auditable(Protocol):
     def workers(self) -> int | None: ...
 
     def work(self, options: Any, fail_on: str | None, *, certify: bool) -> AuditWork[Any]:
-        """Return what to do with each item; refuse options that do not go together. options: of `audit`"""
+        """Return what to do with each item; refuse options that do not go together.
+
+        options: of `audit`
+        """
         ...
 
     def report(self, audited: AuditedPool[Any], work: AuditWork[Any], options: Any, fail_on: str | None) -> AuditReport:
@@ -79,7 +85,10 @@ class CertificateCheckable(Protocol):
 
 @dataclass(frozen=True)
 class HardenRequest:
-    """Inputs and outputs of `calibrant harden`. report, certificates: not written where None"""
+    """Inputs and outputs of `calibrant harden`.
+
+    report, certificates: not written where None
+    """
 
     pool: Path
     out: Path
@@ -91,7 +100,10 @@ class HardenRequest:
 
 
 class Hardened(NamedTuple):
-    """Result of `calibrant harden`. notes: for standard error; num_short: items that did not get there"""
+    """Result of `calibrant harden`.
+
+    notes: for standard error; num_short: items that did not get there
+    """
 
     lines: Sequence[str]
     notes: Sequence[str]
@@ -99,7 +111,10 @@ class Hardened(NamedTuple):
 
 
 class Hardenable(Protocol):
-    """A benchmark whose pools `calibrant harden` gives more evidence. workers: as of Auditable"""
+    """A benchmark whose pools `calibrant harden` gives more evidence.
+
+    workers: as of Auditable
+    """
 
     @property
     def workers(self) -> int | None: ...
@@ -115,7 +130,10 @@ class Hardenable(Protocol):
 
 @dataclass(frozen=True)
 class GenerateRequest:
-    """Outputs of `calibrant generate`. suites: names with commas between them, or `all`; count: of each"""
+    """Outputs of `calibrant generate`.
+
+    suites: names with commas between them, or `all`; count: of each
+    """
 
     out: Path
     suites: str
@@ -126,7 +144,10 @@ class GenerateRequest:
 
 
 class Generatable(Protocol):
-    """A benchmark of which `calibrant generate` makes pools. workers: as of Auditable"""
+    """A benchmark of which `calibrant generate` makes pools.
+
+    workers: as of Auditable
+    """
 
     @property
     def workers(self) -> int | None: ...
@@ -167,7 +188,10 @@ class SeparationReport(Protocol):
 
 
 class Separator(Protocol):
-    """Function behind `calibrant separate`. against: a file with an answer to compare; options: of `separate`"""
+    """Function behind `calibrant separate`.
+
+    against: a file with an answer to compare; options: of `separate`
+    """
 
     def __call__(self, pool: Path, instance: str, against: Path | None, options: Any) -> SeparationReport: ...
 

@@ -66,7 +66,10 @@ RECORDS = RecordKind("audits", "an audit of findings", FindingsRecord, RECORD_VE
 
 @dataclass(frozen=True)
 class FindingsWork:
-    """Implements AuditWork (bench.runs.audits). name: of the benchmark, which itself need not be picklable"""
+    """Implements AuditWork (bench.runs.audits).
+
+    name: of the benchmark, which itself need not be picklable
+    """
 
     name: str
 
@@ -114,7 +117,10 @@ class FindingsAudit:
 
 @dataclass(frozen=True)
 class FindingsReport:
-    """Implements AuditReport. kind: of the findings that fail the command; None if none does"""
+    """Implements AuditReport.
+
+    kind: of the findings that fail the command; None if none does
+    """
 
     audited: AuditedPool[FindingsRecord]
     title: str

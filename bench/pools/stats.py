@@ -14,7 +14,10 @@ from calibrant.dsl.item import Item
 
 @dataclass(frozen=True)
 class PoolStats:
-    """One setting and stratum of a pool. figures: by column; ranges, spreads and counts as JSON has them"""
+    """One setting and stratum of a pool.
+
+    figures: by column; ranges, spreads and counts as JSON has them
+    """
 
     pool: str
     setting: str

@@ -97,7 +97,9 @@ class FoundModels:
     """Collects records; the order in which they come does not matter."""
 
     def __init__(self, records: Callable[[], Iterable[Record]]) -> None:
-        """records: all of them, each time it is called; they are read twice rather than kept
+        """Read the records of a run.
+
+        records: all of them, each time it is called; they are read twice rather than kept
 
         What a run that goes on meanwhile adds in a new configuration or of another pool is left out.
         """

@@ -23,7 +23,10 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 
 @dataclass(frozen=True)
 class Separation:
-    """Implements SeparationReport (bench.pools.capabilities). notes: what was compared"""
+    """Implements SeparationReport (bench.pools.capabilities).
+
+    notes: what was compared
+    """
 
     instance: str
     pairs: Sequence[SeparatedPair]

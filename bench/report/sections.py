@@ -46,7 +46,10 @@ class ReportContents:
 
 
 class Plot(NamedTuple):
-    """name: of its file and of its place in the page"""
+    """Plot of a section.
+
+    name: of its file and of its place in the page
+    """
 
     name: str
     title: str

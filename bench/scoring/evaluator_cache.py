@@ -30,7 +30,10 @@ class EvaluatorCache(Generic[V]):
         return EvaluatorCache, (self._max_entries,)
 
     def get(self, key: Hashable, make: Callable[[], V], owner: object = None) -> V:
-        """Return the value of a key, made if it is not cached. owner: an object that is kept alive with it"""
+        """Return the value of a key, made if it is not cached.
+
+        owner: an object that is kept alive with it
+        """
         entry = self._entries.get(key)
         if entry is None:
             entry = self._entries[key] = owner, make()

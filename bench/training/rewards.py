@@ -23,7 +23,10 @@ Worth = Callable[["Lesson", ConversationResult], float | None]
 
 
 class Lesson:
-    """An item that answers are rewarded for. record: its native record, as JSON"""
+    """An item that answers are rewarded for.
+
+    record: its native record, as JSON
+    """
 
     def __init__(self, name: str, record: str) -> None:
         self.of: Benchmark[Any] = benchmark(name)

@@ -7,7 +7,7 @@ from calibrant.dsl.blickets.rule import Form
 
 
 def _is_switched(item: BlicketItem, form: Form, size: int, switch: int) -> bool:
-    """A conjunctive pair that becomes another rule of that form and size, with no object in both, after N."""
+    """Return whether a conjunctive pair becomes another rule of that form and size, with no object in both, after N."""
     if item.condition is not Condition.MODERATOR or len(item.sealed.mechanisms) != 2 or item.task.n != 5:
         return False
     sealed = item.sealed
@@ -23,20 +23,20 @@ def _is_switched(item: BlicketItem, form: Form, size: int, switch: int) -> bool:
 
 
 def is_easy(item: BlicketItem, switch: int) -> bool:
-    """A single object is enough after N = `switch` activations; 75 steps."""
+    """Return whether a single object is enough after N = `switch` activations; 75 steps."""
     return _is_switched(item, Form.DISJUNCTIVE, 1, switch) and item.task.budget == 75
 
 
 def is_hard(item: BlicketItem) -> bool:
-    """The other three objects are needed after three activations; any budget."""
+    """Return whether the other three objects are needed after three activations; any budget."""
     return _is_switched(item, Form.CONJUNCTIVE, 3, 3)
 
 
 def is_stochastic(item: BlicketItem) -> bool:
-    """An unreliable detector of five objects, p = .7."""
+    """Return whether it is an unreliable detector of five objects, p = .7."""
     return item.condition is Condition.STOCHASTIC and item.sealed.p == 0.7 and item.task.n == 5
 
 
 def is_order(item: BlicketItem) -> bool:
-    """An order that matters among four objects."""
+    """Return whether an order matters among four objects."""
     return item.condition is Condition.ORDER and item.task.n == 4

@@ -14,7 +14,10 @@ _FILE = Path(__file__).resolve().parent.parent / "data" / "paper_rows.json"
 
 
 class PrintedTable(msgspec.Struct, frozen=True):
-    """rows: as many texts as there are labels, then one for each column; `-` is not printed or not run"""
+    """Table of the paper, as printed.
+
+    rows: as many texts as there are labels, then one for each column; `-` is not printed or not run
+    """
 
     title: str
     where: str
@@ -24,7 +27,10 @@ class PrintedTable(msgspec.Struct, frozen=True):
 
 
 class PrintedComparison(msgspec.Struct, frozen=True):
-    """counts: successes and failures of the one and of the other; p, h, odds_ratio (with its interval): as printed"""
+    """Comparison of the paper, as printed.
+
+    counts: successes and failures of the one and of the other; p, h, odds_ratio (with its interval): as printed
+    """
 
     name: str
     counts: tuple[int, int, int, int]
@@ -56,7 +62,10 @@ class PrintedOdds(msgspec.Struct, frozen=True):
 
 
 class Paper(msgspec.Struct, frozen=True):
-    """tables: by their number in the paper"""
+    """Printed tables of the paper.
+
+    tables: by their number in the paper
+    """
 
     source: str
     tables: dict[str, PrintedTable]

@@ -1,4 +1,4 @@
-"""calibrant fit"""
+"""Command: calibrant fit."""
 
 from __future__ import annotations
 

@@ -36,7 +36,10 @@ def sweeps() -> tuple[Sweep, ...]:
 
 
 def _answers(topology: str, stride: int, nodes: int, seed: int) -> Ask:
-    """Questions about a counterfactual. each: 1 if all nodes are seen, 2 if every other one"""
+    """Questions about a counterfactual.
+
+    each: 1 if all nodes are seen, 2 if every other one
+    """
     try:
         item = _counterfactual(topology, nodes, seed)
     except ModelError as error:

@@ -84,7 +84,7 @@ def _ask_on_pool(make: Callable[[Path, Path], list[str]], num_variables: int, se
 
 @cache
 def _folder() -> TemporaryDirectory[str]:
-    """Removed when this process ends."""
+    """Return a folder that is removed when this process ends."""
     return TemporaryDirectory(prefix="limits-")
 
 

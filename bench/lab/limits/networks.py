@@ -73,7 +73,10 @@ def _by_highs(options: Options, num_vars: int) -> object:
 
 
 def _count(sums_to: int, num_vars: int, seed: int) -> Ask:
-    """Return how many choices there are. sums_to: no elimination up to so many variables"""
+    """Return how many choices there are.
+
+    sums_to: no elimination up to so many variables
+    """
     near = [[u for u in range(v - 2, v + 3) if u != v and 0 <= u < num_vars] for v in range(num_vars)]
     sets = [{sum(1 << u for u in chosen): 1 for k in range(3) for chosen in combinations(own, k)} for own in near]
     weights = Weights(dict(enumerate(sets)), 0)

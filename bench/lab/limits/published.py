@@ -36,7 +36,10 @@ SECONDS, PROBLEMS = 60.0, 2
 
 
 class Network(NamedTuple):
-    """sets: as published for that number of rows, parents limited to three; None where we know of no such number"""
+    """Published network.
+
+    sets: as published for that number of rows, parents limited to three; None where we know of no such number
+    """
 
     name: str
     variables: int
@@ -56,8 +59,9 @@ NETWORKS = (
 
 
 class Answer(NamedTuple):
-    """took: processor seconds; low, high: bounds of the least score, in thousandths of a nat above the best sets
+    """Answer for a published network.
 
+    took: processor seconds; low, high: bounds of the least score, in thousandths of a nat above the best sets
     high: None if no choice was met
     """
 

@@ -73,7 +73,10 @@ class Point(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def points(sweep: Sweep, seeds: Sequence[int], minutes: float) -> Iterator[Point]:
-    """Yield every curve as far as it goes. minutes: after which a curve begins no further size"""
+    """Yield every curve as far as it goes.
+
+    minutes: after which a curve begins no further size
+    """
     for curve in sweep.curves:
         until = time.monotonic() + 60 * minutes
         for x in curve.xs:

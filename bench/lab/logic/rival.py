@@ -17,7 +17,10 @@ from calibrant.dsl.logic.task import Task
 
 @dataclass(frozen=True)
 class CaspoResult:
-    """Result of caspo. edges: after its compression; size: of the optimum; seconds: processor time"""
+    """Result of caspo.
+
+    edges: after its compression; size: of the optimum; seconds: processor time
+    """
 
     edges: frozenset[Edge]
     size: int

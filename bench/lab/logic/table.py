@@ -24,8 +24,9 @@ from calibrant.solvers.outcome import Found
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row of the table. clauses: possible and always; edges: possible, always, and those of the class
+    """A row of the table.
 
+    clauses: possible and always; edges: possible, always, and those of the class
     seconds: processor time on one core of a plain implementation of the specification
     """
 

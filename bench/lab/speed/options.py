@@ -11,7 +11,9 @@ from calibrant.dsl.replayscm.problem import Problem, TaskKind
 
 
 class Options(NamedTuple):
-    """problems: of all pools, those that ask for an SCM and tell the latent one
+    """Inputs and scale of a measurement.
+
+    problems: of all pools, those that ask for an SCM and tell the latent one
     official: a pool file in the official format, if one was given
     scale: what sizes of batches and files are multiplied with; 1 unless the run is only to show that it works
     rival: the Python of an environment in which another state of the project is installed, to compare with

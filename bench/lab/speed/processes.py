@@ -91,7 +91,7 @@ def _ended_after(seconds: float, process: subprocess.Popen[bytes]) -> Iterator[t
 
 @contextmanager
 def _watch(process: int) -> Iterator[dict[int, int]]:
-    """The peaks in bytes by process, of that one and those that it starts, looked at while the context is open."""
+    """Watch the peaks in bytes by process, of that one and those that it starts, while the context is open."""
     peaks: dict[int, int] = {}
     ended = threading.Event()
 

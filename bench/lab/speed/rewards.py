@@ -34,7 +34,7 @@ def rows(options: Options) -> Iterator[Row]:
 
 
 def _answers(name: str) -> Iterator[tuple[str, str]]:
-    """Records, each with a text that answers it rightly, as another item asks, or not at all."""
+    """Return records, each with a text that answers it rightly, as another item asks, or not at all."""
     of = benchmark(name)
     items = [entry.item for entry in islice(in_turns(of, of.training.stages[:4], SEED), ITEMS)]
     golds = [json.dumps(of.training.gold(item)) for item in items]

@@ -24,7 +24,10 @@ MAX_NODES = 24  # more are not drawn
 
 @dataclass(frozen=True)
 class GraphNode:
-    """name; label: below it; tone: empty, open or good"""
+    """Node of a drawn graph.
+
+    name; label: below it; tone: empty, open or good
+    """
 
     name: str
     label: str = ""
@@ -33,8 +36,9 @@ class GraphNode:
 
 @dataclass(frozen=True)
 class Graph:
-    """parents: of each node, in this graph; nodes: as they look in it; label: the finding, for readers of the page
+    """Graph to draw beside others.
 
+    parents: of each node, in this graph; nodes: as they look in it; label: the finding, for readers of the page
     only_note: beside edges that only this graph has
     """
 

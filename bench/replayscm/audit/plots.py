@@ -27,7 +27,10 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """kind: which colour; title: what a pointer over it shows; anchor: the instance's section"""
+    """Point of a plot.
+
+    kind: which colour; title: what a pointer over it shows; anchor: the instance's section
+    """
 
     x: float
     y: float

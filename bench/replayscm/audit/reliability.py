@@ -24,7 +24,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """ticks: length along either axis and label; a forecast that is right lies on the diagonal"""
+    """Reliability diagram.
+
+    ticks: length along either axis and label; a forecast that is right lies on the diagonal
+    """
 
     prior: str
     side: int

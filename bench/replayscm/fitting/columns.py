@@ -18,8 +18,9 @@ SEPARATORS = ",;+ "
 
 @dataclass(frozen=True)
 class BooleanTable:
-    """names: of columns; rows: a bit a column; targets: columns that were set, per row; source: for messages
+    """Table of bits to fit.
 
+    names: of columns; rows: a bit a column; targets: columns that were set, per row; source: for messages
     first_line: number of the first row, as messages and the reason count them
     """
 

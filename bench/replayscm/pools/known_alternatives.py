@@ -32,7 +32,10 @@ class SuppliedAnswer:
 
 @dataclass(frozen=True)
 class CheckedAlternatives:
-    """models: by the line they are on; refused: why a line is no alternative"""
+    """Alternatives of a file, checked.
+
+    models: by the line they are on; refused: why a line is no alternative
+    """
 
     models: dict[int, Scm]
     refused: dict[int, str]

@@ -178,7 +178,7 @@ def comparisons(rows: Sequence[Row], against: Sequence[str]) -> Table | None:
 
 
 def _best(group: Sequence[Row]) -> tuple[str, ...]:
-    """The system with most answers that replay what is held out, the first of equals."""
+    """Return the system with most answers that replay what is held out, the first of equals."""
 
     def num_right(row: Row) -> float:
         return sum(o.values[row.places[HELDOUT_EXACT.key]] or 0.0 for o in row.observations)

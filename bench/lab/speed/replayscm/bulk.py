@@ -52,7 +52,7 @@ def rows(options: Options) -> Iterator[Row]:
 
 
 def _beginning(source: Path, part: Path, max_bytes: int) -> int:
-    """Copies the first lines of a file; how many."""
+    """Copy the first lines of a file; return how many."""
     with source.open("rb") as lines, part.open("wb") as beginning:
         number = 0
         for line in islice(lines, max_bytes):

@@ -66,7 +66,7 @@ def _pointer(array: npt.NDArray[Any]) -> ctypes.c_void_p:
 
 @contextmanager
 def compiled_loop(compiler: str = "cc") -> Iterator[CLoop]:
-    """The loop compiled for this processor; `NoCompilerError` if that is not possible."""
+    """Compile the loop for this processor; `NoCompilerError` if that is not possible."""
     compiler_path = shutil.which(compiler)
     if compiler_path is None:
         raise NoCompilerError(f"no C compiler '{compiler}' on the path")

@@ -53,7 +53,10 @@ def new_responses(problem: Problem, count: int) -> list[str]:
 
 
 class _Speaker:
-    """Responses of models to one problem. different: digests of its responses so far"""
+    """Responses of models to one problem.
+
+    different: digests of its responses so far
+    """
 
     def __init__(self, problem: Problem, rng: Random, *, mixed: bool) -> None:
         self.problem = problem

@@ -130,7 +130,7 @@ def without_interventions(frame: Frame) -> Frame:
 
 
 def agrum_climbed(frame: Frame, max_parents: int) -> object:
-    """pyAgrum's greedy search, from the table on."""
+    """Run pyAgrum's greedy search, from the table on."""
     learner = _agrum(frame, "bdeu")
     learner.setMaxIndegree(max_parents)
     learner.useGreedyHillClimbing()
@@ -138,7 +138,7 @@ def agrum_climbed(frame: Frame, max_parents: int) -> object:
 
 
 def agrum_tabu(frame: Frame, max_parents: int) -> object:
-    """pyAgrum's tabu search, from the table on: a list of 10, and 15 moves without gain before it gives up."""
+    """Run pyAgrum's tabu search, from the table on: a list of 10, and 15 moves without gain before it gives up."""
     learner = _agrum(frame, "bdeu")
     learner.setMaxIndegree(max_parents)
     learner.useLocalSearchWithTabuList(10, 15)

@@ -40,7 +40,10 @@ def agreement(options: Options) -> Iterator[Row]:
 
 
 def question_of(task: Task, roots: Iterable[str] | None = None) -> Question:
-    """roots: the root set, where the disclosure does not tell it"""
+    """Return the question of a problem.
+
+    roots: the root set, where the disclosure does not tell it
+    """
     index = {v: i for i, v in enumerate(task.variables)}
     root_names = tuple((task.disclosure.roots or ()) if roots is None else roots)
     mask = sum(1 << index[root] for root in root_names)

@@ -11,7 +11,10 @@ from calibrant.solvers.sat.cnf import Cnf, add_linear_order
 
 
 def least_size(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> int | None:
-    """None if every choice has a cycle. options: per variable its possible parent sets and what they cost"""
+    """Return the least size; None if every choice has a cycle.
+
+    options: per variable its possible parent sets and what they cost
+    """
     components = reduce_to_parts(options, roots)
     sizes = None if components is None else [_of_part(part) for part in components]
     return None if sizes is None or None in sizes else sum(size for size in sizes if size is not None)
