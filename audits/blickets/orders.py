@@ -1,8 +1,8 @@
 """Bounds on the orders of placement that can be tried, and walks that decide the blickets without trying them all.
 
-Of rules that are active while their objects are on in one order. The paper's grader asks for the set of blickets only,
-and the `strict` score for their order too. If the detector is silent through every order of fewer objects, the set
-must be that of all objects. So too small a budget for all orders makes the `strict` score alone unwinnable.
+The rules are active while their objects are on in one order. The paper's grader asks for the set of blickets only, and
+the `strict` score for their order too. If the detector is silent through every order of fewer objects, the set must be
+that of all objects. So a budget too small for all orders rules out the `strict` score, and need not rule out the other.
 """
 
 from __future__ import annotations

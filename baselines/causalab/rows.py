@@ -84,7 +84,7 @@ def abstain(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
 def total_effects(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
     """Set each property once and take whatever moves for its child; the equation is fitted before any setting.
 
-    An indirect descendant becomes a child too, so edges are those of the transitive closure.
+    An indirect descendant becomes a child too: the edges are those of the transitive closure unless effects cancel.
     """
     task = episode.task
     edges: list[Edge] = []

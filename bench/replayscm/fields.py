@@ -35,6 +35,7 @@ class MechanismStats(Struct, rename="camel", forbid_unknown_fields=True):
     parent_count: Annotated[int, Meta(description="how many variables it mentions")]
     operator_counts: Annotated[dict[str, int], Meta(description="operator -> how often it occurs")]
     contains_if: Annotated[bool, Meta(description="whether `if` does")]
+    # the variables that it mentions; contains_if: whether it mentions the operator `if`
     variables: Annotated[list[str], Meta(description="which ones, natural order")]
 
 

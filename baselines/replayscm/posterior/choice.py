@@ -52,9 +52,9 @@ class Choice:
 def most_probable(posterior: Posterior, num_draws: int) -> Choice:
     """Return the most probable member that hill climbing finds.
 
-    Starts: for each component (one configuration with one root set) the best member of its heaviest latent order, and
+    Starts: the best member of the heaviest latent order of each component (one configuration with one root set), and
     the members sampled most often. Steps change one mechanism. With a disclosed order and a single component the start
-    is the maximum a posteriori already; in general the result is a lower bound.
+    is the maximum a posteriori already; in general another member may be more probable.
     """
     rng = Random(SEED)
     members = [posterior.sample(rng) for _ in range(num_draws)]
