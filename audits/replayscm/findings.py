@@ -27,7 +27,7 @@ class ClassCount(msgspec.Struct, frozen=True):
 
 
 class Spectrum(msgspec.Struct, frozen=True):
-    """Members by total formula size, in a class with a size cap."""
+    """Members by total formula size, in a class with a size cap"""  # noqa: D400, D415  # in published JSON schemas
 
     in_words: Annotated[str, Meta(description="the class of SCMs, in words")]
     by_size: Annotated[dict[int, str], Meta(description="size -> members, ascending.")]
