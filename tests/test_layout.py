@@ -59,7 +59,7 @@ def _tree(path: Path) -> ast.Module:
 
 
 def _called(function: ast.expr) -> str:
-    """The last name of what is called, if it has one."""
+    """Return the last name of what is called, if it has one."""
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""
@@ -186,7 +186,7 @@ def _where(path: Path) -> str:
 
 
 def _folders(*packages: str) -> dict[str, list[str]]:
-    """The names of the modules in each folder, without `__init__` and `__main__`."""
+    """Return the names of the modules in each folder, without `__init__` and `__main__`."""
     folders: dict[str, list[str]] = {}
     for path in _sources(*packages):
         if not path.stem.startswith("__"):

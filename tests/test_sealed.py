@@ -57,7 +57,7 @@ def test_a_private_name_is_noticed_in_every_spelling() -> None:
 
 
 def _as_spaces() -> list[Space]:  # type: ignore[type-arg]  # the members differ
-    """The spaces of detectors are spaces, which the type checker sees."""
+    """Return spaces of detectors as spaces, which the type checker sees."""
     return [StaticSpace.full(2), SwitchSpace.full(2), OrderSpace.full(2), NoiseSpace.full(2), UniversalSpace.full(2)]
 
 

@@ -18,7 +18,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """A folder that is private: what pytest makes is closed to others, and its own folder is too."""
+    """Return a folder that is private: what pytest makes is closed to others, and its own folder is too."""
     folder = tmp_path.resolve() / "own"
     folder.mkdir(mode=0o700)
     assert is_private(folder)

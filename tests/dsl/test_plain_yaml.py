@@ -24,7 +24,7 @@ SCALARS = [
 
 
 def shape(value: Any) -> Any:
-    """A value with the types of everything in it, in order."""
+    """Return a value with the types of everything in it, in order."""
     if isinstance(value, dict):
         return [(shape(key), shape(one)) for key, one in value.items()]
     return [shape(one) for one in value] if isinstance(value, list) else (type(value), repr(value))

@@ -26,7 +26,7 @@ def few_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def head(source: Path, number: int, target: Path) -> Path:
-    """A pool of the first so many items."""
+    """Return a pool of the first so many items."""
     with source.open("rb") as lines:
         target.write_bytes(b"".join(islice(lines, 1 + number)))
     return target

@@ -101,13 +101,16 @@ def _round(
 
 
 def _spread(ratios: Sequence[float]) -> str:
-    """The median with the quartiles."""
+    """Return the median with the quartiles."""
     low, middle, high = quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else [*ratios] * 3
     return f"{middle:.3f} (quartiles {low:.2f} to {high:.2f})"
 
 
 class Spent(NamedTuple):
-    """One round. seconds: wall; by: processor seconds by who spent them, jobs apart from what hands them around"""
+    """One round.
+
+    seconds: wall; by: processor seconds by who spent them, jobs apart from what hands them around
+    """
 
     seconds: float
     by: Mapping[str, float]
@@ -117,7 +120,7 @@ class Spent(NamedTuple):
 
 
 def _middle(rounds: Sequence[Spent]) -> Spent:
-    """The median of each figure."""
+    """Return the median of each figure."""
     return Spent(
         median(one.seconds for one in rounds), {who: median(one.by[who] for one in rounds) for who in rounds[0].by}
     )

@@ -22,7 +22,7 @@ class Paced(Exact, frozen=True):
     dies: str = ""
 
     def answer(self, task: Task) -> ProtocolResult:
-        """The answer of `exact`."""
+        """Return the answer of `exact`."""
         time.sleep(self.pause)
         if self.dies and mark(task) == self.dies:
             os._exit(9)

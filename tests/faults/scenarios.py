@@ -107,7 +107,7 @@ class Compared(NamedTuple):
 
 
 def compared(local: Path, made: Path) -> Compared:
-    """The records of a run on a cluster, with those of a local run."""
+    """Return the records of a run on a cluster, with those of a local run."""
     wanted, found = _records(local), _records(made)
     lost = sum(found.get(key) != record for key, record in wanted.items())
     crashed = sum(msgspec.json.decode(record)["outcome"] == "crashed" for record in found.values())

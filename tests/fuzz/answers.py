@@ -17,7 +17,7 @@ OPERATORS = ("and", "or", "xor", "iff")
 
 
 def formula(rng: random.Random, variables: Sequence[str], budget: int) -> str:
-    """A well-formed text over the variables."""
+    """Return a well-formed text over the variables."""
     if budget <= 1 or rng.random() < 0.25:
         name = rng.choice(variables)
         return f"({name})" if rng.random() < 0.05 else name
@@ -28,7 +28,7 @@ def formula(rng: random.Random, variables: Sequence[str], budget: int) -> str:
 
 
 def rewritten(rng: random.Random, text: str, variables: Sequence[str]) -> str:
-    """The same function in other words, mostly; some mention more than they depend on."""
+    """Return the same function in other words, mostly; some mention more than they depend on."""
     other = rng.choice(variables)
     return rng.choice(
         [
@@ -74,7 +74,7 @@ def mechanism(rng: random.Random, text: str, variables: Sequence[str]) -> Any:
 
 
 def answer(rng: random.Random, good: dict[str, Any], variables: Sequence[str]) -> dict[str, Any]:
-    """A good answer with some mechanisms changed, and sometimes its shape."""
+    """Return a good answer with some mechanisms changed, and sometimes its shape."""
     made: dict[str, Any] = json.loads(json.dumps(good))
     mechanisms = made["alternative"]["mechanisms"] if "alternative" in made else made["mechanisms"]
     for _ in range(rng.choice([0, 1, 1, 1, 2, 3])):
@@ -97,7 +97,7 @@ def answer(rng: random.Random, good: dict[str, Any], variables: Sequence[str]) -
 
 
 def response(rng: random.Random, answers: Sequence[Any]) -> str:
-    """A text that holds the answers, somewhere, in some state."""
+    """Return a text that holds the answers, somewhere, in some state."""
     texts = [json.dumps(a, ensure_ascii=rng.random() < 0.5, indent=rng.choice([None, None, 2])) for a in answers]
     text = rng.choice(["", "Answer: ", "```json\n", "{", "[", "\ufeff"]) + rng.choice([" ", "\n", "} {"]).join(texts)
     text += rng.choice(["", "", "\n", "\n```", "}", "]", " {", '{"mechanisms": {}}'])

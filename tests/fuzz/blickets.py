@@ -153,7 +153,7 @@ def _item(rng: random.Random) -> str:
 
 
 def _line(rng: random.Random, kind: str, line: str, read: Callable[[str], object]) -> str:
-    """A damaged line is read, or refused in a line."""
+    """Read a damaged line; it may be refused in a line."""
     of_text = rng.random() < 0.5
     try:
         read(rng.choice(CHARACTER_DAMAGE)(rng, line) if of_text else json.dumps(damaged(rng, json.loads(line))))

@@ -164,7 +164,7 @@ def _action(rng: random.Random, item: LabItem) -> Any:
 
 
 def config_text(mechanism: Mechanism) -> str:
-    """A mechanism as a released config spells it."""
+    """Return a mechanism as a released config spells it."""
     params: dict[str, float] = {}
     nodes: dict[str, Any] = {}
     for node, equation in mechanism.equations.items():
@@ -197,7 +197,7 @@ def _item(rng: random.Random) -> str:
 
 
 def _line(rng: random.Random, kind: str, line: str, read: Callable[[str], object]) -> str:
-    """A damaged line is read, or refused in a line."""
+    """Read a damaged line; it may be refused in a line."""
     of_text = rng.random() < 0.5
     try:
         read(rng.choice(CHARACTER_DAMAGE)(rng, line) if of_text else json.dumps(damaged(rng, json.loads(line))))

@@ -79,7 +79,7 @@ def odd_value(rng: random.Random) -> Any:
 
 
 def odd_answer(rng: random.Random, target: Target) -> dict[str, Any]:
-    """An answer with odd values at some of its keys, at one of them most often."""
+    """Return an answer with odd values at some of its keys, at one of them most often."""
     answer = dict(target.base)
     if target.keys and rng.random() < 0.95:
         for key in rng.sample(target.keys, min(len(target.keys), rng.choice([1, 1, 1, 2, len(target.keys)]))):
@@ -118,7 +118,7 @@ def check_answer(target: Target, answer: dict[str, Any]) -> str:
 
 
 def _reply(rng: random.Random) -> str:
-    """The answer as a text, plain or inside something."""
+    """Return the answer as a text, plain or inside something."""
     target = rng.choice(targets())
     answer = odd_answer(rng, target)
     try:
@@ -137,7 +137,7 @@ def _reply(rng: random.Random) -> str:
 
 
 def _reward(rng: random.Random) -> str:
-    """The rewards of a completion."""
+    """Return the rewards of a completion."""
     target = rng.choice(targets())
     answer = odd_answer(rng, target)
     try:
@@ -156,7 +156,7 @@ def _reward(rng: random.Random) -> str:
 
 
 def _record(rng: random.Random) -> str:
-    """An item's record with an odd value somewhere: read, or refused in one line."""
+    """Read an item's record with an odd value somewhere; it may be refused in one line."""
     target = rng.choice(targets())
     record: dict[str, Any] = json.loads(target.record)
     field = rng.choice(["fixed_exogenous", "do", "observed_endogenous", "sealed", ""])

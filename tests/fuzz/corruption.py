@@ -37,7 +37,7 @@ def flip(rng: random.Random, text: str) -> str:
 
 
 def other_bit(rng: random.Random, text: str) -> str:
-    """A 0 becomes 1, or the other way round."""
+    """Change a 0 to 1, or the other way round."""
     start = rng.randrange(len(text) + 1)
     place = min((p for p in (text.find("0", start), text.find("1", start)) if p >= 0), default=-1)
     return text[:place] + str(1 - int(text[place])) + text[place + 1 :] if place >= 0 else text
@@ -49,14 +49,14 @@ def truncate(rng: random.Random, text: str) -> str:
 
 
 def splice(rng: random.Random, text: str) -> str:
-    """A piece of the text somewhere else."""
+    """Insert a piece of the text somewhere else."""
     start, end = sorted(rng.choices(range(len(text) + 1), k=2))
     target = rng.randrange(len(text) + 1)
     return text[:target] + text[start:end] + text[target:] if len(text) + end - start <= LONGEST else text
 
 
 def multiply(rng: random.Random, text: str) -> str:
-    """A short piece many times."""
+    """Repeat a short piece many times."""
     start = rng.randrange(len(text) + 1)
     piece = text[start : start + _length(rng)]
     times = rng.choice([2, 3, 10, 1_000])
@@ -108,7 +108,7 @@ JUNK: tuple[Any, ...] = (
 
 
 def damaged(rng: random.Random, value: Any) -> Any:
-    """A copy of nested lists and mappings with one place changed."""
+    """Return a copy of nested lists and mappings with one place changed."""
     made = copy.deepcopy(value)
     places = list(_places(made))
     if not places:

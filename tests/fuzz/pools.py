@@ -56,7 +56,7 @@ def bases() -> tuple[Base, ...]:
 
 
 def _cut(problem: Problem) -> Problem:
-    """A problem with few worlds of few rows; gold still replays."""
+    """Return a problem with few worlds of few rows; gold still replays."""
     training, heldout = (
         Panel(panel.variables, tuple(_first_rows(world) for world in panel.worlds[:WORLDS]))
         for panel in (problem.task.training, problem.sealed.heldout)

@@ -42,7 +42,7 @@ NUMBERS = ("1e999999", "-1e999999", "1" * 4_000, "1" * 5_000, "NaN", "0.1e-99999
 
 @cache
 def _problems() -> tuple[tuple[int, Problem, dict[str, Any]], ...]:
-    """The number of their pool, problems, and an answer that is right."""
+    """Return the number of their pool, problems, and an answer that is right."""
     pools = [read_pool(path).problems[::EVERY] for path in bundled_pools()]
     return tuple((number, one, good_answer(one)) for number, problems in enumerate(pools) for one in problems)
 
@@ -103,7 +103,7 @@ def _require_same(told: Mapping[str, Any], wanted: Mapping[str, Any], line: byte
 
 
 def _text(rng: random.Random, problem: Problem, good: dict[str, Any]) -> str:
-    """A response: bare, fenced, among other words, with another key or key twice, deep, huge, or broken off."""
+    """Return a response: bare, fenced, among other words, with another key or key twice, deep, huge, or broken off."""
     made = good if rng.random() < 0.15 else answer(rng, good, problem.task.variables)
     match rng.randrange(8):
         case 0:
@@ -152,7 +152,7 @@ def _damaged(rng: random.Random, line: bytes) -> bytes:
 
 
 def _response(line: bytes, problem: Problem) -> str | None:
-    """The text that a line gives for the problem, if it is a line such as were made."""
+    """Return the text that a line gives for the problem, if it is a line such as were made."""
     try:
         read = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError):

@@ -115,7 +115,7 @@ def _outcome(score: Score) -> str:
 
 
 def _scored(rng: random.Random, length: int, score: Callable[[], Score]) -> Score:
-    """The score; of some answers the number of steps that it took is checked against their length."""
+    """Return the score; of some answers the number of steps that it took is checked against their length."""
     if length < LONG and rng.random() >= PROFILED:
         return score()
     steps = 0

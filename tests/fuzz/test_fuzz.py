@@ -146,7 +146,7 @@ def _target(kind: TaskKind, setting: str = "") -> submissions.Target:
 
 
 def _claims(target: submissions.Target, answer: dict[str, Any], **claims: Any) -> Score:
-    """The score of an answer in which some parts are exchanged for those of the right answer."""
+    """Return the score of an answer in which some parts are exchanged for those of the right answer."""
     good = target.paper.score_answer(target.good)
     made = target.paper.score_answer(answer)
     return replace(made, **{name: getattr(good, name) if value == "good" else value for name, value in claims.items()})

@@ -39,7 +39,7 @@ ITEMS = (
 
 
 def case(rng: random.Random) -> str:
-    """A few candidates' texts; the outcome is whether there is a program, and why not."""
+    """Compile a few candidates' texts; the outcome is whether there is a program, and why not."""
     variables = rng.sample(NAMES, rng.randrange(2, 9))
     if rng.random() < 0.02:
         variables.append(rng.choice(list(OPERATORS)))

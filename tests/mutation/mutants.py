@@ -42,7 +42,10 @@ SKIPPED_FIELDS = frozenset({"annotation", "returns", "decorator_list"})
 
 @dataclass(frozen=True)
 class Mutant:
-    """One changed module. line: of the change; before, after: the changed expression"""
+    """One changed module.
+
+    line: of the change; before, after: the changed expression
+    """
 
     line: int
     before: str

@@ -25,7 +25,7 @@ def require(claim: bool, what: str) -> None:
 
 
 def spelled(text: str) -> Formula:
-    """The formula of a legal text, by recursive descent over the grammar."""
+    """Return the formula of a legal text, by recursive descent over the grammar."""
     tokens = re.findall(r"[()]|[^\s()]+", text)
     position = 0
 
@@ -52,7 +52,7 @@ def spelled(text: str) -> Formula:
 
 
 def submitted(problem: Problem, answer: Mapping[str, Any]) -> Scm:
-    """The SCM that an answer spells; roots are named or are what has no mechanism."""
+    """Return the SCM that an answer spells; roots are named or are what has no mechanism."""
     inner = answer["alternative"] if problem.task.kind is TaskKind.ALTERNATIVE else answer
     mechanisms = {variable: spelled(text) for variable, text in inner["mechanisms"].items()}
     return Scm(tuple(v for v in problem.task.variables if v not in mechanisms), mechanisms)

@@ -14,7 +14,7 @@ FORMS = ("compact", "expanded", "older")
 
 
 def official_record(problem: Problem, form: str) -> dict[str, Any]:
-    """The record that reads as this problem; its gold must be known."""
+    """Return the record that reads as this problem; its gold must be known."""
     task, sealed, gold = problem.task, problem.sealed, problem.sealed.gold
     assert gold is not None
     variables = list(task.variables)

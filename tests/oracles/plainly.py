@@ -29,7 +29,7 @@ class _Explained(frozenset[str]):
 
 
 def verdict(problem: Problem, text: str, extractor: str, *, by_rows: bool) -> dict[str, Any]:
-    """The published keys, the funnel and whether it is strict JSON, for a problem that asks for a map.
+    """Return the published keys, the funnel and whether it is strict JSON, for a problem that asks for a map.
 
     by_rows: replayed row by row by dsl.replayscm.reference, else by bit columns
     """

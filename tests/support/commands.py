@@ -25,7 +25,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
 
 def command(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, with warnings as errors."""
+    """Run the command in a process of its own, with warnings as errors."""
     return program("-m", "calibrant.bench.cli", *arguments, **options)
 
 
@@ -38,7 +38,7 @@ def called(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def program(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    """An interpreter of its own, in the checkout, with warnings as errors."""
+    """Return an interpreter of its own, in the checkout, with warnings as errors."""
     line = [sys.executable, "-W", "error", *map(str, arguments)]
     settings = {"cwd": CHECKOUT} | options
     done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False, **settings)
@@ -47,7 +47,7 @@ def program(*arguments: object, **options: Any) -> subprocess.CompletedProcess[s
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The one line with which the command refuses these arguments."""
+    """Return the one line with which the command refuses these arguments."""
     assert main([str(argument) for argument in arguments]) == 2
     printed = capsys.readouterr()
     said = PROGRESS.sub("", printed.err)
@@ -58,7 +58,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 
 def jsonl(path: Path, *lines: Any) -> Path:
-    """A file of JSON lines; texts are written as they are."""
+    """Return a file of JSON lines; texts are written as they are."""
     texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
     path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     return path

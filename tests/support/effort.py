@@ -16,7 +16,7 @@ UNTIL = float(os.environ.get("CALIBRANT_SOAK_UNTIL", "inf"))  # seconds of time.
 
 
 def effort(usual: T, soaking: T) -> T:
-    """The first whenever all tests run, the second in a soak."""
+    """Return the first value whenever all tests run, the second in a soak."""
     return soaking if SOAKING else usual
 
 

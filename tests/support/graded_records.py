@@ -12,7 +12,7 @@ from calibrant.bench.runs.records import FILE_NAME, Record, StepRecord, Timing
 
 
 def graded(*, correct: bool = True, exposed: str | None = "pre", steps: int = 4, **extra: Any) -> dict[str, Any]:
-    """A score as a record keeps it."""
+    """Return a score as a record keeps it."""
     rule = {"rule": "conjunctive", "blickets": ["A", "B"]}
     return {
         "correct": correct,
@@ -62,7 +62,7 @@ def blicket_record(index: int, score: dict[str, Any], **changes: Any) -> Record:
 
 
 def write_records(folder: Path, records: Iterable[Record]) -> Path:
-    """A run's folder with these records, in this order."""
+    """Return a run's folder with these records, in this order."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / FILE_NAME).write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in records))
     return folder

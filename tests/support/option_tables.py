@@ -39,7 +39,10 @@ def _range_text(meta: msgspec.Meta) -> str:
 
 
 def option_table(options: Mapping[str, DeclaredOption], *, flags: bool) -> str:
-    """Return a Markdown table. flags: options are written as on a command line"""
+    """Return a Markdown table.
+
+    flags: options are written as on a command line
+    """
     rows = []
     for option in options.values():
         default = "" if option.default in (None, (), "", False) else f" [default: {option.default}]"

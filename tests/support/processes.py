@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started and not yet collected."""
+    """Return the processes that a process has started and not yet collected."""
     found: list[int] = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         found += map(int, task.read_text(encoding="ascii").split())
@@ -16,7 +16,10 @@ def children(pid: int) -> list[int]:
 
 
 def command(pid: int) -> str:
-    """The program that a process runs, and its arguments; while it is being started, those of the one that does."""
+    """Return the program that a process runs, and its arguments.
+
+    While it is being started, those of the one that does.
+    """
     return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
 
 

@@ -20,7 +20,7 @@ INVALID: dict[str, Any] = {"valid": False, "correct": False}
 
 
 def answer(train: float, heldout: float, local_match: float | None = None, **extra: Any) -> dict[str, Any]:
-    """A valid answer with these shares of exact worlds and of mechanisms that mean the same as gold."""
+    """Return a valid answer with these shares of exact worlds and of mechanisms that mean the same as gold."""
     exact = {"trainExact": train == 1, "heldoutExact": train == 1 and heldout == 1, "correct": train == 1}
     rates = {"trainWorldExactAccuracy": train, "heldoutWorldExactAccuracy": heldout}
     structure = None if local_match is None else {"local_match": local_match}
@@ -28,7 +28,10 @@ def answer(train: float, heldout: float, local_match: float | None = None, **ext
 
 
 class Answers(NamedTuple):
-    """What one system scored on one pool; instances are numbered. is_run: a search's, with an outcome and seconds"""
+    """What one system scored on one pool; instances are numbered.
+
+    is_run: a search's, with an outcome and seconds
+    """
 
     system: str
     scores: Sequence[Mapping[str, Any]]
@@ -84,7 +87,7 @@ def ours(table: Table | None) -> list[dict[str, str]]:
 
 
 def write_run(folder: Path, *answers: Answers, order: int = 0, started: str = "2026-01-01T00:00:00Z") -> Path:
-    """A folder as `calibrant run` leaves it; `order` shuffles its lines."""
+    """Return a folder as `calibrant run` leaves it; `order` shuffles its lines."""
     lines = []
     for one in answers:
         for index, (origin, score) in enumerate(one.answers()):

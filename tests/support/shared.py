@@ -18,14 +18,14 @@ _CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
 
 def shared_folder() -> Path | None:
-    """The folder that holds replayscm/, or None."""
+    """Return the folder that holds replayscm/, or None."""
     named = os.environ.get("CALIBRANT_SHARED")
     candidates = [Path(named)] if named else [_CHECKOUT.parent / "shared"]
     return next((path for path in candidates if (path / "replayscm").is_dir()), None)
 
 
 def shared_file(name: str, *, part: str = "replayscm") -> Path:
-    """A file of a part of the shared folder; skips the test (fails it under CI=true) when there is none."""
+    """Return a file of a part of the shared folder; skip the test (fail it under CI=true) when there is none."""
     folder = shared_folder()
     path = folder / part / name if folder else None
     if path is not None and path.exists():
@@ -37,6 +37,6 @@ def shared_file(name: str, *, part: str = "replayscm") -> Path:
 
 
 def shared_vectors(name: str) -> Iterator[dict[str, Any]]:
-    """The records of a shared JSONL file."""
+    """Yield the records of a shared JSONL file."""
     with shared_file(name).open(encoding="utf-8") as lines:
         yield from (json.loads(line) for line in lines)

@@ -42,7 +42,7 @@ class Tally:
 
 
 def run_python(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """A module in a process of its own, from the root of the project."""
+    """Run a module in a process of its own, from the root of the project."""
     line = [sys.executable, "-m", *arguments]
     done = subprocess.run(line, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
     done.stdout += f"\n{done.stderr}\n$ {' '.join(['python', '-m', *arguments])}"

@@ -108,7 +108,7 @@ if __name__ == "__main__":
 
 
 def killable_script(folder: Path) -> Path:
-    """A program that runs the stub over a pool: arguments POOL OUT WORKERS PAUSE."""
+    """Return a program that runs the stub over a pool: arguments POOL OUT WORKERS PAUSE."""
     script = folder / "killable_run.py"
     script.write_text(KILLABLE_RUN, encoding="utf-8")
     return script

@@ -25,7 +25,7 @@ def _item(suite: str) -> BlicketItem:
 
 
 def _ordered_switch() -> BlicketItem:
-    """A switch to a rule whose blickets have an order: in no class here."""
+    """Return a switch to a rule whose blickets have an order: in no class here."""
     item = _item("easy-3")
     later = Mechanism(Rule(Form.CONJUNCTIVE, 0b11), (1, 0))
     return replace(item, sealed=replace(item.sealed, mechanisms=(item.sealed.mechanisms[0], later)))

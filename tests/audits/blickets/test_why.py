@@ -19,7 +19,7 @@ WALKS = ("A", "ABCD", "ABCDE", "EAB", "ABCDEDC")  # objects that are toggled one
 
 
 def played(item: BlicketItem, walk: str) -> DetectorWhy:
-    """The reason after toggling these objects."""
+    """Return the reason after toggling these objects."""
     episode, on = BlicketEpisode(item), set[str]()
     for letter in walk:
         name = item.task.objects["ABCDE".index(letter)]

@@ -45,5 +45,5 @@ def test_edges_and_settings_are_those_of_every_mechanism_that_fits(seed: int, nu
 
 
 def _edges(member: tuple[Any, ...]) -> set[tuple[str, str]]:
-    """The edges of a mechanism, from the key that the support module gives it."""
+    """Return the edges of a mechanism, from the key that the support module gives it."""
     return {(term[1], term[0]) for term in member[1]}

@@ -51,7 +51,7 @@ def test_counts_of_vectors_and_random_problems_are_recounted() -> None:
 
 
 def _example() -> LogicFamily:
-    """A cyclic vector with open clauses and edges."""
+    """Return a cyclic vector with open clauses and edges."""
     for vector in vectors_of("family"):
         if vector["expected"]["cyclic"] and vector["size"] is not None:
             family = _family(task_of(vector))

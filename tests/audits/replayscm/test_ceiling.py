@@ -27,7 +27,7 @@ CAPPED = ModelClass(3, 11)  # every function of three variables
 
 
 def class_weights(problem: Problem, penalty: int | None) -> dict[object, Fraction]:
-    """The weight of each (root set, held-out table), by enumeration."""
+    """Return the weight of each (root set, held-out table), by enumeration."""
     weights: Counter[object] = Counter()
     for member in all_members(problem.task, 3):
         size = member_size(member, problem.task.grammar)
@@ -48,7 +48,7 @@ def found(problem: Problem, penalty: int | None, max_counts: int | None) -> Best
 
 
 def table_of(model: Scm, problem: Problem) -> object:
-    """The class of an answer, from the reference's own replay of a member."""
+    """Return the class of an answer, from the reference's own replay of a member."""
     mechanisms = tuple((v, local.parents, local.table.bits) for v, local in model.local_functions.items())
     return model.roots, does((model.roots, mechanisms), problem.sealed.heldout.worlds)
 

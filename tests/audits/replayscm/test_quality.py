@@ -46,14 +46,14 @@ def with_training(problem: Problem, worlds: Sequence[World]) -> Problem:
 
 
 def one_entry_flipped(model: Scm, variable: str, row: int) -> Scm:
-    """The model with one entry of one truth table changed."""
+    """Return the model with one entry of one truth table changed."""
     local = model.local_functions[variable]
     changed = TruthTable(local.table.num_vars, local.table.bits ^ 1 << row)
     return scm(model.roots, {**model.mechanisms, variable: normal_form(local.parents, changed.bits)})
 
 
 def without_the_entry(problem: Problem, variable: str, row: int) -> Problem:
-    """The training worlds without the rows that show this entry of the variable's truth table."""
+    """Return the training worlds without the rows that show this entry of the variable's truth table."""
     parents = latent_scm(problem).local_functions[variable].parents
     kept = []
     for world in problem.task.training.worlds:

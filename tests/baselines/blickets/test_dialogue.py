@@ -39,7 +39,7 @@ def _switching(after: int, to: Rule) -> BlicketItem:
 
 
 def _saying(replies: Iterable[str]) -> Script:
-    """A model that says these things one after the other, whatever it is told."""
+    """Return a model that says these things one after the other, whatever it is told."""
     left = iter(replies)
     return lambda messages: next(left)
 

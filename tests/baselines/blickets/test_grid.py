@@ -167,7 +167,7 @@ def test_an_answer_that_comes_too_early_is_given_again(agent: GridAgent | Simple
 
 
 def _voice(policy: Policy, dialogue: Dialogue) -> Model:
-    """A model that says what a policy would do in a dialogue."""
+    """Return a model that says what a policy would do in a dialogue."""
     return lambda messages: written_reply(policy(dialogue))
 
 

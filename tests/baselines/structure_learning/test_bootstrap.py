@@ -171,7 +171,7 @@ def test_resamples_that_do_not_fit_are_refused() -> None:
 
 
 def shared_arcs(dag: tuple[int, ...], family: Sequence[int], protected: Sequence[int]) -> set[tuple[int, int]]:
-    """The arcs of a DAG that stand in all DAGs of its class in which its protected arcs stand too."""
+    """Return the arcs of a DAG that stand in all DAGs of its class in which its protected arcs stand too."""
     kept = {(i, j) for i, j in arcs(dag) if protected[j] >> i & 1}
     members = classes(len(dag), tuple(family))[class_of(dag, family)]
     return set.intersection(*(member for member in members if kept <= member))
@@ -179,7 +179,7 @@ def shared_arcs(dag: tuple[int, ...], family: Sequence[int], protected: Sequence
 
 @cache
 def classes(num_vars: int, family: Sequence[int]) -> Mapping[object, list[set[tuple[int, int]]]]:
-    """The arcs of the members of every class."""
+    """Return the arcs of the members of every class."""
     members: dict[object, list[set[tuple[int, int]]]] = defaultdict(list)
     for dag in all_dags(num_vars):
         members[class_of(dag, family)].append(arcs(dag))

@@ -57,7 +57,7 @@ def test_the_optimum_of_every_record_and_never_below_bnlearn() -> None:
 
 
 def _setting(data: st.DataObject, *, max_vars: int = 4) -> tuple[ScoreOptimum, Mapping[Dag, float]]:
-    """An exact search, and the score of every admitted DAG."""
+    """Return an exact search, and the score of every admitted DAG."""
     frame = data.draw(frames(max_vars=max_vars))
     scores = LocalScores(frame, data.draw(st.sampled_from(SCORES)))
     constraints = data.draw(st.one_of(st.just(free_constraints(frame.num_vars)), constraint_sets(frame.num_vars)))

@@ -63,7 +63,7 @@ def test_bnlearn_recorded_198_traces() -> None:
 
 
 def described(frame: Frame, learned: Learned) -> list[str]:
-    """The moves in the words of the records."""
+    """Return the moves in the words of the records."""
     return [f"{VERB[m.kind]} {frame.variables[m.parent]} -> {frame.variables[m.child]}" for m in learned.moves]
 
 

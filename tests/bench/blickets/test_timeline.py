@@ -44,7 +44,7 @@ def timeline(item: BlicketItem = ITEM, played: list[Any] | None = None, system: 
 
 
 def left(found: Timeline, moment: int) -> set[str]:
-    """The answers that are left, with the group in which each stands."""
+    """Return the answers that are left, with the group in which each stands."""
     named = [f"{group.title}: {name}" for group in found.groups for name in group.names]
     return {named[number] for number in found.moments[moment].answers}
 

@@ -125,7 +125,7 @@ def test_large_numbers_of_mechanisms_are_shortened() -> None:
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a pool of two laboratories, and a run on it."""
+    """Return a folder with a pool of two laboratories, and a run on it."""
     folder = tmp_path_factory.mktemp("shown")
     BENCHMARK.write_drawn(folder / "pool.jsonl", ["4nodes", "4nodes_quad_hard"], 3, 1)
     line = ["run", "exact,total-effects", str(folder / "pool.jsonl"), "--out", str(folder / "run"), "--workers", "1"]

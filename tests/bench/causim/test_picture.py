@@ -162,7 +162,7 @@ said.push(document.documentElement.scrollWidth > document.documentElement.client
 
 
 def measured(page: str, folder: Path) -> list[str]:
-    """The page has no scripts, and forbids them."""
+    """Measure a page, which has no scripts and forbids them."""
     allowed = page.replace("default-src 'none'", "default-src 'none'; script-src 'unsafe-inline'")
     assert allowed != page
     return pressed(allowed, LAID_OUT, folder)

@@ -72,7 +72,7 @@ class Files:
         return files
 
     def __getattr__(self, name: str) -> Path:
-        """A file or folder of that name."""
+        """Return a file or folder of that name."""
         if name.startswith("_"):
             raise AttributeError(name)
         suffix = "" if name in ("run", "second_run", "audit") else ".json" if name == "answer" else ".jsonl"
@@ -109,14 +109,17 @@ def _masked(text: str, folder: Path) -> str:
 
 
 def _table(out: Path) -> Path:
-    """A table of two columns that are equal, and a third in which one row is never shown with X2 free."""
+    """Return a table of two columns that are equal, and a third in which one row is never shown with X2 free."""
     path = out.parent / "table.csv"
     path.write_text("X1,X2,X3,set\n0,0,0,\n1,1,1,\n0,1,1,X2\n1,0,0,X2\n", encoding="utf-8")
     return path
 
 
 def base_line(command: str, files: Files, out: Path) -> list[object]:
-    """The shortest line of a command on these files. out: the folder into which it may write"""
+    """Return the shortest line of a command on these files.
+
+    out: the folder into which it may write
+    """
     pool, one, new = files.pool, files.ids[0], ["--out", out / "new.jsonl"]
     certificates = files.certificates[:1] or [files.predictions]
     scored = [files.scored] if files.benchmark == "replayscm" else []

@@ -160,7 +160,7 @@ def words(texts: list[str], files: Files, out: Path) -> list[str]:
 
 
 def given(key: str, option: Any) -> list[str]:
-    """The option with a value that is not its default."""
+    """Return the option with a value that is not its default."""
     flag = str(option.opts[0])
     if option.is_flag:
         return [str(option.secondary_opts[0]) if option.default is True else flag]

@@ -109,7 +109,7 @@ def test_counts_equal_enumeration_on_small_items(subject: Subject, data: st.Data
 
 
 def _seen(step: Step[Any]) -> tuple[Any, ...]:
-    """A step but for the wording of a refusal, which may speak of the action as it was given."""
+    """Return a step but for the wording of a refusal, which may speak of the action as it was given."""
     return dict(step.action), step.reading, bool(step.refused), step.cost
 
 

@@ -68,7 +68,7 @@ def loop() -> Iterator[CLoop]:
 
 @st.composite
 def replays(draw: st.DrawFn) -> tuple[Scm, list[tuple[World, ...]]]:
-    """A model and the worlds of two panels, which it explains or not."""
+    """Return a model and the worlds of two panels, which it explains or not."""
     model = draw(scms(operators=tuple(OPERATORS)))
     return model, [draw(draw(st.sampled_from([arbitrary_worlds, simulated_worlds]))(model)) for _ in range(2)]
 

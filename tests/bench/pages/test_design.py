@@ -32,7 +32,7 @@ EXCEPTIONS = {  # file: colours that are still written there; a number may only 
 
 
 def hex_colours() -> dict[str, int]:
-    """The colours that are written as numbers, by file."""
+    """Return the colours that are written as numbers, by file."""
     files = (path for package in ("bench", "calibrant") for path in sorted((CHECKOUT / package).rglob("*")))
     texts = {
         path.relative_to(CHECKOUT).as_posix(): path.read_text(encoding="utf-8")

@@ -158,7 +158,7 @@ def test_figures_are_those_of_the_items(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def _own(path: Path, kind: str, topology: str) -> list[int]:
-    """The sizes that the file states."""
+    """Return the sizes that the file states."""
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()[1:]]
     return [one["labels"]["size"] for one in lines if (one["type"], one["topology"]) == (kind, topology)]
 

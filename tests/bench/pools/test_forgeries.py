@@ -49,7 +49,7 @@ def test_every_verifier_declares_its_data_and_derives_its_class() -> None:
 
 
 def written(certificate: Certificate, instance: str) -> dict[str, Any]:
-    """The content of a certificate file."""
+    """Return the content of a certificate file."""
     made: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(certificate)))
     return {"instance": instance, "certificate": made}
 

@@ -97,7 +97,7 @@ EDITS: dict[str, Edit] = {
 
 
 def _edited(path: Path, edit: Edit) -> Path:
-    """A pool of one sound instance, after an edit of its record."""
+    """Return a pool of one sound instance, after an edit of its record."""
     write_pool(small_pool(["good"]), path)
     header, instance = path.read_text(encoding="utf-8").splitlines()
     record = json.loads(instance)

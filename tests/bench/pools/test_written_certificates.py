@@ -107,7 +107,7 @@ def test_certificates_of_counts_verify(setting: str, tmp_path: Path) -> None:
 
 
 def laboratory(folder: Path) -> tuple[Path, list[Path]]:
-    """A pool of a laboratory in which two mechanisms are left, and its certificates."""
+    """Return a pool of a laboratory in which two mechanisms are left, and its certificates."""
     pool = folder / "lab.jsonl"
     line = ["generate", "--benchmark", "causalab", "--seed", "1", "--strata", "4nodes_freqparent"]
     assert main([*line, "--per-stratum", "6", "--out", str(pool)]) == 0

@@ -51,7 +51,7 @@ def lamp_page(name: str = "lamp") -> str:
 
 
 def wide_page() -> str:
-    """An item of nine variables and 80 rows."""
+    """Return an item of nine variables and 80 rows."""
     pool = read_pool(CHECKOUT / "bench/replayscm/data/sample_hidden_order.jsonl", keep_results=False)
     why = explain(pool.problems[13].task, pool.problems[13].id)
     return why_page(why, body(why, "why"), "sample_hidden_order.jsonl")

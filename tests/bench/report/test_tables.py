@@ -24,7 +24,7 @@ INVALID: dict[str, Any] = {"valid": False, "correct": False}
 
 
 def answer(train: float, heldout: float, **extra: Any) -> dict[str, Any]:
-    """A valid answer with these shares of exact worlds."""
+    """Return a valid answer with these shares of exact worlds."""
     exact = {"trainExact": train == 1, "heldoutExact": train == 1 and heldout == 1}
     rates = {"trainWorldExactAccuracy": train, "heldoutWorldExactAccuracy": heldout}
     return {"valid": True, **exact, **rates, **extra}

@@ -41,13 +41,13 @@ def pool(tmp_path: Path) -> Path:
 
 
 def contents(folder: Path) -> list[dict[str, Any]]:
-    """The records as they are in the file, without what may differ between runs."""
+    """Return the records as they are in the file, without what may differ between runs."""
     lines = (folder / FILE_NAME).read_text(encoding="utf-8").splitlines()
     return [{key: value for key, value in json.loads(line).items() if key != "timing"} for line in lines]
 
 
 def without_timing(folder: Path) -> bytes:
-    """The bytes of the file with every timing object cut out."""
+    """Return the bytes of the file with every timing object cut out."""
     data = (folder / FILE_NAME).read_bytes()
     parts = data.split(b'"timing":{')
     return parts[0] + b"".join(part[part.index(b"}") :] for part in parts[1:])

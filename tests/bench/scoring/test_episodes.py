@@ -38,7 +38,7 @@ def pool(tmp_path: Path) -> Path:
 
 
 def scored(capsys: pytest.CaptureFixture[str], pool: Path, *lines: Any) -> tuple[list[dict[str, Any]], str]:
-    """The verdicts on these predictions, and what was said of them."""
+    """Return the verdicts on these predictions, and what was said of them."""
     file = jsonl(pool.parent / "predictions.jsonl", *({"id": "static", "model": "m", **line} for line in lines))
     assert main(["score", str(pool), str(file), "--json"]) == 0
     printed = capsys.readouterr()

@@ -29,7 +29,7 @@ def pool(tmp_path: Path) -> Path:
 
 
 def scored(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[list[dict[str, Any]], str]:
-    """The verdicts and what was said of them."""
+    """Return the verdicts and what was said of them."""
     assert main(["score", *map(str, arguments), "--json"]) == 0
     printed = capsys.readouterr()
     return [json.loads(line) for line in printed.out.splitlines()], printed.err
@@ -82,7 +82,7 @@ def test_the_id_is_the_one_that_a_pool_knows(pool: Path, tmp_path: Path, capsys:
 
 
 def batch_line(custom_id: str, **body: Any) -> dict[str, Any]:
-    """A line of an output file of OpenAI's Batch API, as its reference shows it."""
+    """Return a line of an output file of OpenAI's Batch API, as its reference shows it."""
     response = {"status_code": 200, "request_id": "req_1", "body": {"id": "resp_1", "model": "maker-1", **body}}
     return {"id": "batch_req_1", "custom_id": custom_id, "response": response, "error": None}
 

@@ -125,7 +125,7 @@ def test_the_public_runs_have_the_counts_that_are_expected(tmp_path: Path, capsy
 
 
 def told(first: str, *moves: str) -> str:
-    """A text of two objects on the floor, with this light at first, and these moves."""
+    """Return a text of two objects on the floor, with this light at first, and these moves."""
     start = "There are two objects: stone is on the floor, cup is on the floor.\n\nThe light on the machine is "
     return "\n> ".join([f"{start}{first}.", *moves])
 

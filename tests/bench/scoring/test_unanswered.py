@@ -21,7 +21,7 @@ def _columns(name: str) -> list[Metric]:
 
 
 def _scores(name: str) -> list[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
-    """(setting, score of a right answer, score of none) for the first items of the bundled sample."""
+    """Return (setting, score of a right answer, score of none) for the first items of the bundled sample."""
     of = benchmark(name)
     scored: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = []
     for item in of.read_pool(bundled_sample(SAMPLES.get(name, name))).items[:2]:

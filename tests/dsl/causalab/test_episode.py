@@ -32,7 +32,7 @@ CRYSTAL = {"quantumSize": 13.0, "density": 79.0, "moisture": 18.0}
 
 
 def worked(reading: Reading = Reading.VALUE, noise: Noise | None = None, allowance: int = 12) -> LabItem:
-    """The worked example of the specification."""
+    """Return the worked example of the specification."""
     terms = Terms(Family.LINEAR, allowance, reading=reading)
     return lab_item(Name("worked", "4nodes"), terms, MECHANISM, Bases((), CRYSTAL, CRYSTAL), noise)
 

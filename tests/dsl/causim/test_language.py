@@ -37,7 +37,7 @@ def support(body: str) -> dict[str, Fraction]:
 
 
 def returned(body: str) -> str:
-    """The symbol of the one value that a body without randomness returns."""
+    """Return the symbol of the one value that a body without randomness returns."""
     (only,) = support(body)
     return only
 

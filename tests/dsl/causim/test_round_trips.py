@@ -155,5 +155,5 @@ def test_names_of_questions_count_in_any_case_that_fits_one_name() -> None:
 
 
 def _other_case(name: str) -> str:
-    """The name in a case that is neither all small nor all capital letters, nor capitalised."""
+    """Return the name in a case that is neither all small nor all capital letters, nor capitalised."""
     return "".join(letter.upper() if k % 2 else letter.lower() for k, letter in enumerate(name))

@@ -120,7 +120,7 @@ def test_a_damaged_formula_is_refused_at_a_token(data: st.DataObject) -> None:
 
 
 def _calls_to_parse(text: str) -> int:
-    """Number of function calls that parsing makes: a measure of work that no busy machine disturbs."""
+    """Return the number of function calls that parsing makes: a measure of work that no busy machine disturbs."""
     calls = 0
 
     def count(frame: FrameType, event: str, argument: object) -> None:

@@ -22,7 +22,10 @@ from tests.support.shared import shared_vectors
 
 
 def _grammar(vector: dict[str, Any]) -> Grammar:
-    """The published reader strips the listed operator names; it does not change case, and an empty list allows none."""
+    """Return the grammar of a vector.
+
+    The published reader strips the listed operator names. It does not change case, and an empty list allows none.
+    """
     return Grammar(tuple(name.strip() for name in vector["allowedOperators"]), vector["allowConstants"])
 
 

@@ -51,7 +51,7 @@ def test_the_published_rule_agrees_with_every_vector() -> None:
 
 
 def _official_responses() -> list[tuple[str, dict[str, Any]]]:
-    """The 18 stored raw responses with the answers that were scored."""
+    """Return the 18 stored raw responses with the answers that were scored."""
     with shared_file("official_sample.runtime.yaml").open(encoding="utf-8") as file:
         problems = yaml.load(file, Loader=yaml.CSafeLoader)["problems"]
     results = [result for problem in problems for result in problem["modelResults"].values()]

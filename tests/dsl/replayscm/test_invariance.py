@@ -24,7 +24,7 @@ Case = tuple[Scm, tuple[World, ...]]
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """A model and worlds: its own, those of a model like it, or nobody's."""
+    """Return a model and worlds: its own, those of a model like it, or nobody's."""
     model = draw(scms(operators=tuple(OPERATORS)))
     variable = draw(st.sampled_from(model.order))
     earlier = [*model.roots, *model.order[: model.order.index(variable)]]

@@ -59,7 +59,7 @@ PIECES = (
 
 @st.composite
 def mutated(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
-    """A response with pieces put in, cut out and doubled anywhere."""
+    """Return a response with pieces put in, cut out and doubled anywhere."""
     text = draw(texts)
     for _ in range(draw(st.integers(0, 4))):
         start = draw(st.integers(0, len(text)))

@@ -67,7 +67,7 @@ def panels(draw: st.DrawFn, num_rows: Sequence[Sequence[int]]) -> tuple[Panel, .
 
 
 def _own_rows(model: Scm, world: World) -> World:
-    """The same world with the rows that the model makes of its roots and assigned values."""
+    """Return the same world with the rows that the model makes of its roots and assigned values."""
     rows = [replay_world_row(model, world, r) for r in range(len(world.units))]
     columns = tuple(sum(row[v] << r for r, row in enumerate(rows)) for v in world.variables)
     return replace(world, columns=columns)

@@ -159,7 +159,7 @@ def test_a_model_survives_pickling_and_copying(model: Scm) -> None:
 
 
 def _rewritten(draw: st.DrawFn, tree: Tree, legal: Sequence[str]) -> Tree:
-    """The same function written otherwise, by rules that hold for every formula."""
+    """Return the same function written otherwise, by rules that hold for every formula."""
     if isinstance(tree, tuple):
         operator, arguments = tree
         parts = [_rewritten(draw, argument, legal) for argument in arguments]

@@ -217,7 +217,10 @@ SCRAMBLES: tuple[Scramble, ...] = (
 
 
 def _task_bytes(problem: Problem) -> bytes:
-    """The native record without its sealed part; every list and mapping in the order in which the task holds it."""
+    """Return the native record without its sealed part.
+
+    Every list and mapping in the order in which the task holds it.
+    """
     record = msgspec.structs.replace(record_from_problem(problem), id="", sealed=SealedRecord(), results=[])
     for world in record.training:
         world.environment = {}  # kept in the sealed part of a problem; the record writes it beside the world
@@ -244,7 +247,7 @@ def _changed(before: Problem, after: Problem) -> list[str]:
 
 @pytest.fixture(scope="module", params=POOLS)
 def untouched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Pool]:
-    """A setting and what is read of its first records; two, as many as the official sample has."""
+    """Return a setting and what is read of its first records; two, as many as the official sample has."""
     setting: str = request.param
     return setting, read_records(official_records(setting, 2), tmp_path_factory.mktemp("untouched"))
 

@@ -22,7 +22,7 @@ Edges = set[tuple[str, str]]
 
 
 def _function(mechanism: Formula, over: tuple[str, ...]) -> list[int]:
-    """The value under every assignment of all variables: equal iff the parents and the table over them are."""
+    """Return the value under every assignment of all variables: equal iff the parents and the table over them are."""
     tree = tree_of(mechanism)
     return [tree_value(tree, row.__getitem__) for row in assignments(over)]
 

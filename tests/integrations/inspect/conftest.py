@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", params=NAMES)
 def pool(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pool of each benchmark, four items; the file's name is the benchmark's."""
+    """Return a pool of each benchmark, four items; the file's name is the benchmark's."""
     return pool_of(request.param, tmp_path_factory.mktemp("pool"))
 
 

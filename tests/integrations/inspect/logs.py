@@ -18,7 +18,7 @@ Reply = Callable[[list[Any]], ModelOutput]
 def evaluated(
     task: Task, folder: Path, *, reply: Reply | None = None, solver: Solver | None = None, epochs: int = 1
 ) -> EvalLog:
-    """The finished log of a task, with a model that says what `reply` makes of the messages, or without one."""
+    """Return the finished log of a task, with a model that says what `reply` makes of the messages, or without one."""
 
     def output(messages: list[Any], tools: Any, choice: Any, config: Any) -> ModelOutput:
         assert reply is not None
@@ -30,12 +30,12 @@ def evaluated(
 
 
 def said(text: str) -> ModelOutput:
-    """A reply in words. With its usage, no tokens are counted for it."""
+    """Return a reply in words. With its usage, no tokens are counted for it."""
     return _used(ModelOutput.from_content("mockllm", text))
 
 
 def called(tool: str, **arguments: Any) -> ModelOutput:
-    """A reply that calls a tool."""
+    """Return a reply that calls a tool."""
     return _used(ModelOutput.for_tool_call("mockllm", tool, arguments))
 
 

@@ -43,7 +43,7 @@ def _actions(pool: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def _played(pool: Path, folder: Path, replies: Mapping[str, Sequence[ModelOutput]], **options: Any) -> EvalLog:
-    """A log in which each item's agent says these things in turn; what comes after them is idle talk.
+    """Return a log in which each item's agent says these things in turn; what comes after them is idle talk.
 
     A model knows an item by its prompt: of those that share one, the first is played.
     """

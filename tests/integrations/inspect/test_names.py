@@ -32,7 +32,7 @@ def _ran(python: Path, folder: Path, *arguments: object) -> str:
 
 
 def _from_wheel(folder: Path) -> Path:
-    """The interpreter of an environment that has the wheel, and sees the libraries of this one."""
+    """Return the interpreter of an environment that has the wheel, and sees the libraries of this one."""
     _ran(Path(sys.executable), folder, "-m", "pip", "wheel", *OFFLINE, "--wheel-dir", folder, CHECKOUT)
     (wheel,) = folder.glob("*.whl")
     venv.create(folder / "environment")

@@ -46,7 +46,10 @@ class Program:
 
 
 class Asked(NamedTuple):
-    """What came of one program. counts: questions, right ones, and for each flag those that can have it and have it"""
+    """What came of one program.
+
+    counts: questions, right ones, and for each flag those that can have it and have it
+    """
 
     versions: int
     counts: Counter[str]

@@ -52,7 +52,7 @@ def _listed(objects: Names, switches: int, levels: tuple[float, ...]) -> Iterato
 
 
 def _told(member: Listed, reads: list[Read], count: Count, switch_by: SwitchBy) -> tuple[float, int]:
-    """The probability of the readings, and how far the count is afterwards."""
+    """Return the probability of the readings, and how far the count is afterwards."""
     probability, progress, before = 1.0, 0, False
     for placed, active in reads:
         if active is not None:
@@ -132,7 +132,10 @@ def test_members_and_probabilities_are_those_of_plain_enumeration(data: st.DataO
 
 
 def _information(shares: list[tuple[float, float]]) -> float:
-    """Of an answer and a reading, in bits. shares: of each answer, all of it and what comes with ACTIVE"""
+    """Of an answer and a reading, in bits.
+
+    shares: of each answer, all of it and what comes with ACTIVE
+    """
     active = sum(heard for _, heard in shares)
     found = 0.0
     for mass, heard in shares:

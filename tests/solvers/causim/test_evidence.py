@@ -32,7 +32,7 @@ def fitting(model: Model, question: Question) -> list[tuple[Seen, str]]:
 
 
 def least(names: tuple[str, ...], truth: tuple[Seen, str], all_worlds: list[tuple[Seen, str]]) -> int | None:
-    """The size of the smallest set of names that tells the truth from every other answer, by trying all."""
+    """Return the size of the smallest set of names that tells the truth from every other answer, by trying all."""
     for size in range(len(names) + 1):
         for chosen in combinations(names, size):
             left = {answer for seen, answer in all_worlds if all(seen[name] == truth[0][name] for name in chosen)}

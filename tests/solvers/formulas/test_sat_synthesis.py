@@ -23,7 +23,7 @@ NAMES = tuple("abcdefghij")
 
 
 def sat_size(partial: PartialTable, **options: object) -> int | None:
-    """The size found, None for `Impossible`; the formula is checked on every determined row."""
+    """Return the size found, None for `Impossible`; the formula is checked on every determined row."""
     names = NAMES[: partial.num_vars]
     outcome = least_formula_by_sat(partial, names, **options)  # type: ignore[arg-type]
     if isinstance(outcome, Impossible):

@@ -111,7 +111,7 @@ def _negated(formula: Formula) -> Formula:
 
 
 def _inert(formula: Formula) -> Formula:
-    """The same function, larger than claimed."""
+    """Return the same function, larger than claimed."""
     return apply("or", [formula, formula])
 
 

@@ -42,7 +42,7 @@ def spaces(space: VersionSpace, penalty: int | None) -> list[ConditionedSpace]:
 
 
 def enumerated(task: Task, model_class: ModelClass, penalty: int | None, worlds: Sequence[World]) -> Fraction:
-    """The share of the members' weight that replays the worlds; 11 nodes are enough for three parents."""
+    """Return the share of the members' weight that replays the worlds; 11 nodes are enough for three parents."""
     every = agreeing = Fraction(0)
     for member in all_members(task, model_class.max_parents):
         weight = Fraction(1, 2 ** ((penalty or 0) * member_size(member, task.grammar)))

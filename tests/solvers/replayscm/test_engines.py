@@ -216,7 +216,7 @@ def test_classes_with_a_size_cap_are_refused() -> None:
 
 
 def models(cnf: Cnf, over: Sequence[int]) -> set[tuple[bool, ...]]:
-    """The assignments to some variables that can be completed, by asking for each."""
+    """Return the assignments to some variables that can be completed, by asking for each."""
     with Solver(name="glucose4", bootstrap_with=cnf.clauses) as solver:
         signs = product((False, True), repeat=len(over))
         return {

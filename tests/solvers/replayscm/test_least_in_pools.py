@@ -101,7 +101,7 @@ def all_function_sizes(num_parents: int) -> Mapping[int, int]:
 
 
 def enumerated_size(task: Task, variable: str, parents: Parents) -> int | None:
-    """The least size of all functions of at most three variables that agree with the rows."""
+    """Return the least size of all functions of at most three variables that agree with the rows."""
     table = seen(task, variable, parents) if parents else None
     if table is None:
         return None

@@ -171,7 +171,7 @@ def test_functions_without_a_formula() -> None:
 
 
 def critical_value(degrees: int) -> float:
-    """The chi-square value that is exceeded with probability 0.001, within 0.6 per cent from ten degrees on.
+    """Return the chi-square value that is exceeded with probability 0.001, within 0.6 per cent from ten degrees on.
 
     E. B. Wilson and M. M. Hilferty, The distribution of chi-square, 1931; 3.0902 is the normal quantile.
     """
@@ -186,7 +186,10 @@ def test_critical_values_are_those_of_the_table() -> None:
 
 
 def chi_square(drawn: Iterable[Member], shares: dict[Member, float], number: int) -> float:
-    """The statistic as a share of its critical value; members with fewer than five expected draws share a cell."""
+    """Return the statistic as a share of its critical value.
+
+    Members with fewer than five expected draws share a cell.
+    """
     counts = Counter(drawn)
     assert counts.keys() <= shares.keys()
     cells: list[tuple[float, int]] = []

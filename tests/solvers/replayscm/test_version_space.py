@@ -40,7 +40,7 @@ CAPS = (None, 1, 3, 4, 6, 9)
 
 
 def enumerated(task: Task, model_class: ModelClass) -> list[Family]:
-    """The version space of a class by brute force."""
+    """Return the version space of a class by brute force."""
     roots = root_hypotheses(task)
     if model_class.nested_roots and isinstance(task.disclosure, HiddenRoots):
         roots = [chosen for chosen in roots if all(can_be_root(task, root) for root in chosen)]

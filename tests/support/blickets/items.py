@@ -32,7 +32,7 @@ LETTERS = "ABCDEFGH"
 
 
 def vectors(kind: str) -> Iterator[dict[str, Any]]:
-    """The shared vectors of a kind: episode or space."""
+    """Return the shared vectors of a kind: episode or space."""
     return (vector for vector in _all_vectors() if vector["kind"] == kind)
 
 
@@ -43,24 +43,24 @@ def _all_vectors() -> tuple[dict[str, Any], ...]:
 
 
 def text_game_lines() -> Iterator[str]:
-    """The lines of the shared traces."""
+    """Yield the lines of the shared traces."""
     with gzip.open(shared_file("traces_dev.jsonl.gz", part="blickets"), "rt", encoding="utf-8") as lines:
         yield from lines
 
 
 def vector_item(vector: dict[str, Any]) -> BlicketItem:
-    """The item of an episode vector."""
+    """Return the item of an episode vector."""
     return item_from_record(msgspec.convert({**vector["item"], "sealed": vector["sealed"]}, ItemRecord))
 
 
 def static_item(rule: Rule, n: int, budget: int = 75) -> BlicketItem:
-    """A detector with one rule and no surprises."""
+    """Return a detector with one rule and no surprises."""
     condition = Condition.CONJUNCTIVE if rule.form is Form.CONJUNCTIVE else Condition.DISJUNCTIVE
     return BlicketItem("static", condition, Task(tuple(LETTERS[:n]), budget), Sealed((Mechanism(rule),)))
 
 
 def opened(item: BlicketItem, actions: list[Any]) -> BlicketEpisode:
-    """An episode after these actions."""
+    """Return an episode after these actions."""
     episode = BlicketEpisode(item)
     for action in actions:
         episode.act(action)
@@ -127,6 +127,6 @@ def actions(n: int) -> st.SearchStrategy[list[Any]]:
 
 
 def text_game_expected() -> dict[str, Any]:
-    """The counts that the shared traces have to give."""
+    """Return the counts that the shared traces have to give."""
     counts: dict[str, Any] = json.loads(shared_file("traces_dev_expected.json", part="blickets").read_text())
     return counts

@@ -72,7 +72,7 @@ def arc_strengths(
 
 
 def inclusion_threshold(strengths: ArcStrengths) -> float:
-    """The L1 rule with the minimum found numerically, within 1e-4 on either side of the exact one."""
+    """Return the L1 rule with the minimum found numerically, within 1e-4 on either side of the exact one."""
     ordered = strengths.sorted_strengths()
     widths, heights = step_areas(ordered)
 
@@ -87,7 +87,7 @@ def inclusion_threshold(strengths: ArcStrengths) -> float:
 
 
 def averaged_network(strengths: ArcStrengths, *, threshold: float | None = None) -> AveragedNetwork:
-    """The significant arcs, weakest first: the strongest arc of a cycle is the one that is refused.
+    """Return the significant arcs, weakest first: the strongest arc of a cycle is the one that is refused.
 
     Arcs of equal strength are taken in the order in which R's quicksort leaves them.
     """
@@ -99,7 +99,7 @@ def averaged_network(strengths: ArcStrengths, *, threshold: float | None = None)
 
 
 def minimum_by_brent(function: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
-    """A local minimum without derivatives: Brent 1973, Algorithms for Minimization, chapter 5, `localmin`.
+    """Return a local minimum without derivatives: Brent 1973, Algorithms for Minimization, chapter 5, `localmin`.
 
     Golden section steps, and parabolas through the three lowest points where these are safe.
     """

@@ -35,7 +35,7 @@ class RRandom:
         return word * 2.3283064365386963e-10
 
     def below(self, count: int) -> int:
-        """A number from 0 to count - 1: random bits, drawn again while they make too large a number."""
+        """Return a number from 0 to count - 1: random bits, drawn again while they make too large a number."""
         num_bits = (count - 1).bit_length()
         while True:
             value = 0

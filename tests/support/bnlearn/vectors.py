@@ -41,7 +41,7 @@ def _all_records() -> tuple[Record, ...]:
 
 
 def records(kind: str, **wanted: object) -> Iterator[Record]:
-    """The records of a kind whose fields have the given values."""
+    """Return the records of a kind whose fields have the given values."""
     return (r for r in _all_records() if r["kind"] == kind and all(r[k] == v for k, v in wanted.items()))
 
 
@@ -52,7 +52,7 @@ def _datasets() -> Mapping[str, Record]:
 
 @cache
 def frame_of(dataset: str) -> Frame:
-    """The rows of a data set; the records count intervened rows from 1."""
+    """Return the rows of a data set; the records count intervened rows from 1."""
     record = _datasets()[dataset]
     clamped = {variable: [row - 1 for row in rows] for variable, rows in record["exp"].items()}
     return frame_from_rows(record["nodes"], record["rows"], clamped)

@@ -18,7 +18,7 @@ LINEAR = tuple(f"{k}nodes" for k in range(3, 8))
 
 
 def released_suite(name: str) -> tuple[Config, ...]:
-    """The configs of a released file; skips the test where the shared data are not."""
+    """Return the configs of a released file; skips the test where the shared data are not."""
     shared_file("data", part="causalab")
     return _released(name)
 
@@ -34,7 +34,7 @@ def vectors() -> list[dict[str, Any]]:
 
 
 def made_item(suite: str, seed: int = 0) -> LabItem:
-    """The first generated item of a suite."""
+    """Return the first generated item of a suite."""
     (item,) = generate_items(PLANS[suite], seed, 1)
     return item
 

@@ -23,7 +23,7 @@ HEADER = "import random\n"
 
 
 def module(sampler: str, mechanism: str) -> str:
-    """A program of one node."""
+    """Return a program of one node."""
     return (
         f"{HEADER}def U_A():\n{sampler}\ndef f_A(u):\n{mechanism}\n"
         "def run_once(seed=None):\n    u = U_A()\n    a = f_A(u)\n    return {'A': a}\n"
@@ -43,7 +43,7 @@ def sampler(body: str) -> str:
 
 
 def chain(nodes: int, noise: str, first: str, step: str) -> str:
-    """A chain of nodes with alike samplers and mechanisms."""
+    """Return a chain of nodes with alike samplers and mechanisms."""
     parts, driver, outputs = [HEADER], ["def run_once(seed=None):"], []
     for k in range(nodes):
         given, body = ("u", first) if k == 0 else ("p, u", step)

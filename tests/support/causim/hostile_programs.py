@@ -161,7 +161,7 @@ ALLOWED_EVENTS = {"compile", "object.__getattr__"}
 
 
 def damaged(rng: random.Random, text: str) -> str:
-    """A program with a hostile statement, a damaged line, or both, or several."""
+    """Return a program with a hostile statement, a damaged line, or both, or several."""
     lines = text.split("\n")
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         at = rng.randrange(len(lines))

@@ -17,7 +17,7 @@ DOMAIN = tuple(symbol(value) for value in ("p", True, 1, None))
 
 
 def random_graph(rng: np.random.Generator, topology: str, n: int) -> dict[str, tuple[str, ...]]:
-    """A graph of the topology, grown by its insertions; parents come first."""
+    """Return a graph of the topology, grown by its insertions; parents come first."""
     graph: dict[str, tuple[str, ...]] = {}
     for k in range(n):
         places = insertions(graph, topology)

@@ -21,7 +21,7 @@ QUESTIONS = 100
 
 @cache
 def vectors(kind: str) -> list[dict[str, Any]]:
-    """The vectors of one kind, in order; skips the test where they are not to be found."""
+    """Return the vectors of one kind, in order; skips the test where they are not to be found."""
     with shared_file("vectors_dev.jsonl", part="causim").open(encoding="utf-8") as lines:
         return [record for record in map(json.loads, lines) if record["kind"] == kind]
 
@@ -47,10 +47,10 @@ def questions() -> dict[str, tuple[Model, Question]]:
 
 
 def printed(fraction: Fraction) -> str:
-    """A fraction as the vectors write it."""
+    """Return a fraction as the vectors write it."""
     return f"{fraction.numerator}/{fraction.denominator}"
 
 
 def answer_texts(record: dict[str, Any]) -> list[str]:
-    """The expected answers of a question vector, as texts."""
+    """Return the expected answers of a question vector, as texts."""
     return [compact(answer) for answer in record["expect"]["answers"]]

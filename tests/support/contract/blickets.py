@@ -67,7 +67,7 @@ class Blickets(Subject):
         return [item for plan in SMALL_PLANS for item in islice(sample_items(plan, 4), 2)]
 
     def evidence(self, item: BlicketItem, choices: Sequence[int]) -> Evidence:
-        """Steps that read something, with what was on the detector then."""
+        """Return steps that read something, with what was on the detector then."""
         steps = steps_with_state(item.task, _toggled(item, choices).steps)
         return [(placed, step) for placed, step in steps if step.reading is not None]
 
@@ -149,7 +149,7 @@ class Blickets(Subject):
 
 
 def _toggled(item: BlicketItem, choices: Sequence[int]) -> BlicketEpisode:
-    """An episode after legal moves, each of the object of a number."""
+    """Return an episode after legal moves, each of the object of a number."""
     episode = BlicketEpisode(item)
     for index in choices:
         verb = "remove" if index % item.task.n in episode.placed else "place"

@@ -63,7 +63,10 @@ class CausaLab(Subject):
         return found
 
     def size(self, space: Any) -> int:
-        """A noisy member has a draw for each setting, so that their number may grow; their edges do not."""
+        """Return the number of possible edges of noisy members, else that of members.
+
+        A noisy member has a draw for each setting, so that their number may grow; their edges do not.
+        """
         return len(space.possible_edges) if isinstance(space, NoisyDags) else int(space.count)
 
     def truth_fits(self, item: LabItem, space: Any) -> bool:

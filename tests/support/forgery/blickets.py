@@ -197,7 +197,7 @@ def _walks(genuine: Genuine, rng: Random) -> Iterator[Data]:
 
 
 def _lucky_scripts(genuine: Genuine, rng: Random) -> Iterator[Data]:
-    """The right answer at once, wrong answers, more moves, and answers that are no rule."""
+    """Yield the right answer at once, wrong answers, more moves, and answers that are no rule."""
     item, data = genuine.item, genuine.certificate.data
     answer = item.sealed.mechanisms[0].rule.as_json(item.task.objects)
     moves = data["actions"][:-1]
@@ -212,7 +212,7 @@ def _lucky_scripts(genuine: Genuine, rng: Random) -> Iterator[Data]:
 
 
 def _scripts_of_nobody(genuine: Genuine, rng: Random) -> Iterator[Data]:
-    """A right answer at once beside a wrong one, swapped conventions, scripts of two learners."""
+    """Yield a right answer at once beside a wrong one, swapped conventions, scripts of two learners."""
     item, data = genuine.item, genuine.certificate.data
     for one in item.sealed.mechanisms:
         for other in item.sealed.mechanisms:

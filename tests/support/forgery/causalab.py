@@ -66,7 +66,7 @@ def _decided(item: LabItem, certificate: Certificate) -> bool:
 
 
 def _after(item: LabItem, data: Data) -> WeightedDags | None:
-    """The space after all settings, if these are they."""
+    """Return the space after all settings, if these are they."""
     made = after_every_setting(item)
     if made is None:
         return None

@@ -91,7 +91,7 @@ def run_once(seed=None):
 
 
 def _each(claims: Callable[[CausimItem], Iterator[Certificate]]) -> Callable[[], Sequence[Genuine]]:
-    """The first certificates that these claims of the items make."""
+    """Return the first certificates that these claims of the items make."""
 
     @cache
     def genuine() -> tuple[Genuine, ...]:

@@ -30,7 +30,7 @@ def value_at(value: Any, path: Path) -> Any:
 
 
 def with_value(value: Any, path: Path, new: Any) -> Any:
-    """A copy with another value at one place."""
+    """Return a copy with another value at one place."""
     if not path:
         return new
     changed = copy.deepcopy(value)
@@ -39,7 +39,7 @@ def with_value(value: Any, path: Path, new: Any) -> Any:
 
 
 def without(value: Any, path: Path) -> Any:
-    """A copy without the entry at one place."""
+    """Return a copy without the entry at one place."""
     changed = copy.deepcopy(value)
     del value_at(changed, path[:-1])[path[-1]]
     return changed

@@ -10,5 +10,5 @@ from calibrant.dsl.replayscm.problem import Task
 
 
 def answered(task: Task, result: ProtocolResult) -> dict[str, Any]:
-    """The answer of a row, or what stands in for it."""
+    """Return the answer of a row, or what stands in for it."""
     return no_answer(task.kind) if result.answer is None else result.answer

@@ -20,7 +20,7 @@ FOUR_MEMBERS = ("000", "100")
 
 
 def written_pool(path: Path, evidence: Sequence[Sequence[str]], **changes: Any) -> Path:
-    """A pool of X3 = X1 and X2 with these training rows, one instance each; changes go into every record."""
+    """Return a pool of X3 = X1 and X2 with these training rows, one instance each; changes go into every record."""
     write_pool(small_pool(["good"] * len(evidence)), path)
     header, *lines = path.read_text(encoding="utf-8").splitlines()
     records = [json.loads(line) for line in lines]
@@ -32,7 +32,7 @@ def written_pool(path: Path, evidence: Sequence[Sequence[str]], **changes: Any) 
 
 
 def audited(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[dict[str, Any]]:
-    """The records that the command prints."""
+    """Return the records that the command prints."""
     assert main(["audit", *map(str, arguments), "--json", "--workers", "1"]) == 0
     records: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["instances"]
     return records
@@ -46,7 +46,7 @@ def two_bundled(path: Path) -> Path:
 
 
 def with_a_wide_gold(path: Path) -> Path:
-    """The same two and one whose gold has five parents somewhere; nothing of four fits that."""
+    """Return the same two and one whose gold has five parents somewhere; nothing of four fits that."""
     lines = bundled_pool("hidden-order").read_text(encoding="utf-8").splitlines(keepends=True)
     (strict,) = [line for line in lines if '"CAL_vhs_n9_dense_strict_20000001"' in line]
     path.write_text("".join([*lines[:3], strict]), encoding="utf-8")

@@ -153,7 +153,7 @@ def _closure(atoms: frozenset[int], full: int, operators: Sequence[str]) -> froz
 
 @cache
 def behaviours(patterns: tuple[Pattern, ...], num_parents: int, grammar: Grammar) -> Behaviours:
-    """The functions of that many variables on the given rows, which differ."""
+    """Return the functions of that many variables on the given rows, which differ."""
     atoms = [sum(pattern[i] << r for r, pattern in enumerate(patterns)) for i in range(num_parents)]
     if grammar.allow_constants:
         atoms += [0, (1 << len(patterns)) - 1]
@@ -214,7 +214,7 @@ class Optimum(NamedTuple):
 
 
 def optimum(task: Task, most: int, hypotheses: Sequence[Parents]) -> Optimum | None:
-    """The least total formula size over all acyclic choices, and the choice that the tie rule prefers."""
+    """Return the least total formula size over all acyclic choices, and the choice that the tie rule prefers."""
     sized = {
         v: {s: size for s in parent_sets(task, v, most) if (size := least_size(task, v, s))} for v in task.variables
     }
@@ -272,7 +272,7 @@ class Family(NamedTuple):
 
 
 def families(task: Task, most: int, hypotheses: Sequence[Parents], max_size: int | None = None) -> list[Family]:
-    """The version space, family by family."""
+    """Return the version space, family by family."""
     local = {v: local_functions(task, v, most) for v in task.variables}
     if max_size is not None:
         local = {v: _capped(tables, task.grammar, max_size) for v, tables in local.items()}

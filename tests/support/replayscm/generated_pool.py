@@ -25,7 +25,7 @@ class GeneratedPool(NamedTuple):
     audits: Mapping[str, GenerationAudit]
 
     def audit_lines(self) -> Iterator[str]:
-        """The audits as JSON lines, in the order of the problems."""
+        """Yield the audits as JSON lines, in the order of the problems."""
         for name, audit in self.audits.items():
             yield json.dumps({"id": name, **audit.to_dict()})
 
@@ -51,7 +51,7 @@ def generate_pool(
 
 
 def run(jobs: Sequence[Job], *, workers: int = 1) -> Iterator[Generated]:
-    """The instances, in the order of the jobs, each as soon as those before it are there."""
+    """Yield the instances, in the order of the jobs, each as soon as those before it are there."""
     if workers == 1:
         yield from map(run_job, jobs)
         return

@@ -121,7 +121,7 @@ class Distance:
 
 
 def distances(ours: Sequence[Mapping[str, float]], theirs: Sequence[Mapping[str, float]]) -> list[Distance]:
-    """The figures of two sets of at least two instances each, one distance a figure."""
+    """Return the figures of two sets of at least two instances each, one distance a figure."""
     found = []
     for figure in ours[0]:
         one, other = [row[figure] for row in ours], [row[figure] for row in theirs]

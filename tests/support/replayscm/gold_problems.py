@@ -71,7 +71,7 @@ def random_intervention(rng: Random, variables: Sequence[str]) -> Intervention:
 def simulated(
     model: Scm, name: str, intervention: Intervention, units: Sequence[str], given: Mapping[str, Sequence[int]]
 ) -> World:
-    """A world by the oracle; `given` has the values of roots and of targets set row by row."""
+    """Return a world by the oracle; `given` has the values of roots and of targets set row by row."""
     rows = []
     for index in range(len(units)):
         row = {v: values[index] for v, values in given.items()}
@@ -91,7 +91,7 @@ def _model(rng: Random, order: Sequence[str], shape: Shape) -> Scm:
 
 
 def normal_form(parents: Sequence[str], bits: int) -> Formula:
-    """A formula for a table that is not constant 0; bit r is the value in row r."""
+    """Return a formula for a table that is not constant 0; bit r is the value in row r."""
     terms = []
     for row in range(1 << len(parents)):
         if bits >> row & 1:

@@ -15,7 +15,7 @@ HEADER = {"format": "calibrant-pool", "version": 1, "name": "classroom", "metada
 
 
 def lamp_record(*more_worlds: dict[str, Any]) -> dict[str, Any]:
-    """The native record; more_worlds: further training worlds."""
+    """Return the native record; more_worlds: further training worlds."""
     worlds: list[dict[str, Any]] = [
         {"id": "w0", "rows": ["0000", "0100", "1110", "0000"]},
         {"id": "w1", "rows": ["0011", "0111", "1110", "1010"], "constants": {"X3": 1}},
@@ -37,7 +37,7 @@ def lamp(*more_worlds: dict[str, Any]) -> Problem:
 
 
 def write_classroom(folder: Path) -> Path:
-    """A pool file with the item alone."""
+    """Return a pool file with the item alone."""
     path = folder / "classroom.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in (HEADER, lamp_record())), encoding="utf-8")
     return path

@@ -33,7 +33,7 @@ class _Dumper(yaml.CSafeDumper):
 
 @cache
 def _beginning(file: str, length: int) -> Any:
-    """The first records of a file; cut off as text, because parsing a whole pool takes seconds."""
+    """Return the first records of a file; cut off as text, because parsing a whole pool takes seconds."""
     text = shared_file(file).read_text(encoding="utf-8")
     records = text.split("\n  - problem:")
     return yaml.load("\n  - problem:".join(records[: length + 1]), Loader=yaml.CSafeLoader)
@@ -47,7 +47,7 @@ def official_records(setting: str, number: int) -> list[Record]:
 
 
 def written_file(records: Sequence[Record], path: Path) -> Path:
-    """A runtime file of these records."""
+    """Return a runtime file of these records."""
     document = {"metadata": {"runtimeSchemaVersion": "cind-a-scm-runtime-v2"}, "problems": list(records)}
     path.write_text(yaml.dump(document, Dumper=_Dumper, sort_keys=False), encoding="utf-8")
     return path

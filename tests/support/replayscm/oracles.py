@@ -21,7 +21,7 @@ FEWEST_ARGUMENTS = {"not": 1, "and": 2, "or": 2, "xor": 2, "iff": 2, "if": 3}
 
 
 def truth(operator: str, bits: Sequence[int]) -> int:
-    """The operators as docs/semantics.md, "Mechanism texts", words them."""
+    """Return the operators as docs/semantics.md, "Mechanism texts", words them."""
     match operator:
         case "not":
             return 1 - bits[0]
@@ -40,7 +40,7 @@ def truth(operator: str, bits: Sequence[int]) -> int:
 
 @lru_cache(maxsize=1024)
 def tree_of(formula: Formula) -> Tree:
-    """A formula as nested tuples, read off its postfix program from the end."""
+    """Return a formula as nested tuples, read off its postfix program from the end."""
     nodes = list(formula.nodes)
 
     def take() -> Tree:
@@ -56,7 +56,7 @@ def tree_of(formula: Formula) -> Tree:
 
 
 def tree_value(tree: Tree, value: Callable[[str], int]) -> int:
-    """The value of a tree when `value` gives that of each name."""
+    """Return the value of a tree when `value` gives that of each name."""
     if isinstance(tree, bool):
         return int(tree)
     if isinstance(tree, str):
@@ -66,7 +66,7 @@ def tree_value(tree: Tree, value: Callable[[str], int]) -> int:
 
 
 def tree_nodes(tree: Tree) -> Iterator[Tree]:
-    """The tree and everything below it."""
+    """Yield the tree and everything below it."""
     yield tree
     if isinstance(tree, tuple):
         for argument in tree[1]:
@@ -84,7 +84,7 @@ def assignments(names: Sequence[str]) -> Iterator[dict[str, int]]:
 
 
 def table_bits(tree: Tree, names: Sequence[str]) -> int:
-    """The truth table of a tree as a number, one row after another."""
+    """Return the truth table of a tree as a number, one row after another."""
     return sum(tree_value(tree, row.__getitem__) << r for r, row in enumerate(assignments(names)))
 
 

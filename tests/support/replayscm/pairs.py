@@ -20,7 +20,7 @@ def pair_problem(reference: Scm, rows: str) -> Problem:
 
 
 def own_rows(model: Scm) -> str:
-    """The rows that the model makes of every root assignment without intervention."""
+    """Return the rows that the model makes of every root assignment without intervention."""
     rows = [replay(model, Intervention(), roots.__getitem__) for roots in assignments(model.roots)]
     return " ".join("".join(str(row[v]) for v in model.variables) for row in rows)
 

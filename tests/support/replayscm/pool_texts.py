@@ -23,7 +23,7 @@ _WORLDS: list[tuple[str, list[str], dict[str, int], list[str], dict[str, float]]
 
 
 def official_record(name: str = "I1") -> Record:
-    """The Ordered problem in the compact official form."""
+    """Return the Ordered problem in the compact official form."""
     variables = ["X1", "X2", "X3", "X4"]
     order, roots, endogenous = ["X2", "X1", "X3", "X4"], ["X2", "X1"], ["X3", "X4"]
     lists = {"rootVariables": roots, "endogenousVariables": endogenous, "topologicalOrder": order}
@@ -71,7 +71,7 @@ def _official_world(
 
 
 def native_record(name: str = "I1") -> Record:
-    """The same problem as a line of the native format."""
+    """Return the same problem as a line of the native format."""
     worlds = [
         {"id": n, "rows": rows, "constants": constants, "assigned": assigned, "environment": levels}
         for n, rows, constants, assigned, levels in _WORLDS

@@ -56,7 +56,7 @@ def _disclosure(draw: Draw, setting: str, model: Scm, latent: tuple[str, ...]) -
 
 
 def _named(worlds: Sequence[World], split: str) -> tuple[World, ...]:
-    """The worlds with ids of their split, and targets in natural order as a loader gives them."""
+    """Return the worlds with ids of their split, and targets in natural order as a loader gives them."""
     return tuple(
         replace(world, id=f"{split}_{i:02d}", intervention=_natural(world.intervention))
         for i, world in enumerate(worlds)
@@ -70,7 +70,7 @@ def _natural(intervention: Intervention) -> Intervention:
 
 @st.composite
 def problems(draw: Draw, *, settings: Sequence[str] = SETTINGS, max_worlds: int = 3) -> Problem:
-    """A problem of one of the settings; its rows come from gold or, less often, from nowhere."""
+    """Return a problem of one of the settings; its rows come from gold or, less often, from nowhere."""
     setting = draw(st.sampled_from(settings))
     model = draw(scms(max_endogenous=3))
     latent = draw(latent_orders(model))
@@ -89,7 +89,7 @@ def problems(draw: Draw, *, settings: Sequence[str] = SETTINGS, max_worlds: int 
 
 @st.composite
 def legal_maps(draw: Draw, disclosure: Disclosure, latent: Sequence[str]) -> dict[str, Formula]:
-    """A mechanism map that the disclosure admits; with hidden roots, those that it leaves out are its roots."""
+    """Return a mechanism map that the disclosure admits; with hidden roots, those that it leaves out are its roots."""
     known = disclosure.roots
     if known is None:
         roots = draw(st.permutations(disclosure.variables))[: disclosure.num_roots]
@@ -114,7 +114,7 @@ def legal_maps(draw: Draw, disclosure: Disclosure, latent: Sequence[str]) -> dic
 
 
 def answer_of(problem: Problem, mechanisms: dict[str, Formula]) -> dict[str, object]:
-    """The answer object that submits a map."""
+    """Return the answer object that submits a map."""
     texts = {variable: render(formula) for variable, formula in mechanisms.items()}
     roots = [v for v in problem.task.variables if v not in mechanisms]
     match problem.task.kind:

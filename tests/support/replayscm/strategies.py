@@ -39,7 +39,7 @@ def grammars() -> st.SearchStrategy[Grammar]:
 
 
 def formula_of(tree: Tree) -> Formula:
-    """The formula that nested tuples spell."""
+    """Return the formula that nested tuples spell."""
     if isinstance(tree, tuple):
         return apply(tree[0], [formula_of(argument) for argument in tree[1]])
     return constant(tree) if isinstance(tree, bool) else var(tree)
@@ -83,7 +83,7 @@ def any_formulas(*, max_size: int = 12) -> st.SearchStrategy[Formula]:
 
 @st.composite
 def spellings(draw: Draw, tree: Tree) -> str:
-    """A legal text of a tree: white space wherever it may stand, some atoms in one layer of parentheses."""
+    """Return a legal text of a tree: white space wherever it may stand, some atoms in one layer of parentheses."""
     gap = st.text(SPACES, max_size=2)
 
     def tokens(part: Tree) -> list[str]:

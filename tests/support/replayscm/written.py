@@ -39,7 +39,7 @@ def written_problem(
     reference: Scm | None = None,
     **sealed: Any,
 ) -> Problem:
-    """A problem with gold's own size, and roots then mechanisms as latent order where none is given."""
+    """Return a problem with gold's own size, and roots then mechanisms as latent order where none is given."""
     panels = [Panel(gold.variables, tuple(worlds)) for worlds in (training, heldout)]
     task = Task(kind, disclosure, grammar, panels[0], False, len(heldout), reference)
     order = tuple(latent.split()) or (*gold.roots, *gold.order)

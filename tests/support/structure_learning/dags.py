@@ -54,7 +54,7 @@ def skeleton(dag: Dag) -> frozenset[frozenset[int]]:
 
 
 def colliders(dag: Dag) -> frozenset[tuple[int, int, int]]:
-    """(a, child, b) with a < b both parents of the child and not adjacent."""
+    """Return (a, child, b) with a < b both parents of the child and not adjacent."""
     joined = skeleton(dag)
     return frozenset(
         (a, child, b)
@@ -65,7 +65,7 @@ def colliders(dag: Dag) -> frozenset[tuple[int, int, int]]:
 
 
 def mutilated(dag: Dag, targets: int) -> Dag:
-    """The DAG without the arcs into the targets of an intervention."""
+    """Return the DAG without the arcs into the targets of an intervention."""
     return tuple(0 if targets >> v & 1 else parents for v, parents in enumerate(dag))
 
 

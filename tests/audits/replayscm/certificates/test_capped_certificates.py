@@ -77,7 +77,7 @@ def test_counts_of_pools_hold(pool: str, model_class: ModelClass) -> None:
 
 
 def unique() -> tuple[Problem, ModelClass]:
-    """An instance with one member under a cap, but not without it."""
+    """Return an instance with one member under a cap, but not without it."""
     for problem in dev_problems("hidden_order"):
         for max_size in range(5, 10):
             counts = [VersionSpace(problem.task, ModelClass(4, cap)).count for cap in (max_size, None)]

@@ -28,12 +28,12 @@ SETTINGS = ("ordered", "block", "hidden_order", "hidden_roots")
 
 @cache
 def unique_problem() -> Problem:
-    """A dev instance with one member of at most three functional parents."""
+    """Return a dev instance with one member of at most three functional parents."""
     return next(p for p in dev_problems("hidden_order") if VersionSpace(p.task, ModelClass(3)).count == 1)
 
 
 def as_read(made: dict[str, Any]) -> dict[str, Any]:
-    """The certificate after a trip through its file."""
+    """Return the certificate after a trip through its file."""
     read: dict[str, Any] = json.loads(to_json(made))
     return read
 
@@ -221,7 +221,7 @@ def test_a_deleted_clause_is_not_used_again() -> None:
 
 
 def verdict_on(folder: Path, text: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """The one line of `calibrant verify` that refuses this text."""
+    """Return the one line of `calibrant verify` that refuses this text."""
     (folder / "c.json").write_text(text, encoding="utf-8")
     pool = folder / "pool.jsonl"
     if not pool.exists():

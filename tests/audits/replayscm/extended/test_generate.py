@@ -66,7 +66,7 @@ def test_gold_comes_from_the_stated_prior() -> None:
 
 
 def _parents_law(posterior: Posterior) -> list[float]:
-    """The mean share of mechanisms with each number of parents, from exact marginals."""
+    """Return the mean share of mechanisms with each number of parents, from exact marginals."""
     from calibrant.solvers.acyclic.marginals import Marginals
 
     shares = [0.0] * 4

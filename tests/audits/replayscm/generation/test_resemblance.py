@@ -59,7 +59,7 @@ def published_figures(name: str) -> list[Figures]:
 
 
 def beyond(found: Sequence[Distance]) -> dict[str, tuple[float, float, float]]:
-    """The figures that are out of tolerance, with both means and the difference in standard errors."""
+    """Return the figures that are out of tolerance, with both means and the difference in standard errors."""
     return {
         d.figure: (d.ours, d.theirs, d.errors)
         for d in found

@@ -45,7 +45,7 @@ def weighed(problem: Problem, states: int) -> Hardening:
 
 
 def least(high: int, enough: Callable[[int], bool]) -> int:
-    """The least number that is enough; `high` is."""
+    """Return the least number that is enough; `high` is."""
     low = 0
     while low < high:
         middle = (low + high) // 2

@@ -94,6 +94,6 @@ def test_only_and_limit_choose_what_is_audited(pool: Path, tmp_path: Path, capsy
 
 
 def capsys_after(capsys: pytest.CaptureFixture[str]) -> pytest.CaptureFixture[str]:
-    """The fixture without what was printed so far."""
+    """Return the fixture without what was printed so far."""
     capsys.readouterr()
     return capsys

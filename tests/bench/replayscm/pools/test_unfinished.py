@@ -25,14 +25,14 @@ from tests.support.effort import effort
 
 
 def instances(path: Path, number: int) -> Path:
-    """The first so many instances of a bundled Hidden-order pool."""
+    """Return the first so many instances of a bundled Hidden-order pool."""
     lines = bundled_pool("hidden-order").read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text("".join(lines[: number + 1]), encoding="utf-8")
     return path
 
 
 def harden_line(folder: Path, name: str, number: int = 4) -> tuple[list[str], Path, Path]:
-    """The command, the pool that it writes and a second file that it writes."""
+    """Return the command, the pool that it writes and a second file that it writes."""
     pool, out, report = folder / f"pool{number}.jsonl", folder / f"{name}.jsonl", folder / f"{name}_report.jsonl"
     instances(pool, number)
     return ["harden", str(pool), "--out", str(out), "--report", str(report), "--seed", "3"], out, report

@@ -175,7 +175,7 @@ def test_what_a_sample_cannot_mean_is_refused(
 
 
 def _patched(path: Path, compression: int) -> Path:
-    """An archive that claims another compression of all its entries."""
+    """Return an archive that claims another compression of all its entries."""
     raw = bytearray(path.read_bytes())
     for start, offset in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
         place = raw.find(start)

@@ -124,7 +124,7 @@ def expanded(record: Record) -> Record:
 
 
 def older(record: Record) -> Record:
-    """The same record with interventions told the older way only."""
+    """Return the same record with interventions told the older way only."""
     made = copy.deepcopy(record)
     for world in made["problem"]["worlds"]:
         summary = world.pop("interventionSummary")

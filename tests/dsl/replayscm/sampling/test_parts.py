@@ -80,7 +80,7 @@ def mechanisms(name: str) -> list[Formula]:
 
 @cache
 def drawn_by_the_generator() -> dict[str, list[Problem]]:
-    """The problems of the shared pools by stratum."""
+    """Return the problems of the shared pools by stratum."""
     problems: dict[str, list[Problem]] = {}
     for name in POOLS:
         for problem in shared_problems(name):

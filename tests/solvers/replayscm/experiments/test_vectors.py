@@ -66,7 +66,7 @@ def test_noisy_candidates() -> None:
 def after_start(
     line: Mapping[str, Any], problem: Problem
 ) -> tuple[Posterior, list[tuple[Mapping[str, int], tuple[int, ...]]]]:
-    """The posterior after the start and the candidates of world 1."""
+    """Return the posterior after the start and the candidates of world 1."""
     extension = problem.task.extension
     assert extension is not None
     assert extension.allowance is not None

@@ -43,7 +43,7 @@ def random_class(
 
 
 def random_member(rng: Random, scm_class: MechanismClass) -> Mechanisms:
-    """A member whose order is random among those that the class admits."""
+    """Return a member whose order is random among those that the class admits."""
     names = [*scm_class.hidden_parents, *scm_class.endogenous]
     while True:
         order = rng.sample(names, len(names))

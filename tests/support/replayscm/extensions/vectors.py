@@ -26,13 +26,13 @@ from tests.support.shared import shared_file
 
 
 def frontier_vectors(name: str) -> Iterator[dict[str, Any]]:
-    """The lines of a vector file of noise, hidden variables or episodes."""
+    """Yield the lines of a vector file of noise, hidden variables or episodes."""
     with shared_file(f"vectors_{name}_dev.jsonl", part="frontier").open(encoding="utf-8") as lines:
         yield from (json.loads(line) for line in lines)
 
 
 def class_of(raw: Mapping[str, Any], noise: Any) -> MechanismClass:
-    """The class of a vector."""
+    """Return the class of a vector."""
     observed, hidden = tuple(raw["variables"]), raw["hidden"]
     variables, roots = (*observed, *hidden), tuple(raw["roots"])
     disclosure = Ordered(tuple(raw["order"]), roots) if raw["order"] else HiddenOrder(variables, roots)
@@ -70,7 +70,7 @@ def mechanisms_of(raw: Mapping[str, Any]) -> dict[str, LocalFunction]:
 
 
 def record_of(line: Mapping[str, Any], **changes: Any) -> ProblemRecord:
-    """The native record of an episode vector."""
+    """Return the native record of an episode vector."""
     item = line["item"]
     raw = item["class"]
     disclosure: Any = {"type": "hidden_order", "roots": raw["roots"]}
