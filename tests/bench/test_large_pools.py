@@ -87,7 +87,7 @@ def test_commands_write_the_same(
 
 def test_processes_that_score_read_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 1)
-    monkeypatch.setattr(calibrant.bench.scoring.parallel, "LARGE", 1)
+    monkeypatch.setattr(calibrant.bench.scoring.parallel, "PARALLEL_THRESHOLD", 1)
     pool, told = bundled_files()["causim"][0], tmp_path / "responses.jsonl"
     ids = [item.id for item in benchmark_of(pool).read_pool(pool).items]
     told.write_text("".join(json.dumps({"instanceId": name, "response": "{}"}) + "\n" for name in ids))

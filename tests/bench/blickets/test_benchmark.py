@@ -177,7 +177,6 @@ def test_prompts_and_items_show_nothing_that_is_sealed(pool: Path, capsys: pytes
         ("harden", "POOL", "--out", "OUT", "--seed", "1"),
         ("score", "POOL", "POOL"),
         ("separate", "POOL", "easy-3-5-0"),
-        ("audit", "POOL", "--html", "OUT"),
         ("generate", "--benchmark", "blickets", "--seed", "1", "--strata", "nowhere", "--out", "OUT"),
         ("generate", "--benchmark", "chess", "--seed", "1", "--out", "OUT"),
     ],

@@ -278,7 +278,6 @@ def test_prompts_and_items_show_nothing_that_is_sealed(
         ("harden", "POOL", "--out", "OUT", "--seed", "1"),
         ("score", "POOL", "POOL"),
         ("separate", "POOL", "3nodes/5/0"),
-        ("audit", "POOL", "--html", "OUT"),
         ("run", "static", "POOL", "--out", "OUT"),
         ("generate", "--benchmark", "causalab", "--seed", "1", "--strata", "9nodes", "--out", "OUT"),
     ],

@@ -49,13 +49,15 @@ def test_a_false_label_is_noticed(label: str, monkeypatch: pytest.MonkeyPatch) -
             labels = item.sealed.labels
             yield with_labels(item, {**labels, label: labels[label] + 1})
 
-    monkeypatch.setattr(relabelling, "labelled", falsified)
+    monkeypatch.setattr(relabelling, "generate_labelled", falsified)
     found = relabelled_suite("3nodes", seed=1, count=2)
     assert [f": {label} is " in text for text in found.wrong] == [True, True]
 
 
 def test_an_item_that_depends_on_how_many_are_drawn_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relabelling, "labelled", lambda plan, seed, count: generate_labelled(plan, seed + count, count))
+    monkeypatch.setattr(
+        relabelling, "generate_labelled", lambda plan, seed, count: generate_labelled(plan, seed + count, count)
+    )
     found = relabelled_suite("3nodes", seed=1, count=4)
     assert sum("drawn again it is another one" in text for text in found.wrong) == 2
 
