@@ -18,7 +18,7 @@ from calibrant.dsl.causim.question import (
     record_of,
     scenario_of,
 )
-from calibrant.dsl.causim.values import ModelError, compact, plain, symbols
+from calibrant.dsl.causim.values import ModelError, Symbol, compact, plain, symbols
 from calibrant.dsl.errors import PoolError
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.pipeline import Caps, store_answers
@@ -107,9 +107,14 @@ def _item(meta: Meta, instance: Instance, source: str, topology: str, number: in
     expected = instance.expected_output
     if sorted(canonical_name(key, task.model) for key in expected.required_keys) != list(members.keys):
         raise ModelError(f"expected_output.required_keys: {compact(list(members.keys))} are required")
-    for index, answer in enumerate(expected.support):
-        if not members.contains(canonical_keys(symbols(answer), task.model)):
+    stored: dict[frozenset[tuple[str, Symbol]], int] = {}
+    for index, raw in enumerate(expected.support):
+        answer = canonical_keys(symbols(raw), task.model)
+        if not members.contains(answer):
             raise ModelError(f"expected_output.support: answer {index} is wrong")
+        first = stored.setdefault(frozenset(answer.items()), index)
+        if first != index:  # a repeated answer in the place of a missing one would keep the length
+            raise ModelError(f"expected_output.support: answers {first} and {index} are equal")
     # a stored list may be a part of the answers unless it claims to be complete
     if expected.exhausted and len(expected.support) != size.value:
         raise ModelError(f"expected_output.support: {size.value} answers are right, {len(expected.support)} are stored")

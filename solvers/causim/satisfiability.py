@@ -120,7 +120,11 @@ class SatQuestion:
 
     def size(self, budget: Budget) -> Outcome[int]:
         """Count the different answers, by blocking one after the other."""
+        num_answers = 0
         try:
-            return Found(sum(1 for _ in self.answers(budget)))
+            for _ in self.answers(budget):
+                num_answers += 1
         except BudgetSpent:
-            return OutOfBudget("more answers than the budget has states", lower_bound=budget.used)
+            # not budget.used: a budget may have been spent on something else before
+            return OutOfBudget("more answers than the budget has states", lower_bound=num_answers)
+        return Found(num_answers)

@@ -93,9 +93,9 @@ def answer_forecast(task: Task, worlds: Sequence[EvidenceWorld], item_id: str) -
     ]
     names = scm_class.variables
     try:
+        if not posterior.mass:
+            return Impossible(f"no SCM has positive posterior; class: {scm_class.describe()}")
         if all(len(free_bits(posterior, clamped)) <= MAX_LISTED_CELLS for rows in requests for _, clamped in rows):
-            if not posterior.mass:
-                return Impossible(f"no SCM has positive posterior; class: {scm_class.describe()}")
             # worlds repeat rows: in one that clamps a root, half of the contexts coincide
             memo: dict[tuple[int, int], dict[str, float]] = {}
             for rows in requests:

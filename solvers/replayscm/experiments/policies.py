@@ -16,7 +16,6 @@ from calibrant.solvers.replayscm.hidden.exact_mass import count_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 POLICIES = ("greedy", "random")
-MIN_VERDICT_WORLDS = 2  # under noise nothing is decided after the start alone
 
 
 def episode_evidence(episode: Episode[Task, Reading]) -> list[EvidenceWorld]:
@@ -88,8 +87,6 @@ def is_settled(posterior: Posterior, worlds: AskedWorlds, rng: Random) -> bool:
     if posterior.scm_class.noise.is_silent:
         # hidden variables: negation pairs members, so their number is never 1; the episode ends where nothing splits
         return posterior.num_members == 1 if not posterior.scm_class.hidden_parents else False
-    if len(posterior.rows) < MIN_VERDICT_WORLDS:
-        return False
     return decide_behaviour(posterior, worlds, rng).is_decided
 
 

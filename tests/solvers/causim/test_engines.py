@@ -96,6 +96,20 @@ def test_ten_nodes_agree_with_clauses(topology: str) -> None:
                 assert sat.size(Budget(None)) == size
 
 
+def test_clauses_count_no_states_that_were_spent_before() -> None:
+    model, question = next(
+        (model, question)
+        for _, model, question in asked(21, 40, 5, "chain")
+        if len(work_out(model, question).answers) > 2
+    )
+    budget = Budget(102)
+    budget.spend(100)
+    with closing(SatQuestion(model, question)) as sat:
+        outcome = sat.size(budget)
+    assert isinstance(outcome, OutOfBudget)
+    assert outcome.lower_bound == 2
+
+
 def test_the_vectors_are_answered_by_every_engine() -> None:
     for record in vectors("question"):
         model, question = questions()[record["id"]]

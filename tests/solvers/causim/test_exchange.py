@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -52,12 +53,20 @@ def test_items_written_as_query_files_come_back_with_the_same_questions_and_labe
     assert {item.task.question.type for item in back} == set(TYPES)
 
 
+def repeat_an_answer(file: dict[str, Any]) -> None:
+    """Put a copy of the first answer in the place of the second, of an instance that has two."""
+    supports = [instance["expected_output"]["support"] for instance in file["instances"]]
+    support = next(support for support in supports if len(support) > 1)
+    support[1] = support[0]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda file: file["meta"].update(v=99), "meta: the state file has no version 99"),
         (lambda file: file["instances"][0]["expected_output"]["required_keys"].pop(), "required_keys"),
         (lambda file: file["instances"][0]["expected_output"]["support"].pop(), "right, 0 are stored|are stored"),
+        (repeat_an_answer, "answers 0 and 1 are equal"),
         (lambda file: file["instances"][0]["fixed_exogenous"].update(U_none=1), "fixed_exogenous"),
         (lambda file: file["instances"][0]["unknown_exogenous"].append("U_none"), "unknown_exogenous"),
         (lambda file: file["instances"][0]["expected_output"]["support"][0].update(more=1), "answer 0 is wrong"),
@@ -66,7 +75,8 @@ def test_items_written_as_query_files_come_back_with_the_same_questions_and_labe
 def test_files_that_contradict_the_program_are_refused_with_file_and_field(
     versions: list[Version], items: list[CausimItem], tmp_path: Path, change: object, message: str
 ) -> None:
-    queries = next(queries for queries in query_files(items) if queries.meta.v == 4)
+    files = (queries for queries in query_files(items) if queries.meta.v == 4)
+    queries = next(file for file in files if any(one.expected_output.size > 1 for one in file.instances))
     path = write_queries(tmp_path, queries)
     assert list(items_from_queries(path, [scm_of("p", versions)]))
     file = json.loads(path.read_text())

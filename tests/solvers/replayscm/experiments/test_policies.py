@@ -13,7 +13,8 @@ from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.extensions.maps import SubmittedMap, check_map
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.scm import local_function
-from calibrant.solvers.outcome import Found
+from calibrant.solvers.outcome import Found, Impossible
+from calibrant.solvers.replayscm.experiments import answers
 from calibrant.solvers.replayscm.experiments.answers import answer_exact, answer_forecast, answer_posterior
 from calibrant.solvers.replayscm.experiments.policies import POLICIES, play_worlds
 from calibrant.solvers.replayscm.experiments.regret import step_regret
@@ -68,6 +69,22 @@ def test_answers_are_legal_and_most_probable(kind: str) -> None:
     posterior = Posterior(scm_class).condition(*worlds)
     functions = {v: local_function(formula) for v, formula in submitted.formulas.items()}
     assert posterior.likelihood(functions) / posterior.mass == exact.value.posterior_share
+
+
+@pytest.mark.parametrize("max_listed_cells", [-1, 7])  # -1: rows are drawn
+def test_a_forecast_from_rows_that_nothing_fits_is_impossible(
+    max_listed_cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "MAX_LISTED_CELLS", max_listed_cells)
+    line = _line("plain0")
+    scm_class = line["item"]["class"]
+    endogenous = next(v for v in scm_class["variables"] if v not in scm_class["roots"])
+    changes = {"question": "forecast", "asked": [{"constants": {}, "contexts": ["0" * len(scm_class["roots"])]}]}
+    row = line["steps"][0]["rows"][0]
+    place = scm_class["variables"].index(endogenous)
+    flipped = row[:place] + str(1 - int(row[place])) + row[place + 1 :]
+    outcome = answer_forecast(problem_of(line, **changes).task, [EvidenceWorld({}, (row, flipped))], "x")
+    assert isinstance(outcome, Impossible)
 
 
 def test_a_forecast_is_exact_where_cells_are_few() -> None:
