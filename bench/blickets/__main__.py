@@ -31,9 +31,9 @@ TABLES = ("standing", "learners", "paper", "findings")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play, count, print; 0, or 2 if a library is missing."""
-    given = _arguments().parse_args(arguments)
+    options = _arguments().parse_args(arguments)
     try:
-        sys.stdout.write(_findings() if given.table == "findings" else _tables(given))
+        sys.stdout.write(_findings() if options.table == "findings" else _tables(options))
     except CalibrantError as error:
         print(f"bench.blickets: {error}", file=sys.stderr)
         return 2
@@ -41,15 +41,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _findings() -> str:
-    return "".join(f"{found.kind}, {found.verdict}: {found.where}: {found.claim}\n" for found in paper_findings())
+    return "".join(
+        f"{finding.kind}, {finding.verdict}: {finding.where}: {finding.claim}\n" for finding in paper_findings()
+    )
 
 
-def _tables(given: argparse.Namespace) -> str:
-    if given.table == "learners":
-        return text_of(learner_table(given.episodes, seed=given.seed, jobs=given.jobs)) + "\n"
-    agents = [member.name for member in GRID] if given.grid else given.agents
-    episodes = all_played(agents, given.suites, given.episodes, seed=given.seed, jobs=given.jobs)
-    tables = (standing_table(episodes),) if given.table == "standing" else paper_tables(episodes)
+def _tables(options: argparse.Namespace) -> str:
+    if options.table == "learners":
+        return text_of(learner_table(options.episodes, seed=options.seed, jobs=options.jobs)) + "\n"
+    agents = [member.name for member in GRID] if options.grid else options.agents
+    episodes = all_played(agents, options.suites, options.episodes, seed=options.seed, jobs=options.jobs)
+    tables = (standing_table(episodes),) if options.table == "standing" else paper_tables(episodes)
     return "\n\n".join(text_of(table) for table in tables) + "\n"
 
 

@@ -54,7 +54,7 @@ class LearnerAgent:
 
 @dataclass(frozen=True, slots=True)
 class DrawingLearner:
-    """The same for a learner that draws among equally good configurations."""
+    """Agent for a learner that draws among equally good configurations."""
 
     name: str
     learner: Callable[[Task, Random], Learner]
@@ -119,17 +119,17 @@ def agent(name: str) -> Agent:
     sure = _SURE.fullmatch(name)
     if sure is not None and sure[1] in _SPACES and float(sure[3]):
         return (_drawing if sure[2] else _greedy)(name, sure[1], float(sure[3]))
-    asked = _CONFIRMING.fullmatch(name)
-    if asked is None or asked[1] not in list(Explore) or asked[2] not in list(Revise):
+    confirming = _CONFIRMING.fullmatch(name)
+    if confirming is None or confirming[1] not in list(Explore) or confirming[2] not in list(Revise):
         raise CalibrantError(
             f"unknown agent {short_repr(name)}; known: {', '.join(AGENTS)}; "
             "confirm-k for any k below 100; LEARNER@DELTA"
         )
-    return GridAgent(Explore(asked[1]), Revise(asked[2]), Stop.CONFIRM, int(asked[3]))
+    return GridAgent(Explore(confirming[1]), Revise(confirming[2]), Stop.CONFIRM, int(confirming[3]))
 
 
 def learner_for(task: Task) -> str:
-    """The exact learner of the condition that the task tells; of the mixture where it tells none."""
+    """Return the exact learner of the condition that the task states; of the mixture where it states none."""
     match task.condition:
         case None:
             return "universal"
@@ -154,8 +154,8 @@ def firings(player: Agent, task: Task, steps: Sequence[Step[str]]) -> dict[str, 
     return first_firings(task, steps) if watches else None
 
 
-def played(name: str, suite: str, episodes: int, seed: int) -> Iterator[PlayedEpisode]:
-    """The agent of that name on the first items of a suite and seed, graded.
+def play_agent(name: str, suite: str, episodes: int, seed: int) -> Iterator[PlayedEpisode]:
+    """Play the first items of a suite and seed by an agent; yield the graded episodes.
 
     Equal arguments give equal episodes, in any process.
     """

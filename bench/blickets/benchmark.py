@@ -115,9 +115,9 @@ class Blickets(Benchmark[BlicketItem]):
         if condition_of(item.sealed) is None:
             return None
 
-        found = attribute_episode(item, self._transcript(item, answer, steps))
-        times = {"decided_at": found.decided_at, "submitted_at": found.submitted_at}
-        return attribution_record(found.attribution) | times
+        result = attribute_episode(item, self._transcript(item, answer, steps))
+        times = {"decided_at": result.decided_at, "submitted_at": result.submitted_at}
+        return attribution_record(result.attribution) | times
 
     @property
     def report_tables(self) -> Sequence[str]:
@@ -147,10 +147,10 @@ class Blickets(Benchmark[BlicketItem]):
         return dict(msgspec.to_builtins(record_from_item(item)))
 
     def shown_record(self, item: BlicketItem) -> dict[str, Any]:
-        shown = super().shown_record(item)
+        fields = super().shown_record(item)
         if item.task.condition is None:
-            del shown["condition"]
-        return shown
+            del fields["condition"]
+        return fields
 
     def item_of_record(self, record: Mapping[str, Any]) -> BlicketItem:
         from calibrant.dsl.blickets.records import ItemRecord, item_from_record

@@ -22,26 +22,26 @@ from calibrant.dsl.pool_text import pool_digest
 
 
 def scored_runs(path: Path) -> Iterator[ScoredPrediction]:
-    """A verdict on every trial of a results file; `CalibrantError` names file and line of one that is not so."""
-    file, digest, found = shown_name(path), pool_digest(path), 0
+    """Score every trial of a results file; `CalibrantError` names file and line of an invalid one."""
+    file, digest, num_trials = shown_name(path), pool_digest(path), 0
     for number, raw in numbered_lines(path):
         try:
             line = json_object(raw)
             if line is None:
                 raise CalibrantError("not a JSON object in UTF-8")
             if line.get("metric_type") == "trial":
-                found += 1
-                yield _scored(text_run(line), number, path.name, digest)
+                num_trials += 1
+                yield _score_run(text_run(line), number, path.name, digest)
         except CalibrantError as error:
             raise CalibrantError(f"{file}: line {number}: {error}") from None
-    if not found:
+    if not num_trials:
         raise CalibrantError(f"{file}: no line with the metric_type trial in it")
 
 
-def _scored(run: TextRun, number: int, file: str, digest: str) -> ScoredPrediction:
-    """poolSize is 0: a log is no pool, of which somebody may have left items out."""
+def _score_run(run: TextRun, number: int, file: str, digest: str) -> ScoredPrediction:
+    """Return the score of a logged run; poolSize is 0, as a log is not a pool."""
     item = run.item(f"line {number}")
-    found = grade(item, [_as_played(step) for step in run.steps]).as_json(item.task.objects)
+    grade_record = grade(item, [_as_played(step) for step in run.steps]).as_json(item.task.objects)
     attributed = attribute_run(run)
     times = {"decided_at": attributed.decided_at, "submitted_at": attributed.submitted_at}
     line = {
@@ -49,7 +49,7 @@ def _scored(run: TextRun, number: int, file: str, digest: str) -> ScoredPredicti
         "instanceId": item.id,
         "model": run.answered_by or None,
         "sample": 0,
-        **found,
+        **grade_record,
         "correct": run.right,
         "errors": [],
         "strict": None,
@@ -67,5 +67,5 @@ def _scored(run: TextRun, number: int, file: str, digest: str) -> ScoredPredicti
 
 
 def _as_played(step: Step[str]) -> Step[str]:
-    """The same; what the text game refused, for whatever reason, is refused here too."""
+    """Return the step as the episode replays it: an action that the text game refused becomes unreadable."""
     return Step({"unreadable": str(dict(step.action))}, None, step.refused, step.cost) if step.refused else step

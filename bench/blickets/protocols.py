@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AgentRow(Protocol, frozen=True):
-    """What the rows have in common: an agent plays, and what it submitted is the answer."""
+    """Base of the rows: an agent plays, and its submission is the answer."""
 
     agent: ClassVar[str] = ""
 

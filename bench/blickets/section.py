@@ -27,9 +27,9 @@ def _panel(row: Row) -> str:
 KINDS = KindPlot("attribution", "Earned, missed, lucky, short", CAPTION, KIND_METRICS, _panel)
 
 
-def blicket_part(title: str, answers: Sequence[Answer], wanted: ReportContents, items: Items) -> Part:
+def blicket_part(title: str, answers: Sequence[Answer], contents: ReportContents, items: Items) -> Part:
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
-    tables = blicket_tables(answers, wanted, items)
-    rows = section_rows(answers, METRICS, Grouping.SETTING) if wanted.with_plots else []
-    plot = attribution_plot(rows, KINDS) if wanted.with_plots else None
+    tables = blicket_tables(answers, contents, items)
+    rows = section_rows(answers, METRICS, Grouping.SETTING) if contents.with_plots else []
+    plot = attribution_plot(rows, KINDS) if contents.with_plots else None
     return Part.of(title, ABOUT, answers, tables, () if plot is None else (plot,))

@@ -28,20 +28,22 @@ class BlicketVerbs(ItemApi[BlicketItem]):
 
     def score(self, item: BlicketItem, answer: object, *, steps: Sequence[Step[Any]] = ()) -> BlicketScore:
         """steps: what was done before the answer; they are replayed first. Without them it is submitted at once."""
-        own, said = self.own(item), parse_answer(answer)
-        found = replay_answer(self.benchmark, own, said or {}, steps)
-        grades = grade(own, found.steps)
+        item, parsed = self.own(item), parse_answer(answer)
+        replay = replay_answer(self.benchmark, item, parsed or {}, steps)
+        grades = grade(item, replay.steps)
         problem = (
-            invalid_answer_message(answer) if said is None and found.problem and answer is not None else found.problem
+            invalid_answer_message(answer)
+            if parsed is None and replay.problem and answer is not None
+            else replay.problem
         )
         wrong = f"wrong: {', '.join(grades.faults)}" if grades.faults else None
         return BlicketScore(
-            own.id,
-            not found.problem,
+            item.id,
+            not replay.problem,
             grades.correct is True,
             problem or wrong,
             grades,
-            grades.as_json(own.task.objects),
+            grades.as_json(item.task.objects),
         )
 
     def solve(self, item: BlicketItem) -> Outcome[Solution[Rule]]:
@@ -49,16 +51,16 @@ class BlicketVerbs(ItemApi[BlicketItem]):
         from calibrant.bench.blickets.agents import LearnerAgent, agent, learner_for
         from calibrant.solvers.blickets.learner import learn
 
-        own = self.own(item)
-        episode, player = self.benchmark.episode(own), agent(learner_for(own.task))
+        item = self.own(item)
+        episode, player = self.benchmark.episode(item), agent(learner_for(item.task))
         assert isinstance(player, LearnerAgent)
-        outcome = learn(episode, player.learner(own.task)).outcome
+        outcome = learn(episode, player.learner(item.task)).outcome
         if not isinstance(outcome, Found):
             return outcome
         steps, rule = tuple(episode.steps), outcome.value
-        left = self.version_space(own, steps=steps, family="told")
-        provenance = {"class": left.in_words, "members": str(left.count), "decided": len(left.verdicts()) == 1}
-        return Found(Solution(rule.as_json(own.task.objects), rule, None, provenance, steps))
+        space = self.version_space(item, steps=steps, family="told")
+        provenance = {"class": space.in_words, "members": str(space.count), "decided": len(space.verdicts()) == 1}
+        return Found(Solution(rule.as_json(item.task.objects), rule, None, provenance, steps))
 
     def version_space(
         self,
@@ -71,7 +73,7 @@ class BlicketVerbs(ItemApi[BlicketItem]):
         from calibrant.dsl.episode import verify_transcript
         from calibrant.solvers.blickets.families import class_of, space_after, space_of_condition
 
-        own = self.own(item)
-        space = class_of(own) if family == "condition" else space_of_condition(own.task, own.task.condition)
-        verify_transcript(self.benchmark.episode(own), steps)
-        return space_after(space, own.task, steps)
+        item = self.own(item)
+        space = class_of(item) if family == "condition" else space_of_condition(item.task, item.task.condition)
+        verify_transcript(self.benchmark.episode(item), steps)
+        return space_after(space, item.task, steps)

@@ -22,13 +22,13 @@ def text_episode(item: BlicketItem, prompting: Prompting = BASE, scorer: Scorer 
     and `correct` is null there.
     """
 
-    def opened() -> Dialogue:
+    def open_dialogue() -> Dialogue:
         return Dialogue(BlicketEpisode(item), prompting, scorer)
 
     def score(steps: Sequence[Step[Any]]) -> dict[str, Any]:
         return grade(item, steps).as_json(item.task.objects)
 
-    return TextEpisode(opened, score, reward_of_answer)
+    return TextEpisode(open_dialogue, score, reward_of_answer)
 
 
 def reward_of_answer(score: Mapping[str, Any]) -> float:

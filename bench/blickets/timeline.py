@@ -27,16 +27,16 @@ def blicket_timeline(item: BlicketItem, steps: Sequence[Step[str]], system: str)
 
     Hypotheses are those of the class that knows the item's condition.
     """
-    found = grade(item, steps)
+    result = grade(item, steps)
     attribution = attribute_episode(item, steps).attribution
     space = class_of(item)
-    listed = _listed(item.task.n)
+    listed = _list_rules(item.task.n)
     numbers = {rule: k for k, rule in enumerate(rule for rules in listed for rule in rules)}
     moves = list(trace_narrowing(item.task, steps, space))
     phases = _phases(item, steps)
     moments = [_before(item, space, numbers)]
-    moments += [_moment(item, one, numbers, phase) for one, phase in zip(moves, phases[1:], strict=True)]
-    decision = _decision(item, found, attribution, numbers, moments[-1].answers)
+    moments += [_moment(item, move, numbers, phase) for move, phase in zip(moves, phases[1:], strict=True)]
+    decision = _decision(item, result, attribution, numbers, moments[-1].answers)
     if moments[-1].light is Light.SUBMITTED:
         verdict = "Right" if decision.correct else f"Not right: the answer was {decision.truth}"
         moments[-1] = replace(moments[-1], remark=f"{verdict}. {decision.why}")
@@ -57,16 +57,16 @@ def blicket_timeline(item: BlicketItem, steps: Sequence[Step[str]], system: str)
         space.in_words,
         decision,
         decided,
-        tuple(k for k, (one, other) in enumerate(pairwise(phases), 1) if one != other),
+        tuple(k for k, (before, after) in enumerate(pairwise(phases), 1) if before != after),
     )
 
 
-def _listed(n: int) -> tuple[list[Rule], list[Rule], list[Rule]]:
-    """The distinct rules: of one blicket, conjunctive, disjunctive; small sets first."""
+def _list_rules(n: int) -> tuple[list[Rule], list[Rule], list[Rule]]:
+    """List the distinct rules: of one blicket, conjunctive, disjunctive; small sets first."""
     rules = sorted(all_rules(n), key=lambda rule: (rule.blickets.bit_count(), _places(rule)))
     single = [rule for rule in rules if rule.blickets.bit_count() == 1]
-    both = [[rule for rule in rules if rule.form is form and rule.blickets.bit_count() > 1] for form in Form]
-    return single, both[0], both[1]
+    by_form = [[rule for rule in rules if rule.form is form and rule.blickets.bit_count() > 1] for form in Form]
+    return single, by_form[0], by_form[1]
 
 
 def _places(rule: Rule) -> tuple[int, ...]:
@@ -98,16 +98,16 @@ def _before(item: BlicketItem, space: DetectorSpace, numbers: Mapping[Rule, int]
     )
 
 
-def _moment(item: BlicketItem, one: Narrowing, numbers: Mapping[Rule, int], phase: int) -> Moment:
-    answers = _answers(one.after, numbers)
-    news, remark = _news(one, len(answers))
+def _moment(item: BlicketItem, narrowing: Narrowing, numbers: Mapping[Rule, int], phase: int) -> Moment:
+    answers = _answers(narrowing.after, numbers)
+    news, remark = _news(narrowing, len(answers))
     return Moment(
-        _caption(one, item),
-        one.step.reading or ("Refused" if one.step.refused else "Submitted"),
-        _light(one.step),
-        one.placed,
-        tuple(k for k, name in enumerate(item.task.objects) if name in one.step.action.values()),
-        one.after.count,
+        _caption(narrowing, item),
+        narrowing.step.reading or ("Refused" if narrowing.step.refused else "Submitted"),
+        _light(narrowing.step),
+        narrowing.placed,
+        tuple(k for k, name in enumerate(item.task.objects) if name in narrowing.step.action.values()),
+        narrowing.after.count,
         answers,
         news,
         remark,
@@ -117,30 +117,30 @@ def _moment(item: BlicketItem, one: Narrowing, numbers: Mapping[Rule, int], phas
 
 def _behind(mechanism: Mechanism, objects: Sequence[str]) -> tuple[str, tuple[int, ...]]:
     """The rule that the next reading is of, in words, and its objects."""
-    words = _said(mechanism.rule, objects)
+    words = _describe_rule(mechanism.rule, objects)
     if mechanism.order is not None:
         words += f", placed in the order {', '.join(in_one_line(objects[k]) for k in mechanism.order)}"
     return words, _places(mechanism.rule)
 
 
-def _said(rule: Rule, objects: Sequence[str]) -> str:
+def _describe_rule(rule: Rule, objects: Sequence[str]) -> str:
     names = [in_one_line(name) for name in names_of(rule.blickets, objects)]
     if len(names) == 1:
         return names[0]
     return f"{'all' if rule.form is Form.CONJUNCTIVE else 'any'} of {', '.join(names)}"
 
 
-def _caption(one: Narrowing, item: BlicketItem) -> str:
-    ((verb, about),) = list(one.step.action.items())[:1] or [("nothing", "")]
+def _caption(narrowing: Narrowing, item: BlicketItem) -> str:
+    ((verb, about),) = list(narrowing.step.action.items())[:1] or [("nothing", "")]
     if verb == "start":
         return f"At the start: {', '.join(map(in_one_line, about)) or 'nothing'} on the detector"
     if verb == "check":
-        return f"After move {one.moves}: submit {_submitted(about)}"
+        return f"After move {narrowing.moves}: submit {_describe_submission(about)}"
     done = f"{verb} {in_one_line(about) if isinstance(about, str) and len(about) < 40 else short_repr(about)}"
-    return f"Move {one.moves} of {item.task.budget}: {in_one_line(done)}"
+    return f"Move {narrowing.moves} of {item.task.budget}: {in_one_line(done)}"
 
 
-def _submitted(stated: Any) -> str:
+def _describe_submission(stated: Any) -> str:
     names = stated.get("blickets") if isinstance(stated, Mapping) else None
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         return short_repr(stated)
@@ -166,60 +166,64 @@ def _hypotheses(count: int) -> str:
     return "1 hypothesis" if count == 1 else f"{count:,} hypotheses"
 
 
-def _news(one: Narrowing, answers: int) -> tuple[News, str]:
+def _news(narrowing: Narrowing, answers: int) -> tuple[News, str]:
     """Return whether the reading could have been another one, and what it ruled out."""
-    before, after = one.before.count, one.after.count
-    if one.step.reading is None:
-        return News.NONE, f"{in_one_line(one.step.refused)[:200]}." if one.step.refused else ""
+    before, after = narrowing.before.count, narrowing.after.count
+    if narrowing.step.reading is None:
+        return News.NONE, f"{in_one_line(narrowing.step.refused)[:200]}." if narrowing.step.refused else ""
     if not before:
         return News.NOTHING, "No hypothesis of the class was left to learn about."
     if not after:
         return News.TOLD, f"Contradicts all {_hypotheses(before)} that were left: the class is refuted."
-    left = f"{_hypotheses(after)}, {answers} answer{'' if answers == 1 else 's'} left."
-    if len(one.before.outcomes(one.placed)) == 1:
-        return News.NOTHING, f"Every hypothesis that was left says so; nothing is ruled out. {left}"
+    remainder = f"{_hypotheses(after)}, {answers} answer{'' if answers == 1 else 's'} left."
+    if len(narrowing.before.outcomes(narrowing.placed)) == 1:
+        return News.NOTHING, f"Every hypothesis that was left says so; nothing is ruled out. {remainder}"
     if before == after:
-        return News.SHIFTED, f"Rules out nothing, but makes some rules more probable than others. {left}"
-    return News.TOLD, f"Rules out {before - after:,} of {_hypotheses(before)}. {left}"
+        return News.SHIFTED, f"Rules out nothing, but makes some rules more probable than others. {remainder}"
+    return News.TOLD, f"Rules out {before - after:,} of {_hypotheses(before)}. {remainder}"
 
 
 def _decision(
-    item: BlicketItem, found: Grade, attribution: Attribution, numbers: Mapping[Rule, int], left: Mapping[int, float]
+    item: BlicketItem,
+    result: Grade,
+    attribution: Attribution,
+    numbers: Mapping[Rule, int],
+    posterior: Mapping[int, float],
 ) -> Decision:
     objects = item.task.objects
-    given = None if found.answer is None else numbers[found.answer.canonical]
-    truth, _ = _behind(Mechanism(found.rule_in_force), objects)
-    nothing = "nothing; the moves were spent" if found.ending is Ending.TIMEOUT else "nothing; the episode is open"
+    answer_number = None if result.answer is None else numbers[result.answer.canonical]
+    truth, _ = _behind(Mechanism(result.rule_in_force), objects)
+    nothing = "nothing; the moves were spent" if result.ending is Ending.TIMEOUT else "nothing; the episode is open"
     return Decision(
-        nothing if found.answer is None else _said(found.answer, objects),
+        nothing if result.answer is None else _describe_rule(result.answer, objects),
         truth,
-        bool(found.correct),
+        bool(result.correct),
         str(attribution.kind),
-        " ".join(_why(attribution, left, given)),
-        given,
-        numbers[found.rule_in_force.canonical],
+        " ".join(_why(attribution, posterior, answer_number)),
+        answer_number,
+        numbers[result.rule_in_force.canonical],
     )
 
 
-def _why(attribution: Attribution, left: Mapping[int, float], given: int | None) -> Iterator[str]:
-    if not left:
+def _why(attribution: Attribution, posterior: Mapping[int, float], answer_number: int | None) -> Iterator[str]:
+    if not posterior:
         yield "The readings left no hypothesis of the class,"
-    elif attribution.decided and len(left) > 1:
+    elif attribution.decided and len(posterior) > 1:
         yield f"The readings gave one answer a posterior of {attribution.posterior:.3g},"
     elif attribution.decided:
         yield "The readings left one answer,"
     else:
-        yield f"The readings left {len(left)} answers,"
+        yield f"The readings left {len(posterior)} answers,"
     match attribution.kind:
         case Kind.EARNED:
             yield "and it was given."
         case Kind.MISSED:
-            yield "but none was given." if given is None else "but another was given."
+            yield "but none was given." if answer_number is None else "but another was given."
         case Kind.LUCKY:
             yield "and a right one was given."
         case Kind.SHORT:
-            yield "and none was given." if given is None else "and a wrong one was given."
+            yield "and none was given." if answer_number is None else "and a wrong one was given."
     if attribution.fits is False:
         yield "The answer contradicts the readings."
-    elif given is not None and len(left) > 1:
-        yield f"As the class weighs them, it had a probability of {left[given]:.3g}."
+    elif answer_number is not None and len(posterior) > 1:
+        yield f"As the class weighs them, it had a probability of {posterior[answer_number]:.3g}."

@@ -39,8 +39,8 @@ class BlicketTraining:
             return 1.0
         if grade.answer is None:
             return 0.0
-        truth, said, sets = grade.rule_in_force, grade.answer, range(1 << item.task.n)
-        alike = sum(truth.active(present) == said.active(present) for present in sets)
+        truth, answer, sets = grade.rule_in_force, grade.answer, range(1 << item.task.n)
+        alike = sum(truth.active(present) == answer.active(present) for present in sets)
         return min(alike, len(sets) - 1) / len(sets)
 
     def fits(self, verdict: BlicketScore) -> bool:

@@ -132,7 +132,7 @@ def _eligible(score: Score) -> float | None:
     return float(is_right(score)) if score["class"] == "RE" else None
 
 
-def _switched(score: Score) -> float | None:
+def _score_switched(score: Score) -> float | None:
     return float(is_right(score)) if score["class"] in ("RE", "exactly-N") else None
 
 
@@ -146,7 +146,7 @@ ANSWERS = (
     Metric("exactly_n_rate", "Exactly-N", "episodes that ended with N activations", _class("exactly-N")),
     Metric("eligible_rate", "RE rate", "episodes that ended with more than N activations", _class("RE")),
     Metric("eligible_accuracy", "RE acc", "accuracy over episodes with more than N activations", _eligible, True),
-    Metric("switched_accuracy", "Switched", "accuracy over episodes with N activations or more", _switched, True),
+    Metric("switched_accuracy", "Switched", "accuracy over episodes with N activations or more", _score_switched, True),
     Metric(
         "answered", "Answered", "submitted before the budget was spent", lambda score: score["closed"] == "answered"
     ),

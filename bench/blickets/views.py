@@ -26,21 +26,21 @@ TABLE_IDS = (*(view.id for view in METRICS.views.values()), *PAPER_IDS)
 Items: TypeAlias = Mapping[tuple[str, str], BlicketItem]  # by digest of the pool, and id
 
 
-def blicket_tables(answers: Sequence[Answer], wanted: ReportContents, items: Items) -> tuple[Table, ...]:
-    """The tables that these answers give; `CalibrantError` if there is none.
+def blicket_tables(answers: Sequence[Answer], contents: ReportContents, items: Items) -> tuple[Table, ...]:
+    """Return the tables of these answers; `CalibrantError` if there is none.
 
     items: those of the pools that are at hand; of others a condition of the paper is known by the suite alone
     """
-    named = named_answers(answers)
-    rows = section_rows(answers, METRICS, wanted.by)
-    notes = coverage_notes(named)
-    said = {"attribution": (*notes, *decision_notes(one.score for one in named))}
-    made = [view_table(view, rows, said.get(name, notes)) for name, view in METRICS.views.items()]
-    made += _paper_tables(named, items, with_paper=wanted.with_paper)
-    found = [table for table in made if not wanted.tables or table.id in wanted.tables]
-    if not found:
-        raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(wanted.tables))}")
-    return tuple(found)
+    entries = named_answers(answers)
+    rows = section_rows(answers, METRICS, contents.by)
+    notes = coverage_notes(entries)
+    notes_by_view = {"attribution": (*notes, *decision_notes(entry.score for entry in entries))}
+    tables = [view_table(view, rows, notes_by_view.get(name, notes)) for name, view in METRICS.views.items()]
+    tables += _paper_tables(entries, items, with_paper=contents.with_paper)
+    selection = [table for table in tables if not contents.tables or table.id in contents.tables]
+    if not selection:
+        raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
+    return tuple(selection)
 
 
 # --- the paper's ------------------------------------------------------------------------------------------------------
@@ -53,31 +53,39 @@ def _item_of_suite(name: str) -> BlicketItem | None:
 
 
 def _episodes(answers: Sequence[NamedAnswer], items: Items) -> Iterator[PlayedEpisode]:
-    for one in answers:
-        item = items.get((one.context.pool_digest, one.context.instance)) or _item_of_suite(one.context.stratum)
-        if item is None or item.setting != one.context.setting:
+    for answer in answers:
+        item = items.get((answer.context.pool_digest, answer.context.instance)) or _item_of_suite(
+            answer.context.stratum
+        )
+        if item is None or item.setting != answer.context.setting:
             continue
         try:
-            score = msgspec.convert(dict(one.score), PrintedScore)
+            score = msgspec.convert(dict(answer.score), PrintedScore)
         except msgspec.ValidationError as error:
-            where = f"{one.context.system} on {short_repr(one.context.instance)} of {one.context.pool}"
+            where = f"{answer.context.system} on {short_repr(answer.context.instance)} of {answer.context.pool}"
             raise CalibrantError(f"{where}: not a score of blickets: {error}") from None
         fired = score.provenance.fired
-        yield PlayedEpisode(one.system, item, score, None if fired is None else "DB4" in fired, one.context.stratum)
+        yield PlayedEpisode(
+            answer.system, item, score, None if fired is None else "DB4" in fired, answer.context.stratum
+        )
 
 
 def _paper_tables(answers: Sequence[NamedAnswer], items: Items, *, with_paper: bool) -> list[Table]:
-    """Those in which some of the answers have a row. What the paper prints is in rows that say so."""
-    known = all((one.context.pool_digest, one.context.instance) in items for one in answers)
-    note = () if known else ("Which of our items are under a condition is read off their stratum; --pool reads items.",)
-    made = []
+    """Return the paper's tables in which some of the answers have a row; printed rows are marked."""
+    has_items = all((answer.context.pool_digest, answer.context.instance) in items for answer in answers)
+    note = (
+        ()
+        if has_items
+        else ("Which of our items are under a condition is read off their stratum; --pool reads items.",)
+    )
+    tables = []
     for table in paper_tables(_episodes(answers, items)):
         if any(row.source is Source.OURS for row in table.rows):
-            lines = tuple(_marked(row) for row in table.rows if with_paper or row.source is Source.OURS)
+            lines = tuple(_mark_source(row) for row in table.rows if with_paper or row.source is Source.OURS)
             labels = (*table.labels, Heading("source", "Rows"))
-            made.append(replace(table, labels=labels, rows=lines, notes=(*table.notes[not with_paper :], *note)))
-    return made
+            tables.append(replace(table, labels=labels, rows=lines, notes=(*table.notes[not with_paper :], *note)))
+    return tables
 
 
-def _marked(row: TableRow) -> TableRow:
+def _mark_source(row: TableRow) -> TableRow:
     return replace(row, labels=(*row.labels, row.source.value))

@@ -27,69 +27,69 @@ from calibrant.bench.causalab.standing import (
 from calibrant.dsl.causalab.generation import PLANS
 from calibrant.dsl.errors import CalibrantError, short_repr
 
-MOST_WRONG = 20  # labels that differ and are told
+MAX_WRONG_LABELS = 20  # labels that differ and are told
 TRIPLES = "accuracy % / F1 / SHD"
 LINEAR_OTHERS = ("4nodes_freqparent", "6nodes_freqparent", "6nodes_golden")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play, average, print; 0, or 2 if a file cannot be read."""
-    given = _arguments().parse_args(arguments)
-    return {"rows": _rows, "labels": _labels, "findings": _findings}[given.what](given)
+    options = _arguments().parse_args(arguments)
+    return {"rows": _rows, "labels": _labels, "findings": _findings}[options.what](options)
 
 
-def _rows(given: argparse.Namespace) -> int:
+def _rows(options: argparse.Namespace) -> int:
     """0, or 2 if a file cannot be read."""
     try:
         rows = tuple(row for row in ROWS if row != TO_SIX_DECIMALS)
-        linear = standing(given.folder, LINEAR, rows, given.seeds, given.records, given.jobs)
-        others = standing(given.folder, OTHERS, ("exact",), given.seeds, given.records, given.jobs)
-        others |= standing(given.folder, (QUADRATIC,), (TO_SIX_DECIMALS,), given.seeds, given.records)
-        reach = reach_table(given.folder, (*LINEAR, *LINEAR_OTHERS))
+        linear = standing(options.folder, LINEAR, rows, options.seeds, options.records, options.jobs)
+        other_suites = standing(options.folder, OTHERS, ("exact",), options.seeds, options.records, options.jobs)
+        other_suites |= standing(options.folder, (QUADRATIC,), (TO_SIX_DECIMALS,), options.seeds, options.records)
+        reach = reach_table(options.folder, (*LINEAR, *LINEAR_OTHERS))
     except CalibrantError as error:
         print(f"bench.causalab: {error}", file=sys.stderr)
         return 2
     solved = {key: of for key, of in linear.items() if key[1] in SOLVERS}
-    about = f"Means over {given.seeds} drawn episodes of each config, {given.records} records;"
+    about = f"Means over {options.seeds} drawn episodes of each config, {options.records} records;"
     print(f"{about} \N{PLUS-MINUS SIGN}: standard error over seeds", f"Linear suites: {TRIPLES}", sep="\n")
-    print("", linear_table(linear), "", "Solvers on all suites", "", solver_table({**solved, **others}), sep="\n")
+    print("", linear_table(linear), "", "Solvers on all suites", "", solver_table({**solved, **other_suites}), sep="\n")
     print("", "Targets beyond the dial, from the exact distribution of the drawn crystal", "", reach, sep="\n")
     return 0
 
 
-def _findings(given: argparse.Namespace) -> int:
+def _findings(options: argparse.Namespace) -> int:
     """0, or 2 if a file cannot be read."""
     try:
-        for found in released_findings(given.folder, given.seeds):
-            print(f"{found.kind}, {found.verdict}: {found.where}: {found.claim}")
+        for finding in released_findings(options.folder, options.seeds):
+            print(f"{finding.kind}, {finding.verdict}: {finding.where}: {finding.claim}")
     except CalibrantError as error:
         print(f"bench.causalab: {error}", file=sys.stderr)
         return 2
     return 0
 
 
-def _labels(given: argparse.Namespace) -> int:
+def _labels(options: argparse.Namespace) -> int:
     """0 if no label differs, 1 if one does; what differs goes to standard error."""
-    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as workers:
-        found = list(workers.map(relabelled_suite, given.suites, repeat(given.seed), repeat(given.count)))
-    print(relabelling_table(found))
-    wrong = [text for one in found for text in one.wrong]
-    print(*wrong[:MOST_WRONG], sep="\n", end="\n" if wrong else "", file=sys.stderr)
+    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as workers:
+        reports = list(workers.map(relabelled_suite, options.suites, repeat(options.seed), repeat(options.count)))
+    print(relabelling_table(reports))
+    wrong = [text for report in reports for text in report.wrong]
+    print(*wrong[:MAX_WRONG_LABELS], sep="\n", end="\n" if wrong else "", file=sys.stderr)
     return 1 if wrong else 0
 
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m calibrant.bench.causalab", description="Rows, labels and traces.")
-    made = parser.add_subparsers(dest="what", required=True)
-    rows = made.add_parser("rows", help="the calibration rows over the released suites")
+    commands = parser.add_subparsers(dest="what", required=True)
+    rows = commands.add_parser("rows", help="the calibration rows over the released suites")
     rows.add_argument("folder", type=Path, metavar="DIR", help="where the released files are, such as 4nodes.jsonl")
     rows.add_argument("--seeds", type=_positive, default=10, help="drawn episodes of each config [default: 10]")
     rows.add_argument("--records", choices=("released", "fresh"), default="released", help="which [default: released]")
     rows.add_argument("--jobs", type=_positive, default=2, help="processes [default: 2]")
-    findings = made.add_parser("findings", help="what can be proved about the released suites and the printed rows")
+    findings = commands.add_parser("findings", help="what can be proved about the released suites and the printed rows")
     findings.add_argument("folder", type=Path, metavar="DIR", help="as for rows")
     findings.add_argument("--seeds", type=_positive, default=2, help="drawn episodes of each config [default: 2]")
-    labels = made.add_parser("labels", help="labels of generated items beside brute force")
+    labels = commands.add_parser("labels", help="labels of generated items beside brute force")
     labels.add_argument("--count", type=_positive, default=1000, help="items of each suite [default: 1000]")
     labels.add_argument("--seed", type=int, default=0)
     labels.add_argument("--suites", nargs="+", choices=list(PLANS), default=list(PLANS), metavar="NAME")

@@ -112,7 +112,7 @@ class CausaLab(Benchmark[LabItem]):
         """Score an answer without a transcript, as dialled and submitted before any setting."""
         from calibrant.dsl.causalab.run import run_score
 
-        return run_score(item, steps or self._played(item, answer)).as_json()
+        return run_score(item, steps or self._replay_submission(item, answer)).as_json()
 
     def attribution(
         self, item: LabItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
@@ -124,10 +124,10 @@ class CausaLab(Benchmark[LabItem]):
         if not steps and not answer:
             return None
         try:
-            found = attribute_run(item, steps or self._played(item, answer))
+            attributions = attribute_run(item, steps or self._replay_submission(item, answer))
         except BudgetSpent:
             return None
-        return attributions_record(found, item.task.nodes)
+        return attributions_record(attributions, item.task.nodes)
 
     @property
     def report_tables(self) -> Sequence[str]:
@@ -257,8 +257,8 @@ class CausaLab(Benchmark[LabItem]):
     def write_native(self, pool: Pool[LabItem], path: Path) -> None:
         write_pool(pool, path)
 
-    def _played(self, item: LabItem, answer: Mapping[str, Any]) -> Sequence[Step[Any]]:
-        """The steps of a run that only hands in; none where there is nothing to hand in."""
+    def _replay_submission(self, item: LabItem, answer: Mapping[str, Any]) -> Sequence[Step[Any]]:
+        """Return the steps of a run that only submits; none if there is no answer."""
         return replay_actions(LabEpisode(item), self.handing_in(answer, ())).steps if answer else ()
 
 

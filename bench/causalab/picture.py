@@ -27,8 +27,8 @@ from calibrant.dsl.errors import in_one_line
 
 def run_picture(title: str, item: LabItem, steps: Sequence[LabStep]) -> GraphPicture:
     """Return what a run stated and did; `BudgetSpent` where the mechanisms left are not counted."""
-    found = attributions_record(attribute_run(item, steps), item.task.nodes)
-    picture = lab_picture(title, found, item.task.nodes)
+    attribution = attributions_record(attribute_run(item, steps), item.task.nodes)
+    picture = lab_picture(title, attribution, item.task.nodes)
     assert picture is not None
     return picture
 
@@ -41,8 +41,8 @@ def item_picture(item: LabItem, *, reveal_sealed: bool) -> GraphPicture:
     title = f"{item.id}, {'the true edges' if reveal_sealed else 'edges'} beside what the first measurements prove"
     truth = {"submit": {"hypothesis": state_mechanism(item.sealed.mechanism)}}
     picture = run_picture(title, item, replay_actions(LabEpisode(item), [truth] if reveal_sealed else []).steps)
-    left = picture.remark.split("; ")[1]  # of a run there would be kinds before it
-    return replace(picture, remark=f"{'the truth' if reveal_sealed else 'nothing'} stated; {left}")
+    remainder = picture.remark.split("; ")[1]  # of a run there would be kinds before it
+    return replace(picture, remark=f"{'the truth' if reveal_sealed else 'nothing'} stated; {remainder}")
 
 
 def graphs_page(item: LabItem, pictures: Sequence[GraphPicture]) -> str:
@@ -61,31 +61,31 @@ def graphs_page(item: LabItem, pictures: Sequence[GraphPicture]) -> str:
     return html_page("graphs.html", content)
 
 
-def lab_picture(title: str, said: Mapping[str, Any], nodes: Iterable[str] = ()) -> GraphPicture | None:
+def lab_picture(title: str, attribution: Mapping[str, Any], nodes: Iterable[str] = ()) -> GraphPicture | None:
     """None if the attribution was recorded without edges.
 
     said: the attribution as records keep it; nodes: all there are, where they are known, else those of the edges
     """
-    graph = said[GRAPH]
+    graph = attribution[GRAPH]
     if any(str(kind) not in graph for kind in EdgeStatus):
         return None
     edges = {kind: tuple((str(parent), str(child)) for parent, child in graph[str(kind)]) for kind in EdgeStatus}
-    settings = tuple((str(name), float(value)) for name, value in said["set"])
-    named = {
+    settings = tuple((str(name), float(value)) for name, value in attribution["set"])
+    names = {
         *nodes,
         *(name for name, _ in settings),
         *(end for kind in edges.values() for edge in kind for end in edge),
     }
-    ordered = (*sorted(named - {FREQUENCY}), FREQUENCY)
-    return GraphPicture(title, _remark(said, graph), ordered, edges, settings)
+    ordered = (*sorted(names - {FREQUENCY}), FREQUENCY)
+    return GraphPicture(title, _remark(attribution, graph), ordered, edges, settings)
 
 
-def _remark(said: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
-    members = said["members"]
-    left = "1 mechanism left" if members == "1" else f"{_shortened(members)} mechanisms left"
+def _remark(attribution: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
+    members = attribution["members"]
+    count_text = "1 mechanism left" if members == "1" else f"{_shorten_number(members)} mechanisms left"
     foreign = f"; {graph['foreign']} stated edges name something else" if graph["foreign"] else ""
-    return f"frequency {said['kind']}, graph {graph['kind']}; {left}{foreign}"
+    return f"frequency {attribution['kind']}, graph {graph['kind']}; {count_text}{foreign}"
 
 
-def _shortened(number: str) -> str:
+def _shorten_number(number: str) -> str:
     return f"{int(number):,}" if len(number) <= 7 else f"{Decimal(number):.1e}".replace("e+", "e")

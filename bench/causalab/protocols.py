@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class LabRow(Protocol, frozen=True):
-    """What the rows have in common: a strategy plays the episode, and what it handed in is the answer."""
+    """Base of the rows: a strategy plays the episode, and its submission is the answer."""
 
     @property
     def draws(self) -> int:
@@ -25,9 +25,9 @@ class LabRow(Protocol, frozen=True):
         outcome = play(ROWS[self.name], given, self.draws)
         if not isinstance(outcome, Found):
             return nothing_found(outcome)
-        made = outcome.value
-        dialled = {} if made.frequency is None else {"frequency": made.frequency}
-        return ProtocolResult("found", {**dialled, "hypothesis": dict(made.hypothesis)})
+        solution = outcome.value
+        dialled = {} if solution.frequency is None else {"frequency": solution.frequency}
+        return ProtocolResult("found", {**dialled, "hypothesis": dict(solution.hypothesis)})
 
 
 class Exact(LabRow, frozen=True):

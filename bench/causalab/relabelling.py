@@ -30,10 +30,10 @@ from calibrant.dsl.causalab.pool import record_of_item
 from calibrant.dsl.causalab.reactor import HIGHEST, Reactor
 from calibrant.dsl.causalab.reference import bases_after, values
 
-MOST_NODES = 4  # of items whose mechanisms are listed
-MOST_EDGES = 7  # of graphs whose equivalence class is listed by definition
+MAX_NODES = 4  # of items whose mechanisms are listed
+MAX_EDGES = 7  # of graphs whose equivalence class is listed by definition
 SETTINGS = (0.0, 100.0, 37.0)  # to which properties are set; at least two of them differ from where a property is
-LARGEST = 100  # of a property's drawn base
+MAX_BASE = 100  # of a property's drawn base
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ def relabelled_suite(suite: str, seed: int, count: int) -> Relabelled:
     start = perf_counter()
     items = list(generate_labelled(PLANS[suite], seed, count))
     compared: dict[str, int] = {}
-    wrong = [f"{item.id}: drawn again it is another one" for item in _changed(items, suite, seed)]
+    wrong = [f"{item.id}: drawn again it is another one" for item in _list_changed(items, suite, seed)]
     for item in items:
-        for name, value in recomputed(item).items():
+        for name, value in recompute_labels(item).items():
             compared[name] = compared.get(name, 0) + 1
             if item.sealed.labels.get(name) != value:
                 wrong.append(f"{item.id}: {name} is {item.sealed.labels.get(name)}, computed again {value}")
@@ -69,36 +69,36 @@ def relabelled_suite(suite: str, seed: int, count: int) -> Relabelled:
     )
 
 
-def _changed(items: Sequence[LabItem], suite: str, seed: int) -> Iterator[LabItem]:
-    """Items of the first half that are others if only so many are drawn."""
+def _list_changed(items: Sequence[LabItem], suite: str, seed: int) -> Iterator[LabItem]:
+    """List items of the first half that differ when only half as many are drawn."""
     for item, again in zip(items, generate_labelled(PLANS[suite], seed, -(-len(items) // 2)), strict=False):
         if item != again:
             yield item
 
 
-def recomputed(item: LabItem) -> dict[str, float]:
-    """The labels of an item that brute force reaches."""
+def recompute_labels(item: LabItem) -> dict[str, float]:
+    """Recompute the labels of an item that brute force reaches."""
     edges = item.sealed.mechanism.edges
-    found: dict[str, float] = {
+    labels: dict[str, float] = {
         "nodes": len(item.task.nodes),
         "edges": len(edges),
         "mattering": _mattering(item) / len(edges),
         "winnable": float(_opens(item)),
     }
-    if len(edges) <= MOST_EDGES:
-        found["imec"] = imec_by_definition(edges)
+    if len(edges) <= MAX_EDGES:
+        labels["imec"] = imec_by_definition(edges)
     if not item.task.allowance and "fewest_settings" in item.sealed.labels:
-        found["fewest_settings"] = 0
-    if len(item.task.nodes) > MOST_NODES or item.task.family is not Family.LINEAR or item.task.trace:
-        return found
-    found["members"] = len(_fitting(item, bounded=False))
+        labels["fewest_settings"] = 0
+    if len(item.task.nodes) > MAX_NODES or item.task.family is not Family.LINEAR or item.task.trace:
+        return labels
+    labels["members"] = len(_fitting(item, bounded=False))
     members = [_mechanism(item, matrix) for matrix in _fitting(item, bounded=True)]
-    found["members_bounded"] = len(members)
+    labels["members_bounded"] = len(members)
     if not item.task.noise:
-        left = list(_fewest_left(item, members))
-        found["fewest_settings"] = left.index(left[-1])
-        found["decidable"] = float(left[-1] == 1)
-    return found
+        counts = list(_fewest_left(item, members))
+        labels["fewest_settings"] = counts.index(counts[-1])
+        labels["decidable"] = float(counts[-1] == 1)
+    return labels
 
 
 # --- members ----------------------------------------------------------------------------------------------------------
@@ -111,26 +111,26 @@ def weighted_graphs(nodes: int, *, sink: bool) -> npt.NDArray[np.int64]:
     sink: and no child
     """
     pairs = [(child, parent) for child in range(nodes) for parent in range(nodes) if child != parent]
-    drawn = [pair for pair in pairs if not (sink and pair[1] == nodes - 1)]
-    found = []
-    for chosen in product((False, True), repeat=len(drawn)):
-        edges = [pair for pair, there in zip(drawn, chosen, strict=True) if there]
+    candidates = [pair for pair in pairs if not (sink and pair[1] == nodes - 1)]
+    blocks = []
+    for chosen in product((False, True), repeat=len(candidates)):
+        edges = [pair for pair, present in zip(candidates, chosen, strict=True) if present]
         if any(child == nodes - 1 for child, _ in edges) and not _cyclic(edges, nodes):
             weights = np.array(list(product(map(int, SMALL_WEIGHTS), repeat=len(edges))), dtype=np.int64)
             graphs = np.zeros((len(weights), nodes, nodes), dtype=np.int64)
             graphs[:, [child for child, _ in edges], [parent for _, parent in edges]] = weights
-            found.append(graphs)
-    return np.concatenate(found)
+            blocks.append(graphs)
+    return np.concatenate(blocks)
 
 
 def _cyclic(edges: Sequence[tuple[int, int]], nodes: int) -> bool:
     """Return whether some nodes are left when those without a parent among the rest are taken away again and again."""
-    left = set(range(nodes))
-    while left:
-        free = {node for node in left if not any(child == node and parent in left for child, parent in edges)}
+    remaining = set(range(nodes))
+    while remaining:
+        free = {node for node in remaining if not any(child == node and parent in remaining for child, parent in edges)}
         if not free:
             return True
-        left -= free
+        remaining -= free
     return False
 
 
@@ -138,30 +138,33 @@ def _fitting(item: LabItem, *, bounded: bool) -> npt.NDArray[np.int64]:
     """The graphs whose frequency has one base in all shown crystals; bounded: and whose bases could have been drawn."""
     task, nodes = item.task, item.task.nodes
     graphs = weighted_graphs(len(nodes), sink=not task.freq_parent)
-    seen = np.array([[crystal[node] for node in nodes] for crystal in (*task.records, task.baseline)])
-    bases = seen[None] - np.einsum("gcp,rp->grc", graphs, seen)
+    crystals = np.array([[crystal[node] for node in nodes] for crystal in (*task.records, task.baseline)])
+    bases = crystals[None] - np.einsum("gcp,rp->grc", graphs, crystals)
     base = bases[:, :1, -1]
     keep = np.all(np.abs(bases[:, :, -1] - base) < 1e-6, axis=1)
     if bounded:
-        shown = np.array([task.reactor[node] for node in task.properties])
-        frequency = base[:, 0] + graphs[:, -1, :-1] @ shown
-        reactor = np.concatenate([np.tile(shown, (len(graphs), 1)), frequency[:, None]], axis=1)
-        drawn = np.concatenate(
+        settings = np.array([task.reactor[node] for node in task.properties])
+        frequency = base[:, 0] + graphs[:, -1, :-1] @ settings
+        reactor = np.concatenate([np.tile(settings, (len(graphs), 1)), frequency[:, None]], axis=1)
+        property_bases = np.concatenate(
             [bases[:, :, :-1], (reactor - np.einsum("gcp,gp->gc", graphs, reactor))[:, None, :-1]], 1
         )
-        keep &= np.all((drawn >= 0) & (drawn <= LARGEST) & (drawn == np.round(drawn)), axis=(1, 2))
+        keep &= np.all(
+            (property_bases >= 0) & (property_bases <= MAX_BASE) & (property_bases == np.round(property_bases)),
+            axis=(1, 2),
+        )
         keep &= (base[:, 0] >= BASE[0]) & (base[:, 0] <= BASE[1]) & (base[:, 0] == np.round(base[:, 0]))
     return np.asarray(graphs[keep])
 
 
 def _mechanism(item: LabItem, graph: npt.NDArray[np.int64]) -> Mechanism:
     nodes, baseline = item.task.nodes, item.task.baseline
-    made = {}
+    equations = {}
     for child, row in zip(nodes, graph.tolist(), strict=True):
         terms = tuple(Term(parent, 1, float(weight)) for parent, weight in zip(nodes, row, strict=True) if weight)
         base = baseline[child] - sum(term.weight * baseline[term.parent] for term in terms)
-        made[child] = Equation(terms, base if child == FREQUENCY else None)
-    return Mechanism(made)
+        equations[child] = Equation(terms, base if child == FREQUENCY else None)
+    return Mechanism(equations)
 
 
 # --- settings ---------------------------------------------------------------------------------------------------------
@@ -187,26 +190,28 @@ def _fewest_left(item: LabItem, members: Sequence[Mechanism]) -> Iterator[int]:
     """Verdicts that at best are left after no setting, one, and so on to as many as there are properties."""
     start = [_start(item, member) for member in members]
     layer: list[tuple[_Played, list[_Played]]] = [(_start(item, item.sealed.mechanism), start)]
-    best = len({one.verdict for one in start})
+    best = len({member.verdict for member in start})
     yield best
     for _ in range(min(len(item.task.settable), item.task.allowance)):
         if best > 1:
             layer = [
-                _read(item, now, left, name, value)
-                for now, left in layer
+                _filter_members(item, now, members_left, name, value)
+                for now, members_left in layer
                 for name, value in product(item.task.settable, SETTINGS)
             ]
-            best = min(len({one.verdict for one in left}) for _, left in layer)
+            best = min(len({member.verdict for member in members_left}) for _, members_left in layer)
         yield best
 
 
-def _read(
-    item: LabItem, truth: _Played, left: Sequence[_Played], name: str, value: float
+def _filter_members(
+    item: LabItem, truth: _Played, members: Sequence[_Played], name: str, value: float
 ) -> tuple[_Played, list[_Played]]:
-    """The truth and the members that read as it does after a setting."""
+    """Return the truth after a setting, and the members with the same reading."""
     then = truth.after(name, value, item)
-    read = then.reading
-    return then, [one for one in (one.after(name, value, item) for one in left) if one.reading == read]
+    reading = then.reading
+    return then, [
+        member for member in (member.after(name, value, item) for member in members) if member.reading == reading
+    ]
 
 
 def _start(item: LabItem, mechanism: Mechanism) -> _Played:
@@ -240,19 +245,19 @@ def _opens(item: LabItem) -> bool:
 _COLUMNS = ("edges", "imec", "mattering", "winnable", "fewest_settings", "decidable")
 
 
-def relabelling_table(found: Sequence[Relabelled]) -> str:
+def relabelling_table(suites: Sequence[Relabelled]) -> str:
     """A line for each suite: means of its labels, how many were computed again, how many of them differ, seconds."""
     headings = ["Suite", "Items", "Edges", "IMEC", "Mattering", "Winnable", "Fewest", "Decidable", "Members", "Bounded"]
     headings += ["Recomputed", "Fewest again", "Wrong", "Seconds", "Digest"]
-    return aligned(headings, [list(_line(one)) for one in found])
+    return aligned(headings, [list(_line(suite)) for suite in suites])
 
 
-def _line(one: Relabelled) -> Iterator[str]:
-    yield from (one.suite, str(len(one.labels)))
+def _line(suite: Relabelled) -> Iterator[str]:
+    yield from (suite.suite, str(len(suite.labels)))
     for name in _COLUMNS:
-        known = [labels[name] for labels in one.labels if name in labels]
-        yield f"{mean(known):.3f}" if known else "-"
+        numbers = [labels[name] for labels in suite.labels if name in labels]
+        yield f"{mean(numbers):.3f}" if numbers else "-"
     for name in ("members", "members_bounded"):
-        yield f"{np.exp(mean(log(labels[name]) for labels in one.labels)):.4g}"
-    yield from (str(sum(one.compared.values())), str(one.compared.get("fewest_settings", 0)), str(len(one.wrong)))
-    yield from (f"{one.seconds:.1f}", one.digest[:12])
+        yield f"{np.exp(mean(log(labels[name]) for labels in suite.labels)):.4g}"
+    yield from (str(sum(suite.compared.values())), str(suite.compared.get("fewest_settings", 0)), str(len(suite.wrong)))
+    yield from (f"{suite.seconds:.1f}", suite.digest[:12])

@@ -24,9 +24,9 @@ ABOUT = (
     " other means. * stands for a conditional rate over 1 to 5 answers, \N{EN DASH} for one over none."
 )
 TABLE_IDS = (*(view.id for view in METRICS.views.values()), *NUMBERS)
-MOST_PICTURES = 6
+MAX_PICTURES = 6
 _GRAPHS_CAPTION = (
-    f"What the first {MOST_PICTURES} systems stated on the first item of the suite, beside what their own readings"
+    f"What the first {MAX_PICTURES} systems stated on the first item of the suite, beside what their own readings"
     " proved; filled: properties that were set, and to what."
 )
 _KINDS_CAPTION = (
@@ -35,30 +35,32 @@ _KINDS_CAPTION = (
 )
 
 
-def lab_part(title: str, answers: Sequence[Answer], wanted: ReportContents) -> Part:
+def lab_part(title: str, answers: Sequence[Answer], contents: ReportContents) -> Part:
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
-    named = named_answers(answers)
-    return Part.of(title, ABOUT, answers, _tables(named, wanted), tuple(_plots(named)) if wanted.with_plots else ())
+    entries = named_answers(answers)
+    return Part.of(
+        title, ABOUT, answers, _tables(entries, contents), tuple(_plots(entries)) if contents.with_plots else ()
+    )
 
 
-def _tables(named: Sequence[NamedAnswer], wanted: ReportContents) -> tuple[Table, ...]:
-    rows = section_rows((one.answer for one in named), METRICS, wanted.by)
-    notes = coverage_notes(named)
-    said = {"attribution": (*notes, *decision_notes(one.score for one in named))}
-    made = [view_table(view, rows, said.get(name, notes)) for name, view in METRICS.views.items()]
-    made += [table if wanted.with_paper else without_printed(table) for table in paper_tables(named)]
-    found = [table for table in made if not wanted.tables or table.id in wanted.tables]
-    if not found:
-        raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(wanted.tables))}")
-    return tuple(found)
+def _tables(entries: Sequence[NamedAnswer], contents: ReportContents) -> tuple[Table, ...]:
+    rows = section_rows((entry.answer for entry in entries), METRICS, contents.by)
+    notes = coverage_notes(entries)
+    notes_by_view = {"attribution": (*notes, *decision_notes(entry.score for entry in entries))}
+    tables = [view_table(view, rows, notes_by_view.get(name, notes)) for name, view in METRICS.views.items()]
+    tables += [table if contents.with_paper else without_printed(table) for table in paper_tables(entries)]
+    selection = [table for table in tables if not contents.tables or table.id in contents.tables]
+    if not selection:
+        raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
+    return tuple(selection)
 
 
-def _plots(named: Sequence[NamedAnswer]) -> Iterator[Plot]:
-    rows = section_rows((one.answer for one in named), METRICS, Grouping.SETTING)
+def _plots(entries: Sequence[NamedAnswer]) -> Iterator[Plot]:
+    rows = section_rows((entry.answer for entry in entries), METRICS, Grouping.SETTING)
     yield from (plot for about in KINDS if (plot := attribution_plot(rows, about)) is not None)
     suites: dict[str, list[NamedAnswer]] = {row.setting: [] for row in rows}
-    for one in named:
-        suites[in_one_line(one.context.setting)].append(one)
+    for entry in entries:
+        suites[in_one_line(entry.context.setting)].append(entry)
     for suite, answers in suites.items():
         pictures = _first_item(answers)
         if pictures:
@@ -69,15 +71,21 @@ def _plots(named: Sequence[NamedAnswer]) -> Iterator[Plot]:
 def _first_item(answers: Sequence[NamedAnswer]) -> list[GraphPicture]:
     """Return what each system stated on the first item of which that is known; of several samples the first."""
     by_item: dict[tuple[str, str], dict[str, GraphPicture]] = {}
-    for one in sorted(answers, key=lambda one: (natural(one.context.instance), one.context.sample)):
-        said = one.score.get(KEY)
-        picture = lab_picture(f"{one.system}, {one.context.instance}", said) if isinstance(said, Mapping) else None
+    for answer in sorted(answers, key=lambda answer: (natural(answer.context.instance), answer.context.sample)):
+        attribution = answer.score.get(KEY)
+        picture = (
+            lab_picture(f"{answer.system}, {answer.context.instance}", attribution)
+            if isinstance(attribution, Mapping)
+            else None
+        )
         if picture is not None:
-            by_item.setdefault((one.context.pool_digest, one.context.instance), {}).setdefault(one.system, picture)
+            by_item.setdefault((answer.context.pool_digest, answer.context.instance), {}).setdefault(
+                answer.system, picture
+            )
     first = next(iter(by_item.values()), {})
     nodes = {node for picture in first.values() for node in picture.nodes}
     ordered = (*sorted(nodes - {FREQUENCY}), FREQUENCY)
-    return [replace(first[system], nodes=ordered) for system in sorted(first, key=natural)][:MOST_PICTURES]
+    return [replace(first[system], nodes=ordered) for system in sorted(first, key=natural)][:MAX_PICTURES]
 
 
 def _suite(row: Row) -> str:
@@ -85,6 +93,12 @@ def _suite(row: Row) -> str:
 
 
 KINDS = tuple(
-    KindPlot(f"lab-{what}", f"The {what}: earned, missed, lucky, short", _KINDS_CAPTION.format(what), metrics, _suite)
-    for what, metrics in (("frequency", KIND_METRICS), ("graph", tuple(f"{GRAPH}_{key}" for key in KIND_METRICS)))
+    KindPlot(
+        f"lab-{subject}",
+        f"The {subject}: earned, missed, lucky, short",
+        _KINDS_CAPTION.format(subject),
+        metrics,
+        _suite,
+    )
+    for subject, metrics in (("frequency", KIND_METRICS), ("graph", tuple(f"{GRAPH}_{key}" for key in KIND_METRICS)))
 )

@@ -32,14 +32,16 @@ class LabVerbs(ItemApi[LabItem]):
 
     def score(self, item: LabItem, answer: object, *, steps: Sequence[Step[Any]] = ()) -> LabScore:
         """steps: what was done before the answer; they are replayed first. Without them it is handed in at once."""
-        own, said = self.own(item), parse_answer(answer)
-        found = replay_answer(self.benchmark, own, said or {}, steps)
-        score = run_score(own, found.steps)
+        item, parsed = self.own(item), parse_answer(answer)
+        replay = replay_answer(self.benchmark, item, parsed or {}, steps)
+        score = run_score(item, replay.steps)
         problem = (
-            invalid_answer_message(answer) if said is None and found.problem and answer is not None else found.problem
+            invalid_answer_message(answer)
+            if parsed is None and replay.problem and answer is not None
+            else replay.problem
         )
-        failure = problem or found.gap or _wrong(score)
-        return LabScore(own.id, not found.problem, score.accurate, failure, score, score.as_json())
+        failure = problem or replay.gap or _wrong(score)
+        return LabScore(item.id, not replay.problem, score.accurate, failure, score, score.as_json())
 
     def solve(self, item: LabItem) -> Outcome[Solution[Mechanism]]:
         from calibrant.solvers.causalab.exact import solve
@@ -48,21 +50,21 @@ class LabVerbs(ItemApi[LabItem]):
         outcome = solve(episode)
         if not isinstance(outcome, Found):
             return outcome
-        found = outcome.value
-        answer = {"frequency": found.frequency, "hypothesis": state_mechanism(found.mechanism)}
-        provenance = {"class": found.in_words, "unique": found.unique}
-        return Found(Solution(answer, found.mechanism, None, provenance, tuple(episode.steps)))
+        solution = outcome.value
+        answer = {"frequency": solution.frequency, "hypothesis": state_mechanism(solution.mechanism)}
+        provenance = {"class": solution.in_words, "unique": solution.unique}
+        return Found(Solution(answer, solution.mechanism, None, provenance, tuple(episode.steps)))
 
     def version_space(self, item: LabItem, *, steps: Sequence[Step[Any]] = (), bounded: bool = False) -> LabSpace:
         """bounded: whether bases are taken to be integers from 0 to 100, as the benchmark draws them"""
         from calibrant.audits.causalab.spaces import space_of
 
-        own = self.own(item)
-        verify_transcript(LabEpisode(own), steps)
+        item = self.own(item)
+        verify_transcript(LabEpisode(item), steps)
         try:
-            return space_of(own.task, steps, bounded=bounded)
+            return space_of(item.task, steps, bounded=bounded)
         except BudgetSpent as spent:
-            raise CalibrantError(f"the hypotheses that fit {own.id} are not enumerated: {spent}") from None
+            raise CalibrantError(f"the hypotheses that fit {item.id} are not enumerated: {spent}") from None
 
 
 def _wrong(score: RunScore) -> str | None:

@@ -49,12 +49,12 @@ class Standing:
     undecided: int
 
     def mean(self, name: str) -> float:
-        return mean(one[name] for one in self.by_seed)
+        return mean(means[name] for means in self.by_seed)
 
     def error(self, name: str) -> float:
         """Standard error of the mean over seeds; 0 for one seed."""
-        listed = [one[name] for one in self.by_seed]
-        return stdev(listed) / sqrt(len(listed)) if len(listed) > 1 else 0.0
+        values = [means[name] for means in self.by_seed]
+        return stdev(values) / sqrt(len(values)) if len(values) > 1 else 0.0
 
 
 Standings: TypeAlias = dict[tuple[str, str], Standing]  # by suite and row
@@ -69,12 +69,12 @@ def standing(
     slowest_first = sorted(keys, key=lambda key: (key[1] not in SOLVERS, -PLANS[key[0]].nodes))
     arguments = ([configs[suite] for suite, _ in slowest_first], [row for _, row in slowest_first])
     if jobs == 1:
-        made = list(map(_stands, *arguments, repeat(seeds), repeat(records)))
+        results = list(map(_stands, *arguments, repeat(seeds), repeat(records)))
     else:
         with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
-            made = list(workers.map(_stands, *arguments, repeat(seeds), repeat(records)))
-    found = dict(zip(slowest_first, made, strict=True))
-    return {key: found[key] for key in keys}
+            results = list(workers.map(_stands, *arguments, repeat(seeds), repeat(records)))
+    by_key = dict(zip(slowest_first, results, strict=True))
+    return {key: by_key[key] for key in keys}
 
 
 def _stands(configs: Sequence[Config], row: str, seeds: int, records: Records) -> Standing:
@@ -88,12 +88,12 @@ def _stands(configs: Sequence[Config], row: str, seeds: int, records: Records) -
             flats.append(played.score.flat())
             if row in SOLVERS and played.score.hypothesis.distance.shd:
                 imperfect += 1
-                undecided += _undecided(item, played.steps)
+                undecided += _is_undecided(item, played.steps)
         by_seed.append({name: mean(flat[name] for flat in flats) for name in flats[0]})
     return Standing(seeds * len(configs), answered, by_seed, imperfect, undecided)
 
 
-def _undecided(item: LabItem, steps: Sequence[LabStep]) -> bool:
+def _is_undecided(item: LabItem, steps: Sequence[LabStep]) -> bool:
     """Return whether the run's readings left several graphs, of mechanisms with any bases."""
     try:
         return not attribute_run(item, steps).graph.decided
@@ -101,18 +101,18 @@ def _undecided(item: LabItem, steps: Sequence[LabStep]) -> bool:
         return False
 
 
-def linear_table(found: Standings) -> str:
+def linear_table(standings: Standings) -> str:
     """A line a row: accuracy in percent / F1 / SHD, suite by suite; where draws decide, with its standard error."""
-    suites, rows = _keys(found)
-    lines = [[row, *(_triple(found[suite, row]) for suite in suites)] for row in rows]
+    suites, rows = _keys(standings)
+    lines = [[row, *(_triple(standings[suite, row]) for suite in suites)] for row in rows]
     return aligned(["Row", *suites], lines)
 
 
-def solver_table(found: Standings) -> str:
+def solver_table(standings: Standings) -> str:
     """A line for each suite and row, with what the first table has no room for."""
     headings = ["Suite", "Row", "Episodes", "Answered", "Accuracy", "Activated", "F1", "SHD", "Root F1"]
     headings += ["Weights 1e-6", "Weights .01", "Settings", "Imperfect", "Undecided"]
-    return aligned(headings, [list(_line(found, key)) for key in found])
+    return aligned(headings, [list(_line(standings, key)) for key in standings])
 
 
 def reach_table(folder: Path, suites: Iterable[str]) -> str:
@@ -120,14 +120,14 @@ def reach_table(folder: Path, suites: Iterable[str]) -> str:
     lines = []
     for suite in suites:
         chances = [unwinnable_chance(config.mechanism) for config in read_configs(folder / f"{suite}.jsonl")]
-        some = sum(chance > 0 for chance in chances)
+        num_graphs = sum(chance > 0 for chance in chances)
         share = float(100 * sum(chances) / len(chances))
-        lines.append([suite, f"{share:.2f}", f"{100 - share:.2f}", str(some), f"{float(max(chances)):.2f}"])
+        lines.append([suite, f"{share:.2f}", f"{100 - share:.2f}", str(num_graphs), f"{float(max(chances)):.2f}"])
     return aligned(["Suite", "Unwinnable %", "Activated % at most", "Graphs", "Highest chance"], lines)
 
 
-def _keys(found: Standings) -> tuple[list[str], list[str]]:
-    return list(dict.fromkeys(suite for suite, _ in found)), list(dict.fromkeys(row for _, row in found))
+def _keys(standings: Standings) -> tuple[list[str], list[str]]:
+    return list(dict.fromkeys(suite for suite, _ in standings)), list(dict.fromkeys(row for _, row in standings))
 
 
 def _triple(of: Standing) -> str:
@@ -135,8 +135,8 @@ def _triple(of: Standing) -> str:
     return f"{100 * of.mean('accuracy'):.0f}{error}/{of.mean('all_edge_f1'):.3f}/{of.mean('shd'):.2f}"
 
 
-def _line(found: Standings, key: tuple[str, str]) -> Iterator[str]:
-    of = found[key]
+def _line(standings: Standings, key: tuple[str, str]) -> Iterator[str]:
+    of = standings[key]
     yield from key
     yield from (str(of.episodes), str(of.answered))
     yield f"{100 * of.mean('accuracy'):.1f}"

@@ -105,14 +105,14 @@ class _Group(NamedTuple):
 def paper_tables(answers: Sequence[NamedAnswer]) -> tuple[Table, ...]:
     """Every table in which some of the answers have a row, that row behind the printed ones it stands beside."""
     by_suite: dict[str, dict[str, list[NamedAnswer]]] = {}
-    for one in answers:
-        by_suite.setdefault(one.context.setting, {}).setdefault(one.system, []).append(one)
-    found = []
+    for answer in answers:
+        by_suite.setdefault(answer.context.setting, {}).setdefault(answer.system, []).append(answer)
+    tables = []
     for number in NUMBERS:
         groups = list(_groups(number, by_suite))
         if groups:
-            found.append(_table(number, groups))
-    return tuple(found)
+            tables.append(_table(number, groups))
+    return tuple(tables)
 
 
 def without_printed(table: Table) -> Table:
@@ -131,27 +131,29 @@ def _groups(number: str, by_suite: Mapping[str, Mapping[str, list[NamedAnswer]]]
     last = len(printed.rows)
     if number in _SUITES:
         for place, suite in enumerate(_SUITES[number]):
-            for system, own in _systems(by_suite, suite):
-                yield _Group((*printed.rows[place][: len(printed.labels)], system), own, place + 1)
+            for system, answers in _systems(by_suite, suite):
+                yield _Group((*printed.rows[place][: len(printed.labels)], system), answers, place + 1)
     elif number == "7":
-        found = [(system, k, own) for k in range(3, 8) for system, own in _systems(by_suite, f"{k}nodes")]
-        for system, k, own in sorted(found, key=lambda one: (natural(one[0]), one[1])):
-            yield _Group((system, str(k)), own, last)
+        entries = [(system, k, answers) for k in range(3, 8) for system, answers in _systems(by_suite, f"{k}nodes")]
+        for system, k, answers in sorted(entries, key=lambda entry: (natural(entry[0]), entry[1])):
+            yield _Group((system, str(k)), answers, last)
     elif number == "8":
-        both = [one for suite in ("3nodes", "4nodes") for _, own in _systems(by_suite, suite) for one in own]
-        for system in sorted({one.system for one in both}, key=natural):
-            yield _Group((system,), [one for one in both if one.system == system], last)
+        pool = [
+            answer for suite in ("3nodes", "4nodes") for _, answers in _systems(by_suite, suite) for answer in answers
+        ]
+        for system in sorted({answer.system for answer in pool}, key=natural):
+            yield _Group((system,), [answer for answer in pool if answer.system == system], last)
     else:
-        for system, own in _systems(by_suite, _REGIMES[number]):
-            settings = mean(float(SETTINGS_USED.value(one.score) or 0) for one in own)
+        for system, answers in _systems(by_suite, _REGIMES[number]):
+            settings = mean(float(SETTINGS_USED.value(answer.score) or 0) for answer in answers)
             regime = "mixed intervention" if settings else "pure observation"
-            yield _Group((regime, f"{OBSERVED}o{settings:.3g}i", system), own, last)
+            yield _Group((regime, f"{OBSERVED}o{settings:.3g}i", system), answers, last)
 
 
 def _systems(
     by_suite: Mapping[str, Mapping[str, list[NamedAnswer]]], suite: str
 ) -> list[tuple[str, list[NamedAnswer]]]:
-    return sorted(by_suite.get(suite, {}).items(), key=lambda one: natural(one[0]))
+    return sorted(by_suite.get(suite, {}).items(), key=lambda pair: natural(pair[0]))
 
 
 def _table(number: str, groups: Sequence[_Group]) -> Table:
@@ -196,8 +198,8 @@ def _our_row(group: _Group, keys: Sequence[str]) -> TableRow:
 
 def _cell(answers: Sequence[NamedAnswer], key: str) -> Cell:
     suite = f"{key[5]}nodes" if key.startswith("imec") else ""
-    values = [_COLUMNS[key].value(one.score) for one in answers if suite in ("", one.context.setting)]
+    values = [_COLUMNS[key].value(answer.score) for answer in answers if suite in ("", answer.context.setting)]
     if key not in _PERCENT:
         return mean_cell(values, _COLUMNS[key])
-    known = [value for value in values if value is not None]
-    return percent_cell(mean(known), wilson(sum(known), len(known)))
+    numbers = [value for value in values if value is not None]
+    return percent_cell(mean(numbers), wilson(sum(numbers), len(numbers)))

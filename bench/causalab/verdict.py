@@ -168,10 +168,10 @@ def attributions_record(run: RunAttribution, nodes: Collection[str]) -> dict[str
     graph = attribution_record(run.graph)
     contradicted = {edge for edge in run.edges.contradicted if edge[0] in nodes and edge[1] in nodes}
     edges = {
-        "proven": _listed(run.edges.proven),
-        "unproven": _listed(run.edges.unproven),
-        "contradicted": _listed(contradicted),
-        "missed": _listed(run.edges.missed),
+        "proven": _sort_edges(run.edges.proven),
+        "unproven": _sort_edges(run.edges.unproven),
+        "contradicted": _sort_edges(contradicted),
+        "missed": _sort_edges(run.edges.missed),
         "foreign": len(run.edges.contradicted) - len(contradicted),
     }
     return attribution_record(run.frequency) | {
@@ -185,7 +185,7 @@ def attributions_record(run: RunAttribution, nodes: Collection[str]) -> dict[str
     }
 
 
-def _listed(edges: Collection[Edge]) -> list[list[str]]:
+def _sort_edges(edges: Collection[Edge]) -> list[list[str]]:
     return [list(edge) for edge in sorted(edges)]
 
 
@@ -211,8 +211,8 @@ def _graph_kind(kind: str) -> Callable[[Score], float | None]:
     return value
 
 
-def _attributed(key: str) -> Callable[[Score], float | None]:
-    """A figure of the attribution; of runs that were recorded without it there is none."""
+def _read_attribution(key: str) -> Callable[[Score], float | None]:
+    """Return a reader of a number of the attribution; None for runs recorded without it."""
 
     def value(score: Score) -> float | None:
         attribution = score.get(KEY)
@@ -299,8 +299,8 @@ CLAIM_COLUMNS = (
         _edges("missed"),
         decimals=2,
     ),
-    Metric("premature", "Premature", "ended undecided with settings left", _attributed("premature")),
-    Metric("wasted", "Wasted", "settings after all was decided", _attributed("wasted"), decimals=2),
+    Metric("premature", "Premature", "ended undecided with settings left", _read_attribution("premature")),
+    Metric("wasted", "Wasted", "settings after all was decided", _read_attribution("wasted"), decimals=2),
 )
 
 

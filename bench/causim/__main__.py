@@ -23,9 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "sources", nargs="*", type=Path, metavar="SOURCE", help="folders of `calibrant run`, files of `calibrant score`"
     )
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        answers = [one for one in scored_answers(given.sources) if one[0].benchmark == "causim"]
+        answers = [answer for answer in scored_answers(options.sources) if answer[0].benchmark == "causim"]
     except CalibrantError as error:
         print(f"bench.causim: {error}", file=sys.stderr)
         return 2

@@ -115,8 +115,8 @@ class Causim(Benchmark[CausimItem]):
         from calibrant.bench.core.attribution import attribution_record
 
         fits = is_right(score) if is_answered(score) else None
-        found = attribute_item_answer(item, fits=fits)
-        return None if found is None else attribution_record(found)
+        result = attribute_item_answer(item, fits=fits)
+        return None if result is None else attribution_record(result)
 
     @property
     def report_tables(self) -> Sequence[str]:
@@ -133,10 +133,10 @@ class Causim(Benchmark[CausimItem]):
         """The last object that is not inside another; the verdict says whether its keys are those asked for."""
         from calibrant.dsl.causim.score import last_object
 
-        found = last_object(response) if isinstance(response, str) else dict(response)
-        if found is None:
+        answer = last_object(response) if isinstance(response, str) else dict(response)
+        if answer is None:
             raise ActionError("no JSON object in the response")
-        return found
+        return answer
 
     def read_answer(self, item: CausimItem, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """Return the object, and what is wrong with its form: an answer in another wrapping, or no value."""
@@ -185,10 +185,10 @@ class Causim(Benchmark[CausimItem]):
         return record | {"sealed": sealed}
 
     def shown_record(self, item: CausimItem) -> dict[str, Any]:
-        shown = super().shown_record(item)
+        fields = super().shown_record(item)
         if item.task.view != "code":
-            del shown["program"]
-        return shown
+            del fields["program"]
+        return fields
 
     def item_of_record(self, record: Mapping[str, Any]) -> CausimItem:
         from calibrant.dsl.causim.records import ItemRecord, item_from_record

@@ -23,7 +23,7 @@ from calibrant.solvers.outcome import Found
 MAX_ANSWERS: Final = 40  # that a page lists
 MAX_VALUES: Final = 12  # of a noise variable that a page lists
 _BUDGET: Final = 20_000
-_LONGEST: Final = 16  # letters of a value in a box
+_MAX_CHARS: Final = 16  # letters of a value in a box
 
 
 def question_picture(item: CausimItem, *, reveal_sealed: bool) -> LayeredPicture:
@@ -33,14 +33,14 @@ def question_picture(item: CausimItem, *, reveal_sealed: bool) -> LayeredPicture
     """
     model, question = item.task.model, item.task.question
     worlds = _worlds(item) if reveal_sealed else None
-    reached = _reached(item)
+    reached = _list_reached(item)
     nodes = []
     for node in model.nodes:
         facts = {"seen": question.observed.get(node.name, "")} if question.observed else {}
         if question.do:
             facts["do"] = f":= {question.do[node.name]}" if node.name in question.do else ""
         marks = {Mark.SET} if node.name in question.do else {Mark.REACHED} if node.name in reached else set()
-        value = _given(question, node.name)
+        value = _describe_given(question, node.name)
         if worlds is not None:
             before, after = worlds[0][node.name], worlds[1][node.name]
             facts["noise was"] = worlds[2][node.noise]
@@ -60,17 +60,17 @@ def _worlds(item: CausimItem) -> tuple[Mapping[str, Symbol], Mapping[str, Symbol
     if not world:
         members = AnswerSet(model, question)
         try:
-            found = next(members.fitting_worlds(Budget(_BUDGET)), None)
+            choices = next(members.fitting_worlds(Budget(_BUDGET)), None)
         except BudgetSpent:
-            found = None
-        if found is None:
+            choices = None
+        if choices is None:
             return None
-        world = {node.noise: node.support[k] for node, k in zip(model.nodes, found, strict=True)}
+        world = {node.noise: node.support[k] for node, k in zip(model.nodes, choices, strict=True)}
     return run(model, world, {}), run(model, world, question.do), world
 
 
-def _reached(item: CausimItem) -> set[str]:
-    """Nodes outside `do` below something that is set."""
+def _list_reached(item: CausimItem) -> set[str]:
+    """List the nodes outside `do` that descend from a node in it."""
     moved = set(item.task.question.do)
     for node in item.task.model.nodes:
         if node.name not in moved and any(parent in moved for parent in node.parents):
@@ -78,7 +78,7 @@ def _reached(item: CausimItem) -> set[str]:
     return moved - set(item.task.question.do)
 
 
-def _given(question: Question, name: str) -> str:
+def _describe_given(question: Question, name: str) -> str:
     if name in question.do:
         return f":= {_short(question.do[name])}"
     return _short(question.observed[name]) if name in question.observed else ""
@@ -91,19 +91,19 @@ def _noise(node: Node, question: Question) -> str:
 
 
 def _short(value: Symbol) -> str:
-    return value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return value if len(value) <= _MAX_CHARS else value[: _MAX_CHARS - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def _remark(item: CausimItem, *, reveal_sealed: bool) -> str:
     model = item.task.model
     shape = (item.topology or "program").replace("_", " ")
-    said = f"{item.setting}; {shape} of {len(model)} nodes; U ? n: unknown noise with n values"
+    summary = f"{item.setting}; {shape} of {len(model)} nodes; U ? n: unknown noise with n values"
     if not reveal_sealed:
-        return said
+        return summary
     members = AnswerSet(model, item.task.question)
     size = members.size(Budget(_BUDGET))
     right = f"{size.value:,} right" if isinstance(size, Found) else "right ones not counted"
-    return f"{said}; {members.worlds:,} worlds agree with the fixed noise, {members.fitting:,} fit; answers: {right}"
+    return f"{summary}; {members.worlds:,} worlds agree with the fixed noise, {members.fitting:,} fit; answers: {right}"
 
 
 def question_page(item: CausimItem, *, reveal_sealed: bool) -> str:
@@ -112,14 +112,14 @@ def question_page(item: CausimItem, *, reveal_sealed: bool) -> str:
     headings = list(picture.nodes[0].facts or {}) if picture.nodes else []
     rows = [
         {
-            "name": drawn.name,
-            "parents": ", ".join(drawn.parents) or "\N{EN DASH}",
+            "name": box.name,
+            "parents": ", ".join(box.parents) or "\N{EN DASH}",
             "noise": node.noise,
             "support": _values(node),
-            "facts": [(drawn.facts or {}).get(heading, "") for heading in headings],
-            "marks": " ".join(drawn.marks),
+            "facts": [(box.facts or {}).get(heading, "") for heading in headings],
+            "marks": " ".join(box.marks),
         }
-        for drawn, node in zip(picture.nodes, item.task.model.nodes, strict=True)
+        for box, node in zip(picture.nodes, item.task.model.nodes, strict=True)
     ]
     content: dict[str, Any] = {
         "title": picture.title,
@@ -143,11 +143,13 @@ def _values(node: Node) -> str:
 def _answers(item: CausimItem) -> dict[str, Any]:
     """The first right answers with their probabilities, given fixed noise and evidence; whether these are all."""
     members = AnswerSet(item.task.model, item.task.question)
-    found, whole = [], True
+    rows, complete = [], True
     try:
         answers = list(islice(members.answers(Budget(_BUDGET)), MAX_ANSWERS + 1))
-        whole = len(answers) <= MAX_ANSWERS
-        found = [(assignment_text(one), str(members.probability(one))) for one in answers[:MAX_ANSWERS]]
+        complete = len(answers) <= MAX_ANSWERS
+        rows = [
+            (assignment_text(assignment), str(members.probability(assignment))) for assignment in answers[:MAX_ANSWERS]
+        ]
     except BudgetSpent:
-        whole = False
-    return {"listed": found, "whole": whole}
+        complete = False
+    return {"listed": rows, "whole": complete}

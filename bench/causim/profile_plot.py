@@ -38,13 +38,13 @@ def fate(score: Mapping[str, Any]) -> str:
 def fates(named: Iterable[NamedAnswer]) -> dict[str, dict[int, dict[str, float]]]:
     """By system and number of nodes the share of answers of each fate; a question weighs one."""
     questions: dict[tuple[str, int, str, str], list[str]] = {}
-    for one in named:
-        key = one.system, level_of(one.context.stratum).nodes, one.context.pool_digest, one.context.instance
-        questions.setdefault(key, []).append(fate(one.score))
-    found: dict[str, dict[int, dict[str, float]]] = {}
+    for answer in named:
+        key = answer.system, level_of(answer.context.stratum).nodes, answer.context.pool_digest, answer.context.instance
+        questions.setdefault(key, []).append(fate(answer.score))
+    by_system: dict[str, dict[int, dict[str, float]]] = {}
     numbers: dict[tuple[str, int], int] = {}
     for (system, nodes, _, _), listed in questions.items():
-        shares = found.setdefault(system, {}).setdefault(nodes, dict.fromkeys(COLOURS, 0.0))
+        shares = by_system.setdefault(system, {}).setdefault(nodes, dict.fromkeys(COLOURS, 0.0))
         numbers[system, nodes] = numbers.get((system, nodes), 0) + 1
         for one_fate in listed:
             shares[one_fate] += 1 / len(listed)
@@ -53,7 +53,7 @@ def fates(named: Iterable[NamedAnswer]) -> dict[str, dict[int, dict[str, float]]
             nodes: {name: share / numbers[system, nodes] for name, share in shares.items()}
             for nodes, shares in sorted(levels.items())
         }
-        for system, levels in found.items()
+        for system, levels in by_system.items()
     }
 
 

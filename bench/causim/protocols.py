@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CausimRow(Protocol, frozen=True):
-    """What the rows have in common: an answer as a JSON object, or why there is none."""
+    """Base of the rows: an answer as a JSON object, or the reason why there is none."""
 
     def warm_up(self) -> None:
         import calibrant.baselines.causim.rows  # noqa: F401
@@ -29,8 +29,8 @@ class CausimRow(Protocol, frozen=True):
         from calibrant.dsl.causim.values import plain
         from calibrant.solvers.outcome import Found
 
-        found = self.outcome(given)
-        return ProtocolResult("found", plain(found.value)) if isinstance(found, Found) else nothing_found(found)
+        outcome = self.outcome(given)
+        return ProtocolResult("found", plain(outcome.value)) if isinstance(outcome, Found) else nothing_found(outcome)
 
 
 class DrawnRow(CausimRow, frozen=True):

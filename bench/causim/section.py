@@ -29,39 +29,39 @@ _BY_TOPOLOGY = {"setting": "Type and scenario", "stratum": "Topology"}
 _BY_LEVEL = {"setting": "Type", "stratum": "Nodes"}
 
 
-def causim_part(title: str, answers: Sequence[Answer], wanted: ReportContents) -> Part:
+def causim_part(title: str, answers: Sequence[Answer], contents: ReportContents) -> Part:
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
-    named = named_answers(answers)
+    entries = named_answers(answers)
     return Part.of(
         title,
         ABOUT,
         answers,
-        _tables(named, answers, wanted),
-        tuple(_plots(named, answers)) if wanted.with_plots else (),
+        _tables(entries, answers, contents),
+        tuple(_plots(entries, answers)) if contents.with_plots else (),
     )
 
 
-def _tables(named: Sequence[NamedAnswer], answers: Sequence[Answer], wanted: ReportContents) -> tuple[Table, ...]:
-    rows = section_rows(by_topology(answers), METRICS, wanted.by)
-    notes = coverage_notes(named)
-    levels = section_rows(by_level(answers), METRICS, wanted.by)
+def _tables(entries: Sequence[NamedAnswer], answers: Sequence[Answer], contents: ReportContents) -> tuple[Table, ...]:
+    rows = section_rows(by_topology(answers), METRICS, contents.by)
+    notes = coverage_notes(entries)
+    levels = section_rows(by_level(answers), METRICS, contents.by)
     views = [
-        _labelled(view_table(view, levels, notes), _BY_LEVEL)
+        _label_table(view_table(view, levels, notes), _BY_LEVEL)
         if name == BY_LEVEL
-        else _labelled(view_table(view, rows, notes), _BY_TOPOLOGY)
+        else _label_table(view_table(view, rows, notes), _BY_TOPOLOGY)
         for name, view in METRICS.views.items()
     ]
-    samples = _samples(answers, wanted.by)
-    printed = [with_sources(table, with_paper=wanted.with_paper) for table in paper_tables(questions_asked(named))]
-    made = [
+    samples = _samples(answers, contents.by)
+    printed = [with_sources(table, with_paper=contents.with_paper) for table in paper_tables(questions_asked(entries))]
+    tables = [
         *views,
         *([] if samples is None else [samples]),
         *(table for table in printed if any(row.source is Source.OURS for row in table.rows)),
     ]
-    found = [table for table in made if table.headings and (not wanted.tables or table.id in wanted.tables)]
-    if not found:
-        raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(wanted.tables))}")
-    return tuple(found)
+    selection = [table for table in tables if table.headings and (not contents.tables or table.id in contents.tables)]
+    if not selection:
+        raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
+    return tuple(selection)
 
 
 def by_topology(answers: Iterable[Answer]) -> list[Answer]:
@@ -80,8 +80,10 @@ def by_level(answers: Iterable[Answer]) -> list[Answer]:
     ]
 
 
-def _labelled(table: Table, texts: Mapping[str, str]) -> Table:
-    return replace(table, labels=tuple(Heading(one.key, texts.get(one.key, one.text)) for one in table.labels))
+def _label_table(table: Table, texts: Mapping[str, str]) -> Table:
+    return replace(
+        table, labels=tuple(Heading(heading.key, texts.get(heading.key, heading.text)) for heading in table.labels)
+    )
 
 
 def _samples(answers: Sequence[Answer], by: Grouping) -> Table | None:

@@ -39,15 +39,17 @@ class CausimVerbs(ItemApi[CausimItem]):
 
     def score(self, item: CausimItem, answer: object) -> CausimScore:
         """A text counts by its last JSON object, and so does an answer object."""
-        own, said = self.own(item), parse_answer(answer)
-        judge = self.judge(own)
-        verdict = judge.judge_reply(said or "") if said is None or isinstance(said, str) else judge.judge_object(said)
-        failure = invalid_answer_message(answer) if said is None else None
-        if said is not None and verdict.why is not None:
-            remark = "" if verdict.why == "no_object" else self.benchmark.read_answer(own, said)[1]
+        item, parsed = self.own(item), parse_answer(answer)
+        judge = self.judge(item)
+        verdict = (
+            judge.judge_reply(parsed or "") if parsed is None or isinstance(parsed, str) else judge.judge_object(parsed)
+        )
+        failure = invalid_answer_message(answer) if parsed is None else None
+        if parsed is not None and verdict.why is not None:
+            remark = "" if verdict.why == "no_object" else self.benchmark.read_answer(item, parsed)[1]
             failure = remark or _WORDS[verdict.why]
         return CausimScore(
-            own.id, verdict.answer is not None, verdict.reward == 1, failure, verdict, score_record(judge, verdict)
+            item.id, verdict.answer is not None, verdict.reward == 1, failure, verdict, score_record(judge, verdict)
         )
 
     def judge(self, item: CausimItem) -> Judge:
@@ -61,15 +63,15 @@ class CausimVerbs(ItemApi[CausimItem]):
         from calibrant.solvers.causim.solution import work_solution
         from calibrant.solvers.causim.space import WorldSpace
 
-        own = self.own(item)
-        outcome = work_solution(own.task.model, own.task.question)
+        item = self.own(item)
+        outcome = work_solution(item.task.model, item.task.question)
         if not isinstance(outcome, Found):
             return outcome
-        in_words = WorldSpace(own.task.model, own.task.question).in_words
+        in_words = WorldSpace(item.task.model, item.task.question).in_words
         return Found(Solution(plain(outcome.value.answer), outcome.value, None, {"class": in_words}))
 
     def version_space(self, item: CausimItem) -> WorldSpace:
         from calibrant.solvers.causim.space import WorldSpace
 
-        own = self.own(item)
-        return WorldSpace(own.task.model, own.task.question)
+        item = self.own(item)
+        return WorldSpace(item.task.model, item.task.question)

@@ -29,14 +29,14 @@ _NODES, _GRAPHS = "by number of nodes", "on networks of the bnlearn repository"
 
 
 class Level(NamedTuple):
-    """What a stratum says."""
+    """Topology and number of nodes, as a stratum states them."""
 
     topology: str
     nodes: int
 
 
 class Asked(NamedTuple):
-    """How right a system was on one question: the share of its answers to it.
+    """Accuracy of a system on one question: the share of right answers to it.
 
     kind, scenario: of the question
     """
@@ -55,34 +55,38 @@ def level_of(stratum: str) -> Level:
 
 
 def questions_asked(answers: Iterable[NamedAnswer]) -> list[Asked]:
-    """One for each system and question, in the order in which they came."""
+    """Return the accuracy of each system on each question, in the order in which they came."""
     groups: dict[tuple[str, str, str], list[NamedAnswer]] = {}
-    for one in answers:
-        groups.setdefault((one.system, one.context.pool_digest, one.context.instance), []).append(one)
-    made = []
+    for answer in answers:
+        groups.setdefault((answer.system, answer.context.pool_digest, answer.context.instance), []).append(answer)
+    questions = []
     for (system, _, _), group in groups.items():
         kind, _, scenario = group[0].context.setting.partition("-")
-        right = fmean(is_right(one.score) for one in group)
-        made.append(Asked(system, kind, scenario, level_of(group[0].context.stratum), right))
-    return made
+        right = fmean(is_right(answer.score) for answer in group)
+        questions.append(Asked(system, kind, scenario, level_of(group[0].context.stratum), right))
+    return questions
 
 
-def paper_tables(asked: Iterable[Asked] = ()) -> tuple[Table, ...]:
+def paper_tables(questions: Iterable[Asked] = ()) -> tuple[Table, ...]:
     """In the order of their numbers, each with the rows of ours that belong there."""
-    unique = [one for one in asked if one.scenario == "deterministic"]
+    unique = [question for question in questions if question.scenario == "deterministic"]
     printed = paper().tables
-    made = {number: _by_nodes(number, table, unique) for number, table in printed.items() if table.questions}
-    made[OF_NETWORKS] = _on_networks(printed[OF_NETWORKS], unique)
-    return tuple(made[number] for number in sorted(made, key=int))
+    tables = {number: _by_nodes(number, table, unique) for number, table in printed.items() if table.questions}
+    tables[OF_NETWORKS] = _on_networks(printed[OF_NETWORKS], unique)
+    return tuple(tables[number] for number in sorted(tables, key=int))
 
 
-def _by_nodes(number: str, printed: PrintedTable, asked: Sequence[Asked]) -> Table:
-    own = [one for one in asked if printed.questions in (one.kind, "all") and _belongs(number, one.level.topology)]
+def _by_nodes(number: str, printed: PrintedTable, questions: Sequence[Asked]) -> Table:
+    matching = [
+        question
+        for question in questions
+        if printed.questions in (question.kind, "all") and _belongs(number, question.level.topology)
+    ]
     rows = [TableRow((row[0],), tuple(map(Cell, row[1:])), Source.PAPER) for row in printed.rows]
-    for system in _systems(own):
-        mine = [one for one in own if one.system == system]
+    for system in _systems(matching):
+        mine = [question for question in matching if question.system == system]
         nodes = [int(column.removeprefix("nodes_")) for column in printed.columns]
-        cells = (_share([one.right for one in mine if one.level.nodes == number]) for number in nodes)
+        cells = (_share([question.right for question in mine if question.level.nodes == number]) for number in nodes)
         rows.append(TableRow((system,), tuple(cells)))
     headings = tuple(Heading(column, column.removeprefix("nodes_")) for column in printed.columns)
     return _table(number, printed, _NODES, (Heading("system", "System"),), headings, rows)
@@ -96,20 +100,24 @@ def _belongs(number: str, topology: str) -> bool:
     return topology not in (*NETWORKS, NIHSS)
 
 
-def _on_networks(printed: PrintedTable, asked: Sequence[Asked]) -> Table:
+def _on_networks(printed: PrintedTable, questions: Sequence[Asked]) -> Table:
     """The paper's columns before and after training are two rows here."""
     kinds = ("overall", "counterfactual", "intervention")
-    own = [one for one in asked if one.level.topology in NETWORKS]
+    matching = [question for question in questions if question.level.topology in NETWORKS]
     rows = []
     for graph, *figures in printed.rows:
         of = dict(zip(printed.columns, figures, strict=True))
         for system in ("base", "trained"):
-            theirs = tuple(Cell(of[f"{kind}_{system}"]) for kind in kinds)
-            rows.append(TableRow((graph, system.capitalize()), theirs, Source.PAPER))
-        here = [one for one in own if one.level.topology == graph.lower() and one.kind in kinds]
-        for system in _systems(here):
-            mine = [one for one in here if one.system == system]
-            cells = (_share([one.right for one in mine if kind in ("overall", one.kind)]) for kind in kinds)
+            printed_cells = tuple(Cell(of[f"{kind}_{system}"]) for kind in kinds)
+            rows.append(TableRow((graph, system.capitalize()), printed_cells, Source.PAPER))
+        on_graph = [
+            question for question in matching if question.level.topology == graph.lower() and question.kind in kinds
+        ]
+        for system in _systems(on_graph):
+            mine = [question for question in on_graph if question.system == system]
+            cells = (
+                _share([question.right for question in mine if kind in ("overall", question.kind)]) for kind in kinds
+            )
             rows.append(TableRow((graph, system), tuple(cells)))
     headings = tuple(Heading(kind, kind.capitalize()) for kind in kinds)
     labels = (Heading("setting", "Graph"), Heading("system", "System"))
@@ -138,8 +146,8 @@ def with_sources(table: Table, *, with_paper: bool) -> Table:
     return replace(table, labels=(*table.labels, Heading("source", "Rows")), rows=rows)
 
 
-def _systems(asked: Iterable[Asked]) -> list[str]:
-    return sorted({one.system for one in asked}, key=natural)
+def _systems(questions: Iterable[Asked]) -> list[str]:
+    return sorted({question.system for question in questions}, key=natural)
 
 
 def _share(rights: Sequence[float]) -> Cell:

@@ -25,8 +25,8 @@ class CausimTraining:
 
     def gold(self, item: CausimItem) -> dict[str, Any] | None:
         """One of the right answers; which of them is the solver's choice."""
-        found = work_solution(item.task.model, item.task.question)
-        return plain(found.value.answer) if isinstance(found, Found) else None
+        outcome = work_solution(item.task.model, item.task.question)
+        return plain(outcome.value.answer) if isinstance(outcome, Found) else None
 
     def share(self, item: CausimItem, verdict: CausimScore) -> float:
         """Nodes whose value follows from what the answer gives their parents; 0 or 1 where nodes cannot be judged."""

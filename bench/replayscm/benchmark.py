@@ -251,9 +251,9 @@ class ReplayScm(Benchmark[Problem]):
         from calibrant.dsl.replayscm.pools.build import problem_from_record
         from calibrant.dsl.replayscm.pools.records import ProblemRecord
 
-        read = convert_object(record, ProblemRecord)
-        read.results = []
-        return problem_from_record(read)
+        parsed = convert_object(record, ProblemRecord)
+        parsed.results = []
+        return problem_from_record(parsed)
 
     @property
     def suites(self) -> Sequence[str]:
@@ -264,7 +264,7 @@ class ReplayScm(Benchmark[Problem]):
         return tuple(f"{stratum.name}/{setting}" for stratum in STRATA for setting in SETTINGS)
 
     def drawn(self, suites: Sequence[str], seed: int, count: int) -> Sequence[Problem]:
-        """As `calibrant sample` draws them."""
+        """Draw items as `calibrant sample` does."""
         from calibrant.dsl.replayscm.sampling.problems import sample_pool
         from calibrant.dsl.replayscm.sampling.strata import stratum
 
@@ -314,8 +314,8 @@ class ReplayScm(Benchmark[Problem]):
             from calibrant.bench.replayscm.figures.kinds import kinds_plot
             from calibrant.bench.replayscm.figures.plots import report_plots
 
-            shown = {"with_paper": wanted.with_paper, "with_times": wanted.with_times}
-            plots = report_plots(rows, audited, **shown, progress=progress)
+            options = {"with_paper": wanted.with_paper, "with_times": wanted.with_times}
+            plots = report_plots(rows, audited, **options, progress=progress)
             kinds = kinds_plot(answers)
             plots += [] if kinds is None else [kinds]
         return Part(

@@ -27,8 +27,8 @@ class ScmGenerator:
         out = request.out
         audits = options.audits or out.with_name(f"{out.name.removesuffix(out.suffix)}.audits.jsonl")
         strata = tuple(map(_stratum, PLANS)) if request.suites == "all" else _strata(request.suites)
-        most = MAX_ADDED_WORLDS if options.max_added is None else options.max_added
-        settings = GenerateOptions(strata, request.count, request.seed, options.setting, most)
+        limit = MAX_ADDED_WORLDS if options.max_added is None else options.max_added
+        settings = GenerateOptions(strata, request.count, request.seed, options.setting, limit)
         with generated_pool(out, settings, execution=request.execution, progress=request.progress) as generated:
             write_pieces(audits, (f"{json.dumps(line)}\n" for line in generated.audits))
             write_pool(generated.pool, out)

@@ -62,7 +62,9 @@ def _write(
     if report:
         write_pieces(report, (f"{json.dumps(line)}\n" for line in pool.reports))
     if certificates:
-        hardened = (one for one, line in zip(pool.pool.problems, pool.reports, strict=True) if "members" in line)
+        hardened = (
+            problem for problem, line in zip(pool.pool.problems, pool.reports, strict=True) if "members" in line
+        )
         yield from write_certificates(hardened, certificates, options.class_of)
     write_pool(pool.pool, out)
     yield f"{len(pool.pool)} instances written to {out}"

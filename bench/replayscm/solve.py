@@ -37,16 +37,16 @@ class ReplayScmVerbs:
     def load_pool(self, path: Path) -> Pool[Problem]:
         from calibrant.dsl.replayscm.pools.files import read_pool
 
-        read = read_pool(path)
-        return Pool(read.name, "replayscm", read.problems, read.metadata, path)
+        contents = read_pool(path)
+        return Pool(contents.name, "replayscm", contents.problems, contents.metadata, path)
 
     def score(self, item: Problem, answer: object, *, extractor: Literal["paper", "published"] = "paper") -> Score:
         """extractor: how a response text becomes an answer (dsl.replayscm.extraction)"""
-        problem, said = _problem(item), parse_answer(answer)
+        problem, parsed = _problem(item), parse_answer(answer)
         evaluator = self._evaluators.get_for(problem, lambda: Evaluator(problem, extractor=extractor), extractor)
-        if said is None:
+        if parsed is None:
             return Score(item, None, Rejection("extracted", invalid_answer_message(answer)))
-        return evaluator.score_text(said) if isinstance(said, str) else evaluator.score_answer(said)
+        return evaluator.score_text(parsed) if isinstance(parsed, str) else evaluator.score_answer(parsed)
 
     def solve(
         self,
@@ -68,11 +68,13 @@ class ReplayScmVerbs:
 
         task = _problem(item).task
         if task.kind is TaskKind.ALTERNATIVE:
-            other = find_alternative(task, max_parents=max_parents or 4)
-            if not isinstance(other, Found):
-                return other
-            made = other.value
-            return Found(Solution(alternative_answer(made), made.model, made.size, made.provenance))
+            alternative = find_alternative(task, max_parents=max_parents or 4)
+            if not isinstance(alternative, Found):
+                return alternative
+            explanation = alternative.value
+            return Found(
+                Solution(alternative_answer(explanation), explanation.model, explanation.size, explanation.provenance)
+            )
         outcome = solve(
             task,
             max_parents=max_parents or 5,
@@ -83,8 +85,8 @@ class ReplayScmVerbs:
         )
         if not isinstance(outcome, Found | BestSoFar):
             return outcome
-        found = outcome.value
-        solution = Solution(scm_answer(task.kind, found.model), found.model, found.size, found.provenance)
+        solved = outcome.value
+        solution = Solution(scm_answer(task.kind, solved.model), solved.model, solved.size, solved.provenance)
         return replace(outcome, value=solution) if isinstance(outcome, BestSoFar) else Found(solution)
 
     def version_space(
@@ -122,11 +124,11 @@ class ReplayScmVerbs:
         problem = _problem(item)
         if not answers:
             return tuple(member_pairs(smallest(problem, members, max_parents).models, max_targets=targets))
-        named = [(f"answer {i}", self._model(problem, answer)) for i, answer in enumerate(answers, 1)]
-        if len(named) == 1:
-            named.insert(0, known_model(problem))
-        pairs = combinations(named, 2)
-        return tuple(separate_pair((a, b), (one, other), max_targets=targets) for (a, one), (b, other) in pairs)
+        models = [(f"answer {i}", self._model(problem, answer)) for i, answer in enumerate(answers, 1)]
+        if len(models) == 1:
+            models.insert(0, known_model(problem))
+        pairs = combinations(models, 2)
+        return tuple(separate_pair((a, b), (first, second), max_targets=targets) for (a, first), (b, second) in pairs)
 
     def _model(self, problem: Problem, answer: object) -> Scm:
         if isinstance(answer, Scm):
@@ -165,8 +167,8 @@ class ReplayScmVerbs:
         from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS
         from calibrant.dsl.replayscm.sampling.strata import stratum as named_stratum
 
-        most = MAX_ADDED_WORLDS if max_added is None else max_added
-        return generate(named_stratum(stratum), seed, setting=setting, max_added=most)
+        limit = MAX_ADDED_WORLDS if max_added is None else max_added
+        return generate(named_stratum(stratum), seed, setting=setting, max_added=limit)
 
 
 def _problem(item: object) -> Problem:

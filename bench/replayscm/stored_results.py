@@ -67,7 +67,7 @@ class StoredResults:
             evaluator = Evaluator(problem)
             for result in problem.results():
                 self.num_results += 1
-                yield self._origin(problem, result.model), self._scored(evaluator, result)
+                yield self._origin(problem, result.model), self._score(evaluator, result)
         if not self.num_results:
             raise CalibrantError(f"{self._path}: embeds no model results")
 
@@ -83,11 +83,11 @@ class StoredResults:
             benchmark=problem.benchmark,
         )
 
-    def _scored(self, evaluator: Evaluator, result: ModelResult) -> Mapping[str, Any]:
+    def _score(self, evaluator: Evaluator, result: ModelResult) -> Mapping[str, Any]:
         text = evaluator.score_text(result.raw_response or "")
         has_answer = isinstance(result.extracted_answer, dict)
         score = evaluator.score_answer(result.extracted_answer) if has_answer else text
-        ours = score_record(score) | {"strictJson": text.strict_json if result.raw_response is not None else None}
+        computed = score_record(score) | {"strictJson": text.strict_json if result.raw_response is not None else None}
         if result.evaluation or result.verdict:
             self.num_evaluated += 1
         instance, stored, full = evaluator.problem.id, result.evaluation, score.to_dict()
@@ -101,7 +101,7 @@ class StoredResults:
             if has_answer and result.raw_response is not None:
                 verdict = [key for key in ("valid", "correct", "trainExact", "heldoutExact") if key in stored]
                 self._compare(instance, result.model, "text", verdict, stored, text.to_dict())
-        return ours
+        return computed
 
     def _compare(
         self,
@@ -110,23 +110,25 @@ class StoredResults:
         source: str,
         keys: list[str],
         stored: Mapping[str, Any],
-        ours: Mapping[str, Any],
+        computed: Mapping[str, Any],
     ) -> None:
         self.disagreements += (
-            Disagreement(instance, model, source, key, stored[key], ours.get(key))
+            Disagreement(instance, model, source, key, stored[key], computed.get(key))
             for key in keys
-            if not same(stored[key], ours.get(key))
+            if not is_same_value(stored[key], computed.get(key))
         )
 
 
-def same(stored: Any, ours: Any) -> bool:
-    """Equality of JSON values; numbers up to TOLERANCE, and true is not 1."""
-    if isinstance(stored, Mapping) and isinstance(ours, Mapping):
-        return stored.keys() == ours.keys() and all(same(value, ours[key]) for key, value in stored.items())
-    if isinstance(stored, list | tuple) and isinstance(ours, list | tuple):
-        return len(stored) == len(ours) and all(map(same, stored, ours))
-    if isinstance(stored, bool) or isinstance(ours, bool):
-        return stored is ours
-    if isinstance(stored, int | float) and isinstance(ours, int | float):
-        return math.isclose(stored, ours, rel_tol=0, abs_tol=TOLERANCE)
-    return bool(stored == ours)
+def is_same_value(stored: Any, computed: Any) -> bool:
+    """Compare JSON values: numbers up to TOLERANCE, and true is not 1."""
+    if isinstance(stored, Mapping) and isinstance(computed, Mapping):
+        return stored.keys() == computed.keys() and all(
+            is_same_value(value, computed[key]) for key, value in stored.items()
+        )
+    if isinstance(stored, list | tuple) and isinstance(computed, list | tuple):
+        return len(stored) == len(computed) and all(map(is_same_value, stored, computed))
+    if isinstance(stored, bool) or isinstance(computed, bool):
+        return stored is computed
+    if isinstance(stored, int | float) and isinstance(computed, int | float):
+        return math.isclose(stored, computed, rel_tol=0, abs_tol=TOLERANCE)
+    return bool(stored == computed)

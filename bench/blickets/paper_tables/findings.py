@@ -26,20 +26,20 @@ def paper_findings() -> Iterator[Finding]:
     yield from misprinted_tests((test.test for test in paper().tests), source)
     yield posterior_odds_finding(odds.name, TwoByTwo(*odds.counts), odds.odds, source)
     hard = _by_agent("6")
-    for other, one in combinations(hard, 2):
-        yield self_selection(f"Table 6, {one} against {other}", hard[one], hard[other], source)
+    for first, second in combinations(hard, 2):
+        yield self_selection(f"Table 6, {second} against {first}", hard[second], hard[first], source)
     late = _by_agent("11")
-    false = {tuple(labels): found.false for labels, found in printed_detections()}
+    false = {tuple(labels): detections.false for labels, detections in printed_detections()}
     yield firings_outside_eligible("Tables 9 and 11, CG+DB at N = 5", false["06", "5", "5"], late["CG+DB"], source)
     for agent, counts in late.items():
         yield accuracy_of_silence(f"Table 11, {agent}", counts, source)
 
 
 def _by_agent(number: str) -> dict[str, Switched]:
-    return {labels[0]: _switched(counts) for labels, counts in printed_counts(number)}
+    return {labels[0]: _count_switched(counts) for labels, counts in printed_counts(number)}
 
 
-def _switched(counts: Counts) -> Switched:
+def _count_switched(counts: Counts) -> Switched:
     classes = counts.eligible, counts.eligible_correct, counts.exactly_n
     eligible, correct, exactly_n = (count for count in classes if count is not None)
     return Switched(counts.episodes, counts.correct, eligible, correct, exactly_n)

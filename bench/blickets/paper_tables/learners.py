@@ -12,7 +12,7 @@ from statistics import stdev
 from typing import NamedTuple
 
 from calibrant.bench.blickets.agents import AT_RANDOM
-from calibrant.bench.blickets.paper_tables.rates import Share, counted
+from calibrant.bench.blickets.paper_tables.rates import Share, count_classes
 from calibrant.bench.blickets.paper_tables.standing import SEED, mean_cell, played_pairs
 from calibrant.bench.blickets.paper_tables.tables import PlayedEpisode, share_cell
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
@@ -23,7 +23,7 @@ ALLOWED_SHARE, ALLOWED_STEPS = 0.03, 1.0
 
 
 class Stated(NamedTuple):
-    """What the prototype gave; None where no figure is stated."""
+    """Results of the prototype; None where no figure is stated."""
 
     suite: str
     agent: str
@@ -82,10 +82,10 @@ _MEASURES = ("accuracy", "steps", "exactly-N", "RE rate")
 
 def learner_table(episodes: int, *, seed: int = SEED, jobs: int = 1, stated: Sequence[Stated] | None = None) -> Table:
     """Each row of the prototype, then ours, then the other readings of it that there are."""
-    shown = [(line, agent) for line in (STATED if stated is None else stated) for agent in _shown(line.agent)]
-    parts = played_pairs([(agent, line.suite) for line, agent in shown], episodes, seed=seed, jobs=jobs)
+    pairs = [(line, agent) for line in (STATED if stated is None else stated) for agent in _list_agents(line.agent)]
+    parts = played_pairs([(agent, line.suite) for line, agent in pairs], episodes, seed=seed, jobs=jobs)
     rows: list[TableRow] = []
-    for (line, agent), played in zip(shown, parts, strict=True):
+    for (line, agent), played in zip(pairs, parts, strict=True):
         if agent == line.agent:
             rows.append(TableRow((line.suite, agent), (*_stated_cells(line), NOTHING), Source.PROTOTYPE))
         rows.append(TableRow((line.suite, agent), _cells(line, played)))
@@ -100,9 +100,9 @@ def learner_table(episodes: int, *, seed: int = SEED, jobs: int = 1, stated: Seq
     )
 
 
-def _shown(agent: str) -> Iterator[str]:
+def _list_agents(agent: str) -> Iterator[str]:
     yield agent
-    if f"{agent}-at-random" in {other.name for other in AT_RANDOM}:
+    if f"{agent}-at-random" in {variant.name for variant in AT_RANDOM}:
         yield f"{agent}-at-random"
     if agent.startswith("noise-aware"):
         yield agent.replace("noise-aware", "maybe-noise")
@@ -115,7 +115,7 @@ def _stated_cells(line: Stated) -> Iterator[Cell]:
 
 
 def _cells(line: Stated, played: Sequence[PlayedEpisode]) -> tuple[Cell, ...]:
-    counts = counted(episode.grade for episode in played)
+    counts = count_classes(episode.grade for episode in played)
     steps = [episode.grade.steps for episode in played]
     shares = (counts.exactly_n_rate, counts.eligible_rate)
     return (
@@ -129,8 +129,8 @@ def _cells(line: Stated, played: Sequence[PlayedEpisode]) -> tuple[Cell, ...]:
 def _differences(
     line: Stated, accuracy: Share, steps: Sequence[int], exactly_n: Share | None, eligible: Share | None
 ) -> Iterator[str]:
-    ours = (accuracy, None, exactly_n, eligible)
-    for measure, figure, share in zip(_MEASURES, line.figures, ours, strict=True):
+    shares = (accuracy, None, exactly_n, eligible)
+    for measure, figure, share in zip(_MEASURES, line.figures, shares, strict=True):
         if figure is None:
             continue
         if measure == "steps":
@@ -139,19 +139,22 @@ def _differences(
             yield from (f"{measure} {text}" for text in difference_of_shares(share, figure))
 
 
-def difference_of_shares(ours: Share, stated: float) -> Iterator[str]:
-    """The difference in points, if chance between two samples does not explain it. stated: rounded to 1/200"""
-    pooled = (ours.hits + stated * STATED_EPISODES) / (ours.number + STATED_EPISODES)
-    error = sqrt(pooled * (1 - pooled) * (1 / ours.number + 1 / STATED_EPISODES))
-    difference = ours.rate - stated
+def difference_of_shares(share: Share, stated: float) -> Iterator[str]:
+    """Yield the difference in points if chance between two samples does not explain it. stated: rounded to 1/200"""
+    pooled = (share.hits + stated * STATED_EPISODES) / (share.number + STATED_EPISODES)
+    error = sqrt(pooled * (1 - pooled) * (1 / share.number + 1 / STATED_EPISODES))
+    difference = share.rate - stated
     if abs(difference) > NORMAL_95 * error + 0.005:
         yield f"{100 * difference:+.1f}" + "!" * (abs(difference) > ALLOWED_SHARE)
 
 
-def difference_of_means(ours: Sequence[int], stated: float) -> Iterator[str]:
-    """The same for mean steps; the spread of the stated ones is taken to be that of ours. stated: to one decimal"""
-    spread = stdev(ours) if len(ours) > 1 else 0.0
-    error = spread * sqrt(1 / len(ours) + 1 / STATED_EPISODES)
-    difference = sum(ours) / len(ours) - stated
+def difference_of_means(steps: Sequence[int], stated: float) -> Iterator[str]:
+    """Yield the difference in mean steps if chance does not explain it; the stated spread is taken to be ours.
+
+    stated: rounded to one decimal
+    """
+    spread = stdev(steps) if len(steps) > 1 else 0.0
+    error = spread * sqrt(1 / len(steps) + 1 / STATED_EPISODES)
+    difference = sum(steps) / len(steps) - stated
     if abs(difference) > NORMAL_95 * error + 0.05:
         yield f"steps {difference:+.1f}" + "!" * (abs(difference) > ALLOWED_STEPS)

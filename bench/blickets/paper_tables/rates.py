@@ -11,7 +11,7 @@ from calibrant.dsl.blickets.grading import Exposed, Fault
 
 
 class Graded(Protocol):
-    """What is counted of a grade (dsl.blickets.grading.Grade), whether it was just made or is read from a record."""
+    """Countable fields of a grade (dsl.blickets.grading.Grade), computed or read from a record."""
 
     @property
     def correct(self) -> bool | None: ...
@@ -86,8 +86,8 @@ class Counts:
         return Share(self.correct - pre_correct, switched)
 
 
-def counted(grades: Iterable[Graded]) -> Counts:
-    """Counts over all episodes; one that ended without an answer is not correct. Without a switch, no classes."""
+def count_classes(grades: Iterable[Graded]) -> Counts:
+    """Count episodes by class; one that ended without an answer is not correct. Without a switch, no classes."""
     episodes = list(grades)
     correct = sum(grade.correct is True for grade in episodes)
     if not episodes or any(grade.exposed is None for grade in episodes):
@@ -105,7 +105,7 @@ def counted(grades: Iterable[Graded]) -> Counts:
 
 @dataclass(frozen=True, slots=True)
 class Detections:
-    """How well the firing of a behaviour says that the rule changed (the paper's appendix B.2).
+    """Detection of the change of rule by the firing of a behaviour (the paper's appendix B.2).
 
     switched: episodes that the switch came in; firings: episodes that it fired in
     true: it fired in an eligible episode whose answer is correct; false: any other firing
@@ -127,13 +127,13 @@ class Detections:
         return Share(self.true, self.firings)
 
 
-def detected(episodes: Iterable[tuple[Graded, bool]]) -> Detections:
-    """From episodes and whether the behaviour fired in each; one without an answer is not correct."""
-    seen = list(episodes)
-    right = [fired for grade, fired in seen if grade.exposed is Exposed.RE and grade.correct]
-    firings = sum(fired for _, fired in seen)
+def count_detections(episodes: Iterable[tuple[Graded, bool]]) -> Detections:
+    """Count detections from episodes and whether the behaviour fired; one without an answer is not correct."""
+    pairs = list(episodes)
+    right = [fired for grade, fired in pairs if grade.exposed is Exposed.RE and grade.correct]
+    firings = sum(fired for _, fired in pairs)
     return Detections(
-        sum(grade.exposed in (Exposed.EXACTLY_N, Exposed.RE) for grade, _ in seen),
+        sum(grade.exposed in (Exposed.EXACTLY_N, Exposed.RE) for grade, _ in pairs),
         firings,
         sum(right),
         firings - sum(right),

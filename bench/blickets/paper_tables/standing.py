@@ -9,9 +9,9 @@ from math import sqrt
 from multiprocessing import get_context
 from statistics import mean, stdev
 
-from calibrant.bench.blickets.agents import played
+from calibrant.bench.blickets.agents import play_agent
 from calibrant.bench.blickets.paper_tables.printed import paper
-from calibrant.bench.blickets.paper_tables.rates import counted
+from calibrant.bench.blickets.paper_tables.rates import count_classes
 from calibrant.bench.blickets.paper_tables.tables import (
     NOT_PRINTED,
     PRINTED_AGENTS,
@@ -59,7 +59,7 @@ def played_pairs(
 
 
 def _part(work: tuple[str, str, int, int]) -> list[PlayedEpisode]:
-    return list(played(*work))
+    return list(play_agent(*work))
 
 
 HEADINGS = (
@@ -80,7 +80,7 @@ def standing_table(episodes: Iterable[PlayedEpisode]) -> Table:
     rows: list[TableRow] = []
     for suite, by_agent in groups.items():
         rows += [TableRow((suite, agent), _cells(played_by)) for agent, played_by in by_agent.items()]
-        rows += _printed(suite)
+        rows += _list_printed(suite)
     return Table(
         "standing",
         "Agents under the paper's conditions",
@@ -95,7 +95,7 @@ def standing_table(episodes: Iterable[PlayedEpisode]) -> Table:
 
 def _cells(episodes: Sequence[PlayedEpisode]) -> tuple[Cell, ...]:
     grades = [episode.grade for episode in episodes]
-    counts = counted(grades)
+    counts = count_classes(grades)
     shares = (counts.exactly_n_rate, counts.eligible_rate, counts.eligible_accuracy, counts.switched_accuracy)
     return (
         share_cell(counts.accuracy, with_interval=True),
@@ -108,11 +108,11 @@ def mean_cell(values: Sequence[int]) -> Cell:
     middle = mean(values)
     if len(values) < 2:
         return Cell(f"{middle:.1f}")
-    half = NORMAL_95 * stdev(values) / sqrt(len(values))
-    return Cell(f"{middle:.1f}", f"{middle - half:.1f}", f"{middle + half:.1f}")
+    half_width = NORMAL_95 * stdev(values) / sqrt(len(values))
+    return Cell(f"{middle:.1f}", f"{middle - half_width:.1f}", f"{middle + half_width:.1f}")
 
 
-def _printed(suite: str) -> Iterator[TableRow]:
+def _list_printed(suite: str) -> Iterator[TableRow]:
     if suite in _PRINTED_COUNTS:
         for (agent,), counts in printed_counts(_PRINTED_COUNTS[suite]):
             shares = (counts.exactly_n_rate, counts.eligible_rate, counts.eligible_accuracy, counts.switched_accuracy)

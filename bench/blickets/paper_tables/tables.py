@@ -13,8 +13,8 @@ from calibrant.bench.blickets.paper_tables.rates import (
     Errors,
     Graded,
     Share,
-    counted,
-    detected,
+    count_classes,
+    count_detections,
     errors_of,
 )
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
@@ -38,9 +38,9 @@ class PlayedEpisode(NamedTuple):
     suite: str = ""
 
 
-def paper_tables(ours: Iterable[PlayedEpisode] = ()) -> tuple[Table, ...]:
+def paper_tables(our_episodes: Iterable[PlayedEpisode] = ()) -> tuple[Table, ...]:
     """All of them, each with the episodes that are under its condition; other episodes are in no table."""
-    episodes = list(ours)
+    episodes = list(our_episodes)
     return (
         _count_table("5a", episodes, lambda item: is_easy(item, 3)),
         _count_table("5b", episodes, lambda item: is_easy(item, 3)),
@@ -74,11 +74,11 @@ _COUNTED_CAPTION = (
 )
 
 
-def _count_table(number: str, ours: Sequence[PlayedEpisode], belongs: Callable[[BlicketItem], bool]) -> Table:
+def _count_table(number: str, our_episodes: Sequence[PlayedEpisode], belongs: Callable[[BlicketItem], bool]) -> Table:
     printed = paper().tables[number]
     rows = [TableRow(tuple(labels), _count_cells(counts), Source.PAPER) for labels, counts in printed_counts(number)]
-    for labels, episodes in _grouped(printed, (e for e in ours if belongs(e.item))):
-        rows.append(TableRow(labels, _count_cells(counted(e.grade for e in episodes), with_intervals=True)))
+    for labels, episodes in _group_by_labels(printed, (e for e in our_episodes if belongs(e.item))):
+        rows.append(TableRow(labels, _count_cells(count_classes(e.grade for e in episodes), with_intervals=True)))
     notes = [_where(printed)]
     if number == "8":
         notes.append("The exactly-N count of Base at 50 steps is not printed; appendix B.3 implies 5.")
@@ -89,15 +89,15 @@ def printed_counts(number: str) -> list[tuple[list[str], Counts]]:
     """Labels and counts of the rows of a table that prints counts."""
     printed = paper().tables[number]
     width = len(printed.labels)
-    found = []
+    rows = []
     for row in printed.rows:
         values = dict(zip(printed.columns, (_count(text) for text in row[width:]), strict=True))
         episodes, correct = values["n"], values["correct"]
         assert episodes is not None
         assert correct is not None
         counts = Counts(episodes, correct, values["re"], values["re_correct"], values["exactly_n"])
-        found.append((row[:width], counts))
-    return found
+        rows.append((row[:width], counts))
+    return rows
 
 
 def _count(text: str) -> int | None:
@@ -148,7 +148,7 @@ _CONDITIONS: tuple[tuple[str, Callable[[BlicketItem], bool], Callable[[Counts], 
 PRINTED_AGENTS = ("Base", "CG", "CG+DB")
 
 
-def _condition_table(ours: Sequence[PlayedEpisode]) -> Table:
+def _condition_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
     printed = paper().tables["7"]
     rows: list[TableRow] = []
     for line, (condition, belongs, rate) in zip(printed.rows, _CONDITIONS, strict=True):
@@ -157,8 +157,8 @@ def _condition_table(ours: Sequence[PlayedEpisode]) -> Table:
             TableRow((condition, agent), (Cell(text) if text != NOT_PRINTED else NOTHING,), Source.PAPER)
             for agent, text in zip(PRINTED_AGENTS, line[1:], strict=True)
         ]
-        for agent, episodes in _by_agent(e for e in ours if belongs(e.item)):
-            share = rate(counted(e.grade for e in episodes))
+        for agent, episodes in _by_agent(e for e in our_episodes if belongs(e.item)):
+            share = rate(count_classes(e.grade for e in episodes))
             rows.append(TableRow((condition, agent), (share_cell(share, with_interval=True),)))
     caption = (
         "Percent correct, of all episodes or of those that the condition's name says; an episode without an answer is"
@@ -186,13 +186,13 @@ def printed_detections() -> list[tuple[list[str], Detections]]:
     return [(row[:3], Detections(*(int(text) for text in row[3:]))) for row in paper().tables["9"].rows]
 
 
-def _detection_table(ours: Sequence[PlayedEpisode]) -> Table:
+def _detection_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
     printed = paper().tables["9"]
     rows = [TableRow(tuple(labels), _detection_cells(d), Source.PAPER) for labels, d in printed_detections()]
     for switch in (3, 5):
-        for agent, episodes in _by_agent(e for e in ours if e.fired is not None and is_easy(e.item, switch)):
-            found = detected((e.grade, bool(e.fired)) for e in episodes)
-            rows.append(TableRow((agent, "5", str(switch)), _detection_cells(found, with_intervals=True)))
+        for agent, episodes in _by_agent(e for e in our_episodes if e.fired is not None and is_easy(e.item, switch)):
+            detections = count_detections((e.grade, bool(e.fired)) for e in episodes)
+            rows.append(TableRow((agent, "5", str(switch)), _detection_cells(detections, with_intervals=True)))
     caption = (
         "True: DB4 fired in an RE episode with a correct answer; false: any other firing; missed: RE, correct, no"
         " firing. Sensitivity: true of true and missed; PPV: true of all firings. Percent."
@@ -200,9 +200,9 @@ def _detection_table(ours: Sequence[PlayedEpisode]) -> Table:
     return Table("9", printed.title, caption, _labels(printed), _DETECTED, tuple(rows), (_where(printed),))
 
 
-def _detection_cells(found: Detections, *, with_intervals: bool = False) -> tuple[Cell, ...]:
-    counts = (found.switched, found.firings, found.true, found.false, found.missed)
-    shares = (found.sensitivity, found.precision)
+def _detection_cells(detections: Detections, *, with_intervals: bool = False) -> tuple[Cell, ...]:
+    counts = (detections.switched, detections.firings, detections.true, detections.false, detections.missed)
+    shares = (detections.sensitivity, detections.precision)
     return (
         *(Cell(str(count)) for count in counts),
         *(share_cell(share, with_interval=with_intervals) for share in shares),
@@ -217,10 +217,10 @@ _ERRORS = (
 )
 
 
-def _error_table(ours: Sequence[PlayedEpisode]) -> Table:
+def _error_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
     printed = paper().tables["10"]
     rows = [TableRow((row[0],), tuple(Cell(text) for text in row[1:]), Source.PAPER) for row in printed.rows]
-    for agent, episodes in _by_agent(e for e in ours if is_hard(e.item) and e.item.task.budget == 75):
+    for agent, episodes in _by_agent(e for e in our_episodes if is_hard(e.item) and e.item.task.budget == 75):
         rows.append(TableRow((agent,), _error_cells(errors_of(e.grade for e in episodes))))
     caption = (
         "Wrong and missing answers by class of episode. Errors that are in neither class were made before the switch."
@@ -228,9 +228,9 @@ def _error_table(ours: Sequence[PlayedEpisode]) -> Table:
     return Table("10", printed.title, caption, _labels(printed), _ERRORS, tuple(rows), (_where(printed),))
 
 
-def _error_cells(found: Errors) -> tuple[Cell, ...]:
-    counts = (found.errors, found.exactly_n, found.eligible)
-    return (*(Cell(str(count)) for count in counts), Cell(found.detail) if found.detail else NOTHING)
+def _error_cells(errors: Errors) -> tuple[Cell, ...]:
+    counts = (errors.errors, errors.exactly_n, errors.eligible)
+    return (*(Cell(str(count)) for count in counts), Cell(errors.detail) if errors.detail else NOTHING)
 
 
 # --- what all have in common ------------------------------------------------------------------------------------------
@@ -247,17 +247,17 @@ def _where(printed: PrintedTable) -> str:
 
 
 def _by_agent(episodes: Iterable[PlayedEpisode]) -> list[tuple[str, list[PlayedEpisode]]]:
-    """In the order in which agents first occur."""
+    """Group episodes by agent, in the order in which agents first occur."""
     groups: dict[str, list[PlayedEpisode]] = {}
     for episode in episodes:
         groups.setdefault(episode.agent, []).append(episode)
     return list(groups.items())
 
 
-def _grouped(
+def _group_by_labels(
     printed: PrintedTable, episodes: Iterable[PlayedEpisode]
 ) -> list[tuple[tuple[str, ...], list[PlayedEpisode]]]:
-    """By the table's labels, in the order in which they first occur."""
+    """Group episodes by the table's labels, in the order in which they first occur."""
     groups: dict[tuple[str, ...], list[PlayedEpisode]] = {}
     for episode in episodes:
         labels = {"agent": episode.agent, "steps": str(episode.item.task.budget), "run": OURS}

@@ -85,10 +85,10 @@ def _check_cap(max_parents: int | None, max_size: int | None, *, certify: bool) 
     if not certify:
         raise OptionError("it is the cap of the certificates' class: give --certificates too", "--max-size")
     parents = max_parents or MIN_PARENTS
-    most = MAX_CAP.get(parents, 0)
-    if max_size > most:
-        reason = f"with {parents} parents, `calibrant verify` recounts sizes up to {most}"
-        raise OptionError(reason if most else f"{reason}: none", "--max-size")
+    limit = MAX_CAP.get(parents, 0)
+    if max_size > limit:
+        reason = f"with {parents} parents, `calibrant verify` recounts sizes up to {limit}"
+        raise OptionError(reason if limit else f"{reason}: none", "--max-size")
 
 
 class ScmAuditReport:
@@ -113,7 +113,7 @@ class ScmAuditReport:
     def failures(self) -> tuple[bool, Sequence[str]]:
         """Fail if an instance has no findings or, with --fail-on, not exactly one member of the class."""
         records = self._audited.records
-        errors = [in_one_line(f"{one.instance}: {one.error}") for one in records if one.findings is None]
+        errors = [in_one_line(f"{record.instance}: {record.error}") for record in records if record.findings is None]
         if self._fail_on is None:
             return bool(errors), errors
         gate = gate_class(self._fail_on)
@@ -131,8 +131,8 @@ class ScmAuditReport:
     def _certified_class(self, problem: Problem) -> ModelClass:
         parents = self._options.headline(problem)
         requested = ModelClass(parents, self._arguments.max_size, self._options.nested_roots)
-        counted = restrict_to_grammar(requested, problem.task.grammar)
-        return counted if (counted.max_size or 0) <= MAX_CAP.get(parents, 0) else requested
+        restricted = restrict_to_grammar(requested, problem.task.grammar)
+        return restricted if (restricted.max_size or 0) <= MAX_CAP.get(parents, 0) else requested
 
     def text(self, pool: Path, width: int | None) -> Printed:
         audited, records = self._audited, self._audited.records

@@ -48,12 +48,12 @@ class GeneratorCeiling(msgspec.Struct, frozen=True):
 def generator_ceiling(problem: Problem) -> GeneratorCeiling:
     """Return the ceiling under the published process, or why it is not available; deterministic per problem."""
     try:
-        return _estimated(problem)
+        return _estimate(problem)
     except (ValueError, BudgetSpent) as reason:
         return GeneratorCeiling(None, None, 0, None, str(reason) or "too many latent orders or functions to sum over")
 
 
-def _estimated(problem: Problem) -> GeneratorCeiling:
+def _estimate(problem: Problem) -> GeneratorCeiling:
     task, heldout = problem.task, problem.sealed.heldout
     if not heldout.worlds:
         raise ValueError("there are no held-out worlds")
@@ -63,11 +63,11 @@ def _estimated(problem: Problem) -> GeneratorCeiling:
     if not posterior.components:
         raise ValueError("no configuration of the prior explains the evidence")
     rng, replayed = Random(f"generator ceiling:{problem.id}"), _Replayed(heldout)
-    drawn = [replayed.behaviour(posterior.sample(rng)) for _ in range(2 * DRAWS)]
-    best, _ = Counter(drawn[:DRAWS]).most_common(1)[0]
-    share = drawn[DRAWS:].count(best) / DRAWS
+    samples = [replayed.behaviour(posterior.sample(rng)) for _ in range(2 * DRAWS)]
+    best, _ = Counter(samples[:DRAWS]).most_common(1)[0]
+    share = samples[DRAWS:].count(best) / DRAWS
     gold = problem.sealed.gold
-    realised = None if gold is None else replayed.shown(gold) == best
+    realised = None if gold is None else replayed.heldout_behaviour(gold) == best
     return GeneratorCeiling(share, sqrt(share * (1 - share) / DRAWS), DRAWS, realised, "")
 
 
@@ -96,14 +96,14 @@ class _Replayed:
                 places = tuple(i for i in range(len(values)) if mechanism.parents >> i & 1)
                 self._places[mechanism.parents] = places
             parents = tuple(values[i] for i in self._places[mechanism.parents])
-            values[variable] = self.columns[variable] & fixed | self._computed(mechanism, parents) & ~fixed
+            values[variable] = self.columns[variable] & fixed | self._compute(mechanism, parents) & ~fixed
         return member.roots, *values
 
-    def shown(self, gold: Scm) -> Behaviour:
+    def heldout_behaviour(self, gold: Scm) -> Behaviour:
         """Return what the held-out worlds show is what gold does."""
         return gold.roots, *self.columns
 
-    def _computed(self, mechanism: Local, parents: tuple[Column, ...]) -> Column:
+    def _compute(self, mechanism: Local, parents: tuple[Column, ...]) -> Column:
         """Return a column of the function, for columns of its parents in the order of the variables."""
         key = mechanism, parents
         if key not in self._known:

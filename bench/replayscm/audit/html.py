@@ -62,7 +62,7 @@ def _context(audited: AuditedPool[AuditRecord], calibrated: Calibration) -> dict
             (prior, PRIORS[prior], number, _between(low, high))
             for prior, (number, low, high) in calibrated.means.items()
         ],
-        "diagrams": [diagram(prior, found) for prior, found in calibrated.reliability.items()],
+        "diagrams": [diagram(prior, reliability) for prior, reliability in calibrated.reliability.items()],
         "answers": [_answers(row) for row in calibrated.rows],
         "sections": [_section(record, anchors, problems[record.instance]) for record in records],
     }
@@ -70,64 +70,64 @@ def _context(audited: AuditedPool[AuditRecord], calibrated: Calibration) -> dict
 
 def _headlines(done: Sequence[Findings]) -> list[tuple[str, int]]:
     """Return the classes that verdicts are of, and for how many instances."""
-    numbers = Counter(found.headline for found in done)
-    words = {found.headline: found.class_count(found.headline).in_words for found in reversed(done)}
+    numbers = Counter(findings.headline for findings in done)
+    words = {findings.headline: findings.class_count(findings.headline).in_words for findings in reversed(done)}
     return [(words[bound], number) for bound, number in sorted(numbers.items())]
 
 
 def _tiles(records: Sequence[AuditRecord]) -> list[tuple[str, str]]:
     verdicts = Counter(map(verdict, records))
     done = [record.findings for record in records if record.findings]
-    shares = [heldout_share(found.class_count(found.headline)) for found in done]
-    known = sorted(share for share in shares if share is not None)
+    shares = [heldout_share(findings.class_count(findings.headline)) for findings in done]
+    values = sorted(share for share in shares if share is not None)
     tiles = [("instances", str(len(records)))]
     tiles += [(name, str(verdicts[name])) for name in ("unique", "ambiguous", "empty")]
     tiles += [(name.replace("_", " "), str(verdicts[name])) for name in ("out_of_budget", "crashed") if verdicts[name]]
-    if known:
-        middle = (known[(len(known) - 1) // 2] + known[len(known) // 2]) / 2
+    if values:
+        middle = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
         tiles.append(("median share of members that are held-out exact", share_text(middle)))
-    missed = sum(_bounded_is_silent(found) and found.members(found.headline) > 1 for found in done)
-    if any(found.bounded for found in done):
+    missed = sum(_bounded_is_silent(findings) and findings.members(findings.headline) > 1 for findings in done)
+    if any(findings.bounded for findings in done):
         tiles.append(("ambiguous, though no bounded search finds anything", str(missed)))
     return tiles
 
 
-def _bounded_is_silent(found: Findings) -> bool:
-    if found.bounded is None:
+def _bounded_is_silent(findings: Findings) -> bool:
+    if findings.bounded is None:
         return False
-    local = (*found.bounded.local, *found.bounded.stronger)
-    return not any(one.found for one in local) and not any(pair.found for pair in found.bounded.pairs)
+    local = (*findings.bounded.local, *findings.bounded.stronger)
+    return not any(search.found for search in local) and not any(pair.found for pair in findings.bounded.pairs)
 
 
 def _row(record: AuditRecord, anchors: dict[str, str], bounds: list[int]) -> dict[str, Any]:
-    found = record.findings
-    made: dict[str, Any] = {
+    findings = record.findings
+    row: dict[str, Any] = {
         "anchor": anchors[record.instance],
         "instance": record.instance,
         "stratum": record.stratum,
         "setting": record.setting,
         "error": record.error,
     }
-    if found is None:
-        return made | {"verdict": record.outcome, "counts": None}
-    by_bound = {counted.max_parents: counted.members for counted in found.classes}
-    return made | {
+    if findings is None:
+        return row | {"verdict": record.outcome, "counts": None}
+    by_bound = {class_count.max_parents: class_count.members for class_count in findings.classes}
+    return row | {
         "verdict": verdict(record),
-        "bound": found.headline,
-        "sizes": [found.num_variables, found.num_worlds],
+        "bound": findings.headline,
+        "sizes": [findings.num_variables, findings.num_worlds],
         "counts": [_count(by_bound.get(k)) for k in bounds],
         "measures": _measures(record),
-        "bounded": _bounded_total(found),
+        "bounded": _bounded_total(findings),
     }
 
 
 def _measures(record: AuditRecord) -> list[dict[str, Any]]:
     """Return the columns of MEASURES (bench.replayscm.audit.text) with sort keys; intervals sort by the upper end."""
-    found = record.findings
-    assert found is not None
-    keys: list[float | None] = [found.coverage.share if found.coverage else None]
-    keys += [heldout_share(found.class_count(found.headline))]
-    keys += [next((draw.probability for draw in found.draws if draw.size_penalty is not None), None)]
+    findings = record.findings
+    assert findings is not None
+    keys: list[float | None] = [findings.coverage.share if findings.coverage else None]
+    keys += [heldout_share(findings.class_count(findings.headline))]
+    keys += [next((draw.probability for draw in findings.draws if draw.size_penalty is not None), None)]
     keys += [bounds.upper if (bounds := ceiling_under(prior, record)) else None for prior in PRIORS]
     texts = measures(record)
     return [{"text": t, "sort": _UNSORTABLE if key is None else key} for t, key in zip(texts, keys, strict=True)]
@@ -148,12 +148,12 @@ def _answers(row: AnswerRow) -> dict[str, str]:
     }
 
 
-def _bounded_total(found: Findings) -> dict[str, Any]:
+def _bounded_total(findings: Findings) -> dict[str, Any]:
     """Return how many local alternatives the stronger bounded search finds in all; a plus where some budget was hit."""
-    if found.bounded is None:
+    if findings.bounded is None:
         return {"text": "-", "sort": _UNSORTABLE}
-    number = sum(finding.found for finding in found.bounded.stronger)
-    hit = any(finding.budget_hit for finding in found.bounded.stronger)
+    number = sum(finding.found for finding in findings.bounded.stronger)
+    hit = any(finding.budget_hit for finding in findings.bounded.stronger)
     return {"text": f"{number}{'+' if hit else ''}", "sort": number}
 
 
@@ -169,59 +169,68 @@ def _count(members: str | None) -> dict[str, Any]:
 
 
 def _section(record: AuditRecord, anchors: dict[str, str], problem: Problem) -> dict[str, Any]:
-    found = record.findings
-    made = {"anchor": anchors[record.instance], "record": record, "findings": found}
-    if found is None:
-        return made | {"verdict": record.outcome}
+    findings = record.findings
+    section = {"anchor": anchors[record.instance], "record": record, "findings": findings}
+    if findings is None:
+        return section | {"verdict": record.outcome}
     classes = [
         {
-            "bound": counted.max_parents,
-            "members": counted.members,
-            "heldout_exact": counted.heldout_exact,
-            "share": share_text(heldout_share(counted)),
-            "log10": _log10(counted.members),
+            "bound": class_count.max_parents,
+            "members": class_count.members,
+            "heldout_exact": class_count.heldout_exact,
+            "share": share_text(heldout_share(class_count)),
+            "log10": _log10(class_count.members),
             "capped": {
-                one.max_size: _log10(one.members) for one in found.capped if one.max_parents == counted.max_parents
+                cap.max_size: _log10(cap.members)
+                for cap in findings.capped
+                if cap.max_parents == class_count.max_parents
             },
         }
-        for counted in found.classes
+        for class_count in findings.classes
     ]
-    return made | {
+    return section | {
         "verdict": verdict(record),
         "classes": classes,
-        "caps": sorted({one.max_size for one in found.capped}, reverse=True),
-        "draws": [(draw.in_words, WEIGHTS[draw.size_penalty], share_text(draw.probability)) for draw in found.draws],
-        "ceilings": [*_generator_row(record), *map(_ceiling_row, found.ceilings)],
-        "spectrum": _spectrum(found),
-        "survivors": _survivors(found.survivors, problem) if found.survivors else None,
+        "caps": sorted({cap.max_size for cap in findings.capped}, reverse=True),
+        "draws": [(draw.in_words, WEIGHTS[draw.size_penalty], share_text(draw.probability)) for draw in findings.draws],
+        "ceilings": [*_generator_row(record), *map(_ceiling_row, findings.ceilings)],
+        "spectrum": _spectrum(findings),
+        "survivors": _survivors(findings.survivors, problem) if findings.survivors else None,
     }
 
 
 def _generator_row(record: AuditRecord) -> list[tuple[str, str, str, bool | None]]:
     """Return the ceiling under the published process, where it applies: weights, class, share, whether it came true."""
-    made = record.generator
-    if made is None or made.probability is None:
+    ceiling = record.generator
+    if ceiling is None or ceiling.probability is None:
         return []
-    return [("generator", PRIORS["generator"], f"{made.probability:.3f} ± {made.standard_error:.3f}", made.realised)]
+    return [
+        (
+            "generator",
+            PRIORS["generator"],
+            f"{ceiling.probability:.3f} ± {ceiling.standard_error:.3f}",
+            ceiling.realised,
+        )
+    ]
 
 
-def _ceiling_row(found: Ceiling) -> tuple[str, str, str, bool | None]:
-    bounds = bounds_text(Bounds(found.lower, found.upper, found.realised))
-    return f"if {WEIGHTS[found.size_penalty]}", found.in_words, bounds, found.realised
+def _ceiling_row(ceiling: Ceiling) -> tuple[str, str, str, bool | None]:
+    bounds = bounds_text(Bounds(ceiling.lower, ceiling.upper, ceiling.realised))
+    return f"if {WEIGHTS[ceiling.size_penalty]}", ceiling.in_words, bounds, ceiling.realised
 
 
 def _log10(members: str) -> str:
     return NOTHING if members == "0" else f"{log10(int(members)):.2f}"
 
 
-def _spectrum(found: Findings) -> dict[str, Any] | None:
+def _spectrum(findings: Findings) -> dict[str, Any] | None:
     """Bars of the spectrum: heights are log10 of the number, one more for each factor of ten, at least one."""
-    if found.spectrum is None or not found.spectrum.by_size:
+    if findings.spectrum is None or not findings.spectrum.by_size:
         return None
-    heights = [round(6 + 6 * log10(int(members)), 1) for members in found.spectrum.by_size.values()]
-    bars = zip(found.spectrum.by_size.items(), heights, strict=True)
+    heights = [round(6 + 6 * log10(int(members)), 1) for members in findings.spectrum.by_size.values()]
+    bars = zip(findings.spectrum.by_size.items(), heights, strict=True)
     sizes = [{"size": size, "members": members, "height": height} for (size, members), height in bars]
-    return {"in_words": found.spectrum.in_words, "sizes": sizes, "tallest": max(heights)}
+    return {"in_words": findings.spectrum.in_words, "sizes": sizes, "tallest": max(heights)}
 
 
 def _survivors(survivors: Survivors, problem: Problem) -> dict[str, Any]:
@@ -230,11 +239,11 @@ def _survivors(survivors: Survivors, problem: Problem) -> dict[str, Any]:
     return {
         "pair": survivors,
         "mechanisms": [(v, survivors.one[v], survivors.other[v]) for v in endogenous],
-        "witnessed": _witnessed(survivors, problem),
+        "witnessed": _show_witness(survivors, problem),
     }
 
 
-def _witnessed(survivors: Survivors, problem: Problem) -> dict[str, Any] | None:
+def _show_witness(survivors: Survivors, problem: Problem) -> dict[str, Any] | None:
     if survivors.experiment is None or survivors.witness is None:
         return None
     ((variable, value),) = survivors.experiment["assignments"].items()
@@ -244,11 +253,11 @@ def _witnessed(survivors: Survivors, problem: Problem) -> dict[str, Any] | None:
         for texts in (survivors.one, survivors.other)
     ]
     roots: dict[str, int] = survivors.witness["rootAssignment"]
-    one, other = PairwiseExperiments(*models).values_at(Experiment(variable, value), roots)
-    names = sorted(one, key=natural_key)
+    first, second = PairwiseExperiments(*models).values_at(Experiment(variable, value), roots)
+    names = sorted(first, key=natural_key)
     return {
         "intervention": f"do({variable}={value})",
         "target": variable,
         "roots": roots,
-        "rows": [(name, one[name], other[name]) for name in names],
+        "rows": [(name, first[name], second[name]) for name in names],
     }

@@ -72,7 +72,7 @@ def families(rows: Sequence[Row]) -> list[list[Row]]:
     for row in rows:
         if RUNGS.get(row.setting, ("-", 0))[0]:
             continue
-        touching = [group for group in groups if any(row.units & other.units for other in group)]
+        touching = [group for group in groups if any(row.units & relative.units for relative in group)]
         groups = [group for group in groups if group not in touching]
         groups.append([*(member for group in touching for member in group), row])
     return [group for group in groups if len({RUNGS[row.setting] for row in group}) > 1]
@@ -88,11 +88,11 @@ def ladder_points(family: Sequence[Row], column: Metric) -> dict[str, list[Curve
                 rungs.setdefault(RUNGS[row.setting][1], []).append(row)
         if len(rungs) < 2:
             continue
-        at_each = [frozenset[str]().union(*(row.units for row in same)) for same in rungs.values()]
+        at_each = [frozenset[str]().union(*(row.units for row in group)) for group in rungs.values()]
         matched = reduce(frozenset.intersection, at_each)
         at_rungs = [
-            estimate(rung, [o for o in _merge(same) if o.unit in matched], same[0].places[column.key])
-            for rung, same in sorted(rungs.items())
+            estimate(rung, [o for o in _merge(group) if o.unit in matched], group[0].places[column.key])
+            for rung, group in sorted(rungs.items())
         ]
         points[system] = [point for point in at_rungs if point is not None]
     return points
@@ -154,7 +154,10 @@ def merged_systems(rows: Sequence[Row]) -> list[SystemAnswers]:
     by_system: dict[str, list[Row]] = {}
     for row in rows:
         by_system.setdefault(row.system, []).append(row)
-    return [SystemAnswers(system, _merge(same), same[0].places) for system, same in by_system.items()]
+    return [
+        SystemAnswers(system, _merge(rows_of_system), rows_of_system[0].places)
+        for system, rows_of_system in by_system.items()
+    ]
 
 
 def _merge(rows: Sequence[Row]) -> list[Observation]:

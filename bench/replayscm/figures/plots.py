@@ -127,9 +127,9 @@ def _train_heldout(rows: Sequence[Row], look: Looks, *, with_paper: bool) -> Plo
 
 def _crosses(axes: Axes, rows: Sequence[Row], look: Looks) -> None:
     pairs = [(row_estimate(row, TRAIN_EXACT), row_estimate(row, HELDOUT_EXACT)) for row in rows]
-    known = [(row, train, heldout) for row, (train, heldout) in zip(rows, pairs, strict=True) if train and heldout]
-    places = apart([(train.mean, heldout.mean) for _, train, heldout in known])
-    for (row, train, heldout), (x, y) in zip(known, places, strict=True):
+    points = [(row, train, heldout) for row, (train, heldout) in zip(rows, pairs, strict=True) if train and heldout]
+    places = apart([(train.mean, heldout.mean) for _, train, heldout in points])
+    for (row, train, heldout), (x, y) in zip(points, places, strict=True):
         axes.errorbar(
             [x],
             [y],

@@ -89,7 +89,7 @@ class Fit:
 
     @property
     def fits(self) -> bool:
-        """Whether some SCM fits."""
+        """True if some SCM fits."""
         return isinstance(self.outcome, Found)
 
     def write(
@@ -185,7 +185,7 @@ def _fit_under(table: BooleanTable, task: Task, target: str | None, max_parents:
     _require_size(table, task, max_parents)
     outcome = solve(task, max_parents=max_parents, nested_roots=False)
     if isinstance(outcome, Impossible):
-        return Fit(_problem(task), target, Impossible(_exhausted(outcome, task, target, max_parents)), None)
+        return Fit(_problem(task), target, Impossible(_report_exhaustion(outcome, task, target, max_parents)), None)
     try:
         why = explain(task, ITEM, max_parents=max_parents)
     except (BudgetSpent, ValueError):
@@ -193,14 +193,15 @@ def _fit_under(table: BooleanTable, task: Task, target: str | None, max_parents:
     return Fit(_problem(task), target, outcome, why)
 
 
-def _exhausted(outcome: Impossible, task: Task, target: str | None, max_parents: int) -> str:
-    """Return what was gone through, and what to raise."""
+def _report_exhaustion(outcome: Impossible, task: Task, target: str | None, max_parents: int) -> str:
+    """Report which class was exhausted, and which bound to raise."""
     if target is None:
         return f"{outcome.exhausted}; {_what_to_raise(max_parents)}"
-    others = len(task.variables) - 1
-    sets = sum(comb(others, k) for k in range(max_parents + 1))
+    num_others = len(task.variables) - 1
+    sets = sum(comb(num_others, k) for k in range(max_parents + 1))
     claim = (
-        f"{target} is no function of at most {max_parents} of the {others} other columns: all {sets:,} sets were tried"
+        f"{target} is no function of at most {max_parents} of the {num_others} other columns: "
+        f"all {sets:,} sets were tried"
     )
     return f"{claim}; {_what_to_raise(max_parents)}"
 

@@ -50,7 +50,7 @@ def check_pool(
                 report.applied[name] += 1
             if reason:
                 report.failures.append((name, problem.id, reason))
-        first = first_items.setdefault(_asked(problem), (str(path), problem.id))
+        first = first_items.setdefault(_task_digest(problem), (str(path), problem.id))
         if first != (str(path), problem.id):
             where = "" if first[0] == str(path) else f" of {first[0]}"
             duplicates.append(Note(DUPLICATE, problem.id, f"the same as {first[1]}{where}"))
@@ -61,7 +61,7 @@ def check_pool(
     return report
 
 
-def _asked(problem: Problem) -> bytes:
+def _task_digest(problem: Problem) -> bytes:
     """Return a digest of all that a solver may read; equal for instances that ask the same of a system."""
     record = record_from_problem(problem)
     record = msgspec.structs.replace(record, id="", sealed=SealedRecord(), results=[])

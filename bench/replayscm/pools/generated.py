@@ -51,8 +51,8 @@ def generated_pool(
     name, metadata = pool_name(options.setting), pool_metadata(*options.asked)
     jobs = {f"{job.stratum.name}, seed {job.seed}": job for job in pool_jobs(*options.asked)}
     with unfinished_pool(out, {"generate": metadata}) as work:
-        made = work.make(name, jobs, generate_instance, execution=execution, progress=progress)
-        yield GeneratedPool(Pool(name, made.problems, metadata), made.reports)
+        results = work.make(name, jobs, generate_instance, execution=execution, progress=progress)
+        yield GeneratedPool(Pool(name, results.problems, metadata), results.reports)
 
 
 def generate_instance(job: Job) -> Made:

@@ -42,7 +42,7 @@ GOALS: Mapping[GoalName, HardeningGoal] = {
 
 @dataclass(frozen=True, slots=True)
 class HardenOptions:
-    """What is done to every instance.
+    """Options of hardening, the same for every instance.
 
     max_parents: the class whose members are counted; by default the smallest that contains gold, at least 4
     goal: of the mode cex
@@ -110,9 +110,9 @@ def hardened_pool(
         how["instances"] = list(jobs)
     if alternatives:
         how["alternatives"] = config_digest({name: [s.answer for s in supplied.get(name, ())] for name in jobs})
-    with unfinished_pool(out, {"harden": how, "lines": [one.line for one in alternatives]}) as work:
-        made = work.make(source.name, jobs, harden_instance, execution=execution, progress=progress)
-        yield HardenedPool(Pool(source.name, made.problems, {**source.metadata, "hardened": how}), made.reports)
+    with unfinished_pool(out, {"harden": how, "lines": [alternative.line for alternative in alternatives]}) as work:
+        results = work.make(source.name, jobs, harden_instance, execution=execution, progress=progress)
+        yield HardenedPool(Pool(source.name, results.problems, {**source.metadata, "hardened": how}), results.reports)
 
 
 def harden_instance(job: HardenJob) -> Made:
@@ -128,12 +128,12 @@ def harden_instance(job: HardenJob) -> Made:
         if wide:
             return Made(problem, place | _outside(problem, model_class, min(wide, key=natural_key)))
         harden = _by_counterexamples if options.mode == "cex" else _by_extra_worlds
-        hardened, found = harden(job, model_class)
+        hardened, outcome = harden(job, model_class)
     except ValueError as error:
         return Made(problem, place | {"outcome": "failed", "why": str(error)})
     except BudgetSpent as spent:
         return Made(problem, place | {"outcome": "out_of_budget", "why": f"the members cannot be counted: {spent}"})
-    return Made(hardened, place | {"class": model_class.describe(problem.task)} | found)
+    return Made(hardened, place | {"class": model_class.describe(problem.task)} | outcome)
 
 
 def _outside(problem: Problem, model_class: ModelClass, wide: str) -> dict[str, Any]:
@@ -147,54 +147,56 @@ def _by_counterexamples(job: HardenJob, model_class: ModelClass) -> tuple[Proble
     problem = job.problem
     checked = checked_alternatives(problem, job.supplied)
     goal, models = GOALS[job.options.goal], list(checked.models.values())
-    made = counterexample_worlds(problem, job.options.seed, alternatives=models, model_class=model_class, goal=goal)
-    match made.outcome:
+    hardening = counterexample_worlds(
+        problem, job.options.seed, alternatives=models, model_class=model_class, goal=goal
+    )
+    match hardening.outcome:
         case Found():
             outcome, why = "reached", ""
         case Impossible(exhausted):
             outcome, why = "impossible", exhausted
         case spent:
             outcome, why = "out_of_budget", spent.reached
-    found = {
+    summary = {
         "outcome": outcome,
         "why": why,
-        **_before_and_after(problem, made.problem, made.before.members, made.after.members),
-        "steps": [_step(step) for step in made.added],
-        "least_members": str(made.least_members),
-        "coverage": [float(made.before.coverage), float(made.after.coverage)],
-        "heldout_agreement": [str(made.before.agreement), str(made.after.agreement)],
+        **_before_and_after(problem, hardening.problem, hardening.before.members, hardening.after.members),
+        "steps": [_step(step) for step in hardening.added],
+        "least_members": str(hardening.least_members),
+        "coverage": [float(hardening.before.coverage), float(hardening.after.coverage)],
+        "heldout_agreement": [str(hardening.before.agreement), str(hardening.after.agreement)],
     }
     if job.supplied:
-        found["alternatives"] = _told(checked, made)
-    return made.problem, found
+        summary["alternatives"] = _describe_alternatives(checked, hardening)
+    return hardening.problem, summary
 
 
 def _step(step: AddedWorld) -> dict[str, Any]:
     """Why a world was added: what it reduced, from how many to how many, and the members that it leaves."""
-    left = [str(step.before), str(step.after)]
-    return {"world": step.draw.world.id, "for": step.objective, "left": left, "members": str(step.members)}
+    counts = [str(step.before), str(step.after)]
+    return {"world": step.draw.world.id, "for": step.objective, "left": counts, "members": str(step.members)}
 
 
-def _told(checked: CheckedAlternatives, made: Hardening) -> list[dict[str, Any]]:
-    """Return what became of every line that was supplied, in order of the lines."""
-    told = [{"line": line, "outcome": "refused", "world": "", "why": why} for line, why in checked.refused.items()]
-    for line, one in zip(checked.models, made.alternatives, strict=True):
-        outcome = "separated" if one.world else "not_separated"
-        told.append({"line": line, "outcome": outcome, "world": one.world, "why": one.why})
-    return sorted(told, key=lambda one: int(one["line"]))
+def _describe_alternatives(checked: CheckedAlternatives, hardening: Hardening) -> list[dict[str, Any]]:
+    """Report the outcome of every supplied line, in order of the lines."""
+    rows = [{"line": line, "outcome": "refused", "world": "", "why": why} for line, why in checked.refused.items()]
+    for line, alternative in zip(checked.models, hardening.alternatives, strict=True):
+        outcome = "separated" if alternative.world else "not_separated"
+        rows.append({"line": line, "outcome": outcome, "world": alternative.world, "why": alternative.why})
+    return sorted(rows, key=lambda row: int(row["line"]))
 
 
 def _by_extra_worlds(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
     problem = job.problem
     hardened = extra_worlds(problem, job.options.seed)
-    before, after = (VersionSpace(as_written(one).task, model_class).count for one in (problem, hardened))
+    before, after = (VersionSpace(as_written(version).task, model_class).count for version in (problem, hardened))
     return hardened, {"outcome": "done", "why": "", **_before_and_after(problem, hardened, before, after)}
 
 
-def _before_and_after(before: Problem, after: Problem, members: int, left: int) -> dict[str, Any]:
+def _before_and_after(before: Problem, after: Problem, members: int, num_left: int) -> dict[str, Any]:
     added = after.task.training.worlds[len(before.task.training.worlds) :]
     return {
         "worlds": [len(before.task.training.worlds), len(after.task.training.worlds)],
-        "members": [str(members), str(left)],
+        "members": [str(members), str(num_left)],
         "added": [{"id": world.id, "intervention": str(world.intervention)} for world in added],
     }

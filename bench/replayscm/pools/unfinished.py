@@ -63,13 +63,13 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Problem(msgspec.Struct):
-    """Of a line."""
+    """Instance of a line."""
 
     problem: ProblemRecord
 
 
 class _Report(msgspec.Struct):
-    """Of a line."""
+    """Report of a line."""
 
     report: dict[str, Any] = msgspec.field(name="told")
 

@@ -28,7 +28,7 @@ ImaginaryRows = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class Discovery(Protocol, frozen=True):
-    """What the rows have in common.
+    """Base of the rows that call a discovery library.
 
     max_parents: how many parents a library may propose where it can be told, and a mechanism may mention
     """

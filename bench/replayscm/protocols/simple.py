@@ -10,7 +10,7 @@ from calibrant.dsl.replayscm.scm import Scm
 
 
 class SimpleRow(Protocol, frozen=True):
-    """What the rows have in common: a model or none, and nothing to say of an Alternative-SCM task."""
+    """Base of the rows: a model or none; no answer to an Alternative-SCM task."""
 
     def warm_up(self) -> None:
         self.answer(warming_task())

@@ -49,8 +49,8 @@ def _problem_row(group: Sequence[Row]) -> TableRow:
     searches = [row for row in group if not is_model(row)]
     found_any = _with_alternative(group)
     cells = [str(len(problems - _with_alternative(part))) if part else UNDEFINED for part in (models, searches, group)]
-    one = group[0]
-    labels = one.setting, f"{len(models)} models, {len(searches)} searches", pool_name(one), str(len(problems))
+    first = group[0]
+    labels = first.setting, f"{len(models)} models, {len(searches)} searches", pool_name(first), str(len(problems))
     return TableRow(labels, tuple(Cell(text) for text in (*cells, f"{len(found_any) / len(problems):.3f}")))
 
 

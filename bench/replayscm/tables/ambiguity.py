@@ -91,18 +91,18 @@ def ceilings(rows: Sequence[Row], audited: Ambiguities) -> Table | None:
 
 
 def _line(row: Row, audited: Ambiguities) -> TableRow | None:
-    known = [(o, audited[o.item]) for o in row.observations if o.item in audited]
-    if not known or row.setting.startswith("Alt-"):
+    pairs = [(o, audited[o.item]) for o in row.observations if o.item in audited]
+    if not pairs or row.setting.startswith("Alt-"):
         return None
     quantities = [
-        [(o, o.values[row.places[HELDOUT_EXACT.key]]) for o, _ in known],
-        [(o, one.draw) for o, one in known],
-        [(o, one.ceiling) for o, one in known],
-        [(o, one.if_alike) for o, one in known],
-        [(o, one.if_by_size) for o, one in known],
+        [(o, o.values[row.places[HELDOUT_EXACT.key]]) for o, _ in pairs],
+        [(o, ambiguity.draw) for o, ambiguity in pairs],
+        [(o, ambiguity.ceiling) for o, ambiguity in pairs],
+        [(o, ambiguity.if_alike) for o, ambiguity in pairs],
+        [(o, ambiguity.if_by_size) for o, ambiguity in pairs],
     ]
     cells = tuple(_mean([(o, float(value)) for o, value in listed if value is not None]) for listed in quantities)
-    return TableRow((row.setting, row.system, pool_name(row), str(len(known))), cells)
+    return TableRow((row.setting, row.system, pool_name(row), str(len(pairs))), cells)
 
 
 def _mean(values: Sequence[tuple[Observation, float]]) -> Cell:

@@ -62,35 +62,37 @@ def printed_setting(number: str, setting: str) -> str | None:
 
 
 def _paper_names(setting: str) -> tuple[str, ...]:
-    one, arrow, other = setting.partition(PAIR)
+    first, arrow, second = setting.partition(PAIR)
     if arrow:  # paired rows are about the matched pools, which come last
-        return (f"{_paper_names(one)[-1]}{PAIR}{_paper_names(other)[-1]}",)
+        return (f"{_paper_names(first)[-1]}{PAIR}{_paper_names(second)[-1]}",)
     return _SETTINGS.get(setting, (setting,))
 
 
-def with_printed_rows(number: str, ours: Sequence[TableRow], columns: Sequence[str]) -> tuple[TableRow, ...]:
+def with_printed_rows(number: str, rows: Sequence[TableRow], columns: Sequence[str]) -> tuple[TableRow, ...]:
     """Insert the paper's rows after the last row of their setting, which is the first label of a row."""
     lines: list[TableRow] = []
-    for place, line in enumerate(ours):
+    for place, line in enumerate(rows):
         lines.append(line)
         setting = line.labels[0]
-        if place + 1 == len(ours) or ours[place + 1].labels[0] != setting:
+        if place + 1 == len(rows) or rows[place + 1].labels[0] != setting:
             lines += _printed_rows(number, setting, columns)
     return tuple(lines)
 
 
 def _printed_rows(number: str, setting: str, columns: Sequence[str]) -> list[TableRow]:
-    table, theirs = printed_table(number), printed_setting(number, setting)
-    if table is None or theirs is None:
+    table, printed_name = printed_table(number), printed_setting(number, setting)
+    if table is None or printed_name is None:
         return []
     places = [table.columns.index(key) + 2 if key in table.columns else None for key in columns]
-    size = str(_paper().problems.get(theirs, PAIRED))
+    size = str(_paper().problems.get(printed_name, PAIRED))
     return [
         TableRow(
-            (theirs, row[1], "paper", size), tuple(NOTHING if i is None else Cell(row[i]) for i in places), Source.PAPER
+            (printed_name, row[1], "paper", size),
+            tuple(NOTHING if i is None else Cell(row[i]) for i in places),
+            Source.PAPER,
         )
         for row in table.rows
-        if row[0] == theirs
+        if row[0] == printed_name
     ]
 
 

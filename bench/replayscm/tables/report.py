@@ -28,32 +28,32 @@ def _is_attributed(row: Row) -> bool:
 
 def report_tables(
     rows: Sequence[Row],
-    wanted: ReportContents,
+    contents: ReportContents,
     audited: Ambiguities | None = None,
     progress: Progress = lambda name, done, total: None,
 ) -> list[Table]:
     """Return the tables of these rows, without columns that no row has; `CalibrantError` if there are none."""
     makers: dict[str, Callable[[], Table | None]] = {
-        spec.id: partial(spec.make, rows, with_paper=wanted.with_paper) for spec in SPECS
+        spec.id: partial(spec.make, rows, with_paper=contents.with_paper) for spec in SPECS
     }
     makers |= {
-        "D.1": partial(disclosure_deltas, rows, with_paper=wanted.with_paper),
-        "F.11": partial(per_problem, rows, with_paper=wanted.with_paper),
-        "paired": partial(comparisons, rows, wanted.against),
+        "D.1": partial(disclosure_deltas, rows, with_paper=contents.with_paper),
+        "F.11": partial(per_problem, rows, with_paper=contents.with_paper),
+        "paired": partial(comparisons, rows, contents.against),
         "samples": lambda: sample_table(sample_rows(row.sampled(METRICS.rights) for row in rows)),
         "ceiling": partial(ceilings, rows, audited or {}),
         "attribution": partial(ATTRIBUTION.make, [row for row in rows if _is_attributed(row)], with_paper=False),
     }
-    if wanted.with_times:
+    if contents.with_times:
         makers["time"] = partial(times, rows)
-    names = [name for name in TABLE_IDS if name in makers and name in (wanted.tables or TABLE_IDS)]
-    made = []
+    names = [name for name in TABLE_IDS if name in makers and name in (contents.tables or TABLE_IDS)]
+    tables = []
     for done, name in enumerate(names):
         progress("tables", done, len(names))
-        made.append(makers[name]())
+        tables.append(makers[name]())
     progress("tables", len(names), len(names))
-    found = [shown_columns(table) for table in made if table is not None]
-    if not found:
-        asked = f"table {', '.join(sorted(wanted.tables))}" if wanted.tables else "any table"
-        raise NoAnswersError(f"no answers that belong into {asked}")
-    return found
+    selection = [shown_columns(table) for table in tables if table is not None]
+    if not selection:
+        request = f"table {', '.join(sorted(contents.tables))}" if contents.tables else "any table"
+        raise NoAnswersError(f"no answers that belong into {request}")
+    return selection

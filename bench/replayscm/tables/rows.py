@@ -24,8 +24,10 @@ def report_rows(
 
     latents: from an item to its latent SCM, where the pool files are at hand; else the naming decides
     """
-    known = latents or {}
-    rows = group(answers, METRICS, by, handling=handling, unit=lambda item: known.get(item) or latent_of(item[1]))
+    latent_by_item = latents or {}
+    rows = group(
+        answers, METRICS, by, handling=handling, unit=lambda item: latent_by_item.get(item) or latent_of(item[1])
+    )
     return sorted(rows, key=_place)
 
 

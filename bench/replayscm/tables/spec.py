@@ -40,17 +40,17 @@ class TableSpec:
 
     def make(self, rows: Sequence[Row], *, with_paper: bool) -> Table | None:
         """Return the table of these rows, or None if none of them belongs here."""
-        ours = [row for row in rows if self.where(row.setting) and not (self.searches_only and is_model(row))]
-        lines = [self._row(row) for group in by_pools(ours) for row in group]
+        matching = [row for row in rows if self.where(row.setting) and not (self.searches_only and is_model(row))]
+        lines = [self._row(row) for group in by_pools(matching) for row in group]
         if not lines:
             return None
         headings = tuple(Heading(column.key, column.heading) for column in self.columns)
-        crashes = tuple(crash_note(row) for row in ours if row.outcomes["crashed"])
+        crashes = tuple(crash_note(row) for row in matching if row.outcomes["crashed"])
         if not with_paper:
             return Table(self.id, self.title, self.caption, ROW_LABELS, headings, tuple(lines), crashes)
-        whole = with_printed_rows(self.id, lines, [column.key for column in self.columns])
-        paper_notes = notes(self.id, whole, (pool_name(row) for row in ours if not self._is_papers(row)))
-        return Table(self.id, self.title, self.caption, ROW_LABELS, headings, whole, (*paper_notes, *crashes))
+        all_lines = with_printed_rows(self.id, lines, [column.key for column in self.columns])
+        paper_notes = notes(self.id, all_lines, (pool_name(row) for row in matching if not self._is_papers(row)))
+        return Table(self.id, self.title, self.caption, ROW_LABELS, headings, all_lines, (*paper_notes, *crashes))
 
     def _is_papers(self, row: Row) -> bool:
         return row.num_items == row.num_expected and is_papers(row.setting, self.id, row.pools)

@@ -66,9 +66,9 @@ def witness_words(why: ReplayWhy) -> str:
     relevant = witness_row(why)
     roots = {n: b for n, b in why.witness.roots.items() if b or relevant is None or n in relevant.values}
     parts += [f"{name} = {bit}" for name, bit in roots.items()]
-    rest = " and all other roots 0" if len(roots) < len(why.witness.roots) else ""
+    other_roots = " and all other roots 0" if len(roots) < len(why.witness.roots) else ""
     gives = "; ".join([_gives("A", why.pair.first.values, why), _gives("B", why.pair.second.values, why)])
-    return f"Witness {', '.join(parts)}{rest}: {gives}."
+    return f"Witness {', '.join(parts)}{other_roots}: {gives}."
 
 
 def _gives(letter: str, values: Mapping[str, int], why: ReplayWhy) -> str:
@@ -112,7 +112,7 @@ def counted_words(why: ReplayWhy) -> str:
         if why.count.is_exact
         else (f"Not counted: between {number_text(int(why.count.lower))} and {number_text(int(why.count.upper))}")
     )
-    least = (
+    size_note = (
         ""
         if why.pair is None
         else (
@@ -121,8 +121,8 @@ def counted_words(why: ReplayWhy) -> str:
             else " A and B are not proven to be the smallest such pair."
         )
     )
-    same = "Two SCMs are the same if each variable has the same function."
-    return f"{method}, in the class: {why.class_in_words}. {same}{least}"
+    class_note = "Two SCMs are the same if each variable has the same function."
+    return f"{method}, in the class: {why.class_in_words}. {class_note}{size_note}"
 
 
 def lines(why: ReplayWhy) -> Iterator[str]:

@@ -10,7 +10,7 @@ from calibrant.audits.causalab.labels import generate_labelled
 from calibrant.bench.causalab import relabelling
 from calibrant.bench.causalab.__main__ import main
 from calibrant.bench.causalab.benchmark import BENCHMARK
-from calibrant.bench.causalab.relabelling import recomputed, relabelled_suite, weighted_graphs
+from calibrant.bench.causalab.relabelling import recompute_labels, relabelled_suite, weighted_graphs
 from calibrant.dsl.causalab.generation import Plan, with_labels
 from calibrant.dsl.causalab.item import LabItem
 
@@ -66,7 +66,7 @@ def test_labels_travel_with_items_that_are_written(tmp_path_factory: pytest.Temp
     path = tmp_path_factory.mktemp("labels") / "pool.jsonl"
     assert BENCHMARK.write_drawn(path, ["4nodes"], 3, 2) == 2
     for item in BENCHMARK.read_pool(path).items:
-        again = recomputed(item)
+        again = recompute_labels(item)
         assert again == {name: item.sealed.labels[name] for name in again}
         assert "fewest_settings" in again
         assert "fewest_settings" not in BENCHMARK.prompt(item)

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from calibrant.bench.cli import main
-from calibrant.bench.replayscm.stored_results import StoredResults, same
+from calibrant.bench.replayscm.stored_results import StoredResults, is_same_value
 from tests.support.commands import refused
 from tests.support.replayscm.official_records import written_file
 from tests.support.shared import shared_file
@@ -134,10 +134,10 @@ def test_a_file_without_results_is_refused(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_equality_of_stored_values() -> None:
-    assert same({"a": [1, 0.5, None]}, {"a": [1.0, 0.5 + 1e-12, None]})
-    assert not same(True, 1)
-    assert not same(1, True)
-    assert not same({"a": 1}, {"a": 1, "b": None})
-    assert not same([1], [1, 2])
-    assert not same(0.5, 0.5001)
-    assert not same(None, 0)
+    assert is_same_value({"a": [1, 0.5, None]}, {"a": [1.0, 0.5 + 1e-12, None]})
+    assert not is_same_value(True, 1)
+    assert not is_same_value(1, True)
+    assert not is_same_value({"a": 1}, {"a": 1, "b": None})
+    assert not is_same_value([1], [1, 2])
+    assert not is_same_value(0.5, 0.5001)
+    assert not is_same_value(None, 0)

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from calibrant.bench.blickets.__main__ import main
-from calibrant.bench.blickets.agents import agent, played
+from calibrant.bench.blickets.agents import agent, play_agent
 from calibrant.bench.blickets.paper_tables.learners import (
     STATED,
     Stated,
@@ -15,7 +15,7 @@ from calibrant.bench.blickets.paper_tables.learners import (
     difference_of_shares,
     learner_table,
 )
-from calibrant.bench.blickets.paper_tables.rates import Share, counted
+from calibrant.bench.blickets.paper_tables.rates import Share, count_classes
 from calibrant.bench.blickets.paper_tables.standing import SEED
 from calibrant.bench.report.layout import NOTHING, Source
 from calibrant.dsl.blickets.episode import BlicketEpisode
@@ -32,13 +32,13 @@ from tests.support.binomial import within
     [("easy-5", 0.94), ("hard-3", 0.25), ("stochastic", 0.36), ("order", 0.25), ("order-4-of-4", 0.1)],
 )
 def test_with_ties_at_random_the_static_learner_is_as_stated(suite: str, accuracy: float) -> None:
-    found = counted(episode.grade for episode in played("static-at-random", suite, 150, SEED))
+    found = count_classes(episode.grade for episode in play_agent("static-at-random", suite, 150, SEED))
     assert within(found.correct, accuracy, 150)
 
 
 def test_ties_alone_decide_between_all_and_hardly_any_of_four_ordered_objects() -> None:
-    first = counted(episode.grade for episode in played("static", "order-4-of-4", 30, SEED))
-    drawn = counted(episode.grade for episode in played("static-at-random", "order-4-of-4", 30, SEED))
+    first = count_classes(episode.grade for episode in play_agent("static", "order-4-of-4", 30, SEED))
+    drawn = count_classes(episode.grade for episode in play_agent("static-at-random", "order-4-of-4", 30, SEED))
     assert first.correct == 30
     assert within(drawn.correct, 0.1, 30)
 
@@ -47,7 +47,7 @@ def test_ties_alone_decide_between_all_and_hardly_any_of_four_ordered_objects() 
     ("suite", "steps"), [("conjunctive", 15.6), ("easy-3", 15.5), ("easy-5", 17.0), ("hard-3", 16.1)]
 )
 def test_with_ties_at_random_the_switch_aware_learner_takes_the_stated_steps(suite: str, steps: float) -> None:
-    grades = [episode.grade for episode in played("switch-aware-at-random", suite, 100, SEED)]
+    grades = [episode.grade for episode in play_agent("switch-aware-at-random", suite, 100, SEED)]
     assert all(found.correct for found in grades)
     assert not any(found.exposed == "exactly-N" for found in grades)
     assert sum(found.steps for found in grades) / 100 == pytest.approx(steps, abs=1)
@@ -71,7 +71,7 @@ def test_another_delta_has_a_name() -> None:
     assert agent("noise-aware@0.2").name == "noise-aware@0.2"
     assert agent("order-aware-at-random@0.05").name == "order-aware-at-random@0.05"
     few, many = (
-        sum(episode.grade.steps for episode in played(name, "stochastic", 10, SEED))
+        sum(episode.grade.steps for episode in play_agent(name, "stochastic", 10, SEED))
         for name in ("noise-aware@0.2", "noise-aware@0.001")
     )
     assert few < many

@@ -11,9 +11,9 @@ from itertools import islice
 import pytest
 
 from calibrant.bench.blickets.__main__ import main
-from calibrant.bench.blickets.agents import AGENTS, agent, played
+from calibrant.bench.blickets.agents import AGENTS, agent, play_agent
 from calibrant.bench.blickets.paper_tables.conditions import is_easy, is_hard, is_order, is_stochastic
-from calibrant.bench.blickets.paper_tables.rates import Counts, counted
+from calibrant.bench.blickets.paper_tables.rates import Counts, count_classes
 from calibrant.bench.blickets.paper_tables.standing import SEED, all_played, standing_table
 from calibrant.bench.report.layout import NOTHING, Source
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
@@ -49,7 +49,7 @@ def test_items_are_under_the_conditions_that_the_paper_prints(suite: str, condit
 def test_every_agent_plays_every_suite_the_same_way_again() -> None:
     for name in AGENTS:
         for suite in ("easy-3", "graded", "forced-exposure"):
-            assert list(played(name, suite, 2, 1)) == list(played(name, suite, 2, 1)), name
+            assert list(play_agent(name, suite, 2, 1)) == list(play_agent(name, suite, 2, 1)), name
 
 
 def test_episodes_do_not_depend_on_the_number_of_processes() -> None:
@@ -68,7 +68,7 @@ def test_agents_with_any_number_of_confirmations_have_names() -> None:
 
 
 def _counts(name: str, suite: str) -> Counts:
-    return counted(episode.grade for episode in played(name, suite, EPISODES, SEED))
+    return count_classes(episode.grade for episode in play_agent(name, suite, EPISODES, SEED))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from calibrant.bench.blickets.paper_tables.printed import paper
-from calibrant.bench.blickets.paper_tables.rates import Counts, Graded, Share, counted, detected, errors_of
+from calibrant.bench.blickets.paper_tables.rates import (
+    Counts,
+    Graded,
+    Share,
+    count_classes,
+    count_detections,
+    errors_of,
+)
 from calibrant.bench.blickets.paper_tables.tables import PlayedEpisode, paper_tables, printed_counts, printed_detections
 from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.dsl.blickets.episode import BlicketEpisode
@@ -145,17 +152,17 @@ def _grades(*episodes: PlayedEpisode) -> list[Graded]:
 
 def test_episodes_are_counted_by_class_and_those_without_an_answer_are_not_right() -> None:
     assert [e.grade.exposed for e in ALL[:6]] == [Exposed.PRE, *[Exposed.EXACTLY_N] * 2, *[Exposed.RE] * 3]
-    assert counted(_grades(*ALL)) == Counts(7, 3, 3, 1, 3, 1)
-    assert counted(_grades(*ALL)).switched_accuracy == Share(2, 6)
+    assert count_classes(_grades(*ALL)) == Counts(7, 3, 3, 1, 3, 1)
+    assert count_classes(_grades(*ALL)).switched_accuracy == Share(2, 6)
     early = _played(HARD, "+A", "conjunctive AC")  # wrong before the switch
-    assert counted(_grades(*ALL, early)).switched_accuracy == Share(2, 6)
-    assert counted([]) == Counts(0, 0)
+    assert count_classes(_grades(*ALL, early)).switched_accuracy == Share(2, 6)
+    assert count_classes([]) == Counts(0, 0)
 
 
 def test_detections_and_errors_are_told_apart() -> None:
-    found = detected((e.grade, bool(e.fired)) for e in ALL)
+    found = count_detections((e.grade, bool(e.fired)) for e in ALL)
     assert (found.switched, found.firings, found.true, found.false, found.missed) == (6, 3, 1, 2, 0)
-    silent = detected([(ELIGIBLE.grade, False), (PRE.grade, False)])
+    silent = count_detections([(ELIGIBLE.grade, False), (PRE.grade, False)])
     assert (silent.switched, silent.firings, silent.true, silent.false, silent.missed) == (1, 0, 0, 0, 1)
     errors = errors_of(_grades(*ALL))
     assert (errors.errors, errors.exactly_n, errors.eligible) == (4, 2, 2)
