@@ -10,7 +10,7 @@ from calibrant.bench.commands.alternatives import alternatives
 from calibrant.bench.commands.audit import audit
 from calibrant.bench.commands.demo import demo
 from calibrant.bench.commands.generate import generate, sample
-from calibrant.bench.commands.guard import guarded
+from calibrant.bench.commands.guard import guard_paths
 from calibrant.bench.commands.harden import harden
 from calibrant.bench.commands.play import play
 from calibrant.bench.commands.pool import pool_app
@@ -59,8 +59,8 @@ for command in (
     training,
     fit,
 ):
-    app.command(epilog=epilog(command.__name__), short_help=short_help(command.__name__))(guarded(command))
-app.command("list", epilog=epilog("list"), short_help=short_help("list"))(guarded(list_items))
+    app.command(epilog=epilog(command.__name__), short_help=short_help(command.__name__))(guard_paths(command))
+app.command("list", epilog=epilog("list"), short_help=short_help("list"))(guard_paths(list_items))
 app.add_typer(pool_app, name="pool", short_help=short_help("pool"))
 
 

@@ -189,7 +189,7 @@ class Blickets(Benchmark[BlicketItem]):
         objects = item.task.objects
         return rule_from_json(one, objects) == rule_from_json(other, objects)
 
-    def traced(self, item: BlicketItem, line: Mapping[str, Any]) -> Sequence[Step[Any]]:
+    def parse_trace(self, item: BlicketItem, line: Mapping[str, Any]) -> Sequence[Step[Any]]:
         from calibrant.dsl.blickets.trace import checked_steps, trace_from_object
 
         return checked_steps(trace_from_object(line), item)
@@ -213,7 +213,7 @@ class Blickets(Benchmark[BlicketItem]):
 
         return BlicketVerdict
 
-    def told(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
+    def describe_step(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
         from calibrant.dsl.blickets.prompt import observation
 
         assert isinstance(episode, BlicketEpisode)

@@ -28,7 +28,7 @@ class BlicketVerbs(ItemApi[BlicketItem]):
 
     def score(self, item: BlicketItem, answer: object, *, steps: Sequence[Step[Any]] = ()) -> BlicketScore:
         """steps: what was done before the answer; they are replayed first. Without them it is submitted at once."""
-        item, parsed = self.own(item), parse_answer(answer)
+        item, parsed = self.check_item(item), parse_answer(answer)
         replay = replay_answer(self.benchmark, item, parsed or {}, steps)
         grades = grade(item, replay.steps)
         problem = (
@@ -51,7 +51,7 @@ class BlicketVerbs(ItemApi[BlicketItem]):
         from calibrant.bench.blickets.agents import LearnerAgent, agent, learner_for
         from calibrant.solvers.blickets.learner import learn
 
-        item = self.own(item)
+        item = self.check_item(item)
         episode, player = self.benchmark.episode(item), agent(learner_for(item.task))
         assert isinstance(player, LearnerAgent)
         outcome = learn(episode, player.learner(item.task)).outcome
@@ -73,7 +73,7 @@ class BlicketVerbs(ItemApi[BlicketItem]):
         from calibrant.dsl.episode import verify_transcript
         from calibrant.solvers.blickets.families import class_of, space_after, space_of_condition
 
-        item = self.own(item)
+        item = self.check_item(item)
         space = class_of(item) if family == "condition" else space_of_condition(item.task, item.task.condition)
         verify_transcript(self.benchmark.episode(item), steps)
         return space_after(space, item.task, steps)

@@ -210,7 +210,7 @@ class CausaLab(Benchmark[LabItem]):
 
         return LabVerdict
 
-    def told(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
+    def describe_step(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
         from calibrant.dsl.causalab.prompt import shown_step
 
         return f"{shown_step(step)} Settings left: {episode.left}.".replace("\n", " ")

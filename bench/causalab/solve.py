@@ -32,7 +32,7 @@ class LabVerbs(ItemApi[LabItem]):
 
     def score(self, item: LabItem, answer: object, *, steps: Sequence[Step[Any]] = ()) -> LabScore:
         """steps: what was done before the answer; they are replayed first. Without them it is handed in at once."""
-        item, parsed = self.own(item), parse_answer(answer)
+        item, parsed = self.check_item(item), parse_answer(answer)
         replay = replay_answer(self.benchmark, item, parsed or {}, steps)
         score = run_score(item, replay.steps)
         problem = (
@@ -46,7 +46,7 @@ class LabVerbs(ItemApi[LabItem]):
     def solve(self, item: LabItem) -> Outcome[Solution[Mechanism]]:
         from calibrant.solvers.causalab.exact import solve
 
-        episode = LabEpisode(self.own(item))
+        episode = LabEpisode(self.check_item(item))
         outcome = solve(episode)
         if not isinstance(outcome, Found):
             return outcome
@@ -59,7 +59,7 @@ class LabVerbs(ItemApi[LabItem]):
         """bounded: whether bases are taken to be integers from 0 to 100, as the benchmark draws them"""
         from calibrant.audits.causalab.spaces import space_of
 
-        item = self.own(item)
+        item = self.check_item(item)
         verify_transcript(LabEpisode(item), steps)
         try:
             return space_of(item.task, steps, bounded=bounded)

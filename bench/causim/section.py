@@ -90,7 +90,7 @@ def _samples(answers: Sequence[Answer], by: Grouping) -> Table | None:
     collected = ResultTable(METRICS, by=by)
     for origin, score in answers:
         collected.add(origin, score)
-    table = sample_table(sample_rows(collected.sampled()))
+    table = sample_table(sample_rows(collected.collect_samples()))
     return None if table is None else replace(table, id=SAMPLES)
 
 

@@ -39,7 +39,7 @@ class CausimVerbs(ItemApi[CausimItem]):
 
     def score(self, item: CausimItem, answer: object) -> CausimScore:
         """A text counts by its last JSON object, and so does an answer object."""
-        item, parsed = self.own(item), parse_answer(answer)
+        item, parsed = self.check_item(item), parse_answer(answer)
         judge = self.judge(item)
         verdict = (
             judge.judge_reply(parsed or "") if parsed is None or isinstance(parsed, str) else judge.judge_object(parsed)
@@ -63,7 +63,7 @@ class CausimVerbs(ItemApi[CausimItem]):
         from calibrant.solvers.causim.solution import work_solution
         from calibrant.solvers.causim.space import WorldSpace
 
-        item = self.own(item)
+        item = self.check_item(item)
         outcome = work_solution(item.task.model, item.task.question)
         if not isinstance(outcome, Found):
             return outcome
@@ -73,5 +73,5 @@ class CausimVerbs(ItemApi[CausimItem]):
     def version_space(self, item: CausimItem) -> WorldSpace:
         from calibrant.solvers.causim.space import WorldSpace
 
-        item = self.own(item)
+        item = self.check_item(item)
         return WorldSpace(item.task.model, item.task.question)

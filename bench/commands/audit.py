@@ -74,7 +74,7 @@ def audit(
     options = given.convert(of.name, pool.name)
     work = auditor.work(options, fail_on, certify=certificates is not None)
     by = execution(workers or (None if cluster else auditor.workers), cluster, budget)
-    audited = _audited(of, pool, out, work, Selection(frozenset(only or ()), limit), by)
+    audited = _audit_pool(of, pool, out, work, Selection(frozenset(only or ()), limit), by)
     report = auditor.report(audited, work, options, fail_on)
     failed, reasons = report.failures()
     if html:
@@ -88,7 +88,7 @@ def audit(
     return 1 if failed else 0
 
 
-def _audited(
+def _audit_pool(
     of: Benchmark[Any], pool: Path, out: Path | None, work: AuditWork[Any], selection: Selection, by: Execution
 ) -> AuditedPool[Any]:
     """Audit a pool; its records stay if there is a folder for them."""

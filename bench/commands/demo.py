@@ -65,8 +65,8 @@ def _require_own_report(folder: Path, *, force: bool) -> None:
     """Ask before overwriting a report that demo did not write, or that changed since; refuse without a terminal."""
     from calibrant.dsl.errors import CalibrantError
 
-    known = _signed(folder)
-    foreign = [name for name in REPORT_FILES if (folder / name).exists() and _digest(folder / name) not in known]
+    digests = _read_signatures(folder)
+    foreign = [name for name in REPORT_FILES if (folder / name).exists() and _digest(folder / name) not in digests]
     if not foreign or force:
         return
     file = folder / foreign[0]
@@ -83,7 +83,7 @@ def _sign(folder: Path) -> None:
     write_atomically(folder / SIGNATURES, "".join(f"{_digest(file)}\n" for file in files if file.is_file()))
 
 
-def _signed(folder: Path) -> frozenset[str]:
+def _read_signatures(folder: Path) -> frozenset[str]:
     file = folder / SIGNATURES
     if not file.is_file():
         return frozenset()
@@ -111,11 +111,11 @@ def written_report(records: Path, folder: Path, pools: Sequence[Path] = ()) -> l
 
     sources = Sources([records], pools=pools)
     answers = sources.answers()
-    wanted = ReportContents(pools=tuple(pools), transcripts=sources.transcripts())
+    contents = ReportContents(pools=tuple(pools), transcripts=sources.transcripts())
     try:
-        text = report_text(answers, wanted, HTML, plots=folder)
+        text = report_text(answers, contents, HTML, plots=folder)
     except MissingExtraError as error:
-        write_atomically(folder / "report.md", report_text(answers, wanted, "markdown"))
+        write_atomically(folder / "report.md", report_text(answers, contents, "markdown"))
         return [str(error), f"report: {folder / 'report.md'}"]
     write_atomically(folder / "report.html", text)
     return [f"report: {folder / 'report.html'}", f"plot:   {folder / 'ladder.svg'}"]

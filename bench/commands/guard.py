@@ -1,6 +1,6 @@
 """An input is never an output: what every command reads and writes, and one check of it before any work.
 
-Each parameter that is a path carries `READS` or a `Writes`; `guarded` wraps a command so that a path that it would
+Each parameter that is a path carries `READS` or a `Writes`; `guard_paths` wraps a command so that a path that it would
 write is refused if it is one that it reads, under whatever name: a symbolic link, a hard link, standard input.
 """
 
@@ -82,34 +82,36 @@ class _Target:
         """Return whether writing this replaces the file, or the one of this device and number."""
         place = path.resolve()
         if self.names:
-            here = place.parent == self.path.resolve() and any(fnmatch(place.name, name) for name in self.names)
+            is_target = place.parent == self.path.resolve() and any(fnmatch(place.name, name) for name in self.names)
         else:
-            here = place == self.path.resolve()
-        return here or (identity is not None and any(_identity(file) == identity for file in self.files()))
+            is_target = place == self.path.resolve()
+        return is_target or (identity is not None and any(_identity(file) == identity for file in self.files()))
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
     """Device and number of an ordinary file; None for what is not there, and for terminals, pipes and devices."""
     try:
-        found = os.fstat(sys.stdin.fileno()) if path == STANDARD_INPUT else path.stat()
+        status = os.fstat(sys.stdin.fileno()) if path == STANDARD_INPUT else path.stat()
     except (OSError, ValueError):  # no such file; a standard input that is no file at all
         return None
-    return (found.st_dev, found.st_ino) if S_ISREG(found.st_mode) else None
+    return (status.st_dev, status.st_ino) if S_ISREG(status.st_mode) else None
 
 
 def require_apart(inputs: Iterable[Path], outputs: Iterable[_Target]) -> None:
     """A usage error if an output is an input, or another output; said before the work, not after it."""
-    read = [(path, _identity(path)) for given in inputs for path in _files_of(given)]
+    files = [(path, _identity(path)) for source in inputs for path in _files_of(source)]
     earlier: list[_Target] = []
     for target in outputs:
-        for path, identity in read:
+        for path, identity in files:
             if target.takes(path, identity):
                 where = "standard input" if path == STANDARD_INPUT else f"the input {path}"
-                written = target.path if not target.names else f"a file in {target.path}"
-                raise typer.BadParameter(f"{written} is {where} too", param_hint=target.option)
-        for other in earlier:
-            if other.option != target.option and _meet(other, target):
-                raise typer.BadParameter(f"{target.path} is what {other.option} writes too", param_hint=target.option)
+                name = target.path if not target.names else f"a file in {target.path}"
+                raise typer.BadParameter(f"{name} is {where} too", param_hint=target.option)
+        for previous in earlier:
+            if previous.option != target.option and _meet(previous, target):
+                raise typer.BadParameter(
+                    f"{target.path} is what {previous.option} writes too", param_hint=target.option
+                )
         earlier.append(target)
 
 
@@ -117,27 +119,29 @@ def _files_of(path: Path) -> list[Path]:
     return [path / name for name in RECORD_FILES] if path.is_dir() else [path]
 
 
-def _meet(one: _Target, other: _Target) -> bool:
-    if not other.names:
-        return one.takes(other.path, _identity(other.path))
-    if not one.names:
-        return other.takes(one.path, _identity(one.path))
-    return one.path.resolve() == other.path.resolve() and not set(one.names).isdisjoint(other.names)
+def _meet(first: _Target, second: _Target) -> bool:
+    if not second.names:
+        return first.takes(second.path, _identity(second.path))
+    if not first.names:
+        return second.takes(first.path, _identity(first.path))
+    return first.path.resolve() == second.path.resolve() and not set(first.names).isdisjoint(second.names)
 
 
-def guarded(command: Callable[P, R]) -> Callable[P, R]:
+def guard_paths(command: Callable[P, R]) -> Callable[P, R]:
     """The command behind the check of its paths. Ctrl-C in it becomes `StoppedError`."""
 
     @functools.wraps(command)
-    def checked(*arguments: P.args, **options: P.kwargs) -> R:
-        given = inspect.signature(command).bind(*arguments, **options).arguments
+    def run_checked(*arguments: P.args, **options: P.kwargs) -> R:
+        values = inspect.signature(command).bind(*arguments, **options).arguments
         roles = path_roles(command)
-        inputs = [path for name, role in roles.items() if isinstance(role, Reads) for path in _paths(given.get(name))]
-        written = {name: role for name, role in roles.items() if isinstance(role, Writes) and _paths(given.get(name))}
+        inputs = [path for name, role in roles.items() if isinstance(role, Reads) for path in _paths(values.get(name))]
+        output_roles = {
+            name: role for name, role in roles.items() if isinstance(role, Writes) and _paths(values.get(name))
+        }
         targets = [
             target
-            for name, role in written.items()
-            for path in _paths(given[name])
+            for name, role in output_roles.items()
+            for path in _paths(values[name])
             for target in role.targets(_option(command, name), path)
         ]
         require_apart(inputs, targets)
@@ -146,16 +150,16 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
         except OptionError as error:
             raise typer.BadParameter(str(error), param_hint=error.option) from None
         except KeyboardInterrupt:
-            raise StoppedError(goes_on=any(role.goes_on for role in written.values())) from None
+            raise StoppedError(goes_on=any(role.goes_on for role in output_roles.values())) from None
 
-    return checked
+    return run_checked
 
 
 def path_roles(command: Callable[..., Any]) -> dict[str, Reads | Writes | None]:
     """Return the role of each parameter that is a path; None where no role is declared."""
     hints = get_type_hints(inspect.unwrap(command), include_extras=True)
     return {
-        name: next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Reads | Writes)), None)
+        name: next((role for role in getattr(hint, "__metadata__", ()) if isinstance(role, Reads | Writes)), None)
         for name, hint in hints.items()
         if _holds_paths(hint)
     }
@@ -174,8 +178,8 @@ def _paths(value: object) -> list[Path]:
 def _option(command: Callable[..., Any], name: str) -> str:
     """Return the name of a parameter on the command line."""
     metadata = getattr(get_type_hints(inspect.unwrap(command), include_extras=True)[name], "__metadata__", ())
-    shown = next((one for one in metadata if not isinstance(one, Reads | Writes)), None)
-    if isinstance(shown, typer.models.OptionInfo):
-        named = [text for text in (shown.default, *(shown.param_decls or ())) if str(text).startswith("--")]
-        return str(named[0]) if named else f"--{name.replace('_', '-')}"
-    return str(getattr(shown, "metavar", None) or name)
+    setting = next((mark for mark in metadata if not isinstance(mark, Reads | Writes)), None)
+    if isinstance(setting, typer.models.OptionInfo):
+        flags = [text for text in (setting.default, *(setting.param_decls or ())) if str(text).startswith("--")]
+        return str(flags[0]) if flags else f"--{name.replace('_', '-')}"
+    return str(getattr(setting, "metavar", None) or name)

@@ -75,8 +75,8 @@ def require_level(level: float | None, *, attribution: bool) -> None:
     if level is None:
         return
     if level not in LEVELS:
-        known = ", ".join(f"{one:g}" for one in LEVELS)
-        raise typer.BadParameter(f"{level:g} is none of {known}", param_hint="--decided-at")
+        levels = ", ".join(f"{offered:g}" for offered in LEVELS)
+        raise typer.BadParameter(f"{level:g} is none of {levels}", param_hint="--decided-at")
     if not attribution:
         raise typer.BadParameter("it says what --attribution counts as decided: give both", param_hint="--decided-at")
 
@@ -102,10 +102,10 @@ def with_options(name: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     def decorate(command: Callable[..., R]) -> Callable[..., R]:
         declared = declared_options(name)
 
-        def combined(**values: Any) -> R:
+        def run_with_options(**values: Any) -> R:
             chosen = {key: values.pop(key, None) for key in declared}
-            given = {key: value for key, value in chosen.items() if value is not None and value != []}
-            return command(**values, **{PARAMETER: GivenOptions(name, given)})
+            values_by_key = {key: value for key, value in chosen.items() if value is not None and value != []}
+            return command(**values, **{PARAMETER: GivenOptions(name, values_by_key)})
 
         hints = get_type_hints(command, include_extras=True)
         parameters: list[inspect.Parameter] = []
@@ -114,24 +114,26 @@ def with_options(name: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
                 parameters += [_parameter(option) for option in declared.values()]
             else:
                 parameters.append(parameter.replace(annotation=hints[parameter.name], kind=parameter.KEYWORD_ONLY))
-        combined.__name__, combined.__qualname__ = command.__name__, command.__qualname__
-        combined.__module__, combined.__doc__ = command.__module__, command.__doc__
+        run_with_options.__name__, run_with_options.__qualname__ = command.__name__, command.__qualname__
+        run_with_options.__module__, run_with_options.__doc__ = command.__module__, command.__doc__
         signature = inspect.Signature(parameters, return_annotation=hints.get("return", inspect.Signature.empty))
-        combined.__signature__ = signature  # type: ignore[attr-defined]  # typer and the guard read it
-        combined.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": hints.get("return")}
-        return combined
+        run_with_options.__signature__ = signature  # type: ignore[attr-defined]  # typer and the guard read it
+        run_with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {
+            "return": hints.get("return")
+        }
+        return run_with_options
 
     return decorate
 
 
 def _parameter(option: DeclaredOption) -> inspect.Parameter:
     plain, meta = _plain(option.hint)
-    shown = (
+    default_note = (
         []
         if option.default is None or option.default in ((), "") or option.default is False
         else [f"[default: {option.default}]"]
     )
-    words = [option.description, f"({option.titles})", *shown]
+    words = [option.description, f"({option.titles})", *default_note]
     settings: dict[str, Any] = {"help": " ".join(words), "min": meta.ge, "max": meta.le}
     if "metavar" in option.extra:
         settings["metavar"] = option.extra["metavar"]
@@ -155,7 +157,7 @@ def _plain(hint: Any) -> tuple[Any, msgspec.Meta]:
     if get_origin(hint) is Annotated:
         inner, *metadata = get_args(hint)
         plain, _ = _plain(inner)
-        return plain, next((one for one in metadata if isinstance(one, msgspec.Meta)), msgspec.Meta())
+        return plain, next((mark for mark in metadata if isinstance(mark, msgspec.Meta)), msgspec.Meta())
     if get_origin(hint) in (Union, UnionType):
         (inner,) = (part for part in get_args(hint) if part is not type(None))
         return _plain(inner)

@@ -56,10 +56,10 @@ def play(
         if episode.closed:
             break
     verdict = of.score(item, {}, list(episode.steps)) if episode.steps else of.score(item, of.no_answer(item), ())
-    said = of.attribution(item, {}, list(episode.steps), verdict) if episode.steps else None
+    attribution = of.attribution(item, {}, list(episode.steps), verdict) if episode.steps else None
     right = verdict.get("correct") is True
-    text = f"{'right' if right else 'not right'}; {said['kind'] if said else 'nothing was read'}"
-    _say({"event": "verdict", "text": text, "score": verdict, "attribution": said}, jsonl=jsonl)
+    text = f"{'right' if right else 'not right'}; {attribution['kind'] if attribution else 'nothing was read'}"
+    _say({"event": "verdict", "text": text, "score": verdict, "attribution": attribution}, jsonl=jsonl)
     if html is not None:
         from calibrant.bench.pages.filmstrip import timeline_page
         from calibrant.dsl.atomic_write import write_atomically
@@ -77,7 +77,7 @@ def _observation(of: Benchmark[Any], episode: Episode[Any, Any], step: Any) -> d
         "cost": step.cost,
         "left": episode.left,
         "closed": episode.closed,
-        "text": of.told(episode, step),
+        "text": of.describe_step(episode, step),
     }
 
 
@@ -96,7 +96,7 @@ def _lines(*, jsonl: bool) -> Iterator[str]:
             yield line
 
 
-def _spelled(line: str) -> str:
+def _action_json(line: str) -> str:
     """Return a typed action (`place A`, `ACTION: place A`) as JSON; anything else as it is."""
     text = line.strip().removeprefix("ACTION:").strip()
     match = re.fullmatch(r"([a-z]+)\s+([^\s{].*)", text)
@@ -115,7 +115,7 @@ def _typed_action(of: Benchmark[Any], item: Any, line: str) -> Any:
     except ActionError:
         pass
     try:
-        return of.reply_action(item, _spelled(line))
+        return of.reply_action(item, _action_json(line))
     except ActionError as error:
         return str(error)
 

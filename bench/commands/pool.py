@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calibrant.bench.commands.guard import WRITES, guarded
+from calibrant.bench.commands.guard import WRITES, guard_paths
 from calibrant.bench.commands.options import AsJson, OfBenchmark, PoolPath, PoolPaths, with_options
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
@@ -22,7 +22,7 @@ pool_app = typer.Typer(help="Convert, check and describe pool files.")
 
 
 @pool_app.command(epilog=epilog("pool convert"))
-@guarded
+@guard_paths
 @with_options("pool convert")
 def convert(
     source: PoolPath,
@@ -44,7 +44,7 @@ def convert(
 
 
 @pool_app.command(epilog=epilog("pool alternatives"))
-@guarded
+@guard_paths
 def alternatives(
     source: PoolPath,
     target: Annotated[Path, typer.Argument(metavar="OUT", help="Native JSONL file to write."), WRITES],
@@ -67,7 +67,7 @@ def alternatives(
 
 
 @pool_app.command(epilog=epilog("pool check"))
-@guarded
+@guard_paths
 @with_options("pool check")
 def check(
     pools: PoolPaths,
@@ -101,9 +101,9 @@ def _text(report: CheckReport, *, list_unread: bool) -> str:
         lines.append(f"  {'failed' if failed else 'ok':6}  {name}: {applied - len(failed)} of {applied}")
         lines += [f"            {instance}: {reason}" for instance, reason in failed]
     for kind in dict.fromkeys(note.kind for note in report.notes or ()):
-        own = [note for note in report.notes or () if note.kind == kind]
-        lines.append(f"  note    {kind}: {len({note.instance for note in own})} of {report.num_instances}")
-        lines.append(f"            {own[0].instance}: {own[0].claim}")
+        notes = [note for note in report.notes or () if note.kind == kind]
+        lines.append(f"  note    {kind}: {len({note.instance for note in notes})} of {report.num_instances}")
+        lines.append(f"            {notes[0].instance}: {notes[0].claim}")
     if report.unread:
         hint = "" if list_unread else "; --fields lists them"
         lines.append(f"          {len(report.unread)} fields of the file are not read{hint}")
@@ -113,7 +113,7 @@ def _text(report: CheckReport, *, list_unread: bool) -> str:
 
 
 @pool_app.command(epilog=epilog("pool stats"))
-@guarded
+@guard_paths
 def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     """Describe pools by stratum or suite: sizes, what items show and hide, the labels that they have."""
     from itertools import groupby
@@ -127,15 +127,15 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     loaded = {path: (benchmark_of(path), benchmark_of(path).read_pool(path)) for path in pools}
     digests = {path: pool_digest(path) for path in loaded}
     labels = pool_labels({digests[path]: pool.name for path, (_, pool) in loaded.items()})
-    found = [
+    stats_rows = [
         (path, row) for path, (of, pool) in loaded.items() for row in pool_stats(labels[digests[path]], pool.items, of)
     ]
     if as_json:
-        made = [row.to_dict() | {"file": path.name, "digest": digests[path]} for path, row in found]
-        typer.echo(json.dumps(made, indent=1))
+        records = [row.to_dict() | {"file": path.name, "digest": digests[path]} for path, row in stats_rows]
+        typer.echo(json.dumps(records, indent=1))
         return
     tables = []
-    for _, rows in groupby((row.cells() for _, row in found), key=list):
+    for _, rows in groupby((row.cells() for _, row in stats_rows), key=list):
         listed = list(rows)
         tables.append(aligned(list(listed[0]), [list(row.values()) for row in listed]))
     if tables:
@@ -143,7 +143,7 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
 
 
 @pool_app.command(epilog=epilog("pool schema"))
-@guarded
+@guard_paths
 def schema(benchmark: OfBenchmark = FIRST) -> None:
     """Print the JSON Schema of the native format."""
     from calibrant.bench.core.registry import benchmark as named

@@ -44,11 +44,11 @@ def prompts(
 def _write(prompts: Iterable[tuple[str, str, str]], out: Path | None, *, text: bool) -> None:
     """Write one prompt after the other: id, system text, prompt."""
     if text:
-        written = (
+        texts = (
             "\n\n".join(part for part in (f"# {in_one_line(name)}", system, prompt) if part)
             for name, system, prompt in prompts
         )
-        pieces = (f"\n{one}" if number else one for number, one in enumerate(written))
+        pieces = (f"\n{prompt_text}" if number else prompt_text for number, prompt_text in enumerate(texts))
     else:
         pieces = (f"{json.dumps(_record(*parts))}\n" for parts in prompts)
     if out is None:
@@ -118,6 +118,6 @@ def training(
     missing = sorted(set(selection.only) - {item.id for item in items})
     if missing:
         raise CalibrantError(f"{pool.name}: no instance {short_repr(missing[0])}")
-    written, left_out = solutions.write(out, items, order or orders[0])
+    num_written, left_out = solutions.write(out, items, order or orders[0])
     more = f"; {left_out} instances without a solution are left out" if left_out else ""
-    typer.echo(f"{written} examples written to {out}{more}", err=True)
+    typer.echo(f"{num_written} examples written to {out}{more}", err=True)

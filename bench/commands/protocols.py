@@ -31,29 +31,32 @@ def protocols(
     from calibrant.bench.core.registry import benchmarks
     from calibrant.bench.protocols.registry import left_out, with_installed
 
-    by_benchmark = {one.title: with_installed(one.protocols, one.name) for one in benchmarks()}
-    of_name = {one.title: one.name for one in benchmarks()}
+    by_benchmark = {declared.title: with_installed(declared.protocols, declared.name) for declared in benchmarks()}
+    of_name = {declared.title: declared.name for declared in benchmarks()}
     names = [name.strip() for name in (protocol or "all").split(",")]
-    known = {name: one for listed in reversed(by_benchmark.values()) for name, one in listed.items()}
+    protocol_by_name = {name: row for listed in reversed(by_benchmark.values()) for name, row in listed.items()}
     listed = _chosen(names, by_benchmark, of_name)
     if as_json:
         typer.echo(json.dumps(listed, indent=1))
         return
     title = ""
-    for one in listed:
-        if one.get("benchmark", title) != title:
-            title = one["benchmark"]
+    for description in listed:
+        if description.get("benchmark", title) != title:
+            title = description["benchmark"]
             typer.echo(f"[{title}]")
-        typer.echo(f"{one['name']}: {one['says']}" + (f" [{one['code']}]" if "code" in one else ""))
-        for name, value in one["options"].items():
-            meaning = one["meanings"].get(name)
+        typer.echo(
+            f"{description['name']}: {description['says']}"
+            + (f" [{description['code']}]" if "code" in description else "")
+        )
+        for name, value in description["options"].items():
+            meaning = description["meanings"].get(name)
             typer.echo(f"    {name}={json.dumps(value)}" + (f"  {meaning}" if meaning else ""))
-        if not one["options"]:
+        if not description["options"]:
             typer.echo("    no options")
-        if one["missing"]:
-            typer.echo(f"    {one['missing']}")
-    for name, why in left_out(known).items() if names == ["all"] else ():
-        if name not in known:
+        if description["missing"]:
+            typer.echo(f"    {description['missing']}")
+    for name, why in left_out(protocol_by_name).items() if names == ["all"] else ():
+        if name not in protocol_by_name:
             typer.echo(f"{name}: {why}", err=True)
 
 
@@ -67,19 +70,19 @@ def _chosen(
     from calibrant.bench.protocols.plugins import is_file, load_file
     from calibrant.bench.protocols.registry import describe_protocol, protocol_class
 
-    known = {name: one for rows in by_title.values() for name, one in rows.items()}
-    wanted = {*known} if names == ["all"] else {*names}
+    protocol_by_name = {name: row for rows in by_title.values() for name, row in rows.items()}
+    requested = {*protocol_by_name} if names == ["all"] else {*names}
     listed = [
-        describe_protocol(one) | {"benchmark": title}
+        describe_protocol(row) | {"benchmark": title}
         for title, rows in by_title.items()
-        for name, one in rows.items()
-        if name in wanted
+        for name, row in rows.items()
+        if name in requested
     ]
     for name in dict.fromkeys(names):
-        if name in known or names == ["all"]:
+        if name in protocol_by_name or names == ["all"]:
             continue
         if not is_file(name):
-            protocol_class(known, name)  # refuses an unknown name, naming those there are
+            protocol_class(protocol_by_name, name)  # refuses an unknown name, naming those there are
         protocol = load_file(name, ())
         answered = [rows for title, rows in by_title.items() if protocol.benchmark in ("", of_name[title])]
         if answered and all(protocol.name in rows for rows in answered):

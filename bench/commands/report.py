@@ -107,23 +107,23 @@ def report(
             if name is not None:
                 raise typer.BadParameter("it is about predictions: give --predictions", param_hint=option)
     chosen = form or _named_format(out)
-    said = (*(pools or ()), *(official or ()))
+    files = (*(pools or ()), *(official or ()))
     options = given.values
-    wanted = ReportContents(chosen_tables(tables or ()), tuple(options.get("against", ())), paper, times, pools=said)
+    contents = ReportContents(chosen_tables(tables or ()), tuple(options.get("against", ())), paper, times, pools=files)
     means, audits = InvalidHandling(options.get("means", InvalidHandling.PUBLISHED)), tuple(options.get("audits", ()))
-    wanted = replace(wanted, by=Grouping(by), means=means, audits=audits)
+    contents = replace(contents, by=Grouping(by), means=means, audits=audits)
     fields, say = FieldNames(id_field, text_field, model_field), partial(typer.echo, err=True)
-    read = Sources(sources or (), predictions or (), official or (), pools or (), fields, say)
-    answers = read.answers()
+    collected = Sources(sources or (), predictions or (), official or (), pools or (), fields, say)
+    answers = collected.answers()
     given.refuse_foreign(answers)
-    if pools and not (predictions or attribution or ATTRIBUTION in wanted.tables):
+    if pools and not (predictions or attribution or ATTRIBUTION in contents.tables):
         _require_pool_readers(answers)
-    wanted = replace(wanted, transcripts=read.transcripts(), fields=fields)
+    contents = replace(contents, transcripts=collected.transcripts(), fields=fields)
     with progress_bar() as progress:
-        if attribution or ATTRIBUTION in wanted.tables:
-            answers = _decided_at(_attributed(answers, said, needed=attribution), decided_at)
-        text = report_text(answers, wanted, chosen, plots=plots, progress=progress)
-    _put(text, out)
+        if attribution or ATTRIBUTION in contents.tables:
+            answers = _decided_at(_add_attributions(answers, files, needed=attribution), decided_at)
+        text = report_text(answers, contents, chosen, plots=plots, progress=progress)
+    _write_report(text, out)
     return 0
 
 
@@ -137,7 +137,7 @@ def _require_pool_readers(benchmarks: Collection[str]) -> None:
         )
 
 
-def _put(text: str, out: Path | None) -> None:
+def _write_report(text: str, out: Path | None) -> None:
     """Write the report where it is wanted."""
     from calibrant.dsl.atomic_write import write_atomically
 
@@ -147,25 +147,25 @@ def _put(text: str, out: Path | None) -> None:
         write_atomically(out, text)
 
 
-def _attributed(
+def _add_attributions(
     answers: Mapping[str, Sequence[Answer]], pools: Sequence[Path], *, needed: bool
 ) -> dict[str, list[Answer]]:
     """The answers, each with its attribution where a pool says what it takes. needed: of all benchmarks"""
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.report.pool_attribution import AttributionCoverage, attributed
+    from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions
 
-    made = {
-        name: list(attributed(listed, [path for path in pools if benchmark_of(path).name == name]))
+    attributions = {
+        name: list(add_attributions(listed, [path for path in pools if benchmark_of(path).name == name]))
         for name, listed in answers.items()
     }
     coverage = AttributionCoverage()
-    for context, score in chain.from_iterable(made.values()):
+    for context, score in chain.from_iterable(attributions.values()):
         coverage.count(context, score)
-    if needed or len(made) == 1:
+    if needed or len(attributions) == 1:
         coverage.refuse_bare_pools()
     for line in coverage.lines():
         typer.echo(line, err=True)
-    return made
+    return attributions
 
 
 def _decided_at(answers: dict[str, list[Answer]], level: float | None) -> dict[str, list[Answer]]:
@@ -174,10 +174,10 @@ def _decided_at(answers: dict[str, list[Answer]], level: float | None) -> dict[s
 
     if level is None:
         return answers
-    made: dict[str, list[Answer]] = {name: [] for name in answers}
+    decided: dict[str, list[Answer]] = {name: [] for name in answers}
     for context, score in decided_at((answer for listed in answers.values() for answer in listed), level):
-        made[context.benchmark].append((context, score))
-    return made
+        decided[context.benchmark].append((context, score))
+    return decided
 
 
 def _named_format(out: Path | None) -> Format:

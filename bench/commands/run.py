@@ -58,9 +58,9 @@ def run(
     from calibrant.bench.runs.runner import Selection
 
     of = one_benchmark(pools)
-    known = with_installed(of.protocols, of.name)
-    chosen = chosen_protocols(known, protocol, _options(option or [], max_parents))
-    for name, missing in left_out(known).items() if protocol.strip() == "all" else ():
+    protocol_by_name = with_installed(of.protocols, of.name)
+    chosen = chosen_protocols(protocol_by_name, protocol, _options(option or [], max_parents))
+    for name, missing in left_out(protocol_by_name).items() if protocol.strip() == "all" else ():
         typer.echo(f"{name} is left out: {missing}", err=True)
     selection = Selection(frozenset(only or ()), limit)
     settings: _Settings = {"selection": selection, "retry_crashed": retry_crashed}

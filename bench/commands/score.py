@@ -92,9 +92,9 @@ def score(
 
     if (logs := log_benchmark(paths[0])) is not None:
         given.refuse_foreign([logs.name], paths[0].name)
-        named = {"--id-field": id_field, "--text-field": text_field, "--model-field": model_field}
-        others = {"--skip-unknown": skip_unknown, "--workers": workers, "--cluster": cluster}
-        _refuse_of_logs(paths[0], logs, {**named, **others})
+        field_options = {"--id-field": id_field, "--text-field": text_field, "--model-field": model_field}
+        work_options = {"--skip-unknown": skip_unknown, "--workers": workers, "--cluster": cluster}
+        _refuse_of_logs(paths[0], logs, {**field_options, **work_options})
         _score_logs(paths, logs, out=out, as_json=as_json)
         return
     *pools, file = paths
@@ -144,13 +144,13 @@ def _count(
     from calibrant.bench.scoring.parallel import score_in_parallel
 
     number = workers or usable_cores()
-    with _output(out) as written, rare_collections():
-        lines = as_json or written is not None
-        for one in score_in_parallel(scorer, collected.metrics, predictions, with_lines=lines, workers=number):
-            collected.count(one.context, one.values, one.sample)
-            predictions.unread.add(one.context.instance, one.unread)
-            if one.line is not None:
-                _put(one.line, written, as_json=as_json)
+    with _output(out) as out_file, rare_collections():
+        lines = as_json or out_file is not None
+        for scored in score_in_parallel(scorer, collected.metrics, predictions, with_lines=lines, workers=number):
+            collected.count(scored.context, scored.values, scored.sample)
+            predictions.unread.add(scored.context.instance, scored.unread)
+            if scored.line is not None:
+                _write_line(scored.line, out_file, as_json=as_json)
 
 
 def _score_logs(paths: list[Path], of: Benchmark[Any], *, out: Path | None, as_json: bool) -> None:
@@ -165,7 +165,7 @@ def _score_logs(paths: list[Path], of: Benchmark[Any], *, out: Path | None, as_j
             raise CalibrantError(f"{path}: logs of played episodes are scored without pools; this is none")
     collected, everybody = (ResultTable(of.measures, by=Grouping.STRATUM) for _ in range(2))
     scored = chain.from_iterable(map(of.scored_log, paths))
-    _collect(_counted(scored, everybody), collected, out=out, as_json=as_json)
+    _collect(_count_everybody(scored, everybody), collected, out=out, as_json=as_json)
     for table in (collected, everybody):
         print_rows(table, columns="n,accuracy,earned,missed,lucky,short", err=as_json, again=_again(out))
 
@@ -175,7 +175,7 @@ def _again(out: Path | None) -> str:
     return "" if out is None else shlex.join(["calibrant", "table", str(out)])
 
 
-def _counted(scored: Iterable[Answer], everybody: ResultTable) -> Iterator[Answer]:
+def _count_everybody(scored: Iterable[Answer], everybody: ResultTable) -> Iterator[Answer]:
     """Yield the answers, counting them for all systems together too."""
     for context, verdict in scored:
         everybody.add(context._replace(system="(all)"), verdict)
@@ -186,11 +186,11 @@ def _collect(scored: Iterable[Answer], collected: ResultTable, *, out: Path | No
     """Every verdict into the table, and as a line to where lines are wanted."""
     from calibrant.bench.scoring.lines import json_line
 
-    with _output(out) as written:
+    with _output(out) as out_file:
         for context, verdict in scored:
             collected.add(context, verdict)
-            if as_json or written:
-                _put(json_line(verdict), written, as_json=as_json)
+            if as_json or out_file:
+                _write_line(json_line(verdict), out_file, as_json=as_json)
 
 
 def _with_unread(verdicts: Iterable[Answer], unread: UnreadAnswers) -> Iterator[Answer]:
@@ -202,16 +202,16 @@ def _with_unread(verdicts: Iterable[Answer], unread: UnreadAnswers) -> Iterator[
         yield context, verdict
 
 
-def _put(line: str, written: TextIO | None, *, as_json: bool) -> None:
+def _write_line(line: str, out_file: TextIO | None, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(line + "\n")
-    if written:
-        written.write(line + "\n")
+    if out_file:
+        out_file.write(line + "\n")
 
 
-def _refuse_of_logs(path: Path, of: Benchmark[Any], given: Mapping[str, object]) -> None:
+def _refuse_of_logs(path: Path, of: Benchmark[Any], options: Mapping[str, object]) -> None:
     """Refuse what is for files of predictions: a log of played episodes brings its items along."""
-    for option, value in given.items():
+    for option, value in options.items():
         if value:
             reason = f"{path.name} is a log of episodes of {of.title}, which is scored here, without pools and fields"
             raise typer.BadParameter(in_one_line(reason), param_hint=option)

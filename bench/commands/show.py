@@ -162,9 +162,9 @@ def _explain_episode(
     _explain(of, pool, item, steps, html, None, as_json=as_json)
 
 
-def _refuse(given: Mapping[str, object], reason: str) -> None:
+def _refuse(options: Mapping[str, object], reason: str) -> None:
     """Refuse the first of these options that was given."""
-    for option, value in given.items():
+    for option, value in options.items():
         if value not in (None, False):
             raise typer.BadParameter(reason, param_hint=option)
 
@@ -221,15 +221,22 @@ def _episodes(
     from calibrant.dsl.pool_text import pool_digest
 
     item, digest = item_of(of.read_pool(pool), instance), pool_digest(pool)
-    found = [
-        one
-        for one in transcripts(runs, [pool], fields)
-        if (one.context.pool_digest, one.context.instance) == (digest, item.id) and system in (None, one.context.system)
+    chosen = [
+        transcript
+        for transcript in transcripts(runs, [pool], fields)
+        if (transcript.context.pool_digest, transcript.context.instance) == (digest, item.id)
+        and system in (None, transcript.context.system)
     ]
-    if not found:
-        whose = "" if system is None else f" of {system}"
-        raise CalibrantError(f"no episode{whose} on {instance} of this pool in {', '.join(map(str, runs))}")
-    episodes = list(zip(named_systems(one.context for one in found), (one.steps for one in found), strict=True))
+    if not chosen:
+        of_system = "" if system is None else f" of {system}"
+        raise CalibrantError(f"no episode{of_system} on {instance} of this pool in {', '.join(map(str, runs))}")
+    episodes = list(
+        zip(
+            named_systems(transcript.context for transcript in chosen),
+            (transcript.steps for transcript in chosen),
+            strict=True,
+        )
+    )
     for name, steps in episodes:
         try:
             verify_transcript(of.episode(item), steps)

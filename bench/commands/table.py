@@ -71,14 +71,16 @@ def table(
         raise typer.BadParameter("folders of runs, or --official FILE", param_hint="DIR...")
     needed = _needs_attribution(columns, pools, attribution=attribution, as_json=as_json)
     require_level(decided_at, attribution=needed)
-    written: dict[str, Sequence[object] | None] = {
+    option_values: dict[str, Sequence[object] | None] = {
         "--official": official,
         "--pool": pools,
         "--by": [by] if by != "pool" else (),
         "--decided-at": [decided_at] if decided_at is not None else (),
     }
-    written |= {"--means": [str(value) for value in given.values.values()]}
-    options = [word for option, values in written.items() for value in values or () for word in (option, str(value))]
+    option_values |= {"--means": [str(value) for value in given.values.values()]}
+    options = [
+        word for option, values in option_values.items() for value in values or () for word in (option, str(value))
+    ]
     stored = print_table(
         sources or (),
         given,
@@ -99,11 +101,13 @@ def _needs_attribution(columns: str | None, pools: Sequence[Path] | None, *, att
     from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
     from calibrant.bench.pages.aligned import ALL
 
-    known = {name for column in ATTRIBUTION_METRICS for name in (column.key, column.heading)} | {ATTRIBUTION}
-    shows = columns is not None and not known.isdisjoint(part.strip() for part in columns.split(","))
+    attribution_names = {name for column in ATTRIBUTION_METRICS for name in (column.key, column.heading)} | {
+        ATTRIBUTION
+    }
+    shows = columns is not None and not attribution_names.isdisjoint(part.strip() for part in columns.split(","))
     if attribution and columns not in (None, ALL) and not shows:
-        some = "earned,missed,lucky,short"
-        reason = f"none of these columns is about it: leave --columns out, or add {some}, or give all"
+        examples = "earned,missed,lucky,short"
+        reason = f"none of these columns is about it: leave --columns out, or add {examples}, or give all"
         raise typer.BadParameter(reason, param_hint="--attribution")
     if pools and not (attribution or shows or as_json or columns == ALL):
         raise typer.BadParameter("pools are read for attributions: give --attribution too", param_hint="--pool")
@@ -136,7 +140,7 @@ def print_table(
     from calibrant.bench.core.names import FIRST
     from calibrant.bench.core.registry import NAMES, benchmark
     from calibrant.bench.replayscm.stored_results import StoredResults
-    from calibrant.bench.report.pool_attribution import AttributionCoverage, attributed, decided_at
+    from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions, decided_at
     from calibrant.bench.report.rows import Grouping
     from calibrant.bench.report.scored_answers import scored_answers
     from calibrant.bench.report.table import ResultTable
@@ -148,7 +152,7 @@ def print_table(
     stored = [StoredResults(path) for path in official]
     coverage, notes = AttributionCoverage(), dict[str, None]()
     answers = chain(scored_answers(sources), *(results.answers() for results in stored))
-    for context, score in decided_at(attributed(answers, pools), level):
+    for context, score in decided_at(add_attributions(answers, pools), level):
         coverage.count(context, score)
         notes |= dict.fromkeys(decision_notes((score,)) if needs_attribution else ())
         if context.benchmark not in tables:
@@ -166,10 +170,10 @@ def print_table(
     if as_json:
         _print_json(tables.values(), stored, [*notes])
     else:
-        for place, (name, one) in enumerate(tables.items()):
+        for place, (name, table) in enumerate(tables.items()):
             if len(tables) > 1:
                 typer.echo(("\n" if place else "") + benchmark(name).title)
-            print_rows(one, columns=columns, again=again)
+            print_rows(table, columns=columns, again=again)
         for note in notes:
             typer.echo(note)
         for path, results in zip(official, stored, strict=True):
@@ -183,13 +187,13 @@ def print_table(
 def _print_json(tables: Collection[ResultTable], stored: Sequence[StoredResults], notes: list[str]) -> None:
     from calibrant.bench.report.samples import sample_rows
 
-    for one in tables:
-        _print_incomplete(one)
+    for table in tables:
+        _print_incomplete(table)
     printed = {
-        "rows": [row for one in tables for row in one.to_json()],
-        "samples": [row.to_dict() for one in tables for row in sample_rows(one.sampled())],
-        "incomplete": [line for one in tables for line in one.incomplete()],
-        "disagreements": [one._asdict() for results in stored for one in results.disagreements],
+        "rows": [row for table in tables for row in table.to_json()],
+        "samples": [row.to_dict() for table in tables for row in sample_rows(table.collect_samples())],
+        "incomplete": [line for table in tables for line in table.incomplete()],
+        "disagreements": [disagreement._asdict() for results in stored for disagreement in results.disagreements],
     }
     typer.echo(json.dumps(printed | ({"notes": notes} if notes else {}), indent=1))
 
@@ -208,7 +212,7 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
 
     again: a command that makes the same table, for the hint which shows the rest
     """
-    from calibrant.bench.pages.aligned import fitted, table_text
+    from calibrant.bench.pages.aligned import fit_columns, table_text
     from calibrant.bench.report.samples import sample_headings, sample_rows
     from calibrant.bench.terminal import width_of
 
@@ -218,10 +222,10 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
     typer.echo(table.text, err=err)
     if table.left_out:
         _print_left_out(table.left_out, width, f"{again} --columns all" if again else "")
-    sampled = sample_rows(collected.sampled())
+    sampled = sample_rows(collected.collect_samples())
     if sampled:
         headings = sample_headings(sampled[0].of)
-        several = fitted(headings, [row.cells_by_name() for row in sampled], width=width)
+        several = fit_columns(headings, [row.cells_by_name() for row in sampled], width=width)
         typer.echo(f"\nSeveral samples, with 95% bootstrap intervals over latent SCMs\n{several.text}", err=err)
         if several.left_out:
             _print_left_out(several.left_out, width, f"{again} --json" if again else "")
@@ -240,7 +244,7 @@ def _print_incomplete(collected: ResultTable) -> None:
 def _print_comparison(path: Path, results: StoredResults) -> None:
     for disagreement in results.disagreements:
         typer.echo(disagreement)
-    differing = {(one.instance, one.model) for one in results.disagreements}
+    differing = {(disagreement.instance, disagreement.model) for disagreement in results.disagreements}
     agreeing = results.num_evaluated - len(differing)
     without = results.num_results - results.num_evaluated
     more = f"; {without} results have none" if without else ""

@@ -56,13 +56,13 @@ def verify(
 def _steps(path: Path, progress: Progress) -> Listener:
     """Return a listener that shows the steps of a check once it takes long."""
     started = monotonic()
-    shown = started
+    last_report = started
 
     def listen(part: str, done: int, total: int) -> None:
-        nonlocal shown
+        nonlocal last_report
         now = monotonic()
-        if now - started > QUICK_SECONDS and now - shown > QUICK_SECONDS:
-            shown = now
+        if now - started > QUICK_SECONDS and now - last_report > QUICK_SECONDS:
+            last_report = now
             progress(f"{path.name}: {part}", done, total)
 
     return listen

@@ -25,16 +25,16 @@ LEVEL = "level"  # of an attribution that was decided anew
 _AT_DEFAULT_LEVEL = ("decided_at", "premature", "wasted")  # counts of steps that records have for that level only
 
 
-def attribution_record(found: Attribution) -> dict[str, Any]:
+def attribution_record(attribution: Attribution) -> dict[str, Any]:
     """Return the attribution as records keep it; the number of members as text, for it has no limit."""
     record = {
-        "kind": str(found.kind),
-        "decided": found.decided,
-        "fits": found.fits,
-        "members": str(found.members),
-        "class": found.in_words,
+        "kind": str(attribution.kind),
+        "decided": attribution.decided,
+        "fits": attribution.fits,
+        "members": str(attribution.members),
+        "class": attribution.in_words,
     }
-    return record if found.posterior is None else record | {POSTERIOR: found.posterior}
+    return record if attribution.posterior is None else record | {POSTERIOR: attribution.posterior}
 
 
 def decided_from(recorded: Mapping[str, Any], level: float) -> dict[str, Any]:
@@ -55,43 +55,45 @@ def decided_from(recorded: Mapping[str, Any], level: float) -> dict[str, Any]:
 
 def has_posterior(score: Any) -> bool:
     """Return whether noisy readings decide an answer's question, or not, by a posterior."""
-    return POSTERIOR in _said(score)
+    return POSTERIOR in _recorded_attribution(score)
 
 
 def decision_notes(scores: Iterable[Any]) -> tuple[str, ...]:
     """Return what counts as decided in a table of these answers: a line if readings of some are noisy, none
     otherwise.
     """
-    levels = sorted({_said(score).get(LEVEL, DEFAULT_LEVEL) for score in scores if has_posterior(score)})
+    levels = sorted(
+        {_recorded_attribution(score).get(LEVEL, DEFAULT_LEVEL) for score in scores if has_posterior(score)}
+    )
     return tuple(
         f"Decided: the readings left one answer; noisy readings, one with a posterior of at least {level:g}."
         for level in levels
     )
 
 
-def _said(score: Any) -> Mapping[str, Any]:
-    own = score.score if hasattr(score, "score") else score
-    said = own.get(KEY)
-    return said if isinstance(said, Mapping) else {}
+def _recorded_attribution(score: Any) -> Mapping[str, Any]:
+    verdict = score.score if hasattr(score, "score") else score
+    attribution = verdict.get(KEY)
+    return attribution if isinstance(attribution, Mapping) else {}
 
 
 def _kind(kind: str) -> Callable[[Any], float | None]:
-    return lambda score: float(said["kind"] == kind) if (said := _said(score)) else None
+    return lambda score: float(attribution["kind"] == kind) if (attribution := _recorded_attribution(score)) else None
 
 
 def _right_given(decided: bool) -> Callable[[Any], float | None]:
     right = "earned" if decided else "lucky"
 
     def value(score: Any) -> float | None:
-        said = _said(score)
-        return float(said["kind"] == right) if said and said["decided"] is decided else None
+        attribution = _recorded_attribution(score)
+        return float(attribution["kind"] == right) if attribution and attribution["decided"] is decided else None
 
     return value
 
 
 def _flag(key: str) -> Callable[[Any], float | None]:
     """The share of answers of which it is true; an episode without an answer fits nothing."""
-    return lambda score: float(said[key] is True) if (said := _said(score)) else None
+    return lambda score: float(attribution[key] is True) if (attribution := _recorded_attribution(score)) else None
 
 
 ATTRIBUTION_METRICS = (

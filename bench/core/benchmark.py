@@ -129,8 +129,8 @@ class Benchmark(ABC, Generic[I]):
         """Return what provides a capability; `CalibrantError` names the benchmarks that have it."""
         provider = self.capability(key)
         if provider is None:
-            others = " and ".join(title for name, title in TITLES.items() if key in load_benchmark(name).provides)
-            raise CalibrantError(f"{key.subject} does not support {self.title}; it supports {others}")
+            titles = " and ".join(title for name, title in TITLES.items() if key in load_benchmark(name).provides)
+            raise CalibrantError(f"{key.subject} does not support {self.title}; it supports {titles}")
         return provider
 
     @property
@@ -177,8 +177,8 @@ class Benchmark(ABC, Generic[I]):
         """Return the row group of tables for an item of a pool."""
         return setting
 
-    def _absent(self, what: str) -> NoReturn:
-        raise CalibrantError(f"{self.title} does not support {what}")
+    def _absent(self, feature: str) -> NoReturn:
+        raise CalibrantError(f"{self.title} does not support {feature}")
 
     @property
     def report_tables(self) -> Sequence[str]:
@@ -246,7 +246,7 @@ class Benchmark(ABC, Generic[I]):
         """Return whether two answers of the item's schema state the same."""
         return dict(one) == dict(other)
 
-    def traced(self, item: I, line: Mapping[str, Any]) -> Sequence[Step[Any]]:
+    def parse_trace(self, item: I, line: Mapping[str, Any]) -> Sequence[Step[Any]]:
         """The steps of a line in its own trace format; `CalibrantError` names the step or the field that is not so."""
         self._absent("traces")
 
@@ -272,7 +272,7 @@ class Benchmark(ABC, Generic[I]):
         """Return what items that are drawn together in a resampling share."""
         return self.measures.unit(item.id)
 
-    def told(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
+    def describe_step(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
         """One line on what came of the last step."""
         self._absent("episodes")
 

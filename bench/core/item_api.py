@@ -28,19 +28,19 @@ class ItemApi(Generic[I]):
         self.kind = kind
 
     def load_pool(self, path: Path) -> Pool[I]:
-        read = self.benchmark.read_pool(path)
-        assert isinstance(read, Pool)
-        return replace(read, file=path)
+        pool = self.benchmark.read_pool(path)
+        assert isinstance(pool, Pool)
+        return replace(pool, file=path)
 
     def audit(self, item: I) -> tuple[Finding, ...]:
-        return tuple(self.benchmark.require(FINDINGS).findings(self.own(item)))
+        return tuple(self.benchmark.require(FINDINGS).findings(self.check_item(item)))
 
     def generate(self, seed: int, *, suite: str | None = None) -> I:
         """suite: one of the benchmark's suites, by default the first"""
         (item,) = self.benchmark.drawn((self.benchmark.suite(suite),), seed, 1)
         return item
 
-    def own(self, item: object) -> I:
+    def check_item(self, item: object) -> I:
         """The item, if it is one of the benchmark's."""
         if not isinstance(item, self.kind):
             raise CalibrantError(f"{short_repr(type(item).__name__)} is no item of {self.benchmark.title}")

@@ -32,12 +32,12 @@ class ObservationReader:
         self._by_bulk_key: dict[tuple[str, Hashable], tuple[Values, Sample]] = {}
         self._interned: dict[Values, Values] = {}
 
-    def read(self, setting: str, score: Mapping[str, Any]) -> tuple[Values, Sample]:
+    def read_values(self, setting: str, score: Mapping[str, Any]) -> tuple[Values, Sample]:
         """Return the values of a verdict under a setting, and what counts of it as one of several samples."""
         if isinstance(score, LazyVerdict):
-            known = self._by_bulk_key.get((setting, score.bulk_key))
-            if known is not None:
-                return known[0], Sample(*known[1][:-1], score.meaning)
+            observation = self._by_bulk_key.get((setting, score.bulk_key))
+            if observation is not None:
+                return observation[0], Sample(*observation[1][:-1], score.meaning)
         verdict = self.metrics.verdict(score, setting, self._handling)
         values = tuple(None if (v := column.value(verdict)) is None else float(v) for column in self.columns)
         observed = self._interned.setdefault(values, values), self.metrics.sample(verdict)

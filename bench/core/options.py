@@ -100,8 +100,8 @@ def _fields(struct: type[msgspec.Struct], benchmark: str) -> list[DeclaredOption
     for field in msgspec.structs.fields(struct):
         hint, meta = _split(hints[field.name])
         default = field.default if field.default is not msgspec.NODEFAULT else None
-        told = (meta.description or "", meta.extra or {})
-        options.append(DeclaredOption(field.name, hint, default, *told, (benchmark,)))
+        texts = (meta.description or "", meta.extra or {})
+        options.append(DeclaredOption(field.name, hint, default, *texts, (benchmark,)))
     return options
 
 

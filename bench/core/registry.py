@@ -55,10 +55,10 @@ def benchmark_of(path: Path) -> Benchmark[Any]:
 
     `PoolError` if the file cannot be read or names another.
     """
-    name = _named(path)
+    name = _stated_benchmark(path)
     if name not in NAMES:
-        known = ", ".join(NAMES)
-        raise PoolError(f"a pool of {short_repr(name)}; this program knows {known}", file=path.name, field="benchmark")
+        names = ", ".join(NAMES)
+        raise PoolError(f"a pool of {short_repr(name)}; this program knows {names}", file=path.name, field="benchmark")
     return benchmark(str(name))
 
 
@@ -72,11 +72,11 @@ def benchmark_of_item(item: Any) -> Benchmark[Any]:
 
 def one_benchmark(paths: Iterable[Path]) -> Benchmark[Any]:
     """The benchmark of several pools; `CalibrantError` if they are of two."""
-    found = {benchmark_of(path).name: path for path in paths}
-    if len(found) > 1:
-        listed = ", ".join(f"{path.name} ({name})" for name, path in found.items())
+    path_by_name = {benchmark_of(path).name: path for path in paths}
+    if len(path_by_name) > 1:
+        listed = ", ".join(f"{path.name} ({name})" for name, path in path_by_name.items())
         raise CalibrantError(f"pools of several benchmarks: {listed}; give those of one at a time")
-    return benchmark(next(iter(found), DEFAULT))
+    return benchmark(next(iter(path_by_name), DEFAULT))
 
 
 def log_benchmark(path: Path) -> Benchmark[Any] | None:
@@ -108,7 +108,7 @@ def _header(path: Path) -> Any:
         return None
 
 
-def _named(path: Path) -> Any:
+def _stated_benchmark(path: Path) -> Any:
     """The header's benchmark; the default where there is no such header, for the reader to say what is wrong."""
     header = _header(path)
     if _log_of(header) is not None:

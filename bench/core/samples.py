@@ -41,7 +41,7 @@ class SampleList(Sequence[Sample]):
 
     def append(self, sample: Sample) -> None:
         valid, correct, train_exact, heldout_exact, meaning = sample
-        digest = _packed(meaning)
+        digest = _pack_digest(meaning)
         if digest is None:
             self._others[len(self._flags)] = meaning
         self._flags.append(valid | correct << 1 | train_exact << 2 | heldout_exact << 3)
@@ -78,7 +78,7 @@ _DIGEST = 8
 _FLAGS = [(bool(f & 1), bool(f & 2), bool(f & 4), bool(f & 8)) for f in range(16)]
 
 
-def _packed(meaning: str | None) -> bytes | None:
+def _pack_digest(meaning: str | None) -> bytes | None:
     """The bytes that the digits spell; None for any other text."""
     if meaning is None or len(meaning) != 2 * _DIGEST:
         return None
@@ -133,6 +133,6 @@ def majority(samples: Sequence[Sample], right: Callable[[Sample], bool]) -> Frac
             if sample.meaning is None:
                 return None
             votes[sample.meaning].append(sample)
-    most = max(map(len, votes.values()), default=0)
-    leading = [share(group, right) for group in votes.values() if len(group) == most]
+    max_votes = max(map(len, votes.values()), default=0)
+    leading = [share(group, right) for group in votes.values() if len(group) == max_votes]
     return sum(leading, Fraction(0)) / len(leading) if leading else Fraction(0)

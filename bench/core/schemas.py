@@ -19,10 +19,10 @@ def line_schema(title: str, *records: Any) -> dict[str, Any]:
     schema: dict[str, Any] = {"$schema": DIALECT, "title": title}
     schema |= schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
     tags = {part["discriminator"]["propertyName"] for part in _parts_of(parts) if "discriminator" in part}
-    return schema | {"$defs": {name: _described(part, tags) for name, part in sorted(parts.items())}}
+    return schema | {"$defs": {name: _describe_definition(part, tags) for name, part in sorted(parts.items())}}
 
 
-def _described(part: dict[str, Any], tags: Set[str]) -> dict[str, Any]:
+def _describe_definition(part: dict[str, Any], tags: Set[str]) -> dict[str, Any]:
     """Return a definition with its docstring as one line, and with its tag described, which is no field of the record.
 
     tags: names of properties by which a reader tells records of one union apart

@@ -59,9 +59,9 @@ class ItemScore(Generic[D_co]):
         return dict(self.record)
 
     def __repr__(self) -> str:
-        said = f": {in_one_line(self.failure)[:80]}" if self.failure else ""
-        found = f"valid={self.valid}, correct={self.correct}{said}"
-        return f"<{type(self).__name__} of {in_one_line(self.instance)[:60]}: {found}>"
+        reason = f": {in_one_line(self.failure)[:80]}" if self.failure else ""
+        outcome = f"valid={self.valid}, correct={self.correct}{reason}"
+        return f"<{type(self).__name__} of {in_one_line(self.instance)[:60]}: {outcome}>"
 
 
 class ItemFunctions(Protocol):

@@ -38,5 +38,5 @@ def tally(values: Sequence[object]) -> dict[str, float] | None:
 
 def share(holds: Sequence[bool | None]) -> float | None:
     """Return the share of true values among those that are not None; None if there are none."""
-    listed = [float(one) for one in holds if one is not None]
+    listed = [float(value) for value in holds if value is not None]
     return sum(listed) / len(listed) if listed else None

@@ -43,12 +43,12 @@ def line_struct(
     name: str, benchmark: str, score: type[msgspec.Struct], description: str, **fields: Any
 ) -> type[msgspec.Struct]:
     """Return the Struct of a line of `calibrant score`: benchmark, head, fields of the score, other fields, tail."""
-    named = Annotated[Literal[benchmark], Meta(description=benchmark)]  # type: ignore[valid-type]  # a value
+    tag = Annotated[Literal[benchmark], Meta(description=benchmark)]  # type: ignore[valid-type]  # a value
     keys = {field.name: field.encode_name for field in msgspec.structs.fields(score)}
     return msgspec.defstruct(
         name,
         [
-            ("benchmark", named),
+            ("benchmark", tag),
             *_fields(LineHead),
             *_fields(score),
             *fields.items(),

@@ -50,26 +50,26 @@ def table_text(
     else:
         headings, width = named_columns(measures, view), None
         headings = {k: h for k, h in headings.items() if k != "stratum" or any(k in row for row in rows)}
-    return fitted(headings, rows, first=measures.first, width=width)
+    return fit_columns(headings, rows, first=measures.first, width=width)
 
 
 def named_columns(measures: MetricSet, names: str) -> dict[str, str]:
     """Return the labels and the columns of these headings or keys; `CalibrantError` names those there are."""
-    known = {key: heading for view in measures.views for key, heading in headings_of(measures, view).items()}
+    heading_by_key = {key: heading for view in measures.views for key, heading in headings_of(measures, view).items()}
     if names == ALL:
-        return known
+        return heading_by_key
     chosen = dict(LABELS)
     for name in filter(None, (part.strip() for part in names.split(","))):
-        found = [key for key, heading in known.items() if name in (key, heading)]
-        if not found:
-            there = ", ".join(key for key in known if key not in LABELS)
+        keys = [key for key, heading in heading_by_key.items() if name in (key, heading)]
+        if not keys:
+            names_known = ", ".join(key for key in heading_by_key if key not in LABELS)
             views = ", ".join(measures.views)
-            raise CalibrantError(f"unknown column {short_repr(name)}; known: {views}, {ALL}, or any of {there}")
-        chosen[found[0]] = known[found[0]]
+            raise CalibrantError(f"unknown column {short_repr(name)}; known: {views}, {ALL}, or any of {names_known}")
+        chosen[keys[0]] = heading_by_key[keys[0]]
     return chosen
 
 
-def fitted(
+def fit_columns(
     headings: Mapping[str, str],
     rows: Sequence[Mapping[str, str]],
     *,
@@ -80,11 +80,13 @@ def fitted(
     """Return the rows with as many columns as fit the width, `first` first; labels go last, while rows differ."""
     cells = {key: [in_one_line(row.get(key, UNDEFINED)) for row in rows] for key in headings}
     widths = {key: max(map(len, (heading, *cells[key]))) + GAP for key, heading in headings.items()}
-    kept = list(headings)
+    chosen = list(headings)
     if width is not None and sum(widths.values()) - GAP > width:
-        kept = _chosen(list(headings), labels, first, cells, widths, width + GAP)
-    text = aligned([headings[key] for key in kept], [list(row) for row in zip(*(cells[k] for k in kept), strict=True)])
-    return Fitted(text, tuple(headings[key] for key in headings if key not in kept))
+        chosen = _chosen(list(headings), labels, first, cells, widths, width + GAP)
+    text = aligned(
+        [headings[key] for key in chosen], [list(row) for row in zip(*(cells[k] for k in chosen), strict=True)]
+    )
+    return Fitted(text, tuple(headings[key] for key in headings if key not in chosen))
 
 
 def _chosen(
@@ -97,24 +99,24 @@ def _chosen(
 ) -> list[str]:
     labels = [key for key in keys if key in possible_labels]
     first = [key for key in most if key in keys]
-    wanted = first + [key for key in keys if key not in labels and key not in first]
-    needed = set(wanted[:NEEDED])
-    kept: set[str] = set()
+    candidates = first + [key for key in keys if key not in labels and key not in first]
+    needed = set(candidates[:NEEDED])
+    chosen: set[str] = set()
     for dropped in ((), ("pool",), ("pool", "setting"), ("setting",)):
         shown_labels = [key for key in labels if key not in dropped]
         if not _distinct([cells[key] for key in shown_labels], len(next(iter(cells.values()), ()))):
             continue
-        left = width - sum(widths[key] for key in shown_labels)
-        kept = set(shown_labels)
-        for key in wanted:
-            if widths[key] <= left:
-                kept.add(key)
-                left -= widths[key]
-        if needed <= kept:
+        room = width - sum(widths[key] for key in shown_labels)
+        chosen = set(shown_labels)
+        for key in candidates:
+            if widths[key] <= room:
+                chosen.add(key)
+                room -= widths[key]
+        if needed <= chosen:
             break
-    if not any(key in kept for key in wanted):
-        kept |= set(wanted[:NEEDED])  # labels alone are no table
-    return [key for key in keys if key in kept]
+    if not any(key in chosen for key in candidates):
+        chosen |= set(candidates[:NEEDED])  # labels alone are no table
+    return [key for key in keys if key in chosen]
 
 
 def _distinct(columns: Sequence[Sequence[str]], number: int) -> bool:

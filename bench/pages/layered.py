@@ -58,10 +58,10 @@ class LayeredPicture:
     @property
     def depths(self) -> dict[str, int]:
         """The longest way down to each node."""
-        found: dict[str, int] = {}
+        depth_by_name: dict[str, int] = {}
         for node in self.nodes:
-            found[node.name] = 1 + max((found[parent] for parent in node.parents), default=-1)
-        return found
+            depth_by_name[node.name] = 1 + max((depth_by_name[parent] for parent in node.parents), default=-1)
+        return depth_by_name
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
@@ -124,8 +124,8 @@ def layered_svg(picture: LayeredPicture) -> str:
     )
     width, height = max(width, 480), height + LINE * len(legend) + 8
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
-    drawn = f"<style>{STYLE}</style><defs>{tips}</defs>{''.join([*body, *legend])}"
-    return f'<svg xmlns="http://www.w3.org/2000/svg" class="layered" {size}>{drawn}</svg>'
+    content = f"<style>{STYLE}</style><defs>{tips}</defs>{''.join([*body, *legend])}"
+    return f'<svg xmlns="http://www.w3.org/2000/svg" class="layered" {size}>{content}</svg>'
 
 
 class _Place(NamedTuple):
@@ -167,9 +167,9 @@ def layered_slots(picture: LayeredPicture) -> list[list[Slot]]:
             chain = edge_slots(parent, node.name, depths)
             for slot in chain[1:-1]:
                 layers[slot[2]].append(slot)
-            for one, other in pairwise(chain):
-                near.setdefault(one, []).append(other)
-                near.setdefault(other, []).append(one)
+            for upper, lower in pairwise(chain):
+                near.setdefault(upper, []).append(lower)
+                near.setdefault(lower, []).append(upper)
     for _ in range(6):
         for depth in [*range(1, len(layers)), *reversed(range(len(layers) - 1))]:
             _reorder(layers, depth, near)
@@ -181,8 +181,8 @@ def _reorder(layers: list[list[Slot]], depth: int, near: Mapping[Slot, Sequence[
     share = {slot: (k + 0.5) / len(layer) for layer in layers for k, slot in enumerate(layer)}
 
     def key(slot: Slot) -> float:
-        others = near.get(slot, ())
-        return sum(share[one] for one in others) / len(others) if others else share[slot]
+        neighbours = near.get(slot, ())
+        return sum(share[neighbour] for neighbour in neighbours) / len(neighbours) if neighbours else share[slot]
 
     layers[depth].sort(key=key)
 
@@ -210,10 +210,10 @@ def _edge(parent: LayeredNode, child: LayeredNode, places: Mapping[Slot, _Place]
 
 
 def _node(node: LayeredNode, place: _Place) -> str:
-    left, chip = place.x - place.width / 2, SMALL * len(node.noise) + 10
-    middle = left + place.width - chip / 2
+    left_edge, chip = place.x - place.width / 2, SMALL * len(node.noise) + 10
+    middle = left_edge + place.width - chip / 2
     marks = "".join(f" {mark}" for mark in Mark if mark in node.marks)
-    said = "; ".join([node.noise, *(f"{heading} {text}" for heading, text in (node.facts or {}).items() if text)])
+    facts = "; ".join([node.noise, *(f"{heading} {text}" for heading, text in (node.facts or {}).items() if text)])
     noise = (
         f'<g class="noise"><path d="M{middle:.1f} {place.y - 6:.1f}V{place.y:.1f}"/>'
         f'<rect x="{middle - chip / 2:.1f}" y="{place.y - CHIP - 4:.1f}" width="{chip:.1f}" height="16" rx="8"/>'
@@ -223,8 +223,8 @@ def _node(node: LayeredNode, place: _Place) -> str:
         f'<text class="value" x="{place.x:.1f}" y="{place.y + 35}">{escape(node.value)}</text>' if node.value else ""
     )
     return (
-        f'<g class="node{marks}"><title>{escape(f"{node.name}: {said}")}</title>{noise}'
-        f'<rect class="box" x="{left:.1f}" y="{place.y:.1f}" width="{place.width:.1f}" height="{BOX}" rx="7"/>'
+        f'<g class="node{marks}"><title>{escape(f"{node.name}: {facts}")}</title>{noise}'
+        f'<rect class="box" x="{left_edge:.1f}" y="{place.y:.1f}" width="{place.width:.1f}" height="{BOX}" rx="7"/>'
         f'<text class="name" x="{place.x:.1f}" y="{place.y + (19 if node.value else 27)}">{escape(node.name)}</text>'
         f"{value}</g>"
     )

@@ -41,7 +41,7 @@ def write_drawn(
             if isinstance(items, Failure):
                 raise CalibrantError(f"suite {suite}: {items.error}")
             for place, item in enumerate(items):
-                stored.put((number, place), item)
+                stored.add((number, place), item)
             done += len(places)
             progress(path.name, done, total)
         return of.write_items(path, stored.values(), suites, seed, count)

@@ -79,10 +79,10 @@ def harden_items(
             if isinstance(result, Failure):
                 result = pool.items[place], _report(chosen[place], "failed", why=result.error), None
             item, report, certificate = result
-            hardened.put((place,), item)
-            reports.put((place,), report)
+            hardened.add((place,), item)
+            reports.add((place,), report)
             if certificate is not None:
-                certificates.put((place,), (chosen[place], certificate))
+                certificates.add((place,), (chosen[place], certificate))
             progress(pool.name, done, len(chosen))
         metadata = {**getattr(pool, "metadata", {}), "hardened_from": pool_digest(path)}
         new = Pool(pool.name, benchmark.name, hardened.values(), metadata)

@@ -23,31 +23,35 @@ _Key: TypeAlias = tuple[str, str, str, str, int]
 def chosen_episodes(
     of: Benchmark[Any],
     answers: Sequence[Answer],
-    wanted: ReportContents,
+    contents: ReportContents,
     items: Mapping[tuple[str, str], Any],
 ) -> Iterator[Timeline]:
     """The first of each kind, by system and item, among those whose items and transcripts are at hand.
 
     items: by digest of the pool, and id
     """
-    pools = [path for path in wanted.pools if _is_of(path, of)]
-    sources = wanted.transcripts.get(of.name, ())
+    pools = [path for path in contents.pools if _is_of(path, of)]
+    sources = contents.transcripts.get(of.name, ())
     if not pools or not sources:
         return
     first: dict[tuple[str, str], AnswerContext] = {}  # by kind and system
-    for context, score in sorted(answers, key=lambda one: (natural(one[0].system), natural(one[0].instance))):
+    for context, score in sorted(answers, key=lambda answer: (natural(answer[0].system), natural(answer[0].instance))):
         if (context.pool_digest, context.instance) in items and score.get(KEY):
             first.setdefault((score[KEY]["kind"], context.system), context)
     keys = {_key(context) for context in first.values()}
-    found = {_key(one.context): one for one in transcripts(sources, pools, wanted.fields) if _key(one.context) in keys}
+    transcript_by_key = {
+        _key(origin.context): origin
+        for origin in transcripts(sources, pools, contents.fields)
+        if _key(origin.context) in keys
+    }
     for kind in KINDS:
-        keys_of_kind = [_key(context) for (named, _), context in first.items() if named == kind]
-        transcript = next((found[key] for key in keys_of_kind if key in found), None)
+        keys_of_kind = [_key(context) for (kind_of_key, _), context in first.items() if kind_of_key == kind]
+        transcript = next((transcript_by_key[key] for key in keys_of_kind if key in transcript_by_key), None)
         if transcript is not None:
             context = transcript.context
-            same = [other.config for other, _ in answers if other.system == context.system]
-            name = in_one_line(context.system + option_suffix(context.config, differing_names(same)))
-            yield _drawn(of, items[context.pool_digest, context.instance], transcript, name)
+            configs = [origin.config for origin, _ in answers if origin.system == context.system]
+            name = in_one_line(context.system + option_suffix(context.config, differing_names(configs)))
+            yield _build_timeline(of, items[context.pool_digest, context.instance], transcript, name)
 
 
 def _is_of(path: Any, of: Benchmark[Any]) -> bool:
@@ -61,7 +65,7 @@ def _key(context: AnswerContext) -> _Key:
     return context.pool_digest, context.instance, context.system, config, context.sample
 
 
-def _drawn(of: Benchmark[Any], item: Any, transcript: Transcript, name: str) -> Timeline:
+def _build_timeline(of: Benchmark[Any], item: Any, transcript: Transcript, name: str) -> Timeline:
     try:
         return of.timeline(item, transcript.steps, name)
     except TranscriptError as error:

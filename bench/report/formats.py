@@ -60,16 +60,21 @@ def _figures_aligned(table: Table, lines: list[list[str]]) -> list[list[str]]:
     widths = [max((len(row.cells[k].interval) for row in table.rows), default=0) for k in range(len(table.headings))]
     first = len(table.labels)
     return [
-        [*line[:first], *(_padded(one, width) for one, width in zip(row.cells, widths, strict=True))]
+        [
+            *line[:first],
+            *(_pad_figure(figure_cell, width) for figure_cell, width in zip(row.cells, widths, strict=True)),
+        ]
         for row, line in zip(table.rows, lines, strict=True)
     ]
 
 
-def _padded(one: Cell, width: int) -> str:
+def _pad_figure(cell: Cell, width: int) -> str:
     """A figure with its interval, or with as much room; a no-break space at the end is not stripped."""
     if not width:
-        return one.text
-    return f"{one.text} {one.interval:<{width - 1}}" if one.low else f"{one.text} {'':{width - 1}}\N{NO-BREAK SPACE}"
+        return cell.text
+    return (
+        f"{cell.text} {cell.interval:<{width - 1}}" if cell.low else f"{cell.text} {'':{width - 1}}\N{NO-BREAK SPACE}"
+    )
 
 
 def as_markdown(tables: Iterable[Table]) -> str:
@@ -111,8 +116,8 @@ def as_csv(tables: Iterable[Table]) -> str:
                 for h, text in zip(table.labels, row.labels, strict=True)
             }
             place |= {"table": table.id, "source": row.source.value}
-            for heading, one in zip(table.headings, row.cells, strict=True):
-                figures = {"column": heading.key, "value": one.text, "low": one.low, "high": one.high}
+            for heading, cell in zip(table.headings, row.cells, strict=True):
+                figures = {"column": heading.key, "value": cell.text, "low": cell.low, "high": cell.high}
                 writer.writerow({key: inert(text) for key, text in (place | figures).items()})
     return out.getvalue()
 
@@ -156,13 +161,13 @@ def _latex_table(table: Table) -> str:
 
 def _with_rules(rows: Sequence[TableRow], lines: Sequence[str]) -> list[str]:
     """A line between settings, paper rows counting to ours before them."""
-    made: list[str] = []
+    separated: list[str] = []
     for place, line in enumerate(lines):
-        ours = rows[place].source is Source.OURS
-        if place and ours and (rows[place - 1].labels[0] != rows[place].labels[0]):
-            made.append(r"\addlinespace")
-        made.append(line)
-    return made
+        is_ours = rows[place].source is Source.OURS
+        if place and is_ours and (rows[place - 1].labels[0] != rows[place].labels[0]):
+            separated.append(r"\addlinespace")
+        separated.append(line)
+    return separated
 
 
 def _latex_row(row: TableRow) -> str:
@@ -172,11 +177,11 @@ def _latex_row(row: TableRow) -> str:
     return " & ".join([*labels, *map(_latex_cell, row.cells)]) + r" \\"
 
 
-def _latex_cell(one: Cell) -> str:
-    text = re.sub(r"^([+-])(?=\d)", r"$\1$", in_latex(one.text))
-    if not one.low:
+def _latex_cell(cell: Cell) -> str:
+    text = re.sub(r"^([+-])(?=\d)", r"$\1$", in_latex(cell.text))
+    if not cell.low:
         return text
-    return rf"{text} {{\scriptsize [${one.low}$, ${one.high}$]}}"
+    return rf"{text} {{\scriptsize [${cell.low}$, ${cell.high}$]}}"
 
 
 def in_latex(text: str) -> str:
@@ -197,7 +202,7 @@ def heading_of(table: Table) -> str:
 def _grid(table: Table) -> tuple[list[str], list[list[str]]]:
     headings = [heading.text for heading in (*table.labels, *table.headings)]
     lines = [
-        [*map(in_one_line, row.labels), *(f"{one.text} {one.interval}".strip() for one in row.cells)]
+        [*map(in_one_line, row.labels), *(f"{cell.text} {cell.interval}".strip() for cell in row.cells)]
         for row in table.rows
     ]
     return headings, lines
@@ -205,10 +210,10 @@ def _grid(table: Table) -> tuple[list[str], list[list[str]]]:
 
 def shown_columns(table: Table) -> Table:
     """The table without columns that are undefined in every one of our rows."""
-    ours = [row for row in table.rows if row.source is Source.OURS]
-    kept = [k for k in range(len(table.headings)) if any(row.cells[k].text != UNDEFINED for row in ours)]
-    rows = tuple(TableRow(row.labels, tuple(row.cells[k] for k in kept), row.source) for row in table.rows)
-    headings = tuple(table.headings[k] for k in kept)
+    our_rows = [row for row in table.rows if row.source is Source.OURS]
+    columns = [k for k in range(len(table.headings)) if any(row.cells[k].text != UNDEFINED for row in our_rows)]
+    rows = tuple(TableRow(row.labels, tuple(row.cells[k] for k in columns), row.source) for row in table.rows)
+    headings = tuple(table.headings[k] for k in columns)
     return Table(table.id, table.title, table.caption, table.labels, headings, rows, table.notes)
 
 

@@ -29,7 +29,7 @@ def _part(part: Part, number: int) -> dict[str, Any]:
         "pools": part.pools,
         "answers": part.answers,
         "plots": [plot._replace(svg=Markup(inline_svg(plot))) for plot in part.plots],  # matplotlib escapes its texts
-        "episodes": [timeline_content(one, f"episode-{number}-{k}") for k, one in enumerate(part.episodes)],
+        "episodes": [timeline_content(episode, f"episode-{number}-{k}") for k, episode in enumerate(part.episodes)],
         "tables": [_table(table) for table in part.tables],
     }
 
@@ -37,9 +37,11 @@ def _part(part: Part, number: int) -> dict[str, Any]:
 def _table(table: Table) -> dict[str, Any]:
     rows = []
     for place, row in enumerate(table.rows):
-        ours = row.source is Source.OURS
-        starts = bool(place) and ours and table.rows[place - 1].labels[0] != row.labels[0]
-        rows.append({"kind": "group" if starts else "" if ours else "paper", "labels": row.labels, "cells": row.cells})
+        is_ours = row.source is Source.OURS
+        starts = bool(place) and is_ours and table.rows[place - 1].labels[0] != row.labels[0]
+        rows.append(
+            {"kind": "group" if starts else "" if is_ours else "paper", "labels": row.labels, "cells": row.cells}
+        )
     return {
         "anchor": table.anchor,
         "heading": heading_of(table),

@@ -35,11 +35,11 @@ class Interval(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def resampled(num_problems: int) -> Array:
+def resample_counts(num_problems: int) -> Array:
     """Return how often each problem is drawn: shape (RESAMPLES, num_problems), each row adds to num_problems."""
     generator = np.random.Generator(np.random.PCG64(SEED))
-    drawn = generator.multinomial(num_problems, np.full(num_problems, 1 / num_problems), size=RESAMPLES)
-    return drawn.astype(np.float64)
+    counts = generator.multinomial(num_problems, np.full(num_problems, 1 / num_problems), size=RESAMPLES)
+    return counts.astype(np.float64)
 
 
 def bootstrap_intervals(sums: Array, counts: Array) -> list[Interval | None]:
@@ -50,8 +50,8 @@ def bootstrap_intervals(sums: Array, counts: Array) -> list[Interval | None]:
     num_problems = len(sums)
     if num_problems < FEWEST_PROBLEMS:
         return [None] * sums.shape[1]
-    drawn = resampled(num_problems) @ np.ascontiguousarray(np.hstack([sums, counts]))
-    numerators, denominators = np.hsplit(drawn, 2)
+    totals = resample_counts(num_problems) @ np.ascontiguousarray(np.hstack([sums, counts]))
+    numerators, denominators = np.hsplit(totals, 2)
     return [_quantiles(numerators[:, k], denominators[:, k]) for k in range(sums.shape[1])]
 
 

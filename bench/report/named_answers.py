@@ -29,20 +29,23 @@ def named_answers(answers: Iterable[Answer]) -> list[NamedAnswer]:
     for context, _ in answers:
         configs.setdefault(context.system, []).append(context.config)
     differing = {system: differing_names(listed) for system, listed in configs.items()}
-    named = [
+    with_names = [
         NamedAnswer(
             in_one_line(context.system + option_suffix(context.config, differing[context.system])), context, score
         )
         for context, score in answers
     ]
-    return sorted(named, key=lambda one: (natural(one.system), one.context.pool_digest, natural(one.context.instance)))
+    return sorted(
+        with_names,
+        key=lambda answer: (natural(answer.system), answer.context.pool_digest, natural(answer.context.instance)),
+    )
 
 
 def coverage_notes(answers: Sequence[NamedAnswer]) -> tuple[str, ...]:
     """Return which items of pools systems did not answer, and which answers are crashes."""
     contexts_by_system: dict[tuple[str, str], list[AnswerContext]] = {}
-    for named in answers:
-        contexts_by_system.setdefault((named.system, named.context.pool_digest), []).append(named.context)
+    for answer in answers:
+        contexts_by_system.setdefault((answer.system, answer.context.pool_digest), []).append(answer.context)
     notes = []
     for (system, _), contexts in contexts_by_system.items():
         num_answered = len({context.instance for context in contexts})

@@ -165,7 +165,7 @@ class Row:
             times.extend([nan] * (len(answers) - 1 - len(times)))
             times.append(nan if context.seconds is None else context.seconds)
 
-    def sampled(self, rights: tuple[tuple[str, str, Right], ...]) -> Sampled:
+    def collect_samples(self, rights: tuple[tuple[str, str, Right], ...]) -> Sampled:
         """Return its samples, for the table of systems that have several."""
         units = {item: self.unit(item) for item in self.samples}
         return Sampled(self.setting, self.system, self.pool, self.samples, units, rights)
@@ -180,8 +180,8 @@ class Row:
             times_by_id = Counter(map(id, answers))  # equal ones are mostly one and the same
             by_id = {id(values): values for values in answers}
             for place in range(len(self.columns)):
-                known = [(by_id[key][place], times) for key, times in times_by_id.items()]
-                defined = [(value, times) for value, times in known if value is not None]
+                weighted = [(by_id[key][place], times) for key, times in times_by_id.items()]
+                defined = [(value, times) for value, times in weighted if value is not None]
                 num_items[place] += bool(defined)
                 for value, times in defined:
                     weights[place][value] = weights[place].get(value, 0) + weight * times
@@ -243,7 +243,7 @@ def group(
     reader = ObservationReader(metrics, handling, with_hidden=True)
     groups = RowGroups(metrics, reader.columns, by, with_strata=with_strata, unit=unit)
     for context, score in answers:
-        groups.add(context, *reader.read(context.setting, score))
+        groups.add(context, *reader.read_values(context.setting, score))
     rows = groups.rows()
     for row in rows:
         row.key = row.key._replace(setting=in_one_line(row.setting), stratum=in_one_line(row.stratum))
@@ -276,8 +276,8 @@ def differing_options(config: Mapping[str, Any], configs: Sequence[Mapping[str, 
 
 def differing_names(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the options in which configurations differ."""
-    names = sorted({name for other in configs for name in other})
-    return [name for name in names if any(other.get(name) != configs[0].get(name) for other in configs)]
+    names = sorted({name for config in configs for name in config})
+    return [name for name in names if any(config.get(name) != configs[0].get(name) for config in configs)]
 
 
 def option_suffix(config: Mapping[str, Any], names: Sequence[str]) -> str:

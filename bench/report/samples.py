@@ -30,12 +30,12 @@ class SampleRow:
     def to_dict(self) -> dict[str, Any]:
         """Numbers as numbers, what is undefined as null."""
         low, high = self.of.sizes
-        made: dict[str, Any] = {"setting": self.of.setting, "system": self.of.system, "pool": self.of.pool}
-        made |= {"n": len(self.of.items), "samples": [low, high], "way": self.way, "k": self.k}
+        record: dict[str, Any] = {"setting": self.of.setting, "system": self.of.system, "pool": self.of.pool}
+        record |= {"n": len(self.of.items), "samples": [low, high], "way": self.way, "k": self.k}
         for key, value in self.values.items():
             ends = self.intervals[key] or (None, None)
-            made[key] = {"value": value, "low": ends[0], "high": ends[1]}
-        return made
+            record[key] = {"value": value, "low": ends[0], "high": ends[1]}
+        return record
 
     def labels(self) -> tuple[str, ...]:
         low, high = self.of.sizes
@@ -45,7 +45,7 @@ class SampleRow:
 
     def cells_by_name(self) -> dict[str, str]:
         """Return the cells of a text table, under the keys of `sample_headings`."""
-        figures = (f"{one.text} {one.interval}".strip() for one in self.cells())
+        figures = (f"{figure.text} {figure.interval}".strip() for figure in self.cells())
         return dict(zip(_LABEL_HEADINGS, self.labels(), strict=True)) | dict(zip(self.values, figures, strict=True))
 
     def cells(self) -> tuple[Cell, ...]:
@@ -57,45 +57,45 @@ class SampleRow:
 
 def sample_rows(sampled: Iterable[Sampled]) -> list[SampleRow]:
     """A row for each way to count, of each system that has several samples of an item."""
-    return [row for one in sampled if one.is_several for row in _rows(one)]
+    return [row for system in sampled if system.is_several for row in _rows(system)]
 
 
 def _rows(sampled: Sampled) -> list[SampleRow]:
-    least = sampled.sizes[0]
-    powers = [2**i for i in range(1, least.bit_length()) if 2**i < least]
-    ways: list[tuple[str, int | None]] = [("mean", None), *(("pass", k) for k in (*powers, least) if k > 1)]
-    counts, voted = _counted(sampled)
+    min_samples = sampled.sizes[0]
+    powers = [2**i for i in range(1, min_samples.bit_length()) if 2**i < min_samples]
+    ways: list[tuple[str, int | None]] = [("mean", None), *(("pass", k) for k in (*powers, min_samples) if k > 1)]
+    counts, voted = _count_right(sampled)
     figures: list[list[dict[Item, Fraction] | None]] = [
         [{item: pass_at(number, hits, k or 1) for item, (number, hits) in of.items()} for of in counts]
         for _, k in ways  # the mean is that of one sample
     ]
     figures.append([_all_known(of) for of in voted])
     intervals = _intervals(sampled, [values for row in figures for values in row])
-    made = []
+    rows = []
     for (way, k), row in zip([*ways, ("majority", None)], figures, strict=True):
         values = {key: None if v is None else _mean(v) for (key, _, _), v in zip(sampled.rights, row, strict=True)}
         ends = {key: next(intervals) for key, _, _ in sampled.rights}
-        made.append(SampleRow(sampled, way, k, values, ends))
-    return made
+        rows.append(SampleRow(sampled, way, k, values, ends))
+    return rows
 
 
-def _counted(
+def _count_right(
     sampled: Sampled,
 ) -> tuple[list[dict[Item, tuple[int, int]]], list[dict[Item, Fraction | None]]]:
     """For each thing that is counted, of an item: samples and how many are right; how right their majority is."""
     counts: list[dict[Item, tuple[int, int]]] = [{} for _ in sampled.rights]
     voted: list[dict[Item, Fraction | None]] = [{} for _ in sampled.rights]
     for item, samples in sampled.items.items():
-        made = tuple(samples)
+        answers = tuple(samples)
         for place, (_, _, right) in enumerate(sampled.rights):
-            counts[place][item] = len(made), sum(map(right, made))
-            voted[place][item] = majority(made, right)
+            counts[place][item] = len(answers), sum(map(right, answers))
+            voted[place][item] = majority(answers, right)
     return counts, voted
 
 
 def _all_known(values: Mapping[Item, Fraction | None]) -> dict[Item, Fraction] | None:
-    known = {item: value for item, value in values.items() if value is not None}
-    return known if len(known) == len(values) else None
+    defined = {item: value for item, value in values.items() if value is not None}
+    return defined if len(defined) == len(values) else None
 
 
 def _mean(values: Mapping[Item, Fraction]) -> float:
@@ -111,8 +111,8 @@ def _intervals(sampled: Sampled, columns: Sequence[Mapping[Item, Fraction] | Non
         for item, value in sorted((values or {}).items()):
             sums[latents[sampled.latents[item]], k] += float(value)
             counts[latents[sampled.latents[item]], k] += 1
-    found = bootstrap_intervals(sums, counts)
-    return iter([wilson_if_constant(interval, counts[:, k]) for k, interval in enumerate(found)])
+    intervals = bootstrap_intervals(sums, counts)
+    return iter([wilson_if_constant(interval, counts[:, k]) for k, interval in enumerate(intervals)])
 
 
 _LABEL_HEADINGS = {"setting": "Setting", "system": "System", "pool": "Pool", "n": "n", "way": "Samples"}

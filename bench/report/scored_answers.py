@@ -32,10 +32,10 @@ def scored_answers(sources: Iterable[Path]) -> Iterator[tuple[AnswerContext, Map
     contents: dict[Key | _Answer, bytes] = {}
     for source in sources:
         if source.is_dir():
-            found: Iterator[tuple[Key | _Answer, bytes, AnswerContext, Mapping[str, Any]]] = _recorded(source)
+            stored: Iterator[tuple[Key | _Answer, bytes, AnswerContext, Mapping[str, Any]]] = _read_run(source)
         else:
-            found = _predicted(source)
-        for key, content, context, score in found:
+            stored = _read_verdicts(source)
+        for key, content, context, score in stored:
             if key not in contents:
                 contents[key] = content
                 yield context, score
@@ -45,7 +45,7 @@ def scored_answers(sources: Iterable[Path]) -> Iterator[tuple[AnswerContext, Map
                 )
 
 
-def _recorded(folder: Path) -> Iterator[tuple[Key, bytes, AnswerContext, Mapping[str, Any]]]:
+def _read_run(folder: Path) -> Iterator[tuple[Key, bytes, AnswerContext, Mapping[str, Any]]]:
     for record in folder_records(folder):
         score = record.score
         if record.attribution is not msgspec.UNSET:
@@ -53,7 +53,7 @@ def _recorded(folder: Path) -> Iterator[tuple[Key, bytes, AnswerContext, Mapping
         yield record.key, _content(record), context_of(record), score
 
 
-def _predicted(file: Path) -> Iterator[tuple[_Answer, bytes, AnswerContext, Mapping[str, Any]]]:
+def _read_verdicts(file: Path) -> Iterator[tuple[_Answer, bytes, AnswerContext, Mapping[str, Any]]]:
     if not file.is_file():
         raise CalibrantError(f"{file}: neither a folder of a run nor a file that `calibrant score` wrote")
     if is_eval_log(file):

@@ -39,10 +39,10 @@ class Sources:
 
     def answers(self) -> dict[str, list[Answer]]:
         """Every scored answer by its benchmark, in their order; `CalibrantError` if there is none."""
-        found: dict[str, list[Answer]] = {name: [] for name in NAMES}
-        seen: set[tuple[str, str, str, str, int]] = set()
+        answers_by_benchmark: dict[str, list[Answer]] = {name: [] for name in NAMES}
+        keys: set[tuple[str, str, str, str, int]] = set()
         recognised: list[str] = []
-        for context, score in self._scored(recognised):
+        for context, score in self._score_all(recognised):
             key = (
                 context.pool_digest,
                 context.instance,
@@ -50,28 +50,30 @@ class Sources:
                 repr(sorted(context.config.items())),
                 context.sample,
             )
-            if key in seen:
+            if key in keys:
                 raise CalibrantError(
                     f"{context.system} on {short_repr(context.instance)} of {context.pool} is given twice"
                 )
-            seen.add(key)
-            found[context.benchmark].append((context, score))
+            keys.add(key)
+            answers_by_benchmark[context.benchmark].append((context, score))
         for line in recognised:
             self.say(line)
-        if not any(found.values()):
+        if not any(answers_by_benchmark.values()):
             raise CalibrantError("no scored answers in these folders and files")
-        return {name: answers for name, answers in found.items() if answers}
+        return {name: answers for name, answers in answers_by_benchmark.items() if answers}
 
-    def _scored(self, recognised: list[str]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
+    def _score_all(self, recognised: list[str]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
         from calibrant.bench.replayscm.stored_results import StoredResults
 
         yield from scored_answers(self.runs)
         for path in self.official:
             yield from StoredResults(path).answers()
         for path in self.predictions:
-            yield from self._predicted(path, recognised)
+            yield from self._score_predictions(path, recognised)
 
-    def _predicted(self, path: Path, recognised: list[str]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
+    def _score_predictions(
+        self, path: Path, recognised: list[str]
+    ) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
         if not self.pools:
             raise CalibrantError(f"{path}: predictions are scored against pools; give them with --pool")
         from calibrant.bench.scoring.predictions import Predictions
@@ -86,11 +88,11 @@ class Sources:
     def transcripts(self) -> dict[str, list[Path]]:
         """By benchmark of the pools, what may hold whole episodes and can be read again."""
         folders = [path for path in self.runs if path.is_dir()]
-        found = {benchmark_of(pool).name: list(folders) for pool in self.pools}
+        paths_by_benchmark = {benchmark_of(pool).name: list(folders) for pool in self.pools}
         for path in self.predictions:
             if self.pools and path != STANDARD_INPUT:
-                found[benchmark_of(self._pools_of(path)[0]).name].append(path)
-        return found
+                paths_by_benchmark[benchmark_of(self._pools_of(path)[0]).name].append(path)
+        return paths_by_benchmark
 
     def _pools_of(self, path: Path) -> list[Path]:
         """The pools of one benchmark: that of which the file's first line names an item, if there are several."""
@@ -98,15 +100,15 @@ class Sources:
         for pool in self.pools:
             of.setdefault(benchmark_of(pool).name, []).append(pool)
         if len(of) > 1:
-            named = {value for value in _first_line(path).values() if isinstance(value, str)}
+            texts = {value for value in _first_line(path).values() if isinstance(value, str)}
             for pools in of.values():
-                if any(name in named for pool in pools for name in item_ids(benchmark_of(pool).read_pool(pool).items)):
+                if any(name in texts for pool in pools for name in item_ids(benchmark_of(pool).read_pool(pool).items)):
                     return pools
         return next(iter(of.values()))
 
 
 def _first_line(path: Path) -> dict[str, Any]:
-    return next((found or {} for _, found in PredictionFile(path).objects()), {})
+    return next((content or {} for _, content in PredictionFile(path).objects()), {})
 
 
 def latent_ids(pools: Sequence[Path]) -> dict[tuple[str, str], str]:
@@ -114,12 +116,12 @@ def latent_ids(pools: Sequence[Path]) -> dict[tuple[str, str], str]:
     from calibrant.dsl.pool_text import file_digest
     from calibrant.dsl.replayscm.pools.files import read_pool
 
-    found: dict[tuple[str, str], str] = {}
+    latents: dict[tuple[str, str], str] = {}
     for path in pools:
         if benchmark_of(path).name != DEFAULT:
             continue
         digest = file_digest(path)
         for problem in read_pool(path, keep_results=False).problems:
             if "latent" in problem.sealed.labels:
-                found[digest, problem.id] = problem.sealed.labels["latent"]
-    return found
+                latents[digest, problem.id] = problem.sealed.labels["latent"]
+    return latents

@@ -36,7 +36,7 @@ class ResultTable:
 
     def add(self, context: AnswerContext, score: Mapping[str, Any]) -> None:
         """Count one answer under the setting of its context."""
-        self._groups.add(context, *self._reader.read(context.setting, score))
+        self._groups.add(context, *self._reader.read_values(context.setting, score))
 
     def count(self, context: AnswerContext, values: Values, sample: Sample) -> None:
         """Count one answer of which these values were read."""
@@ -44,27 +44,27 @@ class ResultTable:
 
     def cells(self) -> list[dict[str, str]]:
         """Return one mapping per row, every value as it is printed."""
-        rows = self._ordered()
+        rows = self._sorted_rows()
         answered = self._num_answered(rows)
         return [self._label_cells(row, num) | _rate_cells(row) for row, num in zip(rows, answered, strict=True)]
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return one mapping per row: numbers as numbers, null for what is undefined or suppressed."""
-        rows = self._ordered()
+        rows = self._sorted_rows()
         lines = [self._json_row(row, num) for row, num in zip(rows, self._num_answered(rows), strict=True)]
         keys = [column.key for column in self.metrics.views["attribution"].metrics]
         if all(line[key] is None for line in lines for key in keys):  # attributed on request, or in episodes
             lines = [{key: value for key, value in line.items() if key not in keys} for line in lines]
         return lines
 
-    def sampled(self) -> list[Sampled]:
+    def collect_samples(self) -> list[Sampled]:
         """Return every row's samples, for the table of those that have several."""
-        return [row.sampled(self.metrics.rights) for row in self._ordered()]
+        return [row.collect_samples(self.metrics.rights) for row in self._sorted_rows()]
 
     def incomplete(self) -> list[str]:
         """Return a line for every row that does not cover its pools, and for every row with answers that crashed."""
         lines: dict[str, None] = {}  # each once, in order
-        rows = self._ordered()
+        rows = self._sorted_rows()
         for row, num_answered in zip(rows, self._num_answered(rows), strict=True):
             if num_answered < row.num_expected and self._by is not Grouping.STRATUM:
                 scored = f"{num_answered} of {row.num_expected} instances scored for {row.system}"
@@ -74,11 +74,11 @@ class ResultTable:
                 lines[f"{row.pool}: {crashed}; rates count them as not valid"] = None
         return list(lines)
 
-    def _ordered(self) -> list[Row]:
+    def _sorted_rows(self) -> list[Row]:
         def place(row: Row) -> tuple[Any, ...]:
             name = row.pools[row.key.pool_digest][0] if row.key.pool_digest else ""
-            rest = name, row.key.pool_digest, row.key.system, row.key.options, row.stratum
-            return *self.metrics.place(row.setting), *map(natural, rest)
+            names = name, row.key.pool_digest, row.key.system, row.key.options, row.stratum
+            return *self.metrics.place(row.setting), *map(natural, names)
 
         return sorted(self._groups.rows(), key=place)
 

@@ -50,10 +50,10 @@ def named_systems(origins: Iterable[AnswerContext]) -> list[str]:
     sample.
     """
     origins = list(origins)
-    named = []
-    for one in origins:
-        same = [other for other in origins if other.system == one.system]
-        name = one.system + option_suffix(one.config, differing_names([other.config for other in same]))
-        alike = [other for other in same if other.config == one.config]
-        named.append(in_one_line(name + (f" (sample {one.sample})" if len(alike) > 1 else "")))
-    return named
+    names = []
+    for origin in origins:
+        of_system = [answer for answer in origins if answer.system == origin.system]
+        name = origin.system + option_suffix(origin.config, differing_names([answer.config for answer in of_system]))
+        alike = [answer for answer in of_system if answer.config == origin.config]
+        names.append(in_one_line(name + (f" (sample {origin.sample})" if len(alike) > 1 else "")))
+    return names

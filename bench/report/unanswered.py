@@ -27,9 +27,9 @@ class UnansweredCounts:
         """A line for each system and outcome: how many items, and the most frequent reason."""
         for (system, outcome), reasons in sorted(self._reasons.items()):
             number = sum(reasons.values())
-            reason = min(reasons, key=lambda one: (-reasons[one], one))
-            others = len(reasons) - 1
+            reason = min(reasons, key=lambda reason_text: (-reasons[reason_text], reason_text))
+            num_others = len(reasons) - 1
             text = in_one_line(reason)[:MAX_REASON_CHARS] or "no reason recorded"
-            more = f"; {others} other reason{'s' if others > 1 else ''}" if others else ""
+            more = f"; {num_others} other reason{'s' if num_others > 1 else ''}" if num_others else ""
             items = f"{number} item{'s' if number > 1 else ''}"
             yield f"{in_one_line(system)}: {items}: {_OUTCOMES[outcome].format(text + more)}"

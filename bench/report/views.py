@@ -42,8 +42,8 @@ def view_table(view: View, rows: Sequence[Row], notes: tuple[str, ...]) -> Table
 
 def _item_mean(answers: Sequence[Values], place: int) -> float | None:
     """Return the mean over an item's answers, so that every item weighs the same."""
-    known = [value for values in answers if (value := values[place]) is not None]
-    return fmean(known) if known else None
+    defined = [value for values in answers if (value := values[place]) is not None]
+    return fmean(defined) if defined else None
 
 
 def mean_cell(values: Sequence[float | None], column: Metric) -> Cell:
@@ -52,12 +52,12 @@ def mean_cell(values: Sequence[float | None], column: Metric) -> Cell:
     A conditional rate over 1 to 5 answers is suppressed. Of values between 0 and 1, the score interval is that of
     shares with the same mean, which spread at least as much.
     """
-    known = [float(value) for value in values if value is not None]
-    if not known:
+    defined = [float(value) for value in values if value is not None]
+    if not defined:
         return NOTHING
-    if column.conditional and is_suppressed(len(known)):
+    if column.conditional and is_suppressed(len(defined)):
         return Cell(SUPPRESSED)
-    return cell(f"{mean(known):.{column.decimals}f}", _interval(known, column), decimals=column.decimals)
+    return cell(f"{mean(defined):.{column.decimals}f}", _interval(defined, column), decimals=column.decimals)
 
 
 def _interval(values: Sequence[float], column: Metric) -> Interval | None:
@@ -65,5 +65,5 @@ def _interval(values: Sequence[float], column: Metric) -> Interval | None:
         return Interval(*wilson(sum(values), len(values)))
     if len(set(values)) < 2:
         return None
-    half = NORMAL_95 * stdev(values) / sqrt(len(values))
-    return Interval(mean(values) - half, mean(values) + half)
+    half_width = NORMAL_95 * stdev(values) / sqrt(len(values))
+    return Interval(mean(values) - half_width, mean(values) + half_width)

@@ -22,16 +22,16 @@ HTML = "html"
 
 def chosen_tables(names: Sequence[str]) -> frozenset[str]:
     """Table ids by name; `CalibrantError` says which are known."""
-    known = list(dict.fromkeys(chain.from_iterable(one.report_tables for one in benchmarks())))
+    table_ids = list(dict.fromkeys(chain.from_iterable(offered.report_tables for offered in benchmarks())))
     for name in names:
-        if name not in known:
-            raise CalibrantError(f"unknown table {short_repr(name)}; known: {', '.join(known)}")
+        if name not in table_ids:
+            raise CalibrantError(f"unknown table {short_repr(name)}; known: {', '.join(table_ids)}")
     return frozenset(names)
 
 
 def report_text(
     answers: Mapping[str, Sequence[Answer]],
-    wanted: ReportContents,
+    requested: ReportContents,
     form: str,
     *,
     plots: Path | None = None,
@@ -41,8 +41,8 @@ def report_text(
 
     answers: by benchmark; plots: folder that gets every plot as an SVG file too
     """
-    drawn = replace(wanted, with_plots=form == HTML or plots is not None)
-    parts = _parts(answers, drawn if form == HTML else replace(drawn, transcripts={}), progress)
+    contents = replace(requested, with_plots=form == HTML or plots is not None)
+    parts = _parts(answers, contents if form == HTML else replace(contents, transcripts={}), progress)
     if plots is not None:
         for plot in chain.from_iterable(part.plots for part in parts):
             write_atomically(plots / f"{plot.name}.svg", printable(plot.svg))
@@ -53,30 +53,30 @@ def report_text(
     return as_html(parts)
 
 
-def _parts(answers: Mapping[str, Sequence[Answer]], wanted: ReportContents, progress: Progress) -> list[Part]:
+def _parts(answers: Mapping[str, Sequence[Answer]], contents: ReportContents, progress: Progress) -> list[Part]:
     """Return the parts of the benchmarks that have one of the requested tables."""
-    asked = [
-        benchmark(name) for name in answers if not wanted.tables or wanted.tables & {*benchmark(name).report_tables}
+    chosen = [
+        benchmark(name) for name in answers if not contents.tables or contents.tables & {*benchmark(name).report_tables}
     ]
-    missing = NoAnswersError(f"no answers that belong into table {', '.join(sorted(wanted.tables))}")
-    made = []
-    for one in asked:
+    missing = NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
+    parts = []
+    for of in chosen:
         try:
-            made.append(one.report(answers[one.name], wanted, progress))
+            parts.append(of.report(answers[of.name], contents, progress))
         except NoAnswersError as error:
             missing = error
-    if not made:
+    if not parts:
         raise missing
-    return _told_apart(made)
+    return _told_apart(parts)
 
 
 def _told_apart(parts: Sequence[Part]) -> list[Part]:
     """The parts; a table or plot of a name that an earlier one has too is named after its benchmark as well."""
-    taken: set[str] = set()
-    made = []
+    names: set[str] = set()
+    renamed = []
     for part in parts:
-        tables = [replace(t, id=f"{t.id} ({part.title})") if t.id in taken else t for t in part.tables]
-        plots = [p._replace(name=anchor_of(f"{part.title} {p.name}")) if p.name in taken else p for p in part.plots]
-        taken |= {table.id for table in part.tables} | {plot.name for plot in part.plots}
-        made.append(replace(part, tables=tuple(tables), plots=tuple(plots)))
-    return made
+        tables = [replace(t, id=f"{t.id} ({part.title})") if t.id in names else t for t in part.tables]
+        plots = [p._replace(name=anchor_of(f"{part.title} {p.name}")) if p.name in names else p for p in part.plots]
+        names |= {table.id for table in part.tables} | {plot.name for plot in part.plots}
+        renamed.append(replace(part, tables=tuple(tables), plots=tuple(plots)))
+    return renamed

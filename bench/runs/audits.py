@@ -106,7 +106,7 @@ class AuditFile(JsonlFile[R]):
 
     def of_pool(self, keys: Iterable[AuditKey]) -> Sequence[R]:
         """Return the records with these keys, in this order; many of them stay in the file."""
-        return self.stored(keys).read_as(msgspec.json.Decoder(self.kind.type).decode)
+        return self.find_lines(keys).read_as(msgspec.json.Decoder(self.kind.type).decode)
 
 
 class Audited(NamedTuple):

@@ -62,7 +62,7 @@ class RecordKind(Generic[R]):
     def file_name(self) -> str:
         return f"{self.name}.jsonl"
 
-    def read(self, path: Path) -> Iterator[R]:
+    def read_records(self, path: Path) -> Iterator[R]:
         """The records of a file; a torn last line is passed over. `CalibrantError` names file and line."""
         decoder = msgspec.json.Decoder(self.type)
         with path.open("rb") as lines:
@@ -78,8 +78,8 @@ class RecordKind(Generic[R]):
                 except (msgspec.DecodeError, UnicodeDecodeError) as error:
                     raise CalibrantError(f"{path}: line {number}: not a record of {self.of}: {error}") from None
                 if record.version != self.version:
-                    found = f"record version {record.version}; this program reads version {self.version}"
-                    raise CalibrantError(f"{path}: line {number}: {found}")
+                    problem = f"record version {record.version}; this program reads version {self.version}"
+                    raise CalibrantError(f"{path}: line {number}: {problem}")
                 yield record
 
 
@@ -95,14 +95,14 @@ class JsonlFile(Generic[R]):
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
-            other = kind.of.removeprefix("an ").removeprefix("a ")
+            writer = kind.of.removeprefix("an ").removeprefix("a ")
             raise CalibrantError(
-                f"{folder}: another {other} is writing there; wait for it or choose another --out"
+                f"{folder}: another {writer} is writing there; wait for it or choose another --out"
             ) from None
         try:
             for leftover in folder.glob(f".{kind.file_name}.????????"):  # of a process that was killed while it sorted
                 leftover.unlink()
-            self._descriptor = self._opened()
+            self._descriptor = self._open_file()
             self.keys = {record.key for record in self}  # refuses a file of something else before a byte of it is cut
             self._cut_torn_line()
         except BaseException:
@@ -121,7 +121,7 @@ class JsonlFile(Generic[R]):
         self._lock.release()
 
     def __iter__(self) -> Iterator[R]:
-        return self.kind.read(self.path)
+        return self.kind.read_records(self.path)
 
     def append(self, record: R) -> None:
         """One write of one line. A key that is there already is an error of the caller."""
@@ -134,12 +134,12 @@ class JsonlFile(Generic[R]):
             os.fsync(self._descriptor)
             self._synced = time.monotonic()
 
-    def keep(self, wanted: Callable[[R], bool]) -> None:
+    def keep(self, condition: Callable[[R], bool]) -> None:
         """Drop the other records, so that what they are about is done again."""
-        kept = {record.key for record in self if wanted(record)}
-        if len(kept) < len(self.keys):
-            self._replace(record for record in self if record.key in kept)
-            self.keys = kept
+        keys = {record.key for record in self if condition(record)}
+        if len(keys) < len(self.keys):
+            self._replace(record for record in self if record.key in keys)
+            self.keys = keys
 
     def sort(self) -> None:
         """Put the lines into their order."""
@@ -149,10 +149,10 @@ class JsonlFile(Generic[R]):
                 order.append(self.kind.order(record))
                 places.append(start)
                 start += len(line)
-        if any(one > following for one, following in pairwise(order)):
+        if any(previous > following for previous, following in pairwise(order)):
             self._replace(self._from(places[i] for i in sorted(range(len(order)), key=order.__getitem__)))
 
-    def stored(self, keys: Iterable[Hashable]) -> StoredLines:
+    def find_lines(self, keys: Iterable[Hashable]) -> StoredLines:
         """The lines of these keys, in this order, of those that are there."""
         places: dict[Hashable, tuple[int, int] | None] = dict.fromkeys(keys)
         start = 0
@@ -173,23 +173,23 @@ class JsonlFile(Generic[R]):
 
     def _cut_torn_line(self) -> None:
         size = os.fstat(self._descriptor).st_size
-        kept = size
-        while kept:
-            start = max(0, kept - 65536)
-            newline = os.pread(self._descriptor, kept - start, start).rfind(b"\n")
+        end = size
+        while end:
+            start = max(0, end - 65536)
+            newline = os.pread(self._descriptor, end - start, start).rfind(b"\n")
             if newline >= 0:
-                kept = start + newline + 1
+                end = start + newline + 1
                 break
-            kept = start
-        if kept < size:
-            self._require_torn_record(kept)
-            os.ftruncate(self._descriptor, kept)
+            end = start
+        if end < size:
+            self._require_torn_record(end)
+            os.ftruncate(self._descriptor, end)
 
     def _require_torn_record(self, start: int) -> None:
         """Nothing is cut off that a record could not begin with: the file may be somebody else's."""
         begins = f'{{"{self.kind.type.__struct_fields__[0]}":'.encode()
-        found = os.pread(self._descriptor, len(begins), start)
-        if not begins.startswith(found):
+        beginning = os.pread(self._descriptor, len(begins), start)
+        if not begins.startswith(beginning):
             raise CalibrantError(f"{self.path}: its last line is not a record of {self.kind.of}")
 
     def _replace(self, records: Iterable[R]) -> None:
@@ -199,7 +199,7 @@ class JsonlFile(Generic[R]):
             file.flush()
             os.fsync(file.fileno())
         os.close(self._descriptor)
-        self._descriptor = self._opened()
+        self._descriptor = self._open_file()
 
-    def _opened(self) -> int:
+    def _open_file(self) -> int:
         return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)

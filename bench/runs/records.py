@@ -125,7 +125,7 @@ FILE_NAME = RUN_RECORDS.file_name
 
 def read_records(path: Path) -> Iterator[Record]:
     """The records of a file; a torn last line is passed over. `CalibrantError` names file and line."""
-    return RUN_RECORDS.read(path)
+    return RUN_RECORDS.read_records(path)
 
 
 def folder_records(folder: Path) -> Iterator[Record]:

@@ -82,31 +82,31 @@ def run(
     """
     _require(protocol)
     config = config_of(protocol, execution.wall_budget)
-    skipped = written = crashed = 0
-    seen: set[str] = set()
+    skipped = num_written = crashed = 0
+    ids: set[str] = set()
     with RunFile(folder) as records, open_workers(protocol, execution) as executor:
         if retry_crashed:
             records.forget_crashes()
         crashes = {record.key for record in records if record.outcome == "crashed"}
         for path in pools:
             batch = _Batch(path, protocol.name, config, selection)
-            seen.update(batch.selected_ids)
+            ids.update(batch.selected_ids)
             pending = [index for index, key in batch.keys.items() if key not in records.keys]
             done = len(batch.keys) - len(pending)
             skipped += done
-            here = crashes.intersection(batch.keys.values())
-            crashed += len(here)
-            crashes -= here
+            pool_crashes = crashes.intersection(batch.keys.values())
+            crashed += len(pool_crashes)
+            crashes -= pool_crashes
             progress(batch.pool.name, done, len(batch.keys))
             for record in batch.records(executor, pending):
                 records.append(record)
-                written, done, crashed = written + 1, done + 1, crashed + (record.outcome == "crashed")
+                num_written, done, crashed = num_written + 1, done + 1, crashed + (record.outcome == "crashed")
                 progress(batch.pool.name, done, len(batch.keys))
-        unknown = sorted(set(selection.only) - seen)
+        unknown = sorted(set(selection.only) - ids)
         if unknown:
             raise CalibrantError(f"no instance {short_repr(unknown[0])} in {', '.join(path.name for path in pools)}")
         records.sort()
-    return RunSummary(skipped, written, crashed)
+    return RunSummary(skipped, num_written, crashed)
 
 
 def config_of(protocol: Protocol, wall_budget: float | None = None) -> dict[str, Any]:
@@ -152,10 +152,10 @@ class _Batch:
 
     def _record(self, index: int, answer: Answer) -> Record:
         item, result, steps = self._item(index), answer.result, answer.steps
-        given = self.benchmark.no_answer(item) if result.answer is None else result.answer
-        score = self.benchmark.score(item, given, steps or ())
+        answered = self.benchmark.no_answer(item) if result.answer is None else result.answer
+        score = self.benchmark.score(item, answered, steps or ())
         episodic = steps is not None  # of other items it takes counting, which `table --attribution` does when asked
-        attribution = self.benchmark.attribution(item, given, steps or (), score) if episodic else None
+        attribution = self.benchmark.attribution(item, answered, steps or (), score) if episodic else None
         return Record(
             pool=self.pool.name,
             pool_digest=self.digest,
@@ -167,7 +167,7 @@ class _Batch:
             protocol=self.protocol,
             config=self.config,
             outcome=result.outcome,
-            answer=given,
+            answer=answered,
             size=result.size,
             score=score,
             provenance=result.provenance,

@@ -57,7 +57,7 @@ class SpillBuffer(Generic[T]):
     def __exit__(self, *failure: object) -> None:
         self._file.close()
 
-    def put(self, place: tuple[int, ...], value: T) -> None:
+    def add(self, place: tuple[int, ...], value: T) -> None:
         raw = pickle.dumps(value)
         self._places[place] = self._file.tell(), len(raw)
         self._file.write(raw)

@@ -52,7 +52,7 @@ class Workers:
     def _without_answer(self, failure: Failure) -> Answer:
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         if failure.outcome == "crashed":
-            return Answer(_crashed(failure.error), Timing(0.0, started))
+            return Answer(_crash_result(failure.error), Timing(0.0, started))
         assert self._wall_budget is not None
         provenance = {"stopped_by": "wall budget", "seconds": self._wall_budget}
         return Answer(_out_of_budget(provenance), Timing(self._wall_budget, started))
@@ -73,21 +73,21 @@ def timed_answer(protocol: Protocol, handout: Handout) -> Answer:
     """
     started = datetime.now(UTC).isoformat(timespec="milliseconds")
     clock = time.perf_counter()
-    given = handout.open()
+    task = handout.open()
     try:
         with redirect_stdout(sys.stderr):  # standard output is the table's
-            result = _checked(protocol.answer(given))
+            result = _check_result(protocol.answer(task))
     except MissingExtraError:
         raise
     except BudgetSpent as spent:
         result = _out_of_budget({"reached": one_line(spent) or "a budget of states"})
     except (Exception, SystemExit) as error:
-        result = _crashed(f"{type(error).__name__}: {one_line(error)}")
+        result = _crash_result(f"{type(error).__name__}: {one_line(error)}")
     timing = Timing(time.perf_counter() - clock, started)
-    return Answer(result, timing, tuple(given.steps) if isinstance(handout, EpisodeHandout) else None)
+    return Answer(result, timing, tuple(task.steps) if isinstance(handout, EpisodeHandout) else None)
 
 
-def _checked(result: object) -> ProtocolResult:
+def _check_result(result: object) -> ProtocolResult:
     """Return what a protocol answered, as it will be read from a record: a result that is none is an exception of its
     row.
     """
@@ -101,7 +101,7 @@ def _warm_up(protocol: Protocol) -> None:
         protocol.warm_up()
 
 
-def _crashed(error: str) -> ProtocolResult:
+def _crash_result(error: str) -> ProtocolResult:
     return ProtocolResult("crashed", provenance={"error": error})
 
 

@@ -56,22 +56,22 @@ def context_of_line(line: Mapping[str, Any]) -> AnswerContext:
 
     A line that names its benchmark has all of that one's fields; of ReplaySCM's, which name none, tables need fewer.
     """
-    named = benchmark(stated_name(line.get("benchmark")))
+    of = benchmark(stated_name(line.get("benchmark")))
     if "benchmark" in line:
-        msgspec.convert(line, named.verdict_record, strict=True)
+        msgspec.convert(line, of.verdict_record, strict=True)
         line = {**line, "valid": True}
-    read = msgspec.convert(line, _ContextFields)
+    context = msgspec.convert(line, _ContextFields)
     return AnswerContext(
-        read.model or NO_MODEL,
-        read.pool,
-        read.poolDigest,
-        read.poolSize,
-        read.instanceId,
-        read.setting,
-        read.stratum,
-        seconds=read.seconds,
-        sample=read.sample,
-        benchmark=named.name,
+        context.model or NO_MODEL,
+        context.pool,
+        context.poolDigest,
+        context.poolSize,
+        context.instanceId,
+        context.setting,
+        context.stratum,
+        seconds=context.seconds,
+        sample=context.sample,
+        benchmark=of.name,
     )
 
 

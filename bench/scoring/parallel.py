@@ -79,7 +79,7 @@ class _Judge:
 
     def judge(self, prediction: Prediction) -> CountedVerdict:
         context, line = score_prediction(self._scorer, prediction)
-        values, sample = self._reader.read(context.setting, line)
+        values, sample = self._reader.read_values(context.setting, line)
         unread = unread_reason(line)
         return CountedVerdict(context, values, sample, json_line(line) if self._with_lines else None, unread)
 

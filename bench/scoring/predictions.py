@@ -48,7 +48,7 @@ class AnswerReader(Protocol):
     @property
     def items(self) -> Sequence[PoolItems]: ...
 
-    def read(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
+    def read_answer(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
         """Return the prediction of a line with its answer; if it has none, with a stand-in and the reason."""
 
 
@@ -94,8 +94,10 @@ class Predictions:
             except CalibrantError as error:
                 raise CalibrantError(f"{self._file}: {where}: {error}") from None
         if self.recognised.lines == self.num_skipped:
-            what = f"none of its {self.num_skipped} lines is about an item of these pools" if self.num_skipped else ""
-            raise CalibrantError(f"{self._file}: {what or 'no predictions in it'}")
+            problem = (
+                f"none of its {self.num_skipped} lines is about an item of these pools" if self.num_skipped else ""
+            )
+            raise CalibrantError(f"{self._file}: {problem or 'no predictions in it'}")
 
     def _objects(self) -> Iterator[tuple[str, dict[str, Any] | None]]:
         """Yield the position of each line, and its object; None for a line that is no object."""
@@ -113,7 +115,7 @@ class Predictions:
         instance = pool.item_id(instance) or instance
         pool.check_prompt(instance, line)
         field = self._answer_field(line)
-        self.recognised.found["item"][name] += 1
+        self.recognised.fields["item"][name] += 1
         self.recognised.answers[field.name, field.form] += 1
         seconds = _seconds(line)
         stated = _sample(line)
@@ -121,15 +123,15 @@ class Predictions:
             raise CalibrantError(f"sample {stated}, but {len(field.answers)} answers")
         for answer in field.answers:
             sample = samples.number((pool.digest, instance, model), stated)
-            yield self._read(Prediction(pool.digest, instance, model, sample, answer, seconds), line)
+            yield self._read_prediction(Prediction(pool.digest, instance, model, sample, answer, seconds), line)
 
-    def _read(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
-        read = self._reader.read(prediction, line)
-        if read is not prediction:
-            self.num_unread += bool(read.problem)
-            self.unread.add(read.instance, read.unread)
-            self.unread.add_partial(read.instance, "" if read.problem else read.gap)
-        return read
+    def _read_prediction(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
+        checked = self._reader.read_answer(prediction, line)
+        if checked is not prediction:
+            self.num_unread += bool(checked.problem)
+            self.unread.add(checked.instance, checked.unread)
+            self.unread.add_partial(checked.instance, "" if checked.problem else checked.gap)
+        return checked
 
     def _is_trace(self, line: Mapping[str, Any]) -> bool:
         return self._reader.has_episodes and is_trace(line)
@@ -149,16 +151,16 @@ class Predictions:
         if self._is_trace(line) and not self._fields.id:
             return ITEM_FIELD, str(line[ITEM_FIELD])
         if self._fields.id:
-            named = {self._fields.id: named_value(line, self._fields.id)}
+            ids = {self._fields.id: named_value(line, self._fields.id)}
         else:
-            named = {name: line[name] for name in ID_FIELDS if name in line}
-        texts = [(name, value) for name, value in named.items() if isinstance(value, str)]
+            ids = {name: line[name] for name in ID_FIELDS if name in line}
+        texts = [(name, value) for name, value in ids.items() if isinstance(value, str)]
         for name, value in texts:
             if any(pool.item_id(value) is not None for pool in self._pools):
                 return name, value
         if texts:
             return texts[0]
-        for name, value in named.items():
+        for name, value in ids.items():
             raise CalibrantError(f"{name} is {short_repr(value)}, not a text")
         raise CalibrantError(f"it names no item; its keys are {keys_of(line)}; --id-field names the one that does")
 
@@ -173,20 +175,20 @@ class Predictions:
         if not isinstance(model, str | None):
             raise CalibrantError(f"{name} is {short_repr(model)}, not a text")
         if model is not None:
-            self.recognised.found["model"][name] += 1
+            self.recognised.fields["model"][name] += 1
         return model
 
     def _pool(self, line: Mapping[str, Any], instance: str) -> PoolItems | None:
         """Return the pool that has the item; where several have it, the one that the line names."""
         having = [pool for pool in self._pools if pool.item_id(instance) is not None]
         if len(having) > 1:
-            named = [pool for pool in having if line.get("pool") in (*pool.names, pool.digest)]
-            if len(named) != 1:
+            matching = [pool for pool in having if line.get("pool") in (*pool.names, pool.digest)]
+            if len(matching) != 1:
                 names = ", ".join(pool.names[0] for pool in having)
                 raise CalibrantError(
                     f"{len(having)} pools have {short_repr(instance)}: {names}; a field 'pool' names one"
                 )
-            return named[0]
+            return matching[0]
         if not having and not self._skip_unknown:
             pools = ", ".join(pool.names[0] for pool in self._pools)
             lacking = "have" if len(self._pools) > 1 else "has"
@@ -202,7 +204,7 @@ class _ItemsOnly:
     def __init__(self, pool: PoolItems) -> None:
         self.items = [pool]
 
-    def read(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
+    def read_answer(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
         return prediction
 
 
@@ -223,10 +225,10 @@ class PredictionLines(Predictions):
             if line.strip():
                 raw = line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
                 try:
-                    read = json_object(raw)
+                    fields = json_object(raw)
                 except TooLargeError as error:
                     raise CalibrantError(f"line {number}: {error}") from None
-                yield f"line {number}", read
+                yield f"line {number}", fields
 
     def _of_line(self, line: Mapping[str, Any], samples: SampleNumbers) -> Iterator[Prediction]:
         if line.get("steps") is not None:

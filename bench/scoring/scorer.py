@@ -39,7 +39,7 @@ class _OpenPool(NamedTuple):
     public: PublicIds
 
     @classmethod
-    def read(cls, benchmark: Benchmark[Any], path: Path) -> _OpenPool:
+    def load(cls, benchmark: Benchmark[Any], path: Path) -> _OpenPool:
         pool = benchmark.read_pool(path)
         public = PublicIds.of_pool(path, pool.items)
         return cls(pool.name, path.name, pool_digest(path), items_by_id(pool.items), public)
@@ -56,7 +56,7 @@ class PoolScorer:
         self.benchmark: Benchmark[Any] = one_benchmark(pools)
         self.has_episodes = self.benchmark.transcripts
         self._options = option_struct("score", self.benchmark.name)() if options is None else options
-        opened = [_OpenPool.read(self.benchmark, path) for path in pools]
+        opened = [_OpenPool.load(self.benchmark, path) for path in pools]
         self._pools = {pool.digest: pool for pool in opened}
         self._settings: dict[tuple[str, str], str] = {}  # few: asked for each prediction
         self._evaluators: EvaluatorCache[Evaluator] = EvaluatorCache()
@@ -99,7 +99,7 @@ class PoolScorer:
         """Return the item that a prediction is about."""
         return self._pools[prediction.pool].items[prediction.instance]
 
-    def read(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
+    def read_answer(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
         """Return the prediction of a line with its answer, after its steps were replayed; else the reason.
 
         `TranscriptError` names a false step; `CalibrantError` if the answer differs from the one that the steps submit.
@@ -121,10 +121,10 @@ class PoolScorer:
         )
 
     def _setting(self, setting: str, digest: str) -> str:
-        known = self._settings.get((setting, digest))
-        if known is None:
-            known = self._settings[setting, digest] = self.benchmark.setting_in_tables(setting, digest)
-        return known
+        row_group = self._settings.get((setting, digest))
+        if row_group is None:
+            row_group = self._settings[setting, digest] = self.benchmark.setting_in_tables(setting, digest)
+        return row_group
 
     def _prompt(self, digest: str, instance: str) -> str:
         return self.benchmark.system_and_prompt(self._pools[digest].items[instance])[1]
@@ -139,7 +139,7 @@ class PoolScorer:
 
     def _replay(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
         item = self.item(prediction)
-        steps = self.benchmark.traced(item, line) if is_trace(line) else steps_of(line.get(STEPS_FIELD))
+        steps = self.benchmark.parse_trace(item, line) if is_trace(line) else steps_of(line.get(STEPS_FIELD))
         replayed = replay_answer(self.benchmark, item, prediction.answer, steps)
         return prediction._replace(
             answer=replayed.answer,

@@ -80,7 +80,7 @@ def _step(number: int, entry: object) -> Step[Any]:
     if isinstance(entry, Step):
         return entry
     try:
-        read = entry if isinstance(entry, StepRecord) else msgspec.convert(entry, StepRecord, strict=True)
+        step = entry if isinstance(entry, StepRecord) else msgspec.convert(entry, StepRecord, strict=True)
     except msgspec.ValidationError as error:
         raise CalibrantError(f"step {number}: {' '.join(str(error).split())[:300]}") from None
-    return Step(read.action, read.reading, read.refused, read.cost)
+    return Step(step.action, step.reading, step.refused, step.cost)

@@ -31,7 +31,7 @@ def conversation(of: Benchmark[Any], item: Any, instructions: str = "") -> JsonC
     return JsonChat(
         episode,
         instructions,
-        lambda step, _: of.told(episode, step),
+        lambda step, _: of.describe_step(episode, step),
         max_turns=turns,
         reply_action=lambda text: of.reply_action(item, text),
     )

@@ -68,7 +68,7 @@ def _experiment(of: SampleItem) -> Tool:
             except ActionError as error:
                 return f"Not understood: {error}."
             transcript.keep(of, episode)
-            return of.benchmark.told(episode, step) + (" The task is over." if episode.closed else "")
+            return of.benchmark.describe_step(episode, step) + (" The task is over." if episode.closed else "")
 
         return execute
 

@@ -134,7 +134,9 @@ def _messages(of: Benchmark[Any], item: Item[Any, Any]) -> list[ChatMessage]:
     ]
     if of.transcripts:
         episode = of.episode(item)
-        messages[-1].content = "\n\n".join([messages[-1].text, *(of.told(episode, step) for step in episode.steps)])
+        messages[-1].content = "\n\n".join(
+            [messages[-1].text, *(of.describe_step(episode, step) for step in episode.steps)]
+        )
     return messages
 
 

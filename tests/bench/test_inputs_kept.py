@@ -12,7 +12,7 @@ import typer
 
 from calibrant.bench.app import app
 from calibrant.bench.cli import main
-from calibrant.bench.commands.guard import READS, Reads, Writes, guarded, path_roles
+from calibrant.bench.commands.guard import READS, Reads, Writes, guard_paths, path_roles
 from calibrant.bench.pools.bundled import bundled_pool
 from tests.support.commands import command, refused
 
@@ -71,7 +71,7 @@ def test_a_path_that_does_not_say_is_noticed() -> None:
         pass
 
     assert path_roles(unguarded) == {"pool": READS, "out": None}
-    assert path_roles(guarded(unguarded)) == {"pool": READS, "out": None}
+    assert path_roles(guard_paths(unguarded)) == {"pool": READS, "out": None}
 
 
 @pytest.mark.parametrize(("one", "read", "written", "role"), list(pairs()))

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from calibrant.bench.runs.executors.connection import connected, disconnect
+from calibrant.bench.runs.executors.connection import connect, disconnect
 from calibrant.bench.runs.executors.parent import end_with_starting_thread
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 
@@ -58,7 +58,7 @@ class Loopback:
     def _num_joined(self) -> int:
         """-1 while there is no scheduler yet."""
         try:
-            return len(connected(self.address).client.nthreads())
+            return len(connect(self.address).client.nthreads())
         except MissingExtraError:
             raise
         except CalibrantError:
@@ -66,7 +66,7 @@ class Loopback:
 
     def worker_pids(self) -> list[int]:
         """The processes that the nannies started."""
-        return sorted(connected(self.address).client.run(os.getpid).values())
+        return sorted(connect(self.address).client.run(os.getpid).values())
 
     def restart_scheduler(self) -> None:
         """A new one in the place of one that was killed, with new workers."""

@@ -65,7 +65,7 @@ def _rows(of: Benchmark[Any], items: Iterator[Any], *, why: bool) -> Iterator[di
     for item in items:
         row = {"id": item.id, "setting": item.setting, "suite": of.suite_of(item)}
         if why:
-            reason = _explained(of, item)
+            reason = _explain(of, item)
             row |= {"fit": "", "reason": reason} if isinstance(reason, str) else _reason_columns(reason)
         yield row
 
@@ -74,7 +74,7 @@ def _reason_columns(why: Why) -> dict[str, str]:
     return {"fit": why.count.in_words(), "reason": why.reason_text}
 
 
-def _explained(of: Benchmark[Any], item: Any) -> Why | str:
+def _explain(of: Benchmark[Any], item: Any) -> Why | str:
     """The reason, or why there is none."""
     from calibrant.bench.core.capabilities import EXPLANATIONS
 
@@ -94,7 +94,7 @@ def _write_index(of: Benchmark[Any], pool: Path, items: Iterator[Any], html: Pat
     def pages() -> Iterator[tuple[Why, Markup | None]]:
         number = 0
         for item in items:
-            reason = _explained(of, item)
+            reason = _explain(of, item)
             if isinstance(reason, str):
                 notes.append(reason)
                 continue

@@ -104,8 +104,8 @@ def experiment_table(
 
 
 def _range(numbers: Sequence[int]) -> str:
-    least, most = number_text(min(numbers, default=0)), number_text(max(numbers, default=0))
-    return least if least == most else f"{least} to {most}"
+    low, high = number_text(min(numbers, default=0)), number_text(max(numbers, default=0))
+    return low if low == high else f"{low} to {high}"
 
 
 def best_advice(experiments: Sequence[Experiment], noun: str, hypotheses: str) -> tuple[str, ...]:

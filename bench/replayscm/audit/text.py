@@ -8,7 +8,7 @@ from math import inf
 from statistics import median
 
 from calibrant.audits.replayscm.findings import ClassCount, Split
-from calibrant.bench.pages.aligned import Fitted, aligned, fitted
+from calibrant.bench.pages.aligned import Fitted, aligned, fit_columns
 from calibrant.bench.replayscm.audit.calibration import PRIORS, AnswerRow, Bounds, Calibration, ceiling_under
 from calibrant.bench.replayscm.audit.records import AuditRecord
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
@@ -77,7 +77,7 @@ def audits_table(records: Sequence[AuditRecord], width: int | None) -> Fitted:
         for record in records
     ]
     first, labels = ("Verdict", *counts, "Ceiling", "Coverage"), ("instance", "setting")
-    return fitted(headings, rows, first=first, labels=labels, width=width)
+    return fit_columns(headings, rows, first=first, labels=labels, width=width)
 
 
 def summary_lines(records: Sequence[AuditRecord]) -> Iterator[str]:

@@ -123,7 +123,7 @@ class UnfinishedPool:
             raise CalibrantError(
                 f"{instance}: {failures[instance]}{more_text}; nothing is written, what is done is kept"
             )
-        lines = self._file.stored(keys)
+        lines = self._file.find_lines(keys)
         return MadeInstances(lines.read_as(_problem), lines.read_as(_report))
 
     def close(self) -> None:

@@ -55,7 +55,7 @@ def _records(folders: Sequence[Path]) -> Iterable[AuditRecord]:
         path = folder / AUDIT_RECORDS.file_name
         if not path.is_file():
             raise CalibrantError(f"{folder}: no {path.name} there; give a folder that `calibrant audit --out` wrote")
-        yield from AUDIT_RECORDS.read(path)
+        yield from AUDIT_RECORDS.read_records(path)
 
 
 def _ambiguity(findings: Findings, generator: GeneratorCeiling | None) -> Ambiguity:

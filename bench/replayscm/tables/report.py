@@ -40,7 +40,7 @@ def report_tables(
         "D.1": partial(disclosure_deltas, rows, with_paper=contents.with_paper),
         "F.11": partial(per_problem, rows, with_paper=contents.with_paper),
         "paired": partial(comparisons, rows, contents.against),
-        "samples": lambda: sample_table(sample_rows(row.sampled(METRICS.rights) for row in rows)),
+        "samples": lambda: sample_table(sample_rows(row.collect_samples(METRICS.rights) for row in rows)),
         "ceiling": partial(ceilings, rows, audited or {}),
         "attribution": partial(ATTRIBUTION.make, [row for row in rows if _is_attributed(row)], with_paper=False),
     }

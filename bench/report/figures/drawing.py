@@ -123,14 +123,14 @@ def apart(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return where to draw points of which several may lie at one place: those side by side on a small spiral around
     it.
     """
-    met: Counter[tuple[float, float]] = Counter()
-    drawn = []
+    num_at_place: Counter[tuple[float, float]] = Counter()
+    positions = []
     for x, y in points:
         place = round(x, 2), round(y, 2)
-        radius, angle = SPIRAL * sqrt(met[place]), GOLDEN_ANGLE * met[place]
-        met[place] += 1
-        drawn.append((x + radius * cos(angle), y + radius * sin(angle)))
-    return drawn
+        radius, angle = SPIRAL * sqrt(num_at_place[place]), GOLDEN_ANGLE * num_at_place[place]
+        num_at_place[place] += 1
+        positions.append((x + radius * cos(angle), y + radius * sin(angle)))
+    return positions
 
 
 def plain(name: str) -> str:

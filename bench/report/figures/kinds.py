@@ -58,11 +58,11 @@ def attribution_plot(rows: Sequence[Row], about: KindPlot) -> Plot | None:
         panels = [axes for line in grid for axes in line]
         for axes, (place, of_systems) in zip(panels, shares.items(), strict=False):
             systems = list(of_systems)
-            left = [0.0] * len(systems)
+            offsets = [0.0] * len(systems)
             for kind, colour in COLOURS.items():
                 widths = [of_systems[system][kind] for system in systems]
-                axes.barh(range(len(systems)), widths, left=left, color=colour, label=str(kind))
-                left = [start + width for start, width in zip(left, widths, strict=True)]
+                axes.barh(range(len(systems)), widths, left=offsets, color=colour, label=str(kind))
+                offsets = [start + width for start, width in zip(offsets, widths, strict=True)]
             axes.set_yticks(range(len(systems)), [plain(system) for system in systems])
             axes.set_xlim(0, 1)
             axes.set_title(plain(place))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from calibrant.bench.runs.executors.batching import Batcher
-from calibrant.bench.runs.executors.connection import Connection, connected
+from calibrant.bench.runs.executors.connection import Connection, connect
 from calibrant.bench.runs.executors.versions import versions
 from calibrant.bench.runs.executors.worker import JobSetup, do_jobs
 from calibrant.bench.runs.jobs import Failure, error_line
@@ -41,7 +41,7 @@ class Cluster:
     def __init__(self, prepare: Callable[[], None], address: str, wall_budget: float | None) -> None:
         self._prepare = prepare
         self._wall_budget = wall_budget
-        self._connection: Connection = connected(address)
+        self._connection: Connection = connect(address)
         self._running: dict[Future, list[Any]] = {}  # keys of the jobs of a batch
         self._lost: list[Future] = []  # of these, to be looked at again: a result went down with its worker
 

@@ -93,23 +93,23 @@ class Connection:
 _connections: dict[str, Connection] = {}
 
 
-def connected(address: str) -> Connection:
+def connect(address: str) -> Connection:
     """Return the connection to a scheduler, one for all executors of a command."""
     if not FORM.fullmatch(address):
         raise CalibrantError(
             f"{short_repr(address)} is no address of a cluster; give tcp://HOST:PORT or tls://HOST:PORT"
         )
-    known = _connections.get(address)
-    if known is None or not known.alive:
+    connection = _connections.get(address)
+    if connection is None or not connection.alive:
         disconnect(address)
-        _connections[address] = known = Connection(address)
-    return known
+        _connections[address] = connection = Connection(address)
+    return connection
 
 
 def disconnect(address: str) -> None:
     """Close the connection to a scheduler, if there is one."""
-    if (known := _connections.pop(address, None)) is not None:
-        known.close()
+    if (connection := _connections.pop(address, None)) is not None:
+        connection.close()
 
 
 def _client(address: str) -> Client:

@@ -38,12 +38,12 @@ def versions() -> Mapping[str, str]:
     }
 
 
-def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+def difference(local: Mapping[str, str], remote: Mapping[str, str]) -> str:
     """The first thing that differs, as "numpy 2.4.6 here, 2.3.0 there"; empty if nothing does."""
-    for name in [*ours, *(theirs.keys() - ours.keys())]:
-        here, there = ours.get(name, ABSENT), theirs.get(name, ABSENT)
-        if here != there:
-            return f"{name} {here} here, {there} there"
+    for name in [*local, *(remote.keys() - local.keys())]:
+        local_version, remote_version = local.get(name, ABSENT), remote.get(name, ABSENT)
+        if local_version != remote_version:
+            return f"{name} {local_version} here, {remote_version} there"
     return ""
 
 

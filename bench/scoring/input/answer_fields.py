@@ -56,14 +56,16 @@ class Recognised:
 
     lines: int = 0
     failed: int = 0
-    found: dict[str, Counter[str]] = field(default_factory=lambda: {"item": Counter(), "model": Counter()})
+    fields: dict[str, Counter[str]] = field(default_factory=lambda: {"item": Counter(), "model": Counter()})
     answers: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __str__(self) -> str:
         parts = [f"{self.lines} predictions"]
-        for what, names in self.found.items():
-            parts.append(f"{what} from {_listed(names) or 'no field'}")
-        parts.append("answer from " + _listed(Counter({f"{n} ({form})": k for (n, form), k in self.answers.items()})))
+        for part, names in self.fields.items():
+            parts.append(f"{part} from {_list_names(names) or 'no field'}")
+        parts.append(
+            "answer from " + _list_names(Counter({f"{n} ({form})": k for (n, form), k in self.answers.items()}))
+        )
         empty = sum(number for (_, form), number in self.answers.items() if form == "null")
         if empty:
             parts.append(f"{empty} null answers are scored as empty responses")
@@ -72,7 +74,7 @@ class Recognised:
         return "; ".join(parts)
 
 
-def _listed(names: Counter[str]) -> str:
+def _list_names(names: Counter[str]) -> str:
     return (names and ", ".join(f"{name} {number}" if len(names) > 1 else name for name, number in names.items())) or ""
 
 
@@ -145,12 +147,12 @@ def _of_field(name: str, value: Any, *, named: bool) -> list[Answer] | None:
         return [value if answer is None else answer]
     if isinstance(value, dict) and name == OBJECT_FIELDS[0]:
         return [value]
-    found = _found(value)
+    answers = _answers_in(value)
     is_answer = isinstance(value, dict) and (named or name in OBJECT_FIELDS)
-    return [value] if found is None and is_answer else found
+    return [value] if answers is None and is_answer else answers
 
 
-def _found(value: Any, depth: int = 0) -> list[Answer] | None:
+def _answers_in(value: Any, depth: int = 0) -> list[Answer] | None:
     if value is None:
         return []
     if isinstance(value, str):
@@ -160,7 +162,7 @@ def _found(value: Any, depth: int = 0) -> list[Answer] | None:
     if isinstance(value, dict):
         if not _PARTS.isdisjoint(value):
             return [value]
-        around = (_found(value[key], depth + 1) for key in _AROUND if key in value)
+        around = (_answers_in(value[key], depth + 1) for key in _AROUND if key in value)
         return next((answers for answers in around if answers is not None), None)
     if isinstance(value, list):
         return _of_list(value, depth)
@@ -168,23 +170,23 @@ def _found(value: Any, depth: int = 0) -> list[Answer] | None:
 
 
 def _of_list(values: list[Any], depth: int) -> list[Answer] | None:
-    if all(isinstance(one, str) for one in values):
+    if all(isinstance(value, str) for value in values):
         return list(values)
-    if not all(isinstance(one, dict) for one in values):
+    if not all(isinstance(value, dict) for value in values):
         return None
-    if any("role" in one for one in values):
-        said = [one for one in values if one.get("role") in ("assistant", "user")]
-        last = said[-1] if said else {}
-        return _found(last.get("content"), depth + 1) if last.get("role") == "assistant" else None
-    texts = [one.get("text") for one in values if one.get("type") in _TEXT_PARTS]
+    if any("role" in value for value in values):
+        turns = [value for value in values if value.get("role") in ("assistant", "user")]
+        last = turns[-1] if turns else {}
+        return _answers_in(last.get("content"), depth + 1) if last.get("role") == "assistant" else None
+    texts = [value.get("text") for value in values if value.get("type") in _TEXT_PARTS]
     if texts:
         return ["".join(text for text in texts if isinstance(text, str))]
-    if any(one.get("type") in _SILENT_PARTS for one in values):
+    if any(value.get("type") in _SILENT_PARTS for value in values):
         return []
     answers: list[Answer] = []
-    for one in values:
-        found = _found(one, depth + 1)
-        if found is None:
+    for value in values:
+        parts = _answers_in(value, depth + 1)
+        if parts is None:
             return None
-        answers += found or [""]
+        answers += parts or [""]
     return answers

@@ -111,7 +111,7 @@ def _with_zstandard() -> None:
 def _samples(archive: zipfile.ZipFile, header: Mapping[str, Any]) -> list[str]:
     """The entries of samples; of two of one name the later counts, as Inspect reads them."""
     ids = _at(header, "eval", "dataset", "sample_ids")
-    order = {str(one): place for place, one in enumerate(ids if isinstance(ids, list) else ())}
+    order = {str(sample_id): place for place, sample_id in enumerate(ids if isinstance(ids, list) else ())}
 
     def place(name: str) -> tuple[int, str, int, str]:
         sample, _, epoch = name.removeprefix("samples/").removesuffix(".json").rpartition("_epoch_")
@@ -127,8 +127,8 @@ def _system(header: Mapping[str, Any]) -> str | None:
     steps = _at(header, "plan", "steps")
     for step in steps if isinstance(steps, list) else ():
         if _at(step, "solver") == _OWN_ROWS:
-            given = _at(step, "params")
-            options = dict(given) if isinstance(given, Mapping) else {}
+            params = _at(step, "params")
+            options = dict(params) if isinstance(params, Mapping) else {}
             name = options.pop("name", "")
             return " ".join([str(name), *(f"{key}={value}" for key, value in sorted(options.items()))])
     model = _at(header, "eval", "model")

@@ -25,7 +25,7 @@ def shown_name(path: Path) -> str:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _open(path: Path) -> Iterator[BinaryIO]:
     if path == STANDARD_INPUT:
         yield sys.stdin.buffer
     else:
@@ -38,7 +38,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
     `CalibrantError` for a line of more than MAX_JSON_BYTES, and for a compressed file that breaks off or is damaged.
     """
-    with _opened(path) as file:
+    with _open(path) as file:
         source = file if hasattr(file, "peek") else BufferedReader(cast(Any, file))
         first = cast(Any, source).peek(2)[:2]
         lines: BinaryIO = cast(BinaryIO, gzip.GzipFile(fileobj=source)) if first == _GZIP else source

@@ -31,7 +31,7 @@ def invalid_answer_message(answer: object) -> str:
 def _json_object(answer: Mapping[Any, Any]) -> dict[str, Any]:
     """An answer as it would be after a file."""
     try:
-        made: dict[str, Any] = json.loads(json.dumps(dict(answer)))
+        copied: dict[str, Any] = json.loads(json.dumps(dict(answer)))
     except (TypeError, ValueError, RecursionError) as error:
         raise CalibrantError(f"the answer is no JSON object: {in_one_line(str(error))[:200]}") from None
-    return made
+    return copied

@@ -31,13 +31,13 @@ class UnreadAnswers:
 
     def lines(self) -> Iterator[str]:
         """One line for each of the two, where there are any."""
-        for tally, what in (
+        for tally, problem in (
             (self._without, "no answer that can be read"),
             (self._partial, "an answer that is incomplete or misplaced"),
         ):
             if tally.number:
                 subject = "1 response holds" if tally.number == 1 else f"{tally.number} responses hold"
-                yield f"{subject} {what} {tally.first}"
+                yield f"{subject} {problem} {tally.first}"
 
 
 class _Tally:

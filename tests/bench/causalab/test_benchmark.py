@@ -56,8 +56,8 @@ def test_the_same_seed_draws_the_same_bytes(pool: Path, tmp_path: Path, items: t
 def test_a_system_is_told_that_a_try_of_the_reactor_leaves_no_setting(items: tuple[LabItem, ...]) -> None:
     episode = BENCHMARK.episode(items[0])
     first = episode.act({"set": items[0].task.settable[0], "value": 1})
-    assert BENCHMARK.told(episode, first).endswith(f"}} Settings left: {items[0].task.allowance - 1}.")
-    assert BENCHMARK.told(episode, episode.act({"reactor": 0})) == "The reactor stays off. Settings left: 0."
+    assert BENCHMARK.describe_step(episode, first).endswith(f"}} Settings left: {items[0].task.allowance - 1}.")
+    assert BENCHMARK.describe_step(episode, episode.act({"reactor": 0})) == "The reactor stays off. Settings left: 0."
 
 
 def test_runs_keep_steps_and_attributions_and_do_not_depend_on_workers(

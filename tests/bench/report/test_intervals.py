@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from calibrant.bench.replayscm.tables.pairs import paired_differences
-from calibrant.bench.report.intervals import FEWEST_PROBLEMS, RESAMPLES, Interval, bootstrap_intervals, resampled
+from calibrant.bench.report.intervals import FEWEST_PROBLEMS, RESAMPLES, Interval, bootstrap_intervals, resample_counts
 
 TAIL = 0.025
 MARGIN = 0.008  # five standard errors of a frequency of 0.025 in 10,000 resamples
@@ -88,7 +88,7 @@ def test_a_resample_in_which_one_answer_counts_is_one_too() -> None:
 
 
 def test_every_resample_draws_as_many_problems_as_there_are() -> None:
-    drawn = resampled(24)
+    drawn = resample_counts(24)
     assert drawn.shape == (RESAMPLES, 24)
     assert (drawn.sum(axis=1) == 24).all()
     assert (drawn >= 0).all()

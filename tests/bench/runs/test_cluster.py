@@ -246,7 +246,7 @@ def test_a_result_that_goes_down_while_it_is_fetched_ends_nothing(
 ) -> None:
     from distributed import KilledWorker
 
-    client = connection.connected(loopback.address).client
+    client = connection.connect(loopback.address).client
     whole, fetched = client.gather, list[int]()
 
     def gather(futures: list[Future]) -> object:
@@ -266,7 +266,7 @@ def test_a_scheduler_that_is_lost_is_one_line(
 ) -> None:
     with Loopback(tmp_path, 0) as made:
         made.wait()
-        client = connection.connected(made.address).client
+        client = connection.connect(made.address).client
         monkeypatch.setattr("calibrant.bench.runs.executors.connection.PATIENCE", 0.5)
         with open_executor(print, Execution(cluster=made.address)) as executor:
             killer = threading.Timer(2.5, made.scheduler.kill)

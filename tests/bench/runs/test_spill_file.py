@@ -17,7 +17,7 @@ def test_values_come_in_the_order_of_their_places(kept: int, monkeypatch: pytest
     monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", kept)
     with SpillBuffer[tuple[str, ...]]() as aside:
         for place in [(1, 0), (0, 10), (0, 9)]:
-            aside.put(place, (str(place),))
+            aside.add(place, (str(place),))
         values = aside.values()
     expected = [("(0, 9)",), ("(0, 10)",), ("(1, 0)",)]
     assert list(values) == list(values) == expected

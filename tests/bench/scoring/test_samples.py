@@ -162,7 +162,7 @@ def test_samples_that_are_all_right_get_an_interval_with_a_width() -> None:
     for i in range(8):
         for number in range(2):
             table.add(run_of(f"I{i}", number), verdict(True))
-    for row in sample_rows(table.sampled()):
+    for row in sample_rows(table.collect_samples()):
         ends = row.intervals["train_exact"]
         assert ends is not None
         assert (row.values["train_exact"], ends.high) == (1, 1)

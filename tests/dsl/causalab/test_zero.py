@@ -60,7 +60,7 @@ def test_no_reading_is_a_negative_zero(
             for name in ("a", "b"):
                 step = episode.act({"set": name, "value": value})
                 assert step.reading is None or negative_zeros(dict(step.reading)) == []
-                assert negative_zeros(BENCHMARK.told(episode, step)) == []
+                assert negative_zeros(BENCHMARK.describe_step(episode, step)) == []
         assert negative_zeros(dict(episode.act({"reactor": -0.0}).reading or {})) == []
         score = BENCHMARK.score(item, {"frequency": -0.0, "hypothesis": {}}, ())
         assert negative_zeros(score) == []

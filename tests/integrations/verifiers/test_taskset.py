@@ -141,7 +141,7 @@ def test_a_model_that_sets_a_property_first_in_a_laboratory(tmp_path: Path) -> N
     assert trace["rewards"]["verdict"]["score"] == 1.0
     assert trace["metrics"]["answered"] == 1.0
     told = of.episode(item)
-    assert heard[1:] == [of.told(told, told.act(action)) for action in actions[:-1]]
+    assert heard[1:] == [of.describe_step(told, told.act(action)) for action in actions[:-1]]
     assert f"{item.task.settable[0]}" in heard[1]
     assert len(set(heard)) == 4
 
