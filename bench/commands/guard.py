@@ -98,7 +98,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def require_apart(inputs: Iterable[Path], outputs: Iterable[_Target]) -> None:
-    """A usage error if an output is an input, or another output; said before the work, not after it."""
+    """Raise a usage error if an output is an input, or another output; said before the work, not after it."""
     files = [(path, _identity(path)) for source in inputs for path in _files_of(source)]
     earlier: list[_Target] = []
     for target in outputs:
@@ -128,7 +128,7 @@ def _meet(first: _Target, second: _Target) -> bool:
 
 
 def guard_paths(command: Callable[P, R]) -> Callable[P, R]:
-    """The command behind the check of its paths. Ctrl-C in it becomes `StoppedError`."""
+    """Return the command behind the check of its paths. Ctrl-C in it becomes `StoppedError`."""
 
     @functools.wraps(command)
     def run_checked(*arguments: P.args, **options: P.kwargs) -> R:

@@ -153,7 +153,7 @@ def _role(option: DeclaredOption) -> Any:
 
 
 def _plain(hint: Any) -> tuple[Any, msgspec.Meta]:
-    """The type without None and without annotations, a tuple as a list, and its range."""
+    """Return the type without None and without annotations, a tuple as a list, and its range."""
     if get_origin(hint) is Annotated:
         inner, *metadata = get_args(hint)
         plain, _ = _plain(inner)

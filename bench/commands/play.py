@@ -121,7 +121,7 @@ def _typed_action(of: Benchmark[Any], item: Any, line: str) -> Any:
 
 
 def _action(line: str) -> Any:
-    """The action of a line, or why it is none."""
+    """Return the action of a line, or why it is none."""
     from calibrant.dsl.action import ActionError, action_of_text
 
     try:

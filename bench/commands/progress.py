@@ -22,7 +22,7 @@ FIRST, EVERY = 5.0, 30.0  # seconds before the first line where there is no term
 
 
 def usable_cores() -> int:
-    """The cores that this process may use."""
+    """Return the cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

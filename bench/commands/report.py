@@ -150,7 +150,7 @@ def _write_report(text: str, out: Path | None) -> None:
 def _add_attributions(
     answers: Mapping[str, Sequence[Answer]], pools: Sequence[Path], *, needed: bool
 ) -> dict[str, list[Answer]]:
-    """The answers, each with its attribution where a pool says what it takes. needed: of all benchmarks"""
+    """Return the answers, each with its attribution where a pool says what it takes. needed: of all benchmarks"""
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions
 
@@ -181,7 +181,7 @@ def _decided_at(answers: dict[str, list[Answer]], level: float | None) -> dict[s
 
 
 def _named_format(out: Path | None) -> Format:
-    """The format that the name of the file asks for; of none, as a terminal shows it."""
+    """Return the format that the name of the file asks for; of none, as a terminal shows it."""
     if out is None or not out.suffix:
         return "terminal"
     if out.suffix not in SUFFIXES:

@@ -114,7 +114,7 @@ def score(
 
 
 def _benchmark(pools: Sequence[Path], file: Path) -> Benchmark[Any]:
-    """The benchmark of the pools; `CalibrantError` for arguments in another order."""
+    """Return the benchmark of the pools; `CalibrantError` for arguments in another order."""
     from calibrant.bench.core.registry import is_native_pool, one_benchmark
     from calibrant.dsl.errors import PoolError
 
@@ -139,7 +139,7 @@ def _count(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Every verdict into the table, and as a line to where lines are wanted, by processes of this machine."""
+    """Put every verdict into the table, and as a line to where lines are wanted, by processes of this machine."""
     from calibrant.bench.commands.progress import usable_cores
     from calibrant.bench.scoring.parallel import score_in_parallel
 
@@ -171,7 +171,7 @@ def _score_logs(paths: list[Path], of: Benchmark[Any], *, out: Path | None, as_j
 
 
 def _again(out: Path | None) -> str:
-    """The command that prints the table again from the file of verdicts; empty without one."""
+    """Return the command that prints the table again from the file of verdicts; empty without one."""
     return "" if out is None else shlex.join(["calibrant", "table", str(out)])
 
 
@@ -183,7 +183,7 @@ def _count_everybody(scored: Iterable[Answer], everybody: ResultTable) -> Iterat
 
 
 def _collect(scored: Iterable[Answer], collected: ResultTable, *, out: Path | None, as_json: bool) -> None:
-    """Every verdict into the table, and as a line to where lines are wanted."""
+    """Put every verdict into the table, and as a line to where lines are wanted."""
     from calibrant.bench.scoring.lines import json_line
 
     with _output(out) as out_file:

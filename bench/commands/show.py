@@ -214,7 +214,7 @@ def _episodes(
     system: str | None,
     fields: FieldNames,
 ) -> tuple[Any, list[tuple[str, Sequence[Any]]]]:
-    """The item, and its episodes in these runs, each replayed, with what its system is called."""
+    """Return the item, and its episodes in these runs, each replayed, with what its system is called."""
     from calibrant.bench.core.items import item_of
     from calibrant.bench.report.transcripts import named_systems, transcripts
     from calibrant.dsl.episode import TranscriptError, verify_transcript

@@ -127,7 +127,7 @@ def print_table(
     needs_attribution: bool = False,
     again: str = "",
 ) -> list[StoredResults]:
-    """The table of these sources on standard output; what it does not cover is said on standard error.
+    """Print the table of these sources on standard output; what it does not cover is said on standard error.
 
     pools: whose items attributions are made for, where records have none
     level: posterior from which noisy readings decide
@@ -199,7 +199,7 @@ def _print_json(tables: Collection[ResultTable], stored: Sequence[StoredResults]
 
 
 def _with_columns(measures: MetricSet, columns: str | None) -> MetricSet:
-    """The measures, once the columns are known to be among them: an unknown name is said before the work."""
+    """Return the measures, once the columns are known to be among them: an unknown name is said before the work."""
     from calibrant.bench.pages.aligned import named_columns
 
     if columns is not None and columns not in measures.views:
@@ -208,7 +208,7 @@ def _with_columns(measures: MetricSet, columns: str | None) -> MetricSet:
 
 
 def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool = False, again: str = "") -> None:
-    """The rows as text, and those of several samples; what was left out is said on standard error.
+    """Print the rows as text, and those of several samples; what was left out is said on standard error.
 
     again: a command that makes the same table, for the hint which shows the rest
     """

@@ -92,7 +92,7 @@ def _right_given(decided: bool) -> Callable[[Any], float | None]:
 
 
 def _flag(key: str) -> Callable[[Any], float | None]:
-    """The share of answers of which it is true; an episode without an answer fits nothing."""
+    """Return the share of answers of which it is true; an episode without an answer fits nothing."""
     return lambda score: float(attribution[key] is True) if (attribution := _recorded_attribution(score)) else None
 
 

@@ -47,7 +47,7 @@ class Handout(Protocol):
     """Message to a worker about one item, which opens it before the protocol answers. It can be pickled."""
 
     def open(self) -> Any:
-        """The task, or an open episode."""
+        """Return the task, or an open episode."""
         ...
 
 
@@ -155,7 +155,7 @@ class Benchmark(ABC, Generic[I]):
 
     @abstractmethod
     def read_pool(self, path: Path) -> ItemPool[I]:
-        """The pool in a file, without what only tables need; `PoolError` names what cannot be meant."""
+        """Return the pool in a file, without what only tables need; `PoolError` names what cannot be meant."""
 
     @abstractmethod
     def handout(self, item: I) -> Handout:
@@ -163,7 +163,7 @@ class Benchmark(ABC, Generic[I]):
 
     @abstractmethod
     def no_answer(self, item: I) -> dict[str, Any]:
-        """The answer that stands in where a protocol gives none; it is of the item's schema and not right."""
+        """Return the answer that stands in where a protocol gives none; it is of the item's schema and not right."""
 
     @abstractmethod
     def score(self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
@@ -202,32 +202,32 @@ class Benchmark(ABC, Generic[I]):
         return [{"role": "user", "content": self.prompt(item)}]
 
     def record(self, item: I) -> dict[str, Any]:
-        """The native record, the sealed part too, ready for JSON."""
+        """Return the native record, the sealed part too, ready for JSON."""
         self._absent("records")
 
     def shown_record(self, item: I) -> dict[str, Any]:
-        """The native record as far as a solver may see it: the public fields, ready for JSON."""
+        """Return the native record as far as a solver may see it: the public fields, ready for JSON."""
         return {name: value for name, value in self.record(item).items() if name in self.public_fields}
 
     def item_of_record(self, record: Mapping[str, Any]) -> I:
-        """The item that `record` was made of; `PoolError` names the field of what cannot be meant."""
+        """Return the item that `record` was made of; `PoolError` names the field of what cannot be meant."""
         self._absent("records")
 
     def episode(self, item: I) -> Episode[Any, Any]:
-        """A fresh episode."""
+        """Return a fresh episode."""
         self._absent("episodes")
 
     def handing_in(self, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> Sequence[Action]:
-        """The actions that hand an answer in after these steps; the last one submits and has one key."""
+        """Return the actions that hand an answer in after these steps; the last one submits and has one key."""
         return ({"submit": dict(answer)},)
 
     def handed_in(self, steps: Sequence[Step[Any]]) -> dict[str, Any] | None:
-        """The answer that these steps submit, as `handing_in` is given it; None if they submit none."""
+        """Return the answer that these steps submit, as `handing_in` is given it; None if they submit none."""
         (verb,) = self.handing_in({}, ())[-1]
         return next((dict(step.action[verb]) for step in steps if verb in step.action and not step.refused), None)
 
     def extract(self, item: I, response: str | Mapping[str, Any]) -> dict[str, Any]:
-        """The answer that a response gives, of the item's schema; `ActionError` says why there is none."""
+        """Return the answer that a response gives, of the item's schema; `ActionError` says why there is none."""
         self._absent("responses")
 
     def read_answer(self, item: I, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
@@ -273,7 +273,7 @@ class Benchmark(ABC, Generic[I]):
         return self.measures.unit(item.id)
 
     def describe_step(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
-        """One line on what came of the last step."""
+        """Return one line on what came of the last step."""
         self._absent("episodes")
 
     def revealed_record(self, item: I) -> dict[str, Any]:
@@ -304,11 +304,11 @@ class Benchmark(ABC, Generic[I]):
         return timeline_page(in_one_line(item.id), [self.timeline(item, steps, name) for name, steps in episodes])
 
     def timeline(self, item: I, steps: Sequence[Step[Any]], system: str) -> Timeline:
-        """An episode step by step; `TranscriptError` if the item does not answer so."""
+        """Return an episode step by step; `TranscriptError` if the item does not answer so."""
         self._absent("timelines of episodes")
 
     def suite_of(self, item: I) -> str:
-        """The group that `calibrant pool stats` counts an item in, beside its setting."""
+        """Return the group that `calibrant pool stats` counts an item in, beside its setting."""
         return item.stratum
 
     @property
@@ -322,7 +322,7 @@ class Benchmark(ABC, Generic[I]):
         self._absent("suites")
 
     def drawn(self, suites: Sequence[str], seed: int, count: int) -> Sequence[I]:
-        """So many items of each suite. The same arguments give the same items."""
+        """Draw so many items of each suite. The same arguments give the same items."""
         self._absent("suites")
 
     def drawn_part(self, suite: str, seed: int, places: range) -> Sequence[I]:
@@ -330,11 +330,11 @@ class Benchmark(ABC, Generic[I]):
         return self.drawn((suite,), seed, places.stop)[places.start :]
 
     def parts(self, count: int) -> Sequence[range]:
-        """So many items of a suite, in parts that are little more work apart than together."""
+        """Split so many items of a suite into parts that are little more work apart than together."""
         return (range(count),)
 
     def suite(self, name: str | None) -> str:
-        """The suite of that name, by default the first; `CalibrantError` says which there are."""
+        """Return the suite of that name, by default the first; `CalibrantError` says which there are."""
         if name is not None and name not in self.suites:
             raise CalibrantError(f"unknown suite {short_repr(name)}; known: {', '.join(self.suites)}")
         return self.suites[0] if name is None else name

@@ -41,7 +41,7 @@ class ItemApi(Generic[I]):
         return item
 
     def check_item(self, item: object) -> I:
-        """The item, if it is one of the benchmark's."""
+        """Return the item, if it is one of the benchmark's."""
         if not isinstance(item, self.kind):
             raise CalibrantError(f"{short_repr(type(item).__name__)} is no item of {self.benchmark.title}")
         return item

@@ -24,7 +24,7 @@ class ItemPool(Protocol[I_co]):
 
 
 def item_of(pool: ItemPool[I_co], instance: str | None) -> I_co:
-    """The item of that id, or the first; `CalibrantError` names close ids, or says that the pool is empty."""
+    """Return the item of that id, or the first; `CalibrantError` names close ids, or says that the pool is empty."""
     if not len(pool):
         raise CalibrantError(f"{pool.name}: there is no instance in it")
     if instance is None:

@@ -17,7 +17,7 @@ Weighted: TypeAlias = Mapping[float, int | Fraction]
 
 
 def weighted_mean(values: Weighted) -> float | None:
-    """The mean of a multiset of values, the same however they came in; None if there is none."""
+    """Return the mean of a multiset of values, the same however they came in; None if there is none."""
     if len(values) < 2:
         return next(iter(values), None)
     count = sum(values.values(), Fraction(0))

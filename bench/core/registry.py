@@ -23,7 +23,7 @@ DEFAULT = "replayscm"  # of files without a name: the published YAML, and native
 
 
 def benchmark(name: str) -> Benchmark[Any]:
-    """The benchmark of that name; `CalibrantError` says which there are."""
+    """Return the benchmark of that name; `CalibrantError` says which there are."""
     if name not in NAMES:
         raise CalibrantError(f"unknown benchmark {short_repr(name)}; known: {', '.join(NAMES)}")
     return load_benchmark(name)
@@ -40,7 +40,7 @@ def is_stated(name: str) -> bool:
 
 
 def benchmarks() -> list[Benchmark[Any]]:
-    """All of them."""
+    """Return all of them."""
     return [benchmark(name) for name in NAMES]
 
 
@@ -51,7 +51,7 @@ def sole_provider(key: Capability[C]) -> C:
 
 
 def benchmark_of(path: Path) -> Benchmark[Any]:
-    """The benchmark that a pool file names in its header, or whose released files begin as it does.
+    """Return the benchmark that a pool file names in its header, or whose released files begin as it does.
 
     `PoolError` if the file cannot be read or names another.
     """
@@ -63,7 +63,7 @@ def benchmark_of(path: Path) -> Benchmark[Any]:
 
 
 def benchmark_of_item(item: Any) -> Benchmark[Any]:
-    """The benchmark that an item belongs to; `CalibrantError` if it is no item."""
+    """Return the benchmark that an item belongs to; `CalibrantError` if it is no item."""
     name = getattr(item, "benchmark", None)
     if not isinstance(name, str) or not hasattr(item, "task"):
         raise CalibrantError(f"{short_repr(type(item).__name__)} is no item; `load_pool(path)` has items")
@@ -71,7 +71,7 @@ def benchmark_of_item(item: Any) -> Benchmark[Any]:
 
 
 def one_benchmark(paths: Iterable[Path]) -> Benchmark[Any]:
-    """The benchmark of several pools; `CalibrantError` if they are of two."""
+    """Return the benchmark of several pools; `CalibrantError` if they are of two."""
     path_by_name = {benchmark_of(path).name: path for path in paths}
     if len(path_by_name) > 1:
         listed = ", ".join(f"{path.name} ({name})" for name, path in path_by_name.items())
@@ -80,7 +80,7 @@ def one_benchmark(paths: Iterable[Path]) -> Benchmark[Any]:
 
 
 def log_benchmark(path: Path) -> Benchmark[Any] | None:
-    """The benchmark whose episodes a file tells of that brings its items along; None if it is no such file."""
+    """Return the benchmark whose episodes a file tells of that brings its items along; None if it is no such file."""
     name = _log_of(_header(path))
     return None if name is None else benchmark(name)
 
@@ -99,7 +99,7 @@ def _log_of(header: Any) -> str | None:
 
 
 def _header(path: Path) -> Any:
-    """The first line, if it is JSON; None if it is not."""
+    """Return the first line, if it is JSON; None if it is not."""
     try:
         return json.loads(pool_head(path))
     except PoolError as error:
@@ -109,7 +109,7 @@ def _header(path: Path) -> Any:
 
 
 def _stated_benchmark(path: Path) -> Any:
-    """The header's benchmark; the default where there is no such header, for the reader to say what is wrong."""
+    """Return the header's benchmark; the default where there is no such header, for the reader to say what is wrong."""
     header = _header(path)
     if _log_of(header) is not None:
         raise PoolError("a log of episodes that were played, no pool; `calibrant score` reads it alone", file=path.name)

@@ -79,7 +79,7 @@ _FLAGS = [(bool(f & 1), bool(f & 2), bool(f & 4), bool(f & 8)) for f in range(16
 
 
 def _pack_digest(meaning: str | None) -> bytes | None:
-    """The bytes that the digits spell; None for any other text."""
+    """Return the bytes that the digits spell; None for any other text."""
     if meaning is None or len(meaning) != 2 * _DIGEST:
         return None
     try:
@@ -117,7 +117,7 @@ class Sampled:
 
 @lru_cache(maxsize=1 << 12)
 def pass_at(num_samples: int, num_right: int, k: int) -> Fraction:
-    """The probability that k of the samples hold a right one; k is at most their number."""
+    """Return the probability that k of the samples hold a right one; k is at most their number."""
     return 1 - Fraction(comb(num_samples - num_right, k), comb(num_samples, k))
 
 

@@ -73,7 +73,7 @@ class ItemFunctions(Protocol):
     """
 
     def load_pool(self, path: Path) -> Pool[Any]:
-        """The items of a file, with whatever else it holds."""
+        """Return the items of a file, with whatever else it holds."""
         ...
 
     @property

@@ -22,7 +22,7 @@ class Column(Generic[I]):
 
 
 def span(numbers: Sequence[int]) -> list[int] | None:
-    """The least and the greatest; None of none."""
+    """Return the least and the greatest; None of none."""
     return [min(numbers), max(numbers)] if numbers else None
 
 

@@ -26,7 +26,7 @@ def chosen_episodes(
     contents: ReportContents,
     items: Mapping[tuple[str, str], Any],
 ) -> Iterator[Timeline]:
-    """The first of each kind, by system and item, among those whose items and transcripts are at hand.
+    """Yield the first of each kind, by system and item, among those whose items and transcripts are at hand.
 
     items: by digest of the pool, and id
     """

@@ -69,7 +69,7 @@ def _figures_aligned(table: Table, lines: list[list[str]]) -> list[list[str]]:
 
 
 def _pad_figure(cell: Cell, width: int) -> str:
-    """A figure with its interval, or with as much room; a no-break space at the end is not stripped."""
+    """Return a figure with its interval, or with as much room; a no-break space at the end is not stripped."""
     if not width:
         return cell.text
     return (
@@ -99,7 +99,7 @@ def _markdown_row(row: TableRow, line: Sequence[str]) -> list[str]:
 
 
 def as_csv(tables: Iterable[Table]) -> str:
-    """One line per figure: which table, row and column, the figure as printed, and the ends of its interval.
+    """Return one line per figure: which table, row and column, the figure as printed, and the ends of its interval.
 
     Labels that only some benchmarks have are columns behind the others.
     """
@@ -160,7 +160,7 @@ def _latex_table(table: Table) -> str:
 
 
 def _with_rules(rows: Sequence[TableRow], lines: Sequence[str]) -> list[str]:
-    """A line between settings, paper rows counting to ours before them."""
+    """Insert a line between settings, paper rows counting to ours before them."""
     separated: list[str] = []
     for place, line in enumerate(lines):
         is_ours = rows[place].source is Source.OURS
@@ -185,12 +185,12 @@ def _latex_cell(cell: Cell) -> str:
 
 
 def in_latex(text: str) -> str:
-    """Text with LaTeX's special characters as what they look like."""
+    """Return text with LaTeX's special characters as what they look like."""
     return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
 def _in_markdown(text: str) -> str:
-    """Text in which nothing of a pipe table, emphasis or HTML is left to be read as markup."""
+    """Return text in which nothing of a pipe table, emphasis or HTML is left to be read as markup."""
     return re.sub(r"([\\`*_|<>\[\]~&])", r"\\\1", text)
 
 
@@ -209,7 +209,7 @@ def _grid(table: Table) -> tuple[list[str], list[list[str]]]:
 
 
 def shown_columns(table: Table) -> Table:
-    """The table without columns that are undefined in every one of our rows."""
+    """Return the table without columns that are undefined in every one of our rows."""
     our_rows = [row for row in table.rows if row.source is Source.OURS]
     columns = [k for k in range(len(table.headings)) if any(row.cells[k].text != UNDEFINED for row in our_rows)]
     rows = tuple(TableRow(row.labels, tuple(row.cells[k] for k in columns), row.source) for row in table.rows)

@@ -17,7 +17,7 @@ from calibrant.bench.version import program_version
 
 
 def as_html(parts: Sequence[Part]) -> str:
-    """The whole file. Everything that comes from pools, records and predictions is escaped."""
+    """Return the whole file. Everything that comes from pools, records and predictions is escaped."""
     return html_page("report.html", {"parts": list(map(_part, parts, range(len(parts)))), "program": program_version()})
 
 

@@ -35,7 +35,7 @@ NOTHING = Cell(UNDEFINED)
 
 
 def cell(text: str, interval: Interval | None = None, *, decimals: int = 3, signed: bool = False) -> Cell:
-    """A figure with its interval, both with as many decimals."""
+    """Return a figure with its interval, both with as many decimals."""
     if interval is None:
         return Cell(text)
     sign = "+" if signed else ""
@@ -44,7 +44,7 @@ def cell(text: str, interval: Interval | None = None, *, decimals: int = 3, sign
 
 
 def percent_cell(share: float, interval: tuple[float, float]) -> Cell:
-    """A share with its interval, in percent with one decimal."""
+    """Return a share with its interval, in percent with one decimal."""
     return Cell(*(f"{100 * figure:.1f}" for figure in (share, *interval)))
 
 
@@ -83,5 +83,5 @@ class Table:
 
 
 def anchor_of(name: str) -> str:
-    """A name as the address of a place in a page, or as that of a file."""
+    """Return a name as the address of a place in a page, or as that of a file."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

@@ -56,7 +56,7 @@ class SampleRow:
 
 
 def sample_rows(sampled: Iterable[Sampled]) -> list[SampleRow]:
-    """A row for each way to count, of each system that has several samples of an item."""
+    """Return a row for each way to count, of each system that has several samples of an item."""
     return [row for system in sampled if system.is_several for row in _rows(system)]
 
 
@@ -138,7 +138,7 @@ CAPTION = (
 
 
 def sample_table(rows: Sequence[SampleRow]) -> Table | None:
-    """The table of these rows; None if there are none."""
+    """Return the table of these rows; None if there are none."""
     if not rows:
         return None
     headings = tuple(Heading(key, heading) for key, heading, _ in rows[0].of.rights)

@@ -24,7 +24,7 @@ _Answer = tuple[str, str, str, int]  # pool digest, instance, model, number of t
 
 
 def scored_answers(sources: Iterable[Path]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
-    """Every scored answer of the sources once.
+    """Yield every scored answer of the sources once.
 
     The same record in two folders counts once; two records of the same thing that differ in more than their timing are
     a contradiction, and so are two verdicts on one prediction.

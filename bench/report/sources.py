@@ -38,7 +38,7 @@ class Sources:
     say: Callable[[str], None] = lambda line: None
 
     def answers(self) -> dict[str, list[Answer]]:
-        """Every scored answer by its benchmark, in their order; `CalibrantError` if there is none."""
+        """Return every scored answer by its benchmark, in their order; `CalibrantError` if there is none."""
         answers_by_benchmark: dict[str, list[Answer]] = {name: [] for name in NAMES}
         keys: set[tuple[str, str, str, str, int]] = set()
         recognised: list[str] = []
@@ -86,7 +86,7 @@ class Sources:
         recognised.append(f"{path}: {predictions.recognised}")
 
     def transcripts(self) -> dict[str, list[Path]]:
-        """By benchmark of the pools, what may hold whole episodes and can be read again."""
+        """Return, by benchmark of the pools, what may hold whole episodes and can be read again."""
         folders = [path for path in self.runs if path.is_dir()]
         paths_by_benchmark = {benchmark_of(pool).name: list(folders) for pool in self.pools}
         for path in self.predictions:

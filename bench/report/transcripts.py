@@ -29,7 +29,7 @@ class Transcript(NamedTuple):
 def transcripts(
     sources: Iterable[Path], pools: Sequence[Path], fields: FieldNames | None = None
 ) -> Iterator[Transcript]:
-    """Every episode of the folders of runs, and of the files of predictions about items of these pools.
+    """Yield every episode of the folders of runs, and of the files of predictions about items of these pools.
 
     pools: of one interactive benchmark; fields: what the predictions call their fields
     """

@@ -24,7 +24,7 @@ class UnansweredCounts:
             self._reasons.setdefault((context.system, context.outcome), Counter())[context.reason] += 1
 
     def lines(self) -> Iterator[str]:
-        """A line for each system and outcome: how many items, and the most frequent reason."""
+        """Yield a line for each system and outcome: how many items, and the most frequent reason."""
         for (system, outcome), reasons in sorted(self._reasons.items()):
             number = sum(reasons.values())
             reason = min(reasons, key=lambda reason_text: (-reasons[reason_text], reason_text))

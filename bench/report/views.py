@@ -47,7 +47,7 @@ def _item_mean(answers: Sequence[Values], place: int) -> float | None:
 
 
 def mean_cell(values: Sequence[float | None], column: Metric) -> Cell:
-    """The mean of what is there: shares with a score interval, others with a normal one.
+    """Return the mean of what is there: shares with a score interval, others with a normal one.
 
     A conditional rate over 1 to 5 answers is suppressed. Of values between 0 and 1, the score interval is that of
     shares with the same mean, which spread at least as much.

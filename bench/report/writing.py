@@ -37,7 +37,7 @@ def report_text(
     plots: Path | None = None,
     progress: Progress = lambda name, done, total: None,
 ) -> str:
-    """The report in a format of TEXTS, or as HTML: of one benchmark after the other.
+    """Return the report in a format of TEXTS, or as HTML: of one benchmark after the other.
 
     answers: by benchmark; plots: folder that gets every plot as an SVG file too
     """
@@ -71,7 +71,7 @@ def _parts(answers: Mapping[str, Sequence[Answer]], contents: ReportContents, pr
 
 
 def _told_apart(parts: Sequence[Part]) -> list[Part]:
-    """The parts; a table or plot of a name that an earlier one has too is named after its benchmark as well."""
+    """Return the parts; a table or plot of a name that an earlier one has too is named after its benchmark as well."""
     names: set[str] = set()
     renamed = []
     for part in parts:

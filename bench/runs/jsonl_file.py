@@ -63,7 +63,7 @@ class RecordKind(Generic[R]):
         return f"{self.name}.jsonl"
 
     def read_records(self, path: Path) -> Iterator[R]:
-        """The records of a file; a torn last line is passed over. `CalibrantError` names file and line."""
+        """Yield the records of a file; a torn last line is passed over. `CalibrantError` names file and line."""
         decoder = msgspec.json.Decoder(self.type)
         with path.open("rb") as lines:
             for number, line in enumerate(iter(partial(lines.readline, MAX_JSON_BYTES + 1), b""), 1):
@@ -124,7 +124,7 @@ class JsonlFile(Generic[R]):
         return self.kind.read_records(self.path)
 
     def append(self, record: R) -> None:
-        """One write of one line. A key that is there already is an error of the caller."""
+        """Write one line at once. A key that is there already is an error of the caller."""
         assert record.key not in self.keys
         line = self._encode(record) + b"\n"
         if os.write(self._descriptor, line) != len(line):
@@ -153,7 +153,7 @@ class JsonlFile(Generic[R]):
             self._replace(self._from(places[i] for i in sorted(range(len(order)), key=order.__getitem__)))
 
     def find_lines(self, keys: Iterable[Hashable]) -> StoredLines:
-        """The lines of these keys, in this order, of those that are there."""
+        """Return the lines of these keys, in this order, of those that are there."""
         places: dict[Hashable, tuple[int, int] | None] = dict.fromkeys(keys)
         start = 0
         with self.path.open("rb") as lines:
@@ -164,7 +164,7 @@ class JsonlFile(Generic[R]):
         return StoredLines(self._descriptor, [place for place in places.values() if place is not None])
 
     def _from(self, places: Iterable[int]) -> Iterator[R]:
-        """The records of the lines that begin at these bytes."""
+        """Yield the records of the lines that begin at these bytes."""
         decoder = msgspec.json.Decoder(self.kind.type)
         with self.path.open("rb") as lines:
             for place in places:
@@ -186,14 +186,14 @@ class JsonlFile(Generic[R]):
             os.ftruncate(self._descriptor, end)
 
     def _require_torn_record(self, start: int) -> None:
-        """Nothing is cut off that a record could not begin with: the file may be somebody else's."""
+        """Refuse to cut off what a record could not begin with: the file may be somebody else's."""
         begins = f'{{"{self.kind.type.__struct_fields__[0]}":'.encode()
         beginning = os.pread(self._descriptor, len(begins), start)
         if not begins.startswith(beginning):
             raise CalibrantError(f"{self.path}: its last line is not a record of {self.kind.of}")
 
     def _replace(self, records: Iterable[R]) -> None:
-        """A new file with these records takes the place of the old one at once."""
+        """Replace the file by one with these records at once."""
         with whole_file(self.path) as file:
             file.writelines(self._encode(record) + b"\n" for record in records)
             file.flush()

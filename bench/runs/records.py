@@ -124,12 +124,12 @@ FILE_NAME = RUN_RECORDS.file_name
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """The records of a file; a torn last line is passed over. `CalibrantError` names file and line."""
+    """Yield the records of a file; a torn last line is passed over. `CalibrantError` names file and line."""
     return RUN_RECORDS.read_records(path)
 
 
 def folder_records(folder: Path) -> Iterator[Record]:
-    """The records in a run's folder."""
+    """Yield the records in a run's folder."""
     path = folder / FILE_NAME
     if not path.is_file():
         raise CalibrantError(f"{folder}: no {FILE_NAME} there; give the folder that `calibrant run --out` wrote")

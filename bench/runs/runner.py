@@ -50,7 +50,7 @@ class Selection(NamedTuple):
         return dict(islice(chosen, self.limit))
 
     def of(self, pool: ItemPool[I]) -> Iterator[tuple[int, I]]:
-        """The instances with their places, made as they are asked for."""
+        """Yield the instances with their places, made as they are asked for."""
         return ((i, pool.items[i]) for i in self.places(pool))
 
 
@@ -110,7 +110,7 @@ def run(
 
 
 def config_of(protocol: Protocol, wall_budget: float | None = None) -> dict[str, Any]:
-    """The options that are part of a record's key."""
+    """Return the options that are part of a record's key."""
     return {**protocol.config, "wall_budget": wall_budget}
 
 

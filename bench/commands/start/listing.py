@@ -75,7 +75,7 @@ def _reason_columns(why: Why) -> dict[str, str]:
 
 
 def _explain(of: Benchmark[Any], item: Any) -> Why | str:
-    """The reason, or why there is none."""
+    """Return the reason, or why there is none."""
     from calibrant.bench.core.capabilities import EXPLANATIONS
 
     try:

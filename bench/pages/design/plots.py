@@ -21,7 +21,7 @@ class Scale:
     logarithmic: bool = False
 
     def at(self, value: float) -> float:
-        """The pixel of a value; values outside are moved to the border."""
+        """Return the pixel of a value; values outside are moved to the border."""
         low, high, value = (self._transform(number) for number in (self.low, self.high, value))
         share = 0.0 if high == low else min(1.0, max(0.0, (value - low) / (high - low)))
         return self.start + share * (self.end - self.start)
@@ -46,7 +46,7 @@ class Scale:
 
 
 def figure(width: float, height: float, label: str, marks: Iterable[str]) -> str:
-    """An SVG element whose label states the finding; it keeps its size and scrolls where there is no room."""
+    """Return an SVG element whose label states the finding; it keeps its size and scrolls where there is no room."""
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="fixed" role="img" aria-label="{escape(label)}" {size}>'

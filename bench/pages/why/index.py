@@ -16,7 +16,7 @@ MAX_BYTES = 15_000_000  # of embedded pages together
 
 
 def index_page(pool: str, items: Iterable[tuple[Why, Markup | None]]) -> str:
-    """One HTML file; items: reasons with the contents of their pages, None where that was not made.
+    """Return one HTML file; items: reasons with the contents of their pages, None where that was not made.
 
     At most MAX_EMBEDDED pages of MAX_BYTES together are embedded; ids in each have to be unique in the file.
     """

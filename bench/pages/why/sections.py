@@ -33,7 +33,7 @@ class WhyTable:
 
 
 def tables_body(why: Why, tables: Sequence[WhyTable], advice: Sequence[str], prefix: str) -> Markup:
-    """The contents of a page; advice: heading of what would settle it, then sentences; empty for none."""
+    """Return the contents of a page; advice: heading of what would settle it, then sentences; empty for none."""
     content = {
         "why": why,
         "prefix": prefix,
@@ -75,7 +75,7 @@ def tables_lines(why: Why, tables: Sequence[WhyTable], advice: Sequence[str]) ->
 def experiment_table(
     experiments: Sequence[Experiment], title: str, caption: str, noun: str, hypotheses: str
 ) -> WhyTable:
-    """Every next experiment: how many readings it may give, and what they leave."""
+    """Return every next experiment: how many readings it may give, and what they leave."""
     rows = []
     for experiment in experiments:
         numbers = [int(outcome.remaining) for outcome in experiment.outcomes]

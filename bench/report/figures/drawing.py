@@ -57,7 +57,7 @@ class Look(NamedTuple):
 
 
 def looks(systems: Iterable[str]) -> dict[str, Look]:
-    """A look for every system; of up to 130 no two are alike."""
+    """Return a look for every system; of up to 130 no two are alike."""
     names = sorted(set(systems))
     return {
         name: Look(COLOURS[k % len(COLOURS)], MARKERS[k // len(COLOURS) % len(MARKERS)]) for k, name in enumerate(names)
@@ -134,13 +134,13 @@ def apart(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def plain(name: str) -> str:
-    """A name as plain text: no mathematics, nothing that XML cannot hold, and not hidden from the legend."""
+    """Return a name as plain text: no mathematics, nothing that XML cannot hold, and not hidden from the legend."""
     text = printable(name).replace("$", r"\$")
     return (" " if text.startswith("_") else "") + text
 
 
 def legend(figure: Figure, panels: Sequence[Axes]) -> None:
-    """One legend below all panels, each label once and whole; the figure grows by what the legend takes."""
+    """Draw one legend below all panels, each label once and whole; the figure grows by what the legend takes."""
     labelled: dict[str, Artist] = {}
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):

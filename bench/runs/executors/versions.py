@@ -39,7 +39,7 @@ def versions() -> Mapping[str, str]:
 
 
 def difference(local: Mapping[str, str], remote: Mapping[str, str]) -> str:
-    """The first thing that differs, as "numpy 2.4.6 here, 2.3.0 there"; empty if nothing does."""
+    """Return the first thing that differs, as "numpy 2.4.6 here, 2.3.0 there"; empty if nothing does."""
     for name in [*local, *(remote.keys() - local.keys())]:
         local_version, remote_version = local.get(name, ABSENT), remote.get(name, ABSENT)
         if local_version != remote_version:
@@ -55,7 +55,7 @@ def _version(library: str) -> str:
 
 
 def _code() -> str:
-    """A digest of our sources: two checkouts may have one version."""
+    """Return a digest of our sources: two checkouts may have one version."""
     folders = {name: Path(__file__).resolve().parents[3] / name for name in PACKAGES}
     digest = hashlib.sha256()
     for name, folder in folders.items():

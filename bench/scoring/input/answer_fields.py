@@ -107,7 +107,7 @@ def answer_field(line: Mapping[str, Any], named: str | None = None) -> AnswerFie
 
 
 def model_field(line: Mapping[str, Any]) -> tuple[str, Any]:
-    """The field that names a line's model, and what is in it; None in it where there is none."""
+    """Return the field that names a line's model, and what is in it; None in it where there is none."""
     if MODEL_FIELD not in line:
         for path in MODEL_PATHS:
             present, value = _value(line, path)

@@ -72,7 +72,7 @@ def _header(archive: zipfile.ZipFile) -> Mapping[str, Any]:
 
 
 def _object(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
-    """The JSON object in an entry."""
+    """Return the JSON object in an entry."""
     entry = archive.getinfo(name)
     if entry.compress_type == _ZSTANDARD:
         _with_zstandard()
@@ -109,7 +109,7 @@ def _with_zstandard() -> None:
 
 
 def _samples(archive: zipfile.ZipFile, header: Mapping[str, Any]) -> list[str]:
-    """The entries of samples; of two of one name the later counts, as Inspect reads them."""
+    """Return the entries of samples; of two of one name the later counts, as Inspect reads them."""
     ids = _at(header, "eval", "dataset", "sample_ids")
     order = {str(sample_id): place for place, sample_id in enumerate(ids if isinstance(ids, list) else ())}
 
@@ -123,7 +123,7 @@ def _samples(archive: zipfile.ZipFile, header: Mapping[str, Any]) -> list[str]:
 
 
 def _system(header: Mapping[str, Any]) -> str | None:
-    """Who answered: the model, or the row of ours that did without one, with its options."""
+    """Return who answered: the model, or the row of ours that did without one, with its options."""
     steps = _at(header, "plan", "steps")
     for step in steps if isinstance(steps, list) else ():
         if _at(step, "solver") == _OWN_ROWS:
@@ -142,7 +142,7 @@ def _at(value: Any, *keys: str) -> Any:
 
 
 def _prediction(sample: Mapping[str, Any], system: str | None, where: str) -> dict[str, Any]:
-    """A sample as a line of predictions; `CalibrantError` if its id is none that Inspect writes.
+    """Return a sample as a line of predictions; `CalibrantError` if its id is none that Inspect writes.
 
     What an episode handed in is in its steps, not in what was said last.
     Seconds are those of a row of ours, else the sample's working time: waiting and retries are not in it.

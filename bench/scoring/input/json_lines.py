@@ -56,7 +56,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def json_object(raw: bytes) -> dict[str, Any] | None:
-    """The object that a line spells, or None; `TooLargeError` for one of too many values."""
+    """Return the object that a line spells, or None; `TooLargeError` for one of too many values."""
     try:
         value = load_json(raw.decode("utf-8"))
     except (ValueError, RecursionError):  # bad JSON, bad UTF-8, an integer without end; nesting without end

@@ -10,7 +10,7 @@ from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 
 def parse_answer(answer: object) -> str | dict[str, Any] | None:
-    """A text, or an answer object as it would be after a file; None for other values that JSON has.
+    """Return a text, or an answer object as it would be after a file; None for other values that JSON has.
 
     `CalibrantError` for what JSON cannot say: that is no answer at all.
     """
@@ -29,7 +29,7 @@ def invalid_answer_message(answer: object) -> str:
 
 
 def _json_object(answer: Mapping[Any, Any]) -> dict[str, Any]:
-    """An answer as it would be after a file."""
+    """Return an answer as it would be after a file."""
     try:
         copied: dict[str, Any] = json.loads(json.dumps(dict(answer)))
     except (TypeError, ValueError, RecursionError) as error:

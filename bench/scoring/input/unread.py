@@ -30,7 +30,7 @@ class UnreadAnswers:
         self._partial.add(instance, reason)
 
     def lines(self) -> Iterator[str]:
-        """One line for each of the two, where there are any."""
+        """Yield one line for each of the two, where there are any."""
         for tally, problem in (
             (self._without, "no answer that can be read"),
             (self._partial, "an answer that is incomplete or misplaced"),
