@@ -293,25 +293,3 @@ def list_tables(
                     count += 1
             changed = next_combination(chosen, j - 1, num_candidates - 1)
     return count
-
-
-@kernel
-def count_by_size(
-    num_parents: I64,  # [e] number of parents of each set
-    cares: U64,  # [e]
-    values: U64,  # [e]
-    function_bits: U64,  # [f] as in list_determining_sets
-    function_size: U8,  # [f]
-    function_start: I64,  # [k + 2]
-    function_end: I64,  # [k + 1] past the last function of j variables that depends on all of them
-    max_size: int,
-    histograms: I64,  # [e, max_size + 1] out: functions of exactly these parents that agree, by least size
-) -> None:
-    """Count the functions that depend on all of a set's variables and agree with its table, by size."""
-    for e in range(num_parents.shape[0]):
-        j = num_parents[e]
-        for f in range(function_start[j], function_end[j]):
-            if function_size[f] > max_size:
-                break
-            if (function_bits[f] ^ values[e]) & cares[e] == 0:
-                histograms[e, function_size[f]] += 1

@@ -71,10 +71,6 @@ class PairSearch:
         everything = len(models) == len(self.choices.root_sets)
         return None if best is None else FittingPair(best[2], best[3], best[4], everything)
 
-    def sole(self) -> Scm | None:
-        """Return an SCM of least size under the first root set."""
-        return self._sole(self.choices.root_sets[0]) if self.choices.root_sets else None
-
     def _under(self, roots: tuple[str, ...], variable: int) -> FittingPair | None:
         if self.space.task.variables[variable] in roots:
             return None

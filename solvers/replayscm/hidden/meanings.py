@@ -21,6 +21,7 @@ from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
 from calibrant.solvers.replayscm.noise.posterior import Posterior, extend_rows
 from calibrant.solvers.replayscm.noise.rows import VariableRows
+from calibrant.solvers.replayscm.noise.sampling import negate_arguments
 
 # listed to count meanings: 512 members were 28 meanings, so that one member left is no criterion
 MAX_LISTED_MEMBERS = 3_000
@@ -97,7 +98,7 @@ def _column_members(posterior: Posterior, columns: Sequence[HiddenColumn]) -> It
             flipped = {
                 column.index for column, value in zip(columns, values, strict=True) if value != dict(column.values)
             }
-            children = {v: _negate_arguments(f, {names[i] for i in flipped}) for v, f in observed.items()}
+            children = {v: negate_arguments(f, {names[i] for i in flipped}) for v, f in observed.items()}
             hidden = [
                 [(names[c.index], f) for f in _completed(value, c, names)]
                 for c, value in zip(columns, values, strict=True)
@@ -137,11 +138,3 @@ def _functions(values: Mapping[int, int], parents: tuple[str, ...]) -> list[Loca
         for bits in product((0, 1), repeat=len(unseen))
     )
     return [LocalFunction(parents, table) for table in tables if len(support(table)) == len(parents)]
-
-
-def _negate_arguments(function: LocalFunction, negated: set[str]) -> LocalFunction:
-    shift = sum(1 << i for i, parent in enumerate(function.parents) if parent in negated)
-    if not shift:
-        return function
-    bits = sum((function.table.bits >> (row ^ shift) & 1) << row for row in range(1 << len(function.parents)))
-    return LocalFunction(function.parents, TruthTable(len(function.parents), bits))

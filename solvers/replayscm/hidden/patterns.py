@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
+from operator import or_
 
 import numpy as np
 import numpy.typing as npt
@@ -49,10 +51,8 @@ def joint_columns(parents: Sequence[Mask], words: Iterable[int]) -> JointColumns
 
     parents: of each hidden variable; words: observed values of all rows
     """
-    together = 0
-    for mask in parents:
-        together |= mask
-    patterns = sorted({word & together for word in words})
+    joint_mask = _union(parents)
+    patterns = sorted({word & joint_mask for word in words})
     if len(patterns) > MAX_PATTERNS:
         raise BudgetSpent(f"{len(patterns)} joint patterns of hidden variables' parents; a word has {MAX_PATTERNS}")
     factors = [_columns(mask, patterns) for mask in parents]
@@ -116,18 +116,15 @@ def child_view(
     hidden: index of each hidden variable; rows: of the child, observed words
     """
     place_of = {pattern: place for place, pattern in enumerate(columns.patterns)}
-    together = 0
-    for pattern in columns.patterns:
-        together |= pattern
     listed, exponents = [], []
     hidden_bits = sum(1 << index for index in hidden)
     words = {*rows.noisy, *rows.clean}
-    joint_mask = _joint_mask(columns.patterns)
+    joint_mask = _union(columns.patterns)
     for mask in masks:
         used = [place for place, index in enumerate(hidden) if mask >> index & 1]
         if not used:
             continue
-        sides = _sides(words, variable, mask & ~hidden_bits, joint_mask | together, place_of)
+        sides = _sides(words, variable, mask & ~hidden_bits, joint_mask, place_of)
         # a column is a function of the joint pattern, so no column resolves a conflict within one
         if sides is None:
             continue
@@ -139,11 +136,8 @@ def child_view(
     return ChildView(listed, np.stack(exponents, axis=1) if exponents else np.empty(shape, np.int16))
 
 
-def _joint_mask(patterns: Sequence[int]) -> Mask:
-    mask = 0
-    for pattern in patterns:
-        mask |= pattern
-    return mask
+def _union(masks: Iterable[Mask]) -> Mask:
+    return reduce(or_, masks, 0)
 
 
 def _sides(
