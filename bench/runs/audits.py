@@ -23,7 +23,7 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress, error_line, one_line
 from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
-from calibrant.bench.runs.records import Timing, config_digest
+from calibrant.bench.runs.records import ItemHead, Timing, config_digest
 from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.dsl.pool_text import file_digest
 from calibrant.solvers.budget import BudgetSpent
@@ -39,18 +39,9 @@ class AuditKey(NamedTuple):
     config_digest: str
 
 
-class AuditHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AuditHead(ItemHead, frozen=True, forbid_unknown_fields=True):
     """First fields of every benchmark's record; the results, `error`, `program`, `timing` and `version` follow."""
 
-    pool: Annotated[str, Meta(description="name of the pool")]
-    pool_digest: Annotated[str, Meta(description="SHA-256 of what the pool's file holds, decompressed")]
-    pool_size: Annotated[int, Meta(description="how many items the pool has")]
-    index: Annotated[int, Meta(description="place of the item in its pool, from 0")]
-    instance: Annotated[str, Meta(description="id of the item")]
-    setting: Annotated[
-        str, Meta(description="row group of tables: the disclosure, or the published table that the pool belongs to")
-    ]
-    stratum: Annotated[str, Meta(description="the finer group of the generator; empty if there is none")]
     config: Annotated[dict[str, Any], Meta(description="what was asked for")]
     outcome: Annotated[Outcome, Meta(description="whether it was audited")]
 

@@ -50,8 +50,8 @@ class StepRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     cost: Annotated[int, Meta(description="what it took from the item's allowance")] = 0
 
 
-class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one protocol answered to one instance, and how that scores."""
+class ItemHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """First fields of every record about an item of a pool."""
 
     pool: Annotated[str, Meta(description="name of the pool")]
     pool_digest: Annotated[str, Meta(description="SHA-256 of what the pool's file holds, decompressed")]
@@ -62,6 +62,11 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str, Meta(description="row group of tables: the disclosure, or the published table that the pool belongs to")
     ]
     stratum: Annotated[str, Meta(description="the finer group of the generator; empty if there is none")]
+
+
+class Record(ItemHead, frozen=True, forbid_unknown_fields=True):
+    """What one protocol answered to one instance, and how that scores."""
+
     protocol: Annotated[str, Meta(description="name of the protocol")]
     config: Annotated[
         dict[str, Any],
