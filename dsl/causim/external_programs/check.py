@@ -12,15 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from calibrant.dsl.causim.bundle import load_source
-from calibrant.dsl.causim.external_programs.outline import (
-    MECHANISM,
-    SAMPLER,
-    TOP_LEVEL,
-    Outline,
-    UnsupportedAt,
-    read_outline,
-)
-from calibrant.dsl.causim.language.driver import DRIVER
+from calibrant.dsl.causim.external_programs.outline import Outline, read_outline
+from calibrant.dsl.causim.language.driver import DRIVER, MECHANISM, SAMPLER, UnsupportedAt
 from calibrant.dsl.causim.language.modules import InvalidSyntax
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.language.statements import FunctionRaises
@@ -80,9 +73,7 @@ def check_program(source: str, *, num_nodes: int | None = None, topology: str | 
     except InvalidSyntax as error:
         return ProgramCheck(Fault(FaultKind.SYNTAX, f"{error}.", error.line))
     except UnsupportedAt as error:
-        node = _node_of(error.function_name)
-        where = "" if error.function_name == TOP_LEVEL else f"{error.function_name}: "
-        return ProgramCheck(Fault(FaultKind.UNSUPPORTED, f"{where}{error}.", error.line, node))
+        return ProgramCheck(Fault(FaultKind.UNSUPPORTED, f"{error}.", error.line, _node_of(error.function_name)))
     except Unsupported as error:
         return ProgramCheck(Fault(FaultKind.UNSUPPORTED, f"{error}."))
     fault = next(_structural_faults(outline, num_nodes, topology), None)

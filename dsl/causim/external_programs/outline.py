@@ -10,25 +10,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from calibrant.dsl.causim.language.driver import DRIVER
-from calibrant.dsl.causim.language.modules import located_statements
+from calibrant.dsl.causim.language.driver import (
+    DRIVER,
+    MECHANISM,
+    SAMPLER,
+    UnsupportedAt,
+    is_seeding,
+    is_text,
+    read_definitions,
+    read_functions,
+    seed_names,
+)
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.language.scope import check_name
-from calibrant.dsl.causim.language.statements import function
-
-SAMPLER, MECHANISM = "U_", "f_"
-TOP_LEVEL: Final = "the module"
-
-
-class UnsupportedAt(Unsupported):
-    """A construct outside the language. line: counted from 1; function_name: where it stands."""
-
-    def __init__(self, message: str, line: int, function_name: str) -> None:
-        super().__init__(message)
-        self.line = line
-        self.function_name = function_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,44 +69,13 @@ def read_outline(source: str) -> Outline:
 
     `InvalidSyntax` if it is no Python text, `UnsupportedAt` for the first construct outside the language.
     """
-    definitions = _read_definitions(source)
-    parameters: dict[str, tuple[str, ...]] = {}
-    for name, (line, node) in definitions.items():
-        if name == DRIVER:
-            continue
-        try:
-            parameters[name] = function(node, random=name.startswith(SAMPLER)).parameters
-        except Unsupported as error:
-            raise UnsupportedAt(str(error), line, name) from None
-        if name.startswith(SAMPLER) and parameters[name]:
-            raise UnsupportedAt("a sampler has no parameters", line, name)
+    definitions = read_definitions(source)
+    parameters = {name: function.parameters for name, function in read_functions(definitions).items()}
     lines = {name: line for name, (line, _) in definitions.items()}
     if DRIVER not in definitions:
         return Outline(lines, ())
     line, driver = definitions[DRIVER]
     return Outline(lines, _DriverReader(parameters, line - driver.lineno).read_equations(driver))
-
-
-def _read_definitions(source: str) -> dict[str, tuple[int, ast.FunctionDef]]:
-    definitions: dict[str, tuple[int, ast.FunctionDef]] = {}
-    for line, node in located_statements(source):
-        if isinstance(node, ast.Import | ast.ImportFrom) or _is_text(node):
-            continue
-        if not isinstance(node, ast.FunctionDef):
-            raise UnsupportedAt(f"{type(node).__name__} at the top of the module", line, TOP_LEVEL)
-        if not node.name.startswith((SAMPLER, MECHANISM)) and node.name != DRIVER:
-            message = f"the function {node.name!a} is neither {SAMPLER} nor {MECHANISM} nor {DRIVER}"
-            raise UnsupportedAt(message, line, TOP_LEVEL)
-        if node.name in definitions:
-            raise UnsupportedAt("it is defined twice", line, node.name)
-        if node.name in (SAMPLER, MECHANISM):
-            raise UnsupportedAt(f"{node.name} has no name of its own", line, TOP_LEVEL)
-        definitions[node.name] = line, node
-    return definitions
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and type(node.value.value) is str
 
 
 class _DriverReader:
@@ -124,10 +88,11 @@ class _DriverReader:
         self._calls: list[tuple[str, tuple[str, ...], int]] = []  # function, variables given, line
 
     def read_equations(self, driver: ast.FunctionDef) -> tuple[Equation, ...]:
+        seeds = seed_names(driver)
         for statement in driver.body:
             if isinstance(statement, ast.Assign | ast.AnnAssign):
                 self._read_assignment(statement)
-            elif not isinstance(statement, ast.Return) and not _is_text(statement) and not _seeds(statement):
+            elif not isinstance(statement, ast.Return) and not is_text(statement) and not is_seeding(statement, seeds):
                 raise self._refusal(statement, f"{type(statement).__name__} in the driver")
         computed: set[str] = set()
         equations = []
@@ -187,15 +152,8 @@ class _DriverReader:
             followed.add(source)
             source = self._sources[source]
         if source not in self._parameters:
-            raise UnsupportedAt(f"{variable} is the result of no call", line, DRIVER)
+            raise UnsupportedAt(f"{DRIVER}: {variable} is the result of no call", line, DRIVER)
         return source
 
     def _refusal(self, node: ast.AST, message: str) -> UnsupportedAt:
-        return UnsupportedAt(message, getattr(node, "lineno", 1) + self._offset, DRIVER)
-
-
-def _seeds(node: ast.stmt) -> bool:
-    """Return whether a statement has the form of `random.seed(...)`, alone or behind an if; the loader checks it."""
-    body = node.body if isinstance(node, ast.If) and not node.orelse else [node]
-    call = body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr) else None
-    return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "seed"
+        return UnsupportedAt(f"{DRIVER}: {message}", getattr(node, "lineno", 1) + self._offset, DRIVER)

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from calibrant.dsl.causim.language.modules import statements
+from calibrant.dsl.causim.language.modules import located_statements
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.language.scope import check_name
 from calibrant.dsl.causim.language.statements import Function, function
 
 DRIVER: Final = "run_once"
+SAMPLER, MECHANISM = "U_", "f_"  # with which their names begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,43 +37,65 @@ class Parsed:
     returned: Mapping[str, str]
 
 
+class UnsupportedAt(Unsupported):
+    """A construct outside the language. line: counted from 1; function_name: where it is, empty for the module."""
+
+    def __init__(self, message: str, line: int, function_name: str = "") -> None:
+        super().__init__(message)
+        self.line = line
+        self.function_name = function_name
+
+
 def parse(source: str) -> Parsed:
     """Read a module without running any of it; `Unsupported` in one line for what is not in the language."""
-    definitions = _definitions(statements(source))
-    driver = definitions.pop(DRIVER, None)
-    if driver is None:
+    definitions = read_definitions(source)
+    if DRIVER not in definitions:
         raise Unsupported(f"the module has no {DRIVER}")
-    functions = {}
-    for name, node in definitions.items():
-        if not name.startswith(("U_", "f_")):
-            raise Unsupported(f"the function {name!a} is neither U_ nor f_ nor {DRIVER}")
-        try:
-            functions[name] = function(node, random=name.startswith("U_"))
-        except Unsupported as error:
-            raise Unsupported(f"{name}: {error}") from None
-        if name.startswith("U_") and functions[name].parameters:
-            raise Unsupported(f"{name}: a sampler has no parameters")
+    functions = read_functions(definitions)
     try:
-        steps, returned = _Flow(functions).read_driver(driver)
+        steps, returned = _Flow(functions).read_driver(definitions[DRIVER][1])
     except Unsupported as error:
         raise Unsupported(f"{DRIVER}: {error}") from None
     return Parsed(functions, steps, returned)
 
 
-def _definitions(body: list[ast.stmt]) -> dict[str, ast.FunctionDef]:
-    definitions: dict[str, ast.FunctionDef] = {}
-    for node in body:
-        if isinstance(node, ast.Import | ast.ImportFrom) or _is_text(node):
+def read_definitions(source: str) -> dict[str, tuple[int, ast.FunctionDef]]:
+    """Return each function of a module with its line, counted from 1, by its name."""
+    definitions: dict[str, tuple[int, ast.FunctionDef]] = {}
+    for line, node in located_statements(source):
+        if isinstance(node, ast.Import | ast.ImportFrom) or is_text(node):
             continue
         if not isinstance(node, ast.FunctionDef):
-            raise Unsupported(f"{type(node).__name__} at the top of the module")
-        if node.name in definitions:
-            raise Unsupported(f"{check_name(node.name)} is defined twice")
-        definitions[check_name(node.name)] = node
+            raise UnsupportedAt(f"{type(node).__name__} at the top of the module", line)
+        try:
+            name = check_name(node.name)
+        except Unsupported as error:
+            raise UnsupportedAt(str(error), line) from None
+        if name in definitions:
+            raise UnsupportedAt(f"{name} is defined twice", line, name)
+        definitions[name] = line, node
     return definitions
 
 
-def _is_text(node: ast.stmt) -> bool:
+def read_functions(definitions: Mapping[str, tuple[int, ast.FunctionDef]]) -> dict[str, Function]:
+    """Read the samplers and mechanisms among the functions of a module."""
+    functions = {}
+    for name, (line, node) in definitions.items():
+        if name == DRIVER:
+            continue
+        if not name.startswith((SAMPLER, MECHANISM)):
+            raise UnsupportedAt(f"the function {name!a} is neither {SAMPLER} nor {MECHANISM} nor {DRIVER}", line)
+        try:
+            functions[name] = function(node, random=name.startswith(SAMPLER))
+        except Unsupported as error:
+            raise UnsupportedAt(f"{name}: {error}", line, name) from None
+        if name.startswith(SAMPLER) and functions[name].parameters:
+            raise UnsupportedAt(f"{name}: a sampler has no parameters", line, name)
+    return functions
+
+
+def is_text(node: ast.stmt) -> bool:
+    """Return whether a statement is a text alone, such as a docstring."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and type(node.value.value) is str
 
 
@@ -89,14 +112,13 @@ class _Flow:
     def read_driver(self, driver: ast.FunctionDef) -> tuple[tuple[Call, ...], dict[str, str]]:
         if driver.decorator_list:
             raise Unsupported("a decorator")
-        signature = driver.args
-        seeds = {parameter.arg for parameter in [*signature.posonlyargs, *signature.args, *signature.kwonlyargs]}
+        signature, seeds = driver.args, seed_names(driver)
         for default in [*signature.defaults, *signature.kw_defaults]:
             if default is not None and not isinstance(default, ast.Constant):
                 raise Unsupported("a default that is no constant")
         *body, last = driver.body
         for statement in body:
-            if not _is_text(statement) and not _is_seeding(statement, seeds):
+            if not is_text(statement) and not is_seeding(statement, seeds):
                 self._assignment(statement)
         if not isinstance(last, ast.Return):
             raise Unsupported("it does not end by returning the outputs")
@@ -144,7 +166,7 @@ class _Flow:
             or set(by_name) != set(by_keyword)
         ):
             raise Unsupported(f"{called.name} is not given exactly its parameters")
-        if called.name.startswith("f_"):
+        if called.name.startswith(MECHANISM):
             self.steps.append(Call(called.name, (*sources, *(by_name[parameter] for parameter in by_keyword))))
         return called.name
 
@@ -159,7 +181,7 @@ class _Flow:
         returned: dict[str, str] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             source = self._source(value)
-            if not isinstance(key, ast.Constant) or type(key.value) is not str or not source.startswith("f_"):
+            if not isinstance(key, ast.Constant) or type(key.value) is not str or not source.startswith(MECHANISM):
                 raise Unsupported("the returned dict is not from texts to outputs")
             if key.value.lower() != source[2:].lower() or source in returned or key.value in returned.values():
                 raise Unsupported(f"the output of {source} is returned under another name, or twice")
@@ -170,8 +192,14 @@ class _Flow:
         return returned
 
 
-def _is_seeding(node: ast.stmt, seeds: set[str]) -> bool:
-    """`random.seed(seed)`, or that behind `if seed is not None`."""
+def seed_names(driver: ast.FunctionDef) -> set[str]:
+    """Return the parameters of the driver, any of which may be its seed."""
+    signature = driver.args
+    return {parameter.arg for parameter in [*signature.posonlyargs, *signature.args, *signature.kwonlyargs]}
+
+
+def is_seeding(node: ast.stmt, seeds: set[str]) -> bool:
+    """Return whether a statement is `random.seed(seed)`, or that behind `if seed is not None`."""
     if isinstance(node, ast.If) and len(node.body) == 1 and not node.orelse:
         test = node.test
         names = {part.id for part in ast.walk(test) if isinstance(part, ast.Name)}
@@ -180,7 +208,7 @@ def _is_seeding(node: ast.stmt, seeds: set[str]) -> bool:
             and isinstance(test.left, ast.Name)
             and all(isinstance(part, ast.Constant) for part in test.comparators)
         )
-        return simple and names <= seeds and _is_seeding(node.body[0], seeds)
+        return simple and names <= seeds and is_seeding(node.body[0], seeds)
     if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
         return False
     call = node.value
