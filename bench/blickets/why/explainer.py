@@ -2,35 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
-from markupsafe import Markup
-
 from calibrant.audits.blickets.why import DetectorWhy, explain
 from calibrant.audits.why import number_text
 from calibrant.bench.core.capabilities import Explainable
 from calibrant.bench.pages.design.plots import bar_chart
-from calibrant.bench.pages.why.sections import WhyTable, best_advice, experiment_table, tables_body, tables_lines
-from calibrant.dsl.blickets.item import BlicketItem
-from calibrant.dsl.episode import Step
-from calibrant.dsl.errors import CalibrantError
-
-
-class DetectorExplanations:
-    """See bench.core.capabilities.Explainable."""
-
-    def explain(self, item: BlicketItem, steps: Sequence[Step[Any]]) -> DetectorWhy:
-        return explain(item, steps)
-
-    def body(self, why: DetectorWhy, prefix: str) -> Markup:
-        return tables_body(why, _tables(why), _advice(why), prefix)
-
-    def drawing(self, why: DetectorWhy) -> str:
-        raise CalibrantError("`show --svg` does not draw detectors; --html does")
-
-    def lines(self, why: DetectorWhy) -> Iterator[str]:
-        return tables_lines(why, _tables(why), _advice(why))
+from calibrant.bench.pages.why.sections import TableExplanations, WhyTable, best_advice, experiment_table
 
 
 def _advice(why: DetectorWhy) -> tuple[str, ...]:
@@ -72,4 +48,4 @@ def _tables(why: DetectorWhy) -> list[WhyTable]:
     return [steps, moves, answers]
 
 
-EXPLANATIONS: Explainable = DetectorExplanations()
+EXPLANATIONS: Explainable = TableExplanations("detectors", explain, _tables, _advice)

@@ -2,38 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
-from markupsafe import Markup
-
 from calibrant.audits.causalab.why import LabWhy, explain
 from calibrant.audits.why import number_text
 from calibrant.bench.core.capabilities import Explainable
-from calibrant.bench.pages.why.sections import WhyTable, best_advice, experiment_table, tables_body, tables_lines
-from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.episode import Step
-from calibrant.dsl.errors import CalibrantError, in_one_line
-from calibrant.solvers.budget import BudgetSpent
-
-
-class LabExplanations:
-    """See bench.core.capabilities.Explainable."""
-
-    def explain(self, item: LabItem, steps: Sequence[Step[Any]]) -> LabWhy:
-        try:
-            return explain(item, steps)
-        except BudgetSpent as spent:
-            raise CalibrantError(f"{in_one_line(item.id)} cannot be explained: {spent}") from None
-
-    def body(self, why: LabWhy, prefix: str) -> Markup:
-        return tables_body(why, _tables(why), _advice(why), prefix)
-
-    def drawing(self, why: LabWhy) -> str:
-        raise CalibrantError("`show --svg` does not draw laboratories; --html does")
-
-    def lines(self, why: LabWhy) -> Iterator[str]:
-        return tables_lines(why, _tables(why), _advice(why))
+from calibrant.bench.pages.why.sections import TableExplanations, WhyTable, best_advice, experiment_table
 
 
 def _advice(why: LabWhy) -> tuple[str, ...]:
@@ -78,4 +50,4 @@ def _tables(why: LabWhy) -> list[WhyTable]:
     return [matrix, settings, readings, *([frequencies] if len(why.frequencies) > 1 else [])]
 
 
-EXPLANATIONS: Explainable = LabExplanations()
+EXPLANATIONS: Explainable = TableExplanations("laboratories", explain, _tables, _advice)

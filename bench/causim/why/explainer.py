@@ -2,40 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
-from markupsafe import Markup
+from collections.abc import Sequence
 
 from calibrant.audits.causim.why import QuestionWhy, explain
 from calibrant.audits.why import listed, number_text
 from calibrant.bench.core.capabilities import Explainable
-from calibrant.bench.pages.why.sections import WhyTable, experiment_table, tables_body, tables_lines
-from calibrant.dsl.causim.item import CausimItem
-from calibrant.dsl.episode import Step
-from calibrant.dsl.errors import CalibrantError, in_one_line
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.bench.pages.why.sections import TableExplanations, WhyTable, experiment_table
 
 MAX_VALUES = 8  # of a noise variable that a row lists
-
-
-class QuestionExplanations:
-    """See bench.core.capabilities.Explainable."""
-
-    def explain(self, item: CausimItem, steps: Sequence[Step[Any]]) -> QuestionWhy:
-        try:
-            return explain(item)
-        except BudgetSpent as spent:
-            raise CalibrantError(f"{in_one_line(item.id)} cannot be explained: {spent}") from None
-
-    def body(self, why: QuestionWhy, prefix: str) -> Markup:
-        return tables_body(why, _tables(why), _advice(why), prefix)
-
-    def drawing(self, why: QuestionWhy) -> str:
-        raise CalibrantError("`show --svg` does not draw questions; --html does")
-
-    def lines(self, why: QuestionWhy) -> Iterator[str]:
-        return tables_lines(why, _tables(why), _advice(why))
 
 
 def _advice(why: QuestionWhy) -> tuple[str, ...]:
@@ -79,4 +53,4 @@ def _values(values: Sequence[str]) -> str:
     return ", ".join(values[:MAX_VALUES]) + more
 
 
-EXPLANATIONS: Explainable = QuestionExplanations()
+EXPLANATIONS: Explainable = TableExplanations("questions", lambda item, steps: explain(item), _tables, _advice)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from markupsafe import Markup
 
 from calibrant.audits.why import Experiment, Why, number_text
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.html_page import html_page
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.item import Item
+from calibrant.solvers.budget import BudgetSpent
+
+Q = TypeVar("Q", bound=Item[Any, Any])
+W = TypeVar("W", bound=Why)
 
 MAX_ROWS = 60  # rows of a table that page and terminal show; JSON has all
 MAX_OUTCOMES = 6  # outcomes of an experiment that are listed one by one
@@ -30,6 +38,34 @@ class WhyTable:
     look: frozenset[int] = frozenset()
     chart: str = ""
     numeric: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class TableExplanations(Generic[Q, W]):
+    """Implements bench.core.capabilities.Explainable for reasons that are shown as tables.
+
+    items: their name in a refusal; find_reason: from an item and steps; tables, advice: of a reason, see `tables_body`
+    """
+
+    items: str
+    find_reason: Callable[[Q, Sequence[Step[Any]]], W]
+    tables: Callable[[W], Sequence[WhyTable]]
+    advice: Callable[[W], Sequence[str]]
+
+    def explain(self, item: Q, steps: Sequence[Step[Any]]) -> W:
+        try:
+            return self.find_reason(item, steps)
+        except BudgetSpent as spent:
+            raise CalibrantError(f"{in_one_line(item.id)} cannot be explained: {spent}") from None
+
+    def body(self, why: W, prefix: str) -> Markup:
+        return tables_body(why, self.tables(why), self.advice(why), prefix)
+
+    def drawing(self, why: W) -> str:
+        raise CalibrantError(f"`show --svg` does not draw {self.items}; --html does")
+
+    def lines(self, why: W) -> Iterator[str]:
+        return tables_lines(why, self.tables(why), self.advice(why))
 
 
 def tables_body(why: Why, tables: Sequence[WhyTable], advice: Sequence[str], prefix: str) -> Markup:
