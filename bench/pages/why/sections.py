@@ -17,7 +17,7 @@ from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.item import Item
 from calibrant.solvers.budget import BudgetSpent
 
-Q = TypeVar("Q", bound=Item[Any, Any])
+I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 W = TypeVar("W", bound=Why)
 
 MAX_ROWS = 60  # rows of a table that page and terminal show; JSON has all
@@ -41,18 +41,18 @@ class WhyTable:
 
 
 @dataclass(frozen=True)
-class TableExplanations(Generic[Q, W]):
+class TableExplanations(Generic[I, W]):
     """Implements bench.core.capabilities.Explainable for reasons that are shown as tables.
 
     items: their name in a refusal; find_reason: from an item and steps; tables, advice: of a reason, see `tables_body`
     """
 
     items: str
-    find_reason: Callable[[Q, Sequence[Step[Any]]], W]
+    find_reason: Callable[[I, Sequence[Step[Any]]], W]
     tables: Callable[[W], Sequence[WhyTable]]
     advice: Callable[[W], Sequence[str]]
 
-    def explain(self, item: Q, steps: Sequence[Step[Any]]) -> W:
+    def explain(self, item: I, steps: Sequence[Step[Any]]) -> W:
         try:
             return self.find_reason(item, steps)
         except BudgetSpent as spent:

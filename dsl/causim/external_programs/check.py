@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
 
 from calibrant.dsl.causim.bundle import load_source
 from calibrant.dsl.causim.external_programs.outline import Outline, read_outline
@@ -18,7 +19,7 @@ from calibrant.dsl.causim.language.modules import InvalidSyntax
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.language.statements import FunctionRaises
 from calibrant.dsl.causim.model import Model
-from calibrant.dsl.causim.topology import is_acyclic, is_connected, satisfies
+from calibrant.dsl.causim.topology import Parents, is_connected, satisfies
 from calibrant.dsl.causim.values import ModelError
 from calibrant.dsl.causim.verifier import vacuity
 
@@ -152,8 +153,7 @@ def _shared_noise(outline: Outline) -> Iterator[Fault]:
 
 def _wrong_graph(outline: Outline, topology: str | None) -> Iterator[Fault]:
     graph = outline.graph
-    if not is_acyclic(graph):
-        cycle = find_cycle(graph)
+    if cycle := find_cycle(graph):
         line = next(equation.line for equation in outline.equations if equation.name == cycle[0])
         yield Fault(FaultKind.CYCLE, f"The equations form a cycle: {' -> '.join((*cycle, cycle[0]))}.", line, cycle[0])
     if not is_connected(graph):
@@ -166,26 +166,19 @@ def _wrong_graph(outline: Outline, topology: str | None) -> Iterator[Fault]:
             yield Fault(FaultKind.RAISES, sentence, equation.line, equation.name)
 
 
-def find_cycle(graph: dict[str, tuple[str, ...]]) -> list[str]:
+def find_cycle(graph: Parents) -> list[str]:
     """Return the nodes of a cycle, each a parent of the next and the last of the first, from the earliest one on.
 
     An acyclic graph has none.
-
-    Every node of the rest has a parent there once nodes without one are removed again and again, so going from parent
-    to parent must come back to a node.
     """
-    remaining = dict(graph)
-    while ready := [node for node, parents in remaining.items() if not any(parent in remaining for parent in parents)]:
-        for node in ready:
-            del remaining[node]
-    if not remaining:
-        return []
-    path = [next(iter(remaining))]
-    while (previous := next(parent for parent in remaining[path[-1]] if parent in remaining)) not in path:
-        path.append(previous)
-    cycle = path[path.index(previous) :][::-1]
-    start = min(range(len(cycle)), key=lambda place: list(graph).index(cycle[place]))
-    return cycle[start:] + cycle[:start]
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        cycle: list[str] = error.args[1][:-1]  # its first node is also its last
+        nodes = list(graph)
+        start = min(range(len(cycle)), key=lambda place: nodes.index(cycle[place]))
+        return cycle[start:] + cycle[:start]
+    return []
 
 
 def _describe_vacuity(model: Model) -> Iterator[str]:
