@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
+from typing import Protocol
 
 from calibrant.dsl.episode import Episode
 from calibrant.dsl.replayscm.episodes.episode import Reading, task_class
@@ -15,8 +16,6 @@ from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
-POLICIES = ("greedy", "random")
-
 
 def episode_evidence(episode: Episode[Task, Reading]) -> list[EvidenceWorld]:
     """Return the worlds that an episode has shown, the start first."""
@@ -27,33 +26,69 @@ def episode_evidence(episode: Episode[Task, Reading]) -> list[EvidenceWorld]:
     ]
 
 
-def play_worlds(episode: Episode[Task, Reading], policy: str, item_id: str) -> list[EvidenceWorld]:
+class Policy(Protocol):
+    """Chooses the next world to ask for."""
+
+    def choose(self, worlds: Sequence[EvidenceWorld], posterior: Posterior) -> Mapping[str, int] | None:
+        """Return the constants of the next world after these, None to ask for no more."""
+        ...
+
+
+class GreedyPolicy:
+    """Asks for the world that is expected to leave least, until no candidate splits."""
+
+    def __init__(self, chooser: WorldChooser) -> None:
+        self._chooser = chooser
+
+    def choose(self, worlds: Sequence[EvidenceWorld], posterior: Posterior) -> Mapping[str, int] | None:
+        choice = self._chooser.choose(worlds)
+        return None if choice is None else self._chooser.candidates[choice.place]
+
+
+class RandomPolicy:
+    """Asks for candidates in random order without repetition: a repeated noise-free world shows nothing new."""
+
+    def __init__(self, chooser: WorldChooser, item_id: str) -> None:
+        self._chooser = chooser
+        rng = Random(f"{item_id}|random")
+        self._order = iter(rng.sample(chooser.candidates, len(chooser.candidates)))
+        self._num_before: int | None = None
+
+    def choose(self, worlds: Sequence[EvidenceWorld], posterior: Posterior) -> Mapping[str, int] | None:
+        if posterior.scm_class.noise.is_silent:
+            num_members = count_members(posterior)
+            # only a world that removed nothing asks whether any candidate splits: it costs as much as a greedy choice
+            if num_members == self._num_before and self._chooser.choose(worlds) is None:
+                return None
+            self._num_before = num_members
+        return next(self._order, None)
+
+
+POLICIES: Mapping[str, Callable[[WorldChooser, str], Policy]] = {
+    "greedy": lambda chooser, item_id: GreedyPolicy(chooser),
+    "random": RandomPolicy,
+}
+
+
+def play_worlds(episode: Episode[Task, Reading], policy_name: str, item_id: str) -> list[EvidenceWorld]:
     """Ask for worlds by a policy of POLICIES; return all evidence. The episode stays open for the submission."""
-    if policy not in POLICIES:
-        raise ValueError(f"unknown policy '{policy}'; known: {', '.join(POLICIES)}")
+    if policy_name not in POLICIES:
+        raise ValueError(f"unknown policy '{policy_name}'; known: {', '.join(POLICIES)}")
     task = episode.task
     scm_class = task_class(task)
     chooser = WorldChooser(task, scm_class, item_id)
-    rng = Random(f"{item_id}|{policy}")
-    # without repetition: a world repeated in all contexts and without noise shows nothing new
-    order = iter(rng.sample(chooser.candidates, len(chooser.candidates)))
+    policy = POLICIES[policy_name](chooser, item_id)
+    rng = Random(f"{item_id}|{policy_name}|contexts")
     verdict_worlds = stop_worlds(task)
     assert task.extension is not None
     allowance = task.extension.allowance
     assert allowance is not None
-    num_before = 0
     while not episode.closed and episode.left > 0:
         worlds = episode_evidence(episode)
         posterior = Posterior(scm_class).condition(*worlds)
         if is_settled(posterior, verdict_worlds, Random(f"{item_id}|stop|{len(worlds)}")):
             break
-        # a random world that removed nothing asks for the check: it costs as much as a greedy choice
-        num_after = count_members(posterior) if policy == "random" and scm_class.noise.is_silent else -1
-        choice = chooser.choose(worlds) if policy == "greedy" or num_after == num_before else None
-        if choice is None and (policy == "greedy" or num_after == num_before):
-            break
-        num_before = num_after if policy == "random" and scm_class.noise.is_silent else 0
-        do = chooser.candidates[choice.place] if policy == "greedy" and choice else next(order, None)
+        do = policy.choose(worlds, posterior)
         if do is None:
             break
         action: dict[str, object] = {"do": dict(do)}
