@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import tomllib
+from importlib.metadata import PackageNotFoundError, distribution
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -44,3 +46,20 @@ def test_each_lower_bound_is_the_version_that_is_tested() -> None:
 def test_adapters_are_tested_with_their_lowest_versions(extra: str) -> None:
     bounds, pins = _lower_bounds(EXTRAS[extra]), _pins("requirements-integrations.lock")
     assert {name: pins.get(name) for name in bounds} == bounds
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-rivals.lock", "requirements-docs.lock"])
+def test_each_locked_version_installs_on_the_first_python_that_is_supported(lock: str) -> None:
+    """A package may need a later bug-fix release of Python, which distributions such as Debian 12 do not have."""
+    first = PROJECT["requires-python"].removeprefix(">=") + ".0"
+    if not _is_installed(lock):
+        pytest.skip(f"{lock} is not installed here")
+    needed = {name: distribution(name).metadata["Requires-Python"] or "" for name in _pins(lock)}
+    assert {name: python for name, python in needed.items() if not SpecifierSet(python).contains(first)} == {}
+
+
+def _is_installed(lock: str) -> bool:
+    try:
+        return all(Version(distribution(name).version) == version for name, version in _pins(lock).items())
+    except PackageNotFoundError:
+        return False
