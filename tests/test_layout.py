@@ -31,11 +31,6 @@ OURS = {*MAY_IMPORT, "tests"}
 FOLDERS = ("dsl", "solvers", "audits", "baselines", "bench")  # importable below calibrant alone
 BENCHMARKS = {"replayscm", "causalab", "causim", "blickets", "logic"}
 BENCHMARK_FOLDERS = tuple(f"bench/{name}/" for name in sorted(BENCHMARKS))
-NAMING = {  # files of bench outside a benchmark's folder that name one: the list may only get shorter
-    "bench/commands": "table",
-    "bench/report": "sources",
-    "bench/report/figures": "drawing",
-}
 REGISTRY = ("bench/core/names.py", "bench/core/registry.py")
 SEES_ALL = (
     *REGISTRY,
@@ -122,17 +117,13 @@ def _strangers(imports: Imports, where: str) -> list[str]:
     A benchmark's folder knows its own. What stands outside those folders serves all, and knows none; in calibrant, and
     in developers' measurements, a file may serve one.
     """
-    if where.startswith(SEES_ALL) or where in _naming():  # of those a test of their own
+    if where.startswith(SEES_ALL):  # of those a test of their own
         return []
     known = {part for _, name in imports if name.partition(".")[0] in MAY_IMPORT for part in name.split(".")}
     met, own = known & BENCHMARKS, BENCHMARKS.intersection(Path(where).with_suffix("").parts)
     if own or not where.startswith(("bench/lab/", "calibrant/")):
         return sorted(met - own)
     return sorted(met) if len(met) > 1 else []
-
-
-def _naming() -> set[str]:
-    return {f"{folder}/{name}.py" for folder, names in NAMING.items() for name in names.split()}
 
 
 def _mentions_benchmark(path: Path) -> bool:
@@ -216,12 +207,7 @@ def test_benchmarks_stay_apart(package: str) -> None:
 def test_shared_files_of_bench_name_no_benchmark() -> None:
     """Neither by an import nor in a literal: what differs between benchmarks is asked for as a capability."""
     shared = [path for path in _sources("bench") if not _where(path).startswith(("bench/lab/", *BENCHMARK_FOLDERS))]
-    naming = {_where(path) for path in shared if _mentions_benchmark(path)} - {
-        "bench/core/names.py",
-        "bench/core/registry.py",
-    }
-    assert naming - _naming() == set()
-    assert _naming() - naming == set(), "these name none any more: take them off NAMING"
+    assert {_where(path) for path in shared if _mentions_benchmark(path)} - {*REGISTRY} == set()
 
 
 def test_no_folder_is_crowded() -> None:

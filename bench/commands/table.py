@@ -18,7 +18,7 @@ from calibrant.bench.core.options import GivenOptions
 
 if TYPE_CHECKING:
     from calibrant.bench.core.metrics import MetricSet
-    from calibrant.bench.replayscm.stored_results import StoredResults
+    from calibrant.bench.pools.capabilities import StoredResults
     from calibrant.bench.report.table import ResultTable
 
 ATTRIBUTION = "attribution"  # the view
@@ -138,8 +138,8 @@ def print_table(
     from calibrant.bench.core.attribution import decision_notes
     from calibrant.bench.core.metrics import InvalidHandling
     from calibrant.bench.core.names import FIRST
-    from calibrant.bench.core.registry import NAMES, benchmark
-    from calibrant.bench.replayscm.stored_results import StoredResults
+    from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
+    from calibrant.bench.pools.capabilities import STORED_RESULTS
     from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions, decided_at
     from calibrant.bench.report.rows import Grouping
     from calibrant.bench.report.scored_answers import scored_answers
@@ -149,7 +149,7 @@ def print_table(
     tables: dict[str, ResultTable] = {}
     means = InvalidHandling(given.values.get("means", InvalidHandling.PUBLISHED))
     unanswered = UnansweredCounts()
-    stored = [StoredResults(path) for path in official]
+    stored = [benchmark_of(path).require(STORED_RESULTS)(path) for path in official]
     coverage, notes = AttributionCoverage(), dict[str, None]()
     answers = chain(scored_answers(sources), *(results.answers() for results in stored))
     for context, score in decided_at(add_attributions(answers, pools), level):

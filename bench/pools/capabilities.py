@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 from calibrant.bench.core.capabilities import Capability
 
 if TYPE_CHECKING:  # benchmarks import this file for its keys: what runs and checks pools is imported by commands
+    from calibrant.bench.core.answer_context import AnswerContext
     from calibrant.bench.pools.soundness import CheckReport
     from calibrant.bench.protocols.base import Protocol as RunProtocol
     from calibrant.bench.runs.audits import AuditedPool, AuditWork
@@ -196,6 +197,34 @@ class Separator(Protocol):
     def __call__(self, pool: Path, instance: str, against: Path | None, options: Any) -> SeparationReport: ...
 
 
+class Disagreement(Protocol):
+    """A key of a stored verdict that comes out otherwise here."""
+
+    @property
+    def instance(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    def _asdict(self) -> dict[str, Any]: ...
+
+
+class StoredResults(Protocol):
+    """Results of models that a pool file embeds, with their verdicts.
+
+    num_results, num_evaluated: results read so far, and those with a verdict in the file
+    disagreements: of verdicts read so far, in the order of the file
+    """
+
+    num_results: int
+    num_evaluated: int
+
+    @property
+    def disagreements(self) -> Sequence[Disagreement]: ...
+
+    def answers(self) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
+        """Yield the context and the score of each result; `CalibrantError` if the file embeds none."""
+        ...
+
+
 class DistinctModels(Protocol):
     """Models that runs gave, each meaning once, and how often each system gave one."""
 
@@ -228,4 +257,5 @@ SAMPLE: Capability[Sampler] = Capability("`sample`")
 CHECK: Capability[Checkable] = Capability("`pool check`")
 ALTERNATIVE_ITEMS: Capability[AlternativesMakeable] = Capability("`pool alternatives`")
 SEPARATE: Capability[Separator] = Capability("`separate`")
+STORED_RESULTS: Capability[Callable[[Path], StoredResults]] = Capability("`--official`")
 ALTERNATIVES: Capability[AlternativesCollectable] = Capability("`alternatives`")

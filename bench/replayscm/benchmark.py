@@ -25,6 +25,7 @@ from calibrant.bench.pools.capabilities import (
     HARDEN,
     SAMPLE,
     SEPARATE,
+    STORED_RESULTS,
     VERIFY,
 )
 from calibrant.bench.protocols.registry import Protocols
@@ -35,6 +36,7 @@ from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.dsl.episode import Step
 from calibrant.dsl.message import Message
+from calibrant.dsl.replayscm.problem import BENCHMARK as NAME
 from calibrant.dsl.replayscm.problem import Pool, Problem
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ MAX_OBJECTS = 64  # whose digests are cached
 
 
 class ReplayScm(Benchmark[Problem]):
-    name = "replayscm"
+    name = NAME
     title = "ReplaySCM"
     settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
     demo_protocols = ("exact", "posterior")
@@ -63,6 +65,7 @@ class ReplayScm(Benchmark[Problem]):
         HARDEN: "harden:HARDEN",
         SAMPLE: "generate:SAMPLE",
         SEPARATE: "separate:SEPARATE",
+        STORED_RESULTS: "stored_results:StoredResults",
         VERIFY: "audit.auditor:AUDIT",
     }
     extracts_when_scored = True
@@ -301,10 +304,10 @@ class ReplayScm(Benchmark[Problem]):
 
     def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
         from calibrant.bench.replayscm.tables.ambiguity import ambiguities
+        from calibrant.bench.replayscm.tables.latent_ids import latent_ids
         from calibrant.bench.replayscm.tables.report import report_tables
         from calibrant.bench.replayscm.tables.rows import report_rows
         from calibrant.bench.report.intervals import LEVEL, RESAMPLES
-        from calibrant.bench.report.sources import latent_ids
 
         rows = report_rows(answers, wanted.by, wanted.means, latent_ids(wanted.pools))
         audited = ambiguities(wanted.audits)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.core.registry import DEFAULT, NAMES, benchmark_of
+from calibrant.bench.core.registry import NAMES, benchmark_of
+from calibrant.bench.pools.capabilities import STORED_RESULTS
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.bench.scoring.input.answer_fields import FieldNames
@@ -63,11 +64,9 @@ class Sources:
         return {name: answers for name, answers in answers_by_benchmark.items() if answers}
 
     def _score_all(self, recognised: list[str]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
-        from calibrant.bench.replayscm.stored_results import StoredResults
-
         yield from scored_answers(self.runs)
         for path in self.official:
-            yield from StoredResults(path).answers()
+            yield from benchmark_of(path).require(STORED_RESULTS)(path).answers()
         for path in self.predictions:
             yield from self._score_predictions(path, recognised)
 
@@ -109,19 +108,3 @@ class Sources:
 
 def _first_line(path: Path) -> dict[str, Any]:
     return next((content or {} for _, content in PredictionFile(path).objects()), {})
-
-
-def latent_ids(pools: Sequence[Path]) -> dict[tuple[str, str], str]:
-    """(pool digest, instance) -> the id of its latent SCM, as pool files state it."""
-    from calibrant.dsl.pool_text import file_digest
-    from calibrant.dsl.replayscm.pools.files import read_pool
-
-    latents: dict[tuple[str, str], str] = {}
-    for path in pools:
-        if benchmark_of(path).name != DEFAULT:
-            continue
-        digest = file_digest(path)
-        for problem in read_pool(path, keep_results=False).problems:
-            if "latent" in problem.sealed.labels:
-                latents[digest, problem.id] = problem.sealed.labels["latent"]
-    return latents

@@ -15,6 +15,8 @@ from calibrant.dsl.replayscm.extensions.extension import Extension
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, World
 
+BENCHMARK = "replayscm"
+
 
 class TaskKind(Enum):
     """The kind of answer to submit; the value is the benchmark's task name."""
@@ -124,7 +126,7 @@ class Problem:
 
     @property
     def benchmark(self) -> str:
-        return "replayscm"
+        return BENCHMARK
 
     @property
     def setting(self) -> str:

@@ -12,6 +12,7 @@ from calibrant.bench.core.metrics import Metric
 from calibrant.bench.replayscm.tables.ambiguity import Ambiguities
 from calibrant.bench.replayscm.tables.pairs import HELDOUT_EXACT, RUNGS
 from calibrant.bench.replayscm.tables.spec import observed_intervals, rate_intervals
+from calibrant.bench.report.figures.drawing import CurvePoint
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.rows import Observation, Row
 
@@ -20,22 +21,6 @@ BINS = (("1", 1), ("to 100", 100), ("to 10⁴", 10**4), ("to 10⁶", 10**6))
 REST = "more"
 NUM_BINS = len(BINS) + 1
 SIZE_GROUPS = 4
-
-
-class CurvePoint(NamedTuple):
-    """One point of a curve. place: the rung, or the bin"""
-
-    place: int
-    mean: float
-    interval: Interval | None
-    num: int
-
-    @property
-    def reach(self) -> tuple[float, float]:
-        """Return how far the interval reaches below and above the mean."""
-        if self.interval is None:
-            return 0.0, 0.0
-        return max(0.0, self.mean - self.interval.low), max(0.0, self.interval.high - self.mean)
 
 
 class SystemAnswers(NamedTuple):

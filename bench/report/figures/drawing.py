@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from math import cos, pi, sin, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from calibrant.bench.replayscm.figures.curves import CurvePoint
+from calibrant.bench.report.intervals import Interval
 from calibrant.bench.terminal import printable
 from calibrant.dsl.errors import MissingExtraError
 
@@ -54,6 +54,26 @@ class Look(NamedTuple):
 
     colour: str
     marker: str
+
+
+class CurvePoint(NamedTuple):
+    """One point of a curve.
+
+    place: of its group on the horizontal axis: the rung, or the bin
+    num: answers behind the mean
+    """
+
+    place: int
+    mean: float
+    interval: Interval | None
+    num: int
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Return how far the interval reaches below and above the mean."""
+        if self.interval is None:
+            return 0.0, 0.0
+        return max(0.0, self.mean - self.interval.low), max(0.0, self.interval.high - self.mean)
 
 
 def looks(systems: Iterable[str]) -> dict[str, Look]:

@@ -1,0 +1,22 @@
+"""Latent SCMs as pool files state them, apart from the names of instances."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from calibrant.bench.pools.bundled import bundled_files
+from calibrant.bench.replayscm.tables.latent_ids import latent_ids
+from calibrant.dsl.pool_text import file_digest
+
+
+def test_labels_of_the_file_name_the_latents_and_other_benchmarks_are_passed_over(tmp_path: Path) -> None:
+    files = bundled_files()
+    header, *lines = files["replayscm"][0].read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    records[0]["sealed"].setdefault("labels", {})["latent"] = "L7"
+    records[1]["sealed"].setdefault("labels", {}).pop("latent", None)
+    changed = tmp_path / "changed.jsonl"
+    changed.write_text("\n".join([header, *map(json.dumps, records[:2])]) + "\n", encoding="utf-8")
+    latents = latent_ids([files["causim"][0], changed])
+    assert latents == {(file_digest(changed), records[0]["id"]): "L7"}
