@@ -15,13 +15,13 @@ import msgspec
 from calibrant.bench.core.benchmark import Benchmark, EpisodeHandout
 from calibrant.bench.core.capabilities import EXPLANATIONS, FINDINGS, Providers
 from calibrant.bench.core.metrics import MetricSet
-from calibrant.bench.core.statistics import Column
+from calibrant.bench.core.statistics import PoolStatistic
 from calibrant.bench.episodes import sole_action
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.report.rows import Answer
-from calibrant.bench.report.sections import Part, ReportContents
+from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.action import Action
 from calibrant.dsl.blickets.episode import BlicketEpisode
@@ -125,15 +125,15 @@ class Blickets(Benchmark[BlicketItem]):
 
         return TABLE_IDS
 
-    def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
-        from calibrant.bench.blickets.section import blicket_part
+    def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Section:
+        from calibrant.bench.blickets.section import blicket_section
         from calibrant.bench.core.registry import benchmark_of
         from calibrant.bench.report.episodes import chosen_episodes
         from calibrant.dsl.pool_text import file_digest
 
         pools = [path for path in wanted.pools if benchmark_of(path).name == self.name]
         items = {(file_digest(path), item.id): item for path in pools for item in self.read_pool(path).items}
-        part = blicket_part(self.title, answers, wanted, items)
+        part = blicket_section(self.title, answers, wanted, items)
         return replace(part, episodes=tuple(chosen_episodes(self, answers, wanted, items)))
 
     def prompt(self, item: BlicketItem) -> str:
@@ -225,7 +225,7 @@ class Blickets(Benchmark[BlicketItem]):
         return blicket_timeline(item, steps, system)
 
     @property
-    def figures(self) -> Mapping[str, Column[BlicketItem]]:
+    def figures(self) -> Mapping[str, PoolStatistic[BlicketItem]]:
         from calibrant.bench.blickets.statistics import COLUMNS
 
         return COLUMNS

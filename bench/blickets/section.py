@@ -8,7 +8,7 @@ from calibrant.bench.blickets.verdict import METRICS
 from calibrant.bench.blickets.views import Items, blicket_tables
 from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
-from calibrant.bench.report.sections import Part, ReportContents
+from calibrant.bench.report.sections import ReportContents, Section
 
 ABOUT = (
     "In brackets: 95 % score (Wilson) intervals of shares and normal intervals of means, over episodes."
@@ -27,9 +27,9 @@ def _panel(row: Row) -> str:
 KINDS = KindPlot("attribution", "Earned, missed, lucky, short", CAPTION, KIND_METRICS, _panel)
 
 
-def blicket_part(title: str, answers: Sequence[Answer], contents: ReportContents, items: Items) -> Part:
+def blicket_section(title: str, answers: Sequence[Answer], contents: ReportContents, items: Items) -> Section:
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
     tables = blicket_tables(answers, contents, items)
     rows = section_rows(answers, METRICS, Grouping.SETTING) if contents.with_plots else []
     plot = attribution_plot(rows, KINDS) if contents.with_plots else None
-    return Part.of(title, ABOUT, answers, tables, () if plot is None else (plot,))
+    return Section.of(title, ABOUT, answers, tables, () if plot is None else (plot,))

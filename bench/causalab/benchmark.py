@@ -12,12 +12,12 @@ import msgspec
 from calibrant.bench.core.benchmark import Benchmark, EpisodeHandout
 from calibrant.bench.core.capabilities import EXPLANATIONS, FINDINGS, PAGES, Providers
 from calibrant.bench.core.metrics import MetricSet
-from calibrant.bench.core.statistics import Column
+from calibrant.bench.core.statistics import PoolStatistic
 from calibrant.bench.episodes import sole_action
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.report.rows import Answer
-from calibrant.bench.report.sections import Part, ReportContents
+from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.action import Action
 from calibrant.dsl.causalab.configs import is_suite, suite_pool
@@ -135,10 +135,10 @@ class CausaLab(Benchmark[LabItem]):
 
         return TABLE_IDS
 
-    def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
-        from calibrant.bench.causalab.section import lab_part
+    def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Section:
+        from calibrant.bench.causalab.section import lab_section
 
-        return lab_part(self.title, answers, wanted)
+        return lab_section(self.title, answers, wanted)
 
     def prompt(self, item: LabItem) -> str:
         return "\n\n".join(message["content"] for message in self.messages(item))
@@ -231,7 +231,7 @@ class CausaLab(Benchmark[LabItem]):
             return graphs_page(item, [run_picture(f"{name}, {item.id}", item, steps) for name, steps in episodes])
 
     @property
-    def figures(self) -> Mapping[str, Column[LabItem]]:
+    def figures(self) -> Mapping[str, PoolStatistic[LabItem]]:
         from calibrant.bench.causalab.statistics import COLUMNS
 
         return COLUMNS

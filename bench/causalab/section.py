@@ -14,7 +14,7 @@ from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribu
 from calibrant.bench.report.layout import Table, anchor_of
 from calibrant.bench.report.named_answers import NamedAnswer, coverage_notes, named_answers
 from calibrant.bench.report.rows import Answer, Grouping, Row, natural, section_rows
-from calibrant.bench.report.sections import NoAnswersError, Part, Plot, ReportContents
+from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
 from calibrant.bench.report.views import view_table
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.errors import in_one_line
@@ -35,10 +35,10 @@ _KINDS_CAPTION = (
 )
 
 
-def lab_part(title: str, answers: Sequence[Answer], contents: ReportContents) -> Part:
+def lab_section(title: str, answers: Sequence[Answer], contents: ReportContents) -> Section:
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
     entries = named_answers(answers)
-    return Part.of(
+    return Section.of(
         title, ABOUT, answers, _tables(entries, contents), tuple(_plots(entries)) if contents.with_plots else ()
     )
 

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from calibrant.bench.core.statistics import Column, share, span, spread, tally
+from calibrant.bench.core.statistics import PoolStatistic, share, span, spread, tally
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.reactor import winnable
 
 
-def _label(name: str) -> Column[LabItem]:
-    return Column(lambda item: (item.sealed.labels[name],) if name in item.sealed.labels else (), spread)
+def _label(name: str) -> PoolStatistic[LabItem]:
+    return PoolStatistic(lambda item: (item.sealed.labels[name],) if name in item.sealed.labels else (), spread)
 
 
-COLUMNS: Mapping[str, Column[LabItem]] = {
-    "n": Column(lambda item: (True,), len),
-    "nodes": Column(lambda item: (len(item.task.nodes),), span),
-    "edges": Column(lambda item: (len(item.sealed.mechanism.edges),), spread),
-    "allowance": Column(lambda item: (item.task.allowance,), span),
-    "settable": Column(lambda item: (len(item.task.settable),), span),
-    "records": Column(lambda item: (len(item.task.records),), span),
-    "traced": Column(lambda item: (len(item.task.trace),), span),
-    "family": Column(lambda item: (item.task.family,), tally),
-    "noise": Column(lambda item: (item.task.noise,), share),
-    "freq_parent": Column(lambda item: (item.task.freq_parent,), share),
-    "target": Column(lambda item: (item.sealed.target,), spread),
-    "winnable": Column(lambda item: (winnable(item.sealed.target, item.task.tries),), share),
+COLUMNS: Mapping[str, PoolStatistic[LabItem]] = {
+    "n": PoolStatistic(lambda item: (True,), len),
+    "nodes": PoolStatistic(lambda item: (len(item.task.nodes),), span),
+    "edges": PoolStatistic(lambda item: (len(item.sealed.mechanism.edges),), spread),
+    "allowance": PoolStatistic(lambda item: (item.task.allowance,), span),
+    "settable": PoolStatistic(lambda item: (len(item.task.settable),), span),
+    "records": PoolStatistic(lambda item: (len(item.task.records),), span),
+    "traced": PoolStatistic(lambda item: (len(item.task.trace),), span),
+    "family": PoolStatistic(lambda item: (item.task.family,), tally),
+    "noise": PoolStatistic(lambda item: (item.task.noise,), share),
+    "freq_parent": PoolStatistic(lambda item: (item.task.freq_parent,), share),
+    "target": PoolStatistic(lambda item: (item.sealed.target,), spread),
+    "winnable": PoolStatistic(lambda item: (winnable(item.sealed.target, item.task.tries),), share),
     "members": _label("members"),
     "fewest_settings": _label("fewest_settings"),
 }

@@ -13,11 +13,11 @@ import msgspec
 from calibrant.bench.core.benchmark import Benchmark, TaskHandout
 from calibrant.bench.core.capabilities import EXPLANATIONS, FINDINGS, PAGES, WORKED_SOLUTIONS, Providers
 from calibrant.bench.core.metrics import MetricSet
-from calibrant.bench.core.statistics import Column
+from calibrant.bench.core.statistics import PoolStatistic
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, HARDEN, VERIFY
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.report.rows import Answer
-from calibrant.bench.report.sections import Part, ReportContents
+from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.causim.item import CausimItem
@@ -124,10 +124,10 @@ class Causim(Benchmark[CausimItem]):
 
         return TABLE_IDS
 
-    def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
-        from calibrant.bench.causim.section import causim_part
+    def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Section:
+        from calibrant.bench.causim.section import causim_section
 
-        return causim_part(self.title, answers, wanted)
+        return causim_section(self.title, answers, wanted)
 
     def extract(self, item: CausimItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
         """The last object that is not inside another; the verdict says whether its keys are those asked for."""
@@ -207,7 +207,7 @@ class Causim(Benchmark[CausimItem]):
         return item.topology
 
     @property
-    def figures(self) -> Mapping[str, Column[CausimItem]]:
+    def figures(self) -> Mapping[str, PoolStatistic[CausimItem]]:
         from calibrant.bench.causim.statistics import COLUMNS
 
         return COLUMNS

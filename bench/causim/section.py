@@ -13,7 +13,7 @@ from calibrant.bench.report.layout import Heading, Source, Table
 from calibrant.bench.report.named_answers import NamedAnswer, coverage_notes, named_answers
 from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
 from calibrant.bench.report.samples import sample_rows, sample_table
-from calibrant.bench.report.sections import NoAnswersError, Part, Plot, ReportContents
+from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
 from calibrant.bench.report.table import ResultTable
 from calibrant.bench.report.views import view_table
 
@@ -29,10 +29,10 @@ _BY_TOPOLOGY = {"setting": "Type and scenario", "stratum": "Topology"}
 _BY_LEVEL = {"setting": "Type", "stratum": "Nodes"}
 
 
-def causim_part(title: str, answers: Sequence[Answer], contents: ReportContents) -> Part:
+def causim_section(title: str, answers: Sequence[Answer], contents: ReportContents) -> Section:
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
     entries = named_answers(answers)
-    return Part.of(
+    return Section.of(
         title,
         ABOUT,
         answers,

@@ -22,13 +22,13 @@ from calibrant.bench.core.items import ItemPool, item_of
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.solutions import ItemFunctions
-from calibrant.bench.core.statistics import Column
+from calibrant.bench.core.statistics import PoolStatistic
 from calibrant.bench.core.training import Training
 from calibrant.bench.episodes import sole_action
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.report.rows import Answer
-from calibrant.bench.report.sections import Part, ReportContents
+from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.action import Action
 from calibrant.dsl.episode import Episode, Step
@@ -182,11 +182,11 @@ class Benchmark(ABC, Generic[I]):
 
     @property
     def report_tables(self) -> Sequence[str]:
-        """Ids of the tables in its part of a report, in their order."""
+        """Ids of the tables in its section of a report, in their order."""
         return ()
 
-    def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
-        """Its part of a report; `CalibrantError` if these answers belong into none of the tables."""
+    def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Section:
+        """Its section of a report; `CalibrantError` if these answers belong into none of the tables."""
         self._absent("reports")
 
     def prompt(self, item: I) -> str:
@@ -312,7 +312,7 @@ class Benchmark(ABC, Generic[I]):
         return item.stratum
 
     @property
-    def figures(self) -> Mapping[str, Column[I]]:
+    def figures(self) -> Mapping[str, PoolStatistic[I]]:
         """Return what items are made of, as `calibrant pool stats` shows it."""
         self._absent("statistics")
 

@@ -1,4 +1,4 @@
-"""Figures of a group of items, as JSON has them: each from what every item adds to it, so items are met once."""
+"""Statistics of a group of items, as JSON has them: each from what every item adds to it, so items are read once."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Generic, TypeAlias, TypeVar
 
-Figure: TypeAlias = int | float | list[int] | dict[str, float] | None
+Statistic: TypeAlias = int | float | list[int] | dict[str, float] | None
 
 I = TypeVar("I")  # noqa: E741  # an item
 
 
 @dataclass(frozen=True)
-class Column(Generic[I]):
-    """values: what an item adds, small and few; summary: the figure of what all items of a group add"""
+class PoolStatistic(Generic[I]):
+    """A statistic of a group of items.
+
+    values: what an item adds, small and few; summary: the statistic of what all items of a group add
+    """
 
     values: Callable[[I], Iterable[Any]]
-    summary: Callable[[Sequence[Any]], Figure]
+    summary: Callable[[Sequence[Any]], Statistic]
 
 
 def span(numbers: Sequence[int]) -> list[int] | None:

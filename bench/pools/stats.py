@@ -8,7 +8,7 @@ from typing import Any
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.rates import UNDEFINED
-from calibrant.bench.core.statistics import Figure
+from calibrant.bench.core.statistics import Statistic
 from calibrant.dsl.item import Item
 
 
@@ -22,7 +22,7 @@ class PoolStats:
     pool: str
     setting: str
     stratum: str
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, Statistic]
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers as numbers, null for what is undefined."""
@@ -51,7 +51,7 @@ def pool_stats(name: str, items: Iterable[Item[Any, Any]], benchmark: Benchmark[
     ]
 
 
-def _text(figure: Figure) -> str:
+def _text(figure: Statistic) -> str:
     """Return a range as 8-11, a spread as 3/7/12, counts as `parents:mechanisms`."""
     match figure:
         case None:

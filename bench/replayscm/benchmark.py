@@ -15,7 +15,7 @@ from calibrant.bench.core.capabilities import EXPLANATIONS, FITTING, Providers
 from calibrant.bench.core.evaluator import Evaluator
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.solutions import ItemFunctions
-from calibrant.bench.core.statistics import Column
+from calibrant.bench.core.statistics import PoolStatistic
 from calibrant.bench.pools.capabilities import (
     ALTERNATIVE_ITEMS,
     ALTERNATIVES,
@@ -31,7 +31,7 @@ from calibrant.bench.pools.capabilities import (
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.report.rows import Answer
-from calibrant.bench.report.sections import Part, ReportContents
+from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.dsl.episode import Step
@@ -142,7 +142,7 @@ class ReplayScm(Benchmark[Problem]):
         return VerdictLine
 
     @property
-    def figures(self) -> Mapping[str, Column[Problem]]:
+    def figures(self) -> Mapping[str, PoolStatistic[Problem]]:
         from calibrant.bench.replayscm.statistics import COLUMNS
 
         return COLUMNS
@@ -302,7 +302,7 @@ class ReplayScm(Benchmark[Problem]):
 
         return TABLE_IDS
 
-    def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
+    def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Section:
         from calibrant.bench.replayscm.tables.ambiguity import ambiguities
         from calibrant.bench.replayscm.tables.latent_ids import latent_ids
         from calibrant.bench.replayscm.tables.report import report_tables
@@ -321,7 +321,7 @@ class ReplayScm(Benchmark[Problem]):
             plots = report_plots(rows, audited, **options, progress=progress)
             kinds = kinds_plot(answers)
             plots += [] if kinds is None else [kinds]
-        return Part(
+        return Section(
             self.title,
             f"In brackets: {round(100 * LEVEL)} % percentile bootstrap over latent SCMs ({RESAMPLES:,} resamples),"
             " answers held fixed; problems that share a latent SCM are drawn together; a rate of 0 or 1 on"

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from calibrant.bench.core.statistics import Column, share, span, spread
+from calibrant.bench.core.statistics import PoolStatistic, share, span, spread
 from calibrant.dsl.replayscm.problem import Problem
 
 MODES = ("none", "hard_constant", "hard_assigned")
 
 
-def _mode(mode: str) -> Column[Problem]:
-    return Column(lambda problem: [world.intervention.mode == mode for world in problem.task.training.worlds], share)
+def _mode(mode: str) -> PoolStatistic[Problem]:
+    return PoolStatistic(
+        lambda problem: [world.intervention.mode == mode for world in problem.task.training.worlds], share
+    )
 
 
 def _gold_sizes(problem: Problem) -> Iterable[int]:
@@ -35,14 +37,14 @@ def _parent_counts(parents: Sequence[int]) -> dict[str, float] | None:
     return {str(number): counts[number] for number in sorted(counts)} or None
 
 
-COLUMNS: Mapping[str, Column[Problem]] = {
-    "n": Column(lambda problem: (True,), len),
-    "variables": Column(lambda problem: (len(problem.task.variables),), span),
-    "training_worlds": Column(lambda problem: (len(problem.task.training.worlds),), span),
-    "heldout_worlds": Column(lambda problem: (problem.task.num_heldout,), span),
-    "rows": Column(lambda problem: [world.num_rows for world in problem.task.training.worlds], span),
+COLUMNS: Mapping[str, PoolStatistic[Problem]] = {
+    "n": PoolStatistic(lambda problem: (True,), len),
+    "variables": PoolStatistic(lambda problem: (len(problem.task.variables),), span),
+    "training_worlds": PoolStatistic(lambda problem: (len(problem.task.training.worlds),), span),
+    "heldout_worlds": PoolStatistic(lambda problem: (problem.task.num_heldout,), span),
+    "rows": PoolStatistic(lambda problem: [world.num_rows for world in problem.task.training.worlds], span),
     **{f"mode_{mode}": _mode(mode) for mode in MODES},
-    "gold_size": Column(_gold_sizes, spread),
-    "mechanism_size": Column(_mechanism_sizes, spread),
-    "gold_parents": Column(_parents, _parent_counts),
+    "gold_size": PoolStatistic(_gold_sizes, spread),
+    "mechanism_size": PoolStatistic(_mechanism_sizes, spread),
+    "gold_parents": PoolStatistic(_parents, _parent_counts),
 }

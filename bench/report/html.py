@@ -12,25 +12,29 @@ from calibrant.bench.pages.filmstrip import timeline_content
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.report.formats import heading_of
 from calibrant.bench.report.layout import Source, Table
-from calibrant.bench.report.sections import Part, Plot
+from calibrant.bench.report.sections import Plot, Section
 from calibrant.bench.version import program_version
 
 
-def as_html(parts: Sequence[Part]) -> str:
+def as_html(sections: Sequence[Section]) -> str:
     """Return the whole file. Everything that comes from pools, records and predictions is escaped."""
-    return html_page("report.html", {"parts": list(map(_part, parts, range(len(parts)))), "program": program_version()})
+    return html_page(
+        "report.html", {"sections": list(map(_section, sections, range(len(sections)))), "program": program_version()}
+    )
 
 
-def _part(part: Part, number: int) -> dict[str, Any]:
+def _section(section: Section, number: int) -> dict[str, Any]:
     return {
-        "title": part.title,
-        "about": part.about,
-        "systems": part.systems,
-        "pools": part.pools,
-        "answers": part.answers,
-        "plots": [plot._replace(svg=Markup(inline_svg(plot))) for plot in part.plots],  # matplotlib escapes its texts
-        "episodes": [timeline_content(episode, f"episode-{number}-{k}") for k, episode in enumerate(part.episodes)],
-        "tables": [_table(table) for table in part.tables],
+        "title": section.title,
+        "about": section.about,
+        "systems": section.systems,
+        "pools": section.pools,
+        "answers": section.answers,
+        "plots": [
+            plot._replace(svg=Markup(inline_svg(plot))) for plot in section.plots
+        ],  # matplotlib escapes its texts
+        "episodes": [timeline_content(episode, f"episode-{number}-{k}") for k, episode in enumerate(section.episodes)],
+        "tables": [_table(table) for table in section.tables],
     }
 
 

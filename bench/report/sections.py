@@ -1,4 +1,4 @@
-"""A benchmark's part of a report, and the contents that a report was asked for."""
+"""A benchmark's section of a report, and the contents that a report was asked for."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class Plot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Part:
-    """A benchmark's part of a report.
+class Section:
+    """A benchmark's section of a report.
 
     title: the benchmark's; about: what the figures in brackets are
     systems: their names; pools: (name, digest) of each; answers: how many there are
@@ -78,7 +78,7 @@ class Part:
     @classmethod
     def of(
         cls, title: str, about: str, answers: Sequence[Answer], tables: tuple[Table, ...], plots: tuple[Plot, ...]
-    ) -> Part:
+    ) -> Section:
         """Return what tables and plots say of these answers, with whose and about what they are."""
         systems = frozenset(in_one_line(context.system) for context, _ in answers)
         pools = sorted({(in_one_line(context.pool), context.pool_digest) for context, _ in answers})

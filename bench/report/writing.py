@@ -11,7 +11,7 @@ from calibrant.bench.core.registry import benchmark, benchmarks
 from calibrant.bench.report.formats import TEXTS
 from calibrant.bench.report.layout import anchor_of
 from calibrant.bench.report.rows import Answer
-from calibrant.bench.report.sections import NoAnswersError, Part, ReportContents
+from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
 from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.terminal import printable
 from calibrant.dsl.atomic_write import write_atomically
@@ -42,41 +42,43 @@ def report_text(
     answers: by benchmark; plots: folder that gets every plot as an SVG file too
     """
     contents = replace(requested, with_plots=form == HTML or plots is not None)
-    parts = _parts(answers, contents if form == HTML else replace(contents, transcripts={}), progress)
+    sections = _sections(answers, contents if form == HTML else replace(contents, transcripts={}), progress)
     if plots is not None:
-        for plot in chain.from_iterable(part.plots for part in parts):
+        for plot in chain.from_iterable(section.plots for section in sections):
             write_atomically(plots / f"{plot.name}.svg", printable(plot.svg))
     if form != HTML:
-        return printable(TEXTS[form]([table for part in parts for table in part.tables]))
+        return printable(TEXTS[form]([table for section in sections for table in section.tables]))
     from calibrant.bench.report.html import as_html
 
-    return as_html(parts)
+    return as_html(sections)
 
 
-def _parts(answers: Mapping[str, Sequence[Answer]], contents: ReportContents, progress: Progress) -> list[Part]:
-    """Return the parts of the benchmarks that have one of the requested tables."""
+def _sections(answers: Mapping[str, Sequence[Answer]], contents: ReportContents, progress: Progress) -> list[Section]:
+    """Return the sections of the benchmarks that have one of the requested tables."""
     chosen = [
         benchmark(name) for name in answers if not contents.tables or contents.tables & {*benchmark(name).report_tables}
     ]
     missing = NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
-    parts = []
+    sections = []
     for of in chosen:
         try:
-            parts.append(of.report(answers[of.name], contents, progress))
+            sections.append(of.report(answers[of.name], contents, progress))
         except NoAnswersError as error:
             missing = error
-    if not parts:
+    if not sections:
         raise missing
-    return _told_apart(parts)
+    return _rename_duplicates(sections)
 
 
-def _told_apart(parts: Sequence[Part]) -> list[Part]:
-    """Return the parts; a table or plot of a name that an earlier one has too is named after its benchmark as well."""
+def _rename_duplicates(sections: Sequence[Section]) -> list[Section]:
+    """Return the sections; a table or plot whose name an earlier one has is named after its benchmark too."""
     names: set[str] = set()
     renamed = []
-    for part in parts:
-        tables = [replace(t, id=f"{t.id} ({part.title})") if t.id in names else t for t in part.tables]
-        plots = [p._replace(name=anchor_of(f"{part.title} {p.name}")) if p.name in names else p for p in part.plots]
-        names |= {table.id for table in part.tables} | {plot.name for plot in part.plots}
-        renamed.append(replace(part, tables=tuple(tables), plots=tuple(plots)))
+    for section in sections:
+        tables = [replace(t, id=f"{t.id} ({section.title})") if t.id in names else t for t in section.tables]
+        plots = [
+            p._replace(name=anchor_of(f"{section.title} {p.name}")) if p.name in names else p for p in section.plots
+        ]
+        names |= {table.id for table in section.tables} | {plot.name for plot in section.plots}
+        renamed.append(replace(section, tables=tuple(tables), plots=tuple(plots)))
     return renamed

@@ -12,7 +12,7 @@ import pytest
 
 from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.profile_plot import NOTHING, RIGHT, UNTOLD, fates
-from calibrant.bench.causim.section import TABLE_IDS, by_level, by_topology, causim_part
+from calibrant.bench.causim.section import TABLE_IDS, by_level, by_topology, causim_section
 from calibrant.bench.cli import main
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
@@ -38,7 +38,7 @@ def answer(item: int, score: dict[str, Any], **changes: Any) -> Answer:
 
 
 def tables(*answers: Answer, **wanted: Any) -> dict[str, Table]:
-    return {table.id: table for table in causim_part("CauSim", answers, ReportContents(**wanted)).tables}
+    return {table.id: table for table in causim_section("CauSim", answers, ReportContents(**wanted)).tables}
 
 
 def figures(table: Table, *labels: str) -> dict[str, tuple[str, str]]:
