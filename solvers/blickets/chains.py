@@ -9,11 +9,12 @@ hidden Markov models, with transitions to any rule but the same: O(places * rule
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
+from math import gcd
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,9 @@ from calibrant.solvers.blickets.learner import DELTA, Greedy
 from calibrant.solvers.blickets.static import activation_matrix, rule_numbers
 from calibrant.solvers.blickets.weights import Weights, information
 from calibrant.solvers.space import space_repr
+
+MAX_EXACT_DOUBLE = 1 << 53
+_Number = TypeVar("_Number", np.float64, np.int64)
 
 
 class Chain(NamedTuple):
@@ -93,30 +97,57 @@ class ChainSpace:
 
     @property
     def count(self) -> int:
-        return int(self._weigh_rules_in_force(self._consistency()).sum())
+        return sum(self._count_by_rule())
 
-    def _consistency(self) -> npt.NDArray[np.float64]:
-        """Return 1 where the readings at a place are possible, else 0."""
-        # sums are integers, exact below 2**53: rules**(switches + 1) * choices * levels is less than that for up to
-        # 5 switches of 5 objects and 4 of 6, at 5 levels and families.MAX_CHOICES; beyond, counts are rounded
-        return np.isfinite(self.logs).astype(np.float64)
+    def _count_by_rule(self) -> list[int]:
+        """Return the number of members with each rule in force now, exact; [rules]."""
+        possible = np.isfinite(self.logs)
+        choices, places, levels, rules = self.logs.shape
+        bound = choices * levels * rules**places
+        # doubles hold every sum below 2**53: up to 5 switches of 5 objects and 4 of 6, at 5 levels and MAX_CHOICES
+        if bound < MAX_EXACT_DOUBLE:
+            members = self._weigh_rules_in_force(possible.astype(np.float64), _sum_over_others).sum(axis=(0, 1))
+            return [int(number) for number in members]
+        # beyond: remainders by moduli without common factors determine the numbers (Chinese remainder theorem)
+        numbers, product, modulus = [0] * rules, 1, 1 << 31
+        while product <= bound:
+            modulus -= 1
+            if gcd(modulus, product) == 1:
+                remainders = self._count_modulo(possible, modulus)
+                step = product * pow(product, -1, modulus)  # 1 by this modulus, 0 by all before it
+                numbers = [n + step * ((r - n) % modulus) for n, r in zip(numbers, remainders, strict=True)]
+                product *= modulus
+                numbers = [number % product for number in numbers]
+        return numbers
 
-    def _weigh_rules_in_force(self, places: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _count_modulo(self, possible: npt.NDArray[np.bool_], modulus: int) -> list[int]:
+        """Return what remains of the counts by rule; the modulus is below 2**31."""
+
+        def sum_over_others(weights: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+            # a product of two remainders is below 2**62 and reduced before it is summed or multiplied
+            reduced = weights % modulus
+            sums: npt.NDArray[np.int64] = (reduced.sum(axis=-1, keepdims=True) - reduced) % modulus
+            return sums
+
+        products = self._weigh_rules_in_force(possible.astype(np.int64), sum_over_others) % modulus
+        return [int(number) for number in products.sum(axis=(0, 1))]
+
+    def _weigh_rules_in_force(
+        self, places: npt.NDArray[_Number], sum_over_others: Callable[[npt.NDArray[_Number]], npt.NDArray[_Number]]
+    ) -> npt.NDArray[_Number]:
         """Return the weight of all chains with each rule in force now; shape (choices, levels, rules)."""
         now = self._current_places()
         before = after = np.ones_like(places[:, 0])
         forward, backward = [], []
         for place in range(places.shape[1]):
             forward.append(places[:, place] * before)
-            before = _sum_over_others(forward[-1])
+            before = sum_over_others(forward[-1])
         for place in reversed(range(places.shape[1])):
             backward.append(after)
-            after = _sum_over_others(places[:, place] * after)
+            after = sum_over_others(places[:, place] * after)
         choices = np.arange(len(self.points))
         # forward x backward at the place in force; places after it are unread and weigh 1 for each rule
-        products: npt.NDArray[np.float64] = (
-            np.stack(forward, 1)[choices, now] * np.stack(backward[::-1], 1)[choices, now]
-        )
+        products: npt.NDArray[_Number] = np.stack(forward, 1)[choices, now] * np.stack(backward[::-1], 1)[choices, now]
         return products
 
     def _current_places(self) -> npt.NDArray[np.intp]:
@@ -133,7 +164,7 @@ class ChainSpace:
         return bool(np.isfinite(logs[range(len(numbers)), numbers]).all())
 
     def sample(self, rng: np.random.Generator, n: int) -> Sequence[Chain]:
-        possible = self._consistency()
+        possible = np.isfinite(self.logs).astype(np.float64)
         suffixes = [np.ones_like(possible[:, 0])]
         for place in range(possible.shape[1] - 1, 0, -1):
             suffixes.append(_sum_over_others(possible[:, place] * suffixes[-1]))
@@ -180,8 +211,7 @@ class ChainSpace:
 
     def verdicts(self) -> Mapping[Rule, int]:
         """Count the members by the rule in force now."""
-        members = self._weigh_rules_in_force(self._consistency()).sum(axis=(0, 1))
-        return {rule: int(members[k]) for k, rule in enumerate(all_rules(self.n)) if members[k]}
+        return {rule: k for rule, k in zip(all_rules(self.n), self._count_by_rule(), strict=True) if k}
 
     # --- probabilities ------------------------------------------------------------------------------------------------
 
@@ -194,7 +224,8 @@ class ChainSpace:
         scale = best.sum(axis=(1, 3))
         if not np.isfinite(scale).any():
             return np.zeros(self.logs.shape[2:])
-        through = self._weigh_rules_in_force(np.exp(self.logs - np.where(np.isfinite(best), best, 0.0)))
+        scaled = np.exp(self.logs - np.where(np.isfinite(best), best, 0.0))
+        through = self._weigh_rules_in_force(scaled, _sum_over_others)
         masses: Weights = (through * np.exp(scale - scale.max())[:, :, None]).sum(axis=0)
         return masses
 

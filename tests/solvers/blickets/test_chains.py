@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, islice, pairwise, product
-from math import log2
+from math import comb, log2
 
 import numpy as np
 import pytest
@@ -129,6 +129,58 @@ def test_members_and_probabilities_are_those_of_plain_enumeration(data: st.DataO
     else:
         with pytest.raises(ValueError, match="empty"):
             space.sample(np.random.default_rng(1), 1)
+
+
+def _count_by_dictionaries(
+    objects: Names, switches: int, last: int, reads: list[tuple[Names, bool]], in_force: NamedRule | None = None
+) -> int:
+    """Return the number of chains in Python integers, by choice of switch points and place; each ACTIVE counts.
+
+    in_force: only chains whose rule after all readings is this one
+    """
+    rules = list(named_rules(objects))
+    number = 0
+    for points in combinations(range(1, last + 1), switches):
+        possible = [list(rules) for _ in range(switches + 1)]
+        activations = 0
+        for placed, active in reads:
+            place = sum(point <= activations for point in points)
+            possible[place] = [rule for rule in possible[place] if lights(rule, placed) == active]
+            activations += active
+        if in_force is not None:
+            now = sum(point <= activations for point in points)
+            possible[now] = [rule for rule in possible[now] if rule == in_force]
+        ways = dict.fromkeys(possible[0], 1)
+        for fitting in possible[1:]:
+            every = sum(ways.values())
+            ways = {rule: every - ways.get(rule, 0) for rule in fitting}
+        number += sum(ways.values())
+    return number
+
+
+def test_counts_beyond_doubles_are_exact() -> None:
+    """Seven switches of six objects: 2**60 chains, where sums in doubles are off by hundreds."""
+    objects, switches, last = tuple(LETTERS[:6]), 7, 9
+    reads: list[tuple[Names, bool]] = [
+        (objects[:2], True),
+        (objects[3:], False),
+        (objects, True),
+        (objects[1:4], True),
+        (objects[:1], False),
+    ]
+    space = ChainSpace.full(6, switches, last)
+    assert space.count == comb(last, switches) * 120 * 119**switches
+    for placed, active in reads:
+        space = space.after(tuple(map(objects.index, placed)), ACTIVE if active else INACTIVE)
+    assert space.count == _count_by_dictionaries(objects, switches, last, reads)
+    verdicts = {_named(rule): k for rule, k in space.verdicts().items()}
+    assert sum(verdicts.values()) == space.count
+    for rule in list(named_rules(objects))[::17]:
+        assert verdicts.get(rule, 0) == _count_by_dictionaries(objects, switches, last, reads, rule)
+
+
+def test_as_many_switches_as_points_are_counted() -> None:
+    assert ChainSpace.full(8, 40, 40).count == 502 * 501**40
 
 
 def _information(shares: list[tuple[float, float]]) -> float:
