@@ -92,7 +92,7 @@ def frequency_equations(visible: VisibleData, *, bounded: bool) -> Iterator[tupl
     low, high = BASE_RANGE
     for weights in product(WEIGHTS, repeat=len(properties)):
         parents = {p: w for w, p in zip(weights, properties, strict=True) if w}
-        bases = {r[FREQUENCY] - sum(w * r[p] for p, w in parents.items()) for r in exact} if parents else set()
+        bases = {r[FREQUENCY] - sum(w * r[p] for p, w in parents.items()) for r in exact}
         if len(bases) != 1:
             continue
         (base,) = bases

@@ -181,8 +181,6 @@ def _no_member(member: Mechanism, evidence: Mapping[str, Any]) -> str:
     terms = [term for e in member.equations.values() for term in e.terms]
     if any(term.power != 1 or term.weight not in WEIGHTS[1:] for term in terms):
         return "a weight that is not 1, 2 or 3"
-    if not member.frequency.terms:
-        return "a frequency without parents"
     if not evidence["freq_parent"] and any(term.parent == FREQUENCY for term in terms):
         return "the frequency as a parent"
     reading = Reading(evidence["reading"])

@@ -85,8 +85,6 @@ def explain_node(evidence: Evidence, node: int, *, bounded: bool, reactor: Float
         candidates &= ~(1 << frequency)
     local_space = Local(node, _vectors(k, candidates)).filter_explaining(evidence.differences(node))
     if node == frequency:
-        # a generated frequency has at least one parent; without one no setting would move it
-        local_space = local_space.filter(np.asarray(local_space.vectors.any(axis=1)))
         return _keep_bases_in(local_space, evidence.table[:1], FREQUENCY_BASE) if bounded else local_space
     if evidence.task.reading is Reading.BASE:
         local_space = _keep_stated_bases(local_space, evidence)

@@ -203,9 +203,7 @@ class AnswerSet:
         def feasible(prefix: Mapping[int, int]) -> bool:
             return compiled.count(compiled.allowed, {**evidence, **prefix}) > 0
 
-        for values in self._search(compiled.base, compiled.allowed, budget, feasible):
-            if all(values[i] == position for i, position in evidence.items()):
-                yield values
+        yield from self._search(compiled.base, compiled.allowed, budget, feasible, evidence)
 
     def _outputs(self, budget: Budget) -> Iterator[list[int]]:
         """Yield every distinct output of the target system over the fitting worlds, by position."""
@@ -221,10 +219,16 @@ class AnswerSet:
 
         yield from self._search(compiled.target, compiled.allowed, budget, feasible)
 
-    def _search(self, system: System, sets: Sets, budget: Budget, feasible: _IsFeasible) -> Iterator[list[int]]:
-        """Yield all assignments of a system's nodes that the sets allow, pruned at infeasible prefixes."""
+    def _search(
+        self, system: System, sets: Sets, budget: Budget, feasible: _IsFeasible, fixed: Mapping[int, int] | None = None
+    ) -> Iterator[list[int]]:
+        """Yield all assignments of a system's nodes that the sets allow, pruned at infeasible prefixes.
+
+        fixed: positions of nodes whose value is known; other values of theirs are no states
+        """
         if not all(sets):
             return
+        fixed = fixed or {}
         values: list[int] = []
 
         def go() -> Iterator[list[int]]:
@@ -235,6 +239,8 @@ class AnswerSet:
             row = system[i].table[tuple(values[parent] for parent in system[i].parents)]
             # distinct values, in the order of the domain: noise values of equal effect are one branch
             for position in sorted({int(row[k]) for k in sets[i]}):
+                if fixed.get(i, position) != position:
+                    continue
                 budget.spend(1)
                 values.append(position)
                 if feasible(dict(enumerate(values))):

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from calibrant.dsl.causalab.configs import item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, Plan, View, generate_items
-from calibrant.dsl.causalab.item import LabItem, Weights
+from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Weights, lab_item
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
@@ -61,6 +62,18 @@ def test_four_nodes_and_frequency_parents_count_as_enumeration_does(bounded: boo
         assert space.count == len(expected)
 
 
+@pytest.mark.parametrize("bounded", [False, True])
+def test_a_frequency_that_never_moves_may_have_no_parent(bounded: bool) -> None:
+    bases = Bases(({"a": 3.0, "b": 4.0},), {"a": 5.0, "b": 6.0}, {"a": 7.0, "b": 8.0})
+    mechanism = Mechanism({"a": Equation(), "b": Equation(), FREQUENCY: Equation((), 20.0)})
+    item = lab_item(Name("x", "s"), Terms(Family.LINEAR, 4), mechanism, bases)
+    for names in [(), item.task.properties]:
+        evidence = after_settings(item, names)
+        space = weighted_dags(evidence, bounded=bounded)
+        assert space.fits(mechanism)
+        assert {key(m) for m in space.members()} == members_by_reference(evidence, bounded=bounded)
+
+
 def test_five_nodes_count_as_the_enumeration_of_their_properties_does() -> None:
     """The frequency is a sink, so its vectors multiply; the properties' weightings are tried one by one."""
     (item,) = items_of(Plan("5nodes", 5), 1)
@@ -78,7 +91,7 @@ def test_five_nodes_count_as_the_enumeration_of_their_properties_does() -> None:
     fitting = sum(
         all(explained(i, tuple(own.items())) for i, own in enumerate(terms)) for terms in acyclic_weightings(properties)
     )
-    vectors = [np.array(v) for v in product(range(4), repeat=4) if any(v)]
+    vectors = [np.array(v) for v in product(range(4), repeat=4)]
     frequency = sum(np.ptp(table[:, 4] - table[:, :4] @ v) < 1e-9 for v in vectors)
     assert space.count == fitting * frequency
 

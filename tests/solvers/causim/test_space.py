@@ -13,6 +13,7 @@ from calibrant.dsl.causim.reference import worlds
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.causim.values import ModelError, assignment_text
 from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.space import WorldSpace
 from calibrant.solvers.space import Space
 from tests.support.causim.table_models import random_graph, random_model, random_question
@@ -83,3 +84,27 @@ def test_unknown_names_and_spent_budgets_are_told() -> None:
         space.after("nothing", "1")
     with pytest.raises(BudgetSpent):
         space.verdicts(Budget(1))
+
+
+def test_listing_fitting_worlds_visits_prefixes_of_fitting_worlds_alone() -> None:
+    """States are the values that can follow a prefix of some fitting world, evidence aside: counted from all worlds."""
+    rng = np.random.default_rng(5)
+    num_partial = 0
+    for _ in range(40):
+        model = random_model(rng, random_graph(rng, "poly_tree", 5))
+        last = model.names[-1]
+        question = Question("counterfactual", {}, model.noises, {}, {last: model.system[-1].domain[0]})
+        answers = AnswerSet(model, question)
+        if answers._compiled.product is not None:
+            continue
+        every = [tuple(run(model, noise, {}).values()) for noise, _ in worlds(model, {})]
+        fitting = [values for values in every if values[-1] == question.observed[last]]
+        num_partial += bool(fitting)
+        # after a prefix of a fitting world come the values that any world has there; the last one is evidence
+        begun = {values[:i] for values in fitting for i in range(len(values))}
+        states = {values[: i + 1] for values in every for i in range(len(values)) if values[:i] in begun}
+        states = {values for values in states if len(values) < len(model) or values[-1] == question.observed[last]}
+        budget = Budget(10_000)
+        assert len(list(answers.fitting_worlds(budget))) == len(fitting)
+        assert budget.used == len(states)
+    assert num_partial > 10

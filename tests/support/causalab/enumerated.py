@@ -38,8 +38,6 @@ def members_by_reference(evidence: Evidence, *, bounded: bool) -> set[tuple[Any,
     found = set()
     first = dict(zip(evidence.nodes, evidence.observations[0].values, strict=True))
     for terms in weighted_graphs(evidence.nodes, sink=not evidence.task.freq_parent):
-        if not terms[FREQUENCY]:
-            continue
         base = first[FREQUENCY] - sum(t.weight * first[t.parent] for t in terms[FREQUENCY])
         made = Mechanism({n: Equation(own, base if n == FREQUENCY else None) for n, own in terms.items()})
         if misfit(made, evidence, reading=evidence.task.reading, shifts=()) > EXACT:
