@@ -27,7 +27,7 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 # 2 bytes a cell: 2 GiB over all children, built child by child
 MAX_CELLS = 1 << 30  # columns x parent sets
 # measured: at most 1,024 sums (9 observed variables, a hidden one of 4 parents)
-MAX_TERMS = 1 << 26  # sums x 3**m
+MAX_TERMS = 1 << 26  # sums x 3**m, m endogenous variables, hidden ones too
 
 _SILENT = scaled_rate(Fraction(0))
 
@@ -123,8 +123,10 @@ class ColumnGroups:
         self.groups: dict[tuple[int, ...], list[int]] = {}
         for row, key in enumerate(alike.tolist()):
             self.groups.setdefault(tuple(key[:-1]), []).append(row)
-        if len(self.groups) * 3 ** len(self.options) > MAX_TERMS:
-            raise BudgetSpent(f"{len(self.groups):,} sums of 3**{len(self.options)} terms; budget {MAX_TERMS:,}")
+        # hidden variables are in the sums too, each with its one parent set
+        num_vars = len(self.options) + len(self.hidden)
+        if len(self.groups) * 3**num_vars > MAX_TERMS:
+            raise BudgetSpent(f"{len(self.groups):,} sums of 3**{num_vars} terms; budget {MAX_TERMS:,}")
 
     @cached_property
     def group_totals(self) -> dict[tuple[int, ...], int]:

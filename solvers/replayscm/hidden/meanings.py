@@ -8,23 +8,26 @@ one meaning iff all their reduced functions are equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import TypeAlias
 
 from calibrant.dsl.formulas.table import TruthTable, shrink, support
-from calibrant.dsl.replayscm.extensions.reference import Mechanisms, apply_function, evaluation_order
+from calibrant.dsl.replayscm.disclosure import Names
+from calibrant.dsl.replayscm.extensions.reference import Mechanisms, apply_function
 from calibrant.dsl.replayscm.scm import LocalFunction
 from calibrant.solvers.acyclic.least_cost import Mask, members_of
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
+from calibrant.solvers.replayscm.hidden.exact_mass import count_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior, extend_rows
 from calibrant.solvers.replayscm.noise.rows import VariableRows
 from calibrant.solvers.replayscm.noise.sampling import negate_arguments
 
 # listed to count meanings: 512 members were 28 meanings, so that one member left is no criterion
 MAX_LISTED_MEMBERS = 3_000
+MAX_COMPARED_ROWS = 20_000_000  # under all parent sets and columns; 15 to 20 s
 
 Meaning: TypeAlias = tuple[tuple[tuple[str, ...], int], ...]
 """Of each observed endogenous variable its reduced function: functional parents, bits of the table over these."""
@@ -69,72 +72,129 @@ def count_meanings(posterior: Posterior, limit: int = MAX_LISTED_MEMBERS) -> int
 
 
 def list_members(posterior: Posterior, limit: int = MAX_LISTED_MEMBERS) -> list[Mechanisms]:
-    """Return every SCM that agrees with all rows; `BudgetSpent` for more than `limit`."""
+    """Return every SCM that agrees with all rows, in a fixed order; noise-free.
+
+    `BudgetSpent` for more than `limit` members or MAX_COMPARED_ROWS rows; else each branch of the search has a member.
+    """
     if not posterior.scm_class.noise.is_silent:
         raise ValueError("under noise every SCM of the class is a member")
-    if posterior.num_members > limit:
-        raise BudgetSpent(f"{posterior.num_members:,} members; listed are up to {limit:,}")
-    columns = hidden_columns(posterior.scm_class, posterior.words)
-    return [member for choice in columns for member in _column_members(posterior, choice)]
+    num_members = count_members(posterior)
+    if num_members > limit:
+        raise BudgetSpent(f"{num_members:,} members; listed are up to {limit:,}")
+    budget = Budget(MAX_COMPARED_ROWS)
+    try:
+        columns = hidden_columns(posterior.scm_class, posterior.words)
+        return [member for choice in columns for member in _column_members(posterior, choice, budget)]
+    except BudgetSpent as spent:
+        if not budget.exhausted:
+            raise
+        raise BudgetSpent(f"columns of hidden variables compare more than {MAX_COMPARED_ROWS:,} rows") from spent
 
 
-def _column_members(posterior: Posterior, columns: Sequence[HiddenColumn]) -> Iterator[Mechanisms]:
+def _column_members(posterior: Posterior, columns: Sequence[HiddenColumn], budget: Budget) -> Iterator[Mechanisms]:
     names = posterior.scm_class.variables
-    options: dict[str, list[LocalFunction]] = {}
+    tables: dict[int, dict[Mask, dict[int, int]]] = {}
     for v, local in posterior.local_rows.items():
         rows = extend_rows(local, columns)
-        tables = (_agreeing_tables(rows, v, mask, names) for mask in posterior.masks[v])
-        options[names[v]] = [table for listed in tables for table in listed]
-        if not options[names[v]]:
+        # a column without members is dropped at its first variable without a table, and charged up to there
+        budget.spend(len(posterior.masks[v]) * (len(rows.noisy) + len(rows.clean)))
+        values = {mask: _table_values(rows, v, mask) for mask in posterior.masks[v]}
+        tables[v] = {mask: bits for mask, bits in values.items() if bits is not None}
+        if not tables[v]:
             return
     # one column of each pair of negations is listed; children of the other negate the argument
     signs: list[list[dict[int, int]]] = []
     for column in columns:
         negated = {word: 1 - bit for word, bit in column.values.items()}
         signs.append([dict(column.values), negated] if column.values else [{}])
-    for chosen in product(*options.values()):
-        observed = dict(zip(options, chosen, strict=True))
-        for values in product(*signs):
+    hidden_sets = {column.index: [column.parents] for column in columns}
+    for observed in _acyclic_choices(tables, hidden_sets, names):
+        for signed in product(*signs):
             flipped = {
-                column.index for column, value in zip(columns, values, strict=True) if value != dict(column.values)
+                column.index for column, value in zip(columns, signed, strict=True) if value != dict(column.values)
             }
             children = {v: negate_arguments(f, {names[i] for i in flipped}) for v, f in observed.items()}
             hidden = [
-                [(names[c.index], f) for f in _completed(value, c, names)]
-                for c, value in zip(columns, values, strict=True)
+                [(names[c.index], f) for f in _functions(_by_pattern(value, c.parents), c.parents, names)]
+                for c, value in zip(columns, signed, strict=True)
             ]
             for pairs in product(*hidden):
-                member = children | dict(pairs)
-                # options are chosen variable by variable, so cycles, also through hidden variables, are dropped here
-                if evaluation_order(member) is not None:
-                    yield member
+                yield children | dict(pairs)
 
 
-def _agreeing_tables(rows: VariableRows, variable: int, parents: Mask, names: Sequence[str]) -> list[LocalFunction]:
-    """Return the functions of exactly these parents that agree with all rows."""
-    places = members_of(parents)
+def _acyclic_choices(
+    tables: Mapping[int, Mapping[Mask, Mapping[int, int]]], hidden_sets: Mapping[int, Sequence[Mask]], names: Names
+) -> Iterator[dict[str, LocalFunction]]:
+    """Yield every acyclic choice of a function for each variable, by depth-first search.
+
+    tables: of each variable, by parent set, the stated bits of the table; hidden_sets: parent sets of hidden variables
+    """
+    order = list(tables)
+    functions = lru_cache(maxsize=None)(lambda v, mask: _functions(tables[v][mask], mask, names))
+    chosen: dict[str, LocalFunction] = {}
+    sets = {**{v: list(options) for v, options in tables.items()}, **hidden_sets}
+
+    def choose(position: int) -> Iterator[dict[str, LocalFunction]]:
+        if position == len(order):
+            yield dict(chosen)
+            return
+        v = order[position]
+        every = sets[v]
+        for mask in every:
+            sets[v] = [mask]
+            # a branch without an acyclic completion would cost time and yield nothing
+            if _has_acyclic_choice(sets):
+                for function in functions(v, mask):
+                    chosen[names[v]] = function
+                    yield from choose(position + 1)
+        sets[v] = every
+
+    return choose(0)
+
+
+def _has_acyclic_choice(sets: Mapping[int, Sequence[Mask]]) -> bool:
+    """Return whether one of the parent sets can be chosen for each variable without a cycle."""
+    waiting = dict(sets)
+    unplaced = sum(1 << v for v in waiting)
+    # a variable with a parent set among the placed ones can come next, whatever comes later: no order has to be tried
+    while ready := [v for v, options in waiting.items() if any(mask & unplaced == 0 for mask in options)]:
+        for v in ready:
+            del waiting[v]
+            unplaced ^= 1 << v
+    return not waiting
+
+
+def _table_values(rows: VariableRows, variable: int, parents: Mask) -> dict[int, int] | None:
+    """Return the bits of the table that the rows state, by row of the table; None if they contradict each other."""
     values: dict[int, int] = {}
-    for word in (*rows.noisy, *rows.clean):
-        row = sum((word >> u & 1) << i for i, u in enumerate(places))
-        if values.setdefault(row, word >> variable & 1) != word >> variable & 1:
-            return []
-    return _functions(values, tuple(names[u] for u in places))
+    for pattern, bit in _rows_by_pattern(((w, w >> variable & 1) for w in (*rows.noisy, *rows.clean)), parents):
+        if values.setdefault(pattern, bit) != bit:
+            return None
+    return values
 
 
-def _completed(values: Mapping[int, int], column: HiddenColumn, names: Sequence[str]) -> list[LocalFunction]:
-    places = members_of(column.parents)
-    rows = {sum((word >> u & 1) << i for i, u in enumerate(places)): bit for word, bit in values.items()}
-    return _functions(rows, tuple(names[u] for u in places))
+def _rows_by_pattern(pairs: Iterable[tuple[int, int]], parents: Mask) -> Iterator[tuple[int, int]]:
+    """Replace the word of each pair by its row of the table over these parents, bit i for the i-th parent."""
+    indices = members_of(parents)
+    for word, bit in pairs:
+        yield sum((word >> u & 1) << i for i, u in enumerate(indices)), bit
 
 
-def _functions(values: Mapping[int, int], parents: tuple[str, ...]) -> list[LocalFunction]:
-    size = 1 << len(parents)
-    unseen = [row for row in range(size) if row not in values]
+def _by_pattern(values: Mapping[int, int], parents: Mask) -> dict[int, int]:
+    return dict(_rows_by_pattern(values.items(), parents))
+
+
+def _functions(values: Mapping[int, int], parents: Mask, names: Names) -> list[LocalFunction]:
+    """Return the functions of exactly these parents with these bits of the table, the unseen ones counting up."""
+    num_parents = parents.bit_count()
+    unseen = [row for row in range(1 << num_parents) if row not in values]
+    # every table belongs to a member, so that a count of members below the limit leaves few unseen rows
     if len(unseen) > MAX_LISTED_MEMBERS.bit_length():
         raise BudgetSpent(f"2**{len(unseen)} tables; listed are up to {MAX_LISTED_MEMBERS:,} members")
     stated = sum(bit << row for row, bit in values.items())
     tables = (
-        TruthTable(len(parents), stated | sum(bit << row for row, bit in zip(unseen, bits, strict=True)))
+        TruthTable(num_parents, stated | sum(bit << row for row, bit in zip(unseen, bits, strict=True)))
         for bits in product((0, 1), repeat=len(unseen))
     )
-    return [LocalFunction(parents, table) for table in tables if len(support(table)) == len(parents)]
+    names_of_parents = tuple(names[u] for u in members_of(parents))
+    return [LocalFunction(names_of_parents, table) for table in tables if len(support(table)) == num_parents]

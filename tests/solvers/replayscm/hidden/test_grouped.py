@@ -65,7 +65,7 @@ def test_a_budget_states_columns_and_sums(monkeypatch: pytest.MonkeyPatch) -> No
         grouped_mass(Posterior(scm_class).condition(*worlds))
     monkeypatch.setattr(grouped, "MAX_CELLS", 1 << 30)
     monkeypatch.setattr(grouped, "MAX_TERMS", 10)
-    with pytest.raises(BudgetSpent, match=r"sums of 3\*\*3 terms; budget 10"):
+    with pytest.raises(BudgetSpent, match=r"sums of 3\*\*4 terms; budget 10"):
         grouped_mass(Posterior(scm_class).condition(*worlds))
 
 
