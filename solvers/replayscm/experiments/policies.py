@@ -13,7 +13,6 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.replayscm.experiments.attribution import AskedWorlds, decide_behaviour
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
-from calibrant.solvers.replayscm.hidden.exact_mass import count_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 
@@ -46,22 +45,18 @@ class GreedyPolicy:
 
 
 class RandomPolicy:
-    """Asks for candidates in random order without repetition: a repeated noise-free world shows nothing new."""
+    """Asks for candidates in random order without repetition, until no candidate splits."""
 
     def __init__(self, chooser: WorldChooser, item_id: str) -> None:
         self._chooser = chooser
+        self._item_id = item_id
         rng = Random(f"{item_id}|random")
         self._order = iter(rng.sample(chooser.candidates, len(chooser.candidates)))
-        self._num_before: int | None = None
 
     def choose(self, worlds: Sequence[EvidenceWorld], posterior: Posterior) -> Mapping[str, int] | None:
-        if posterior.scm_class.noise.is_silent:
-            num_members = count_members(posterior)
-            # only a world that removed nothing asks whether any candidate splits: it costs as much as a greedy choice
-            if num_members == self._num_before and self._chooser.choose(worlds) is None:
-                return None
-            self._num_before = num_members
-        return next(self._order, None)
+        # before each world, not after one that removed nothing: that one would be a world more than greedy's stop
+        rng = Random(f"{self._item_id}|random|{len(worlds)}")
+        return next(self._order, None) if self._chooser.has_split(worlds, posterior, rng) else None
 
 
 POLICIES: Mapping[str, Callable[[WorldChooser, str], Policy]] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from random import Random
 
 import numpy as np
@@ -17,6 +16,7 @@ from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.experiments.greedy import NUM_PAIR_MEMBERS, WorldChooser, alike_shares
 from calibrant.solvers.replayscm.experiments.listed import list_candidates
 from calibrant.solvers.replayscm.experiments.members import MemberArrays
+from calibrant.solvers.replayscm.experiments.policies import is_settled, stop_worlds
 from calibrant.solvers.replayscm.experiments.shares import best_by_bits, expected_bits, request_rows
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members
 from calibrant.solvers.replayscm.hidden.meanings import MAX_LISTED_MEMBERS
@@ -50,7 +50,8 @@ class EpisodeScore:
     """Summary of an episode.
 
     worlds: carried out; refusals: refused actions; members_left: SCMs of positive posterior; regrets: of each world
-    is_premature: submitted while a candidate split and worlds were left
+    is_premature: submitted while a candidate split and worlds were left; under noise also before one behaviour had the
+    share that decides a verdict, since candidates split there for ever
     excess: worlds beyond the clairvoyant minimum if the floor was reached; short_of_floor: members above it otherwise;
     both None where the minimum is not known
     """
@@ -149,15 +150,16 @@ def score_episode(
     clairvoyant: minimum and floor, where known
     """
     regrets, before = [], posterior
-    for number, (do, contexts, rows) in enumerate(steps):
+    worlds = [EvidenceWorld(do, tuple(rows)) for do, _, rows in steps]
+    for number, (do, contexts, _) in enumerate(steps):
         if number:
             regrets.append(step_regret(task, before, do, contexts, item_id, number))
-        before = before.condition(EvidenceWorld(do, tuple(rows)))
+        before = before.condition(worlds[number])
     allowance = task.extension.allowance if task.extension else None
     assert allowance is not None
     num_worlds = len(steps) - 1
     members = count_members(before)
-    is_premature = is_submitted and num_worlds < allowance.worlds and _splits(task, before, item_id)
+    is_premature = is_submitted and num_worlds < allowance.worlds and _splits(task, worlds, before, item_id)
     excess = short = None
     if clairvoyant is not None:
         minimum, floor = clairvoyant
@@ -166,13 +168,16 @@ def score_episode(
     return EpisodeScore(num_worlds, refusals, members, tuple(regrets), is_premature, excess, short)
 
 
-def _splits(task: Task, posterior: Posterior, item_id: str) -> bool:
-    """Return whether a candidate splits the members; exact by listing where they are few."""
+def _splits(task: Task, worlds: Sequence[EvidenceWorld], posterior: Posterior, item_id: str) -> bool:
+    """Return whether greedy would ask for another world: a candidate splits, and under noise nothing is decided yet.
+
+    Under noise every SCM keeps some mass, so that the members alone are split for ever. Noise-free the answer is exact
+    by listing where members are few.
+    """
     scm_class = posterior.scm_class
+    rng = Random(f"{item_id}|premature")
     chooser = WorldChooser(task, scm_class, item_id)
-    contexts = chooser.contexts(Random(item_id))
     if scm_class.noise.is_silent and count_members(posterior) <= MAX_LISTED_MEMBERS:
-        worlds = [(do, variant) for do in chooser.candidates for variant in contexts]
-        return list_candidates(posterior, worlds).num_cells > 1
-    # a split is presumed, not proven: under noise, and for more than 3,000 members
-    return not scm_class.noise.is_silent or Fraction(posterior.num_members) > 1
+        requests = [(do, contexts) for do in chooser.candidates for contexts in chooser.contexts(rng)]
+        return list_candidates(posterior, requests).num_cells > 1
+    return not is_settled(posterior, stop_worlds(task), rng) and chooser.has_split(worlds, posterior, rng)

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, episode_contexts, task_class
+from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.solvers.replayscm.experiments import regret
 from calibrant.solvers.replayscm.experiments.attribution import behaviour_share, decide_behaviour
+from calibrant.solvers.replayscm.experiments.policies import stop_worlds
 from calibrant.solvers.replayscm.experiments.regret import score_episode, step_regret
 from calibrant.solvers.replayscm.experiments.shares import request_rows
 from calibrant.solvers.replayscm.noise.posterior import Posterior
@@ -88,6 +90,31 @@ def test_a_submission_at_the_start_is_premature() -> None:
     score = score_episode(problem.task, steps, refusals=0, is_submitted=True, item_id="x", posterior=posterior)
     assert score.is_premature
     assert (score.regrets, score.excess, score.short_of_floor) == ((), None, None)
+
+
+def test_under_noise_a_submission_after_the_verdict_is_decided_is_not_premature() -> None:
+    """The share of the top behaviour, by listing every SCM, against the threshold, as worlds are added."""
+    line = _line("noise2")
+    line = {**line, "item": {**line["item"], "allowance": {**line["item"]["allowance"], "worlds": 40}}}
+    problem, _, _ = _played(line, [])
+    scm_class = task_class(problem.task)
+    asked = stop_worlds(problem.task)
+    rows = [row for do, contexts in asked for row in request_rows(scm_class, do, contexts)]
+    seen = set()
+    for num_worlds in (0, 20):
+        actions = [{"do": do} for do, _ in asked[:: max(1, len(asked) // 6)]] * 4
+        _, steps, episode = _played(line, [*actions[:num_worlds], {"submit": {"mechanisms": {}}}])
+        posterior = Posterior(scm_class)
+        for do, _, texts in steps:
+            posterior = posterior.condition(EvidenceWorld(do, tuple(texts)))
+        is_decided = clean_behaviours(posterior, rows).top_share >= Fraction(99, 100)
+        score = score_episode(
+            problem.task, steps, refusals=0, is_submitted=True, item_id=problem.id, posterior=Posterior(scm_class)
+        )
+        assert episode.left > 0
+        assert score.is_premature == (not is_decided)
+        seen.add(is_decided)
+    assert seen == {False, True}
 
 
 def test_regret_of_a_useless_world_and_its_estimates(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from calibrant.baselines.replayscm.blind_rows import answer_hidden_blind, answer_majority, answer_noise_blind
 from calibrant.dsl.formulas.text import STANDARD
+from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.extensions.maps import SubmittedMap, check_map
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
@@ -16,6 +17,7 @@ from calibrant.dsl.replayscm.scm import local_function
 from calibrant.solvers.outcome import Found, Impossible
 from calibrant.solvers.replayscm.experiments import answers
 from calibrant.solvers.replayscm.experiments.answers import answer_exact, answer_forecast, answer_posterior
+from calibrant.solvers.replayscm.experiments.listed import list_candidates
 from calibrant.solvers.replayscm.experiments.policies import POLICIES, play_worlds
 from calibrant.solvers.replayscm.experiments.regret import step_regret
 from calibrant.solvers.replayscm.noise.posterior import Posterior
@@ -44,6 +46,19 @@ def test_policies_end_where_nothing_is_left_to_learn(kind: str, policy: str) -> 
     again = ScmEpisode(problem)
     assert play_worlds(again, policy, problem.id) == worlds
     assert episode.act({"submit": {"mechanisms": {}}}).refused == ""
+
+
+@pytest.mark.parametrize("kind", ["plain1", "plain5", "ordered3", "hidden0", "hidden1"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_no_world_is_asked_for_where_no_candidate_splits(policy: str, kind: str) -> None:
+    """Before the last world that was asked for, the listed members still have several cells."""
+    problem = problem_of(_line(kind, worlds=40))
+    scm_class, extension = task_class(problem.task), problem.task.extension
+    assert extension is not None
+    candidates = [(do, range(1 << len(scm_class.roots))) for do in candidate_worlds(extension.variables, 3)]
+    worlds = play_worlds(ScmEpisode(problem), policy, problem.id)
+    assert len(worlds) > 1
+    assert list_candidates(Posterior(scm_class).condition(*worlds[:-1]), candidates).num_cells > 1
 
 
 @pytest.mark.parametrize("kind", ["plain0", "noise0", "noise3", "hidden0", "ordered1"])
