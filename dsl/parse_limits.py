@@ -16,9 +16,13 @@ from calibrant.dsl.errors import CalibrantError, PoolError
 
 MAX_DEPTH = 200  # pool files are ten levels deep
 MAX_JSON_BYTES = 1 << 26  # of one JSON text; a line with 64 long responses has 25 MB
-MAX_JSON_TOKENS = 4_000_000  # up to 92 bytes of memory each (nested objects with one member)
-# Shorter texts are not checked: of the shapes measured nested lists take most memory, 88 bytes for "[" and "]",
-# which makes 46 MB.
+# measured at the peak: 138 bytes for nested objects of one member, each under another key; 96 for nested lists, 72 for
+# an object of many members, 32 for numbers with a decimal point
+MAX_TOKEN_BYTES = 140
+MAX_PARSED_BYTES = 560_000_000  # memory of the values of one text, long strings aside
+MAX_JSON_TOKENS = MAX_PARSED_BYTES // MAX_TOKEN_BYTES  # 4,000,000
+# Shorter texts are not checked: of the shapes measured nested lists take most memory, 96 bytes for "[" and "]",
+# which makes 50 MB.
 UNCHECKED_JSON = 1 << 20
 # A token is a string (or the rest of the text where it is not closed), "[", "{" or ",". Possessive: linear time.
 _TOKEN = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]'

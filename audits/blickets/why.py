@@ -21,11 +21,11 @@ from calibrant.audits.why import (
     number_text,
     spans,
 )
-from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.item import BlicketItem, Condition
 from calibrant.dsl.blickets.readings import steps_with_state
 from calibrant.dsl.blickets.rule import Rule, names_of
 from calibrant.dsl.episode import Step
-from calibrant.solvers.blickets.families import DetectorSpace, after_step, class_of
+from calibrant.solvers.blickets.families import DetectorSpace, after_step, space_of_condition
 from calibrant.solvers.blickets.static import StaticSpace
 
 MAX_ANSWERS = 200  # answers that are listed
@@ -56,8 +56,13 @@ class DetectorWhy(Why, frozen=True, kw_only=True):
 
 
 def explain(item: BlicketItem, steps: Sequence[Step[str]]) -> DetectorWhy:
-    """Return the reason after these moves. Of what is sealed it reads only the condition, which names the class."""
-    space, task = class_of(item), item.task
+    """Return the reason after these moves, from what a solver may read alone.
+
+    The class is what the task states: the detectors of its condition if it is informed, else one rule. So nothing here
+    tells the condition of an item that keeps it sealed; readings of a switch or of noise may leave the class empty.
+    """
+    task = item.task
+    space = space_of_condition(task, task.condition or Condition.CONJUNCTIVE)
     full, moves = space.count, []
     placed: tuple[int, ...] = ()
     for placed, step in steps_with_state(task, steps):
@@ -127,7 +132,7 @@ def _reason(
     state: State, space: DetectorSpace, words: Sequence[str], witness: tuple[str, ...] | None, num_moves: int
 ) -> tuple[Span, ...]:
     if state == "empty":
-        return spans("No hypothesis of the class gives these readings.")
+        return spans("No hypothesis of the class that the task states gives these readings.")
     if state == "decided":
         return spans("The readings leave one rule: ", (words[0],), ".")
     if not num_moves:

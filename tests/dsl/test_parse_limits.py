@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,31 @@ def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
     file.write_bytes(b" " * 401)
     with pytest.raises(TooLargeError, match="more than 400 bytes"):
         read_bounded(file)
+
+
+DEEP = 100  # levels; json refuses some hundreds more
+SHAPES = {
+    "empty lists": "[" + "[]," * 40_000 + "[]]",
+    "numbers": "[" + "1.5," * 40_000 + "1]",
+    "long integers": "[" + "12345678901," * 40_000 + "1]",
+    "nested lists": "[" + ",".join("[" * DEEP + "]" * DEEP for _ in range(400)) + "]",
+    "one object": json.dumps({str(n): n for n in range(40_000)}),
+    "small objects": json.dumps([{str(n): n} for n in range(40_000)]),
+    "nested objects": "["
+    + ",".join("".join(f'{{"{row * DEEP + n}":' for n in range(DEEP)) + "1.5" + "}" * DEEP for row in range(400))
+    + "]",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_values_take_no_more_memory_a_token_than_stated(shape: str) -> None:
+    text = SHAPES[shape]
+    # tokens by hand: quoted strings (none of them with escapes here), brackets, commas
+    num_tokens = text.count('"') // 2 + sum(text.count(sign) for sign in "[{,")
+    tracemalloc.start()
+    try:
+        json.loads(text)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak / num_tokens <= parse_limits.MAX_TOKEN_BYTES

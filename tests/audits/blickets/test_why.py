@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -69,3 +70,32 @@ def test_counts_witness_and_moves_are_those_of_every_rule(item: BlicketItem, wal
     named = {f"{form} {', '.join(o for o in objects if o in blickets)}": (form, blickets) for form, blickets in fitting}
     first, second = (named[text] for text in why.pair or ())
     assert active(first, present) is not active(second, present)
+
+
+def _walked(item: BlicketItem, mechanism: BlicketItem) -> DetectorWhy:
+    """Return the reason for an item after moves that another item's detector reads alike."""
+    episode = BlicketEpisode(mechanism)
+    episode.act({"place": item.task.objects[0]})
+    return explain(item, episode.steps)
+
+
+def test_the_condition_is_not_told_where_the_task_keeps_it_sealed() -> None:
+    """Same task, same readings: the reason is the same for every sealed mechanism, and at the start too."""
+    by_size: dict[int, list[BlicketItem]] = {}
+    for item in POOL.items:
+        if item.task.condition is None and not item.task.graded:
+            by_size.setdefault(item.task.n, []).append(item)
+    items = max(by_size.values(), key=len)
+    assert len({item.setting for item in items}) > 3
+    first = items[0]
+    for item in items:
+        twin = replace(item, id=first.id, task=first.task)
+        assert explain(twin, ()) == explain(first, ())
+        assert _walked(twin, first) == _walked(first, first)
+
+
+def test_an_informed_item_is_explained_in_its_condition() -> None:
+    item = next(item for item in POOL.items if item.setting == "moderator")
+    informed = replace(item, task=replace(item.task, condition=item.condition))
+    assert "two different rules" in explain(informed, ()).class_in_words
+    assert "two different rules" not in explain(item, ()).class_in_words
