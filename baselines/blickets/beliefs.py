@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from calibrant.baselines.blickets.behaviours import BEHAVIOURS
-from calibrant.baselines.blickets.habits import Revise
+from calibrant.baselines.blickets.memory import EpisodeMemory, Observation
 from calibrant.baselines.blickets.monitors import Situation, Watch, deterministic
-from calibrant.baselines.blickets.notebook import Notebook, Observation
+from calibrant.baselines.blickets.strategy import Revise
 from calibrant.dsl.blickets.item import Task
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
 from calibrant.dsl.blickets.rule import Rule
@@ -28,7 +28,7 @@ class Beliefs:
     def __init__(self, task: Task, revise: Revise) -> None:
         self.task = task
         self.revise = revise
-        self.notebook = Notebook(task)
+        self.memory = EpisodeMemory(task)
         self.left: Revisable = StaticSpace.full(task.n)
         self.contradiction: int | None = None
         self.revisions = 0
@@ -50,11 +50,11 @@ class Beliefs:
 
     def note(self, step: Step[str]) -> None:
         """Take note of the next step of the episode."""
-        self.notebook.note(step)
+        self.memory.note(step)
         if step.reading is not None:
-            self._note_reading(self.notebook.observations[-1])
+            self._note_reading(self.memory.observations[-1])
         if step.cost:
-            scores = self._watch.scores(Situation(self.notebook, "", ()))
+            scores = self._watch.scores(Situation(self.memory, "", ()))
             self._fired |= {score.behaviour.key for score in scores if score.fired}
         if self.contradiction is not None and self._fired:
             self._reconsider(self.contradiction)
@@ -64,9 +64,9 @@ class Beliefs:
         if after.count:
             self.left = after
         elif self.revise is Revise.SUFFIX:
-            self._believe_since(len(self.notebook.observations) - 1)
+            self._believe_since(len(self.memory.observations) - 1)
         elif self.contradiction is None:
-            self.contradiction = len(self.notebook.observations) - 1
+            self.contradiction = len(self.memory.observations) - 1
 
     def _reconsider(self, contradiction: int) -> None:
         """Believe what the behaviours that fired suggest, each once: a change since then, else order, else chance."""
@@ -87,14 +87,14 @@ class Beliefs:
         """
         everything: Revisable = StaticSpace.full(self.task.n)
         belief = everything
-        for observation in self.notebook.observations[first:]:
+        for observation in self.memory.observations[first:]:
             candidates = (_after(belief, observation), _after(everything, observation), everything)
             belief = next(space for space in candidates if space.count)
         self._believe(belief)
 
     def _believe_all(self, space: Revisable) -> None:
         """All readings in another class, if something in it gives them all."""
-        for observation in self.notebook.observations:
+        for observation in self.memory.observations:
             space = _after(space, observation)
         if space.count:
             self._believe(space)

@@ -15,6 +15,7 @@ from msgspec import UNSET
 
 from calibrant.baselines.blickets.behaviours import BEHAVIOURS, Behaviour
 from calibrant.baselines.blickets.context import START, Context, TransitionOutcome
+from calibrant.baselines.blickets.memory import EpisodeMemory
 from calibrant.baselines.blickets.monitors import (
     LAST_MESSAGES,
     MESSAGE_CHARACTERS,
@@ -24,7 +25,6 @@ from calibrant.baselines.blickets.monitors import (
     Watch,
     deterministic,
 )
-from calibrant.baselines.blickets.notebook import Notebook
 from calibrant.baselines.blickets.replies import Reply, read_reply, written_reply
 from calibrant.dsl.blickets import trace
 from calibrant.dsl.blickets.item import Task
@@ -84,14 +84,14 @@ class Dialogue:
         self.episode = episode
         self.prompting = prompting
         self.context = prompting.start
-        self.notebook = Notebook(episode.task)
+        self.memory = EpisodeMemory(episode.task)
         self.turns: list[Turn] = []
         for step in episode.steps:
-            self.notebook.note(step)
+            self.memory.note(step)
         self._watch = Watch(prompting.behaviours, scorer)
         self._max_turns = TURNS_PER_MOVE * episode.task.budget + SPARE_TURNS
         opening = [instructions(episode.task)]
-        opening += [observation(step, self.notebook.names, episode.left) for step in episode.steps[-1:]]
+        opening += [observation(step, self.memory.names, episode.left) for step in episode.steps[-1:]]
         self.messages: list[Message] = [{"role": "user", "content": "\n\n".join([*opening, *self._shown_context()])}]
 
     @property
@@ -134,13 +134,11 @@ class Dialogue:
         step, scores = None, tuple[BehaviourScore, ...]()
         if reply.action is not None:
             step = self.episode.act(reply.action)
-            self.notebook.note(step)
+            self.memory.note(step)
             if not self.episode.closed:
-                scores = self._watch.scores(Situation(self.notebook, state, self._recent()))
+                scores = self._watch.scores(Situation(self.memory, state, self._recent()))
         notice = self._extend_context(scores)
-        turn = Turn(
-            step, self.notebook.activations, self.notebook.names, state, transition, scores, notice, reply.problems
-        )
+        turn = Turn(step, self.memory.activations, self.memory.names, state, transition, scores, notice, reply.problems)
         self.turns.append(turn)
         self.messages.append({"role": "user", "content": self._answer(turn)})
         return turn

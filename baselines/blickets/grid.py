@@ -11,9 +11,9 @@ from itertools import product
 from random import Random
 
 from calibrant.baselines.blickets.dialogue import Dialogue, Policy
-from calibrant.baselines.blickets.habits import Explore, Revise, Stop
-from calibrant.baselines.blickets.mind import Mind
+from calibrant.baselines.blickets.policy import GridPolicy
 from calibrant.baselines.blickets.replies import Reply
+from calibrant.baselines.blickets.strategy import ExplorationStrategy, Revise, Stop
 from calibrant.dsl.action import Action
 from calibrant.dsl.blickets.item import Task
 from calibrant.dsl.episode import Episode
@@ -28,7 +28,7 @@ class GridAgent:
     confirmations: for `Stop.CONFIRM`, 1 or more
     """
 
-    explore: Explore
+    explore: ExplorationStrategy
     revise: Revise
     stop: Stop
     confirmations: int = CONFIRMATIONS
@@ -40,34 +40,34 @@ class GridAgent:
 
     def play(self, episode: Episode[Task, str], rng: Random) -> None:
         """Act in an episode until it is closed: an answer was accepted. When the budget is spent, the best there is."""
-        mind = self._mind(episode.task, rng)
+        policy = self._policy(episode.task, rng)
         while not episode.closed:
-            episode.act(_next_action(mind, episode))
+            episode.act(_next_action(policy, episode))
 
     def policy(self, task: Task, rng: Random) -> Policy:
         """Return the agent as a policy for one dialogue; with a context graph it moves to the state that it acts in."""
-        mind = self._mind(task, rng)
+        policy = self._policy(task, rng)
 
         def reply(dialogue: Dialogue) -> Reply:
-            action = _next_action(mind, dialogue.episode)
-            return Reply(mind.thought(), action, mind.transition(dialogue.context))
+            action = _next_action(policy, dialogue.episode)
+            return Reply(policy.thought(), action, policy.transition(dialogue.context))
 
         return reply
 
-    def _mind(self, task: Task, rng: Random) -> Mind:
-        return Mind(task, self.explore, self.revise, self.stop, self.confirmations, rng)
+    def _policy(self, task: Task, rng: Random) -> GridPolicy:
+        return GridPolicy(task, self.explore, self.revise, self.stop, self.confirmations, rng)
 
 
-def _next_action(mind: Mind, episode: Episode[Task, str]) -> Action:
-    for step in episode.steps[mind.num_steps :]:
-        mind.note(step)
-    return mind.action(left=episode.left)
+def _next_action(policy: GridPolicy, episode: Episode[Task, str]) -> Action:
+    for step in episode.steps[policy.num_steps :]:
+        policy.note(step)
+    return policy.action(left=episode.left)
 
 
-GRID = tuple(GridAgent(explore, revise, stop) for explore, revise, stop in product(Explore, Revise, Stop))
+GRID = tuple(GridAgent(explore, revise, stop) for explore, revise, stop in product(ExplorationStrategy, Revise, Stop))
 
 PRESETS = {  # what stands beside the paper's rows
-    "base": GridAgent(Explore.RANDOM, Revise.NONE, Stop.CONFIRM, 1),
-    "cg": GridAgent(Explore.SCRIPT, Revise.SUFFIX, Stop.CONFIRM),
-    "cg+db": GridAgent(Explore.SCRIPT, Revise.DB, Stop.CONFIRM),
+    "base": GridAgent(ExplorationStrategy.RANDOM, Revise.NONE, Stop.CONFIRM, 1),
+    "cg": GridAgent(ExplorationStrategy.SCRIPT, Revise.SUFFIX, Stop.CONFIRM),
+    "cg+db": GridAgent(ExplorationStrategy.SCRIPT, Revise.DB, Stop.CONFIRM),
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from calibrant.baselines.blickets.behaviours import BEHAVIOURS, Behaviour, firing
-from calibrant.baselines.blickets.notebook import Notebook, Observation
+from calibrant.baselines.blickets.memory import EpisodeMemory, Observation
 from calibrant.dsl.blickets.item import Task
 from calibrant.dsl.blickets.rule import all_rules
 from calibrant.dsl.episode import Step
@@ -29,7 +29,7 @@ class Situation:
     messages: the last LAST_MESSAGES, each cut to MESSAGE_CHARACTERS
     """
 
-    notebook: Notebook
+    memory: EpisodeMemory
     state: str
     messages: tuple[Message, ...]
 
@@ -54,7 +54,7 @@ class Watch:
 
     def scores(self, situation: Situation) -> tuple[BehaviourScore, ...]:
         """Score those past their minimum; what fires is not scored again. `ValueError` for a score outside 0 to 10."""
-        due = [b for b in self.waiting if situation.notebook.moves >= b.minimum]
+        due = [b for b in self.waiting if situation.memory.moves >= b.minimum]
         scores = {b: _check_score(b, self.scorer(b, situation)) for b in due}
         fired = firing(scores)
         self.waiting = [b for b in self.waiting if b not in fired]
@@ -69,13 +69,13 @@ def _check_score(behaviour: Behaviour, score: float) -> float:
 
 def first_firings(task: Task, steps: Iterable[Step[str]]) -> dict[str, int]:
     """Behaviours that the deterministic scorer lets fire in an episode, by key, with the number of moves until then."""
-    notebook, watch = Notebook(task), Watch(BEHAVIOURS, deterministic)
+    memory, watch = EpisodeMemory(task), Watch(BEHAVIOURS, deterministic)
     fired: dict[str, int] = {}
     for step in steps:
-        notebook.note(step)
+        memory.note(step)
         if step.cost:
-            scores = watch.scores(Situation(notebook, "", ()))
-            fired |= {score.behaviour.key: notebook.moves for score in scores if score.fired}
+            scores = watch.scores(Situation(memory, "", ()))
+            fired |= {score.behaviour.key: memory.moves for score in scores if score.fired}
     return fired
 
 
@@ -84,8 +84,8 @@ def first_firings(task: Task, steps: Iterable[Step[str]]) -> dict[str, int]:
 
 def deterministic(behaviour: Behaviour, situation: Situation) -> float:
     """10 if the behaviour's condition holds in the readings so far, else 0."""
-    notebook = situation.notebook
-    return HIGHEST if _CONDITIONS[behaviour.key](notebook.observations, notebook.task.n) else 0.0
+    memory = situation.memory
+    return HIGHEST if _CONDITIONS[behaviour.key](memory.observations, memory.task.n) else 0.0
 
 
 def never_active(observations: Sequence[Observation], _num_objects: int) -> bool:
@@ -167,7 +167,7 @@ def _question(behaviour: Behaviour, situation: Situation) -> list[Message]:
             "You are watching an agent that examines a detector. How well does this statement describe its episode?",
             f"Statement: {behaviour.condition}",
             f"State of the agent: {situation.state or 'none'}",
-            f"So far: {situation.notebook.summary()}",
+            f"So far: {situation.memory.summary()}",
             "Last messages:",
             recent,
             "Reply with one number from 0 (not at all) to 10 (certainly).",

@@ -10,7 +10,7 @@ from calibrant.dsl.blickets.rule import set_of
 SIZES = (1, 2, 3)
 
 
-class Script:
+class ExplorationScript:
     """Every single object, every pair, every triple, one after the other; the detector is cleared in between.
 
     size: of the group that is built at present

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeAlias
 
-from calibrant.baselines.blickets.notebook import Notebook
-from calibrant.baselines.blickets.script import Script
+from calibrant.baselines.blickets.memory import EpisodeMemory
+from calibrant.baselines.blickets.script import ExplorationScript
 from calibrant.dsl.blickets.item import Task
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules
@@ -30,31 +30,31 @@ class SimpleAgent:
 
 def play_random(episode: BlicketEpisode, rng: Random) -> None:
     """Make MOVES random toggles, then submit a random rule of those that fit; of all rules if none does."""
-    notebook = _looked_around(episode, rng)
+    memory = _looked_around(episode, rng)
     space = StaticSpace.full(episode.task.n)
-    for placed, active in notebook.observations:
+    for placed, active in memory.observations:
         space = space.after(placed, ACTIVE if active else INACTIVE)
-    _submit(episode, notebook, rng.choice(list(space.verdicts()) or all_rules(episode.task.n)))
+    _submit(episode, memory, rng.choice(list(space.verdicts()) or all_rules(episode.task.n)))
 
 
 def play_copy(episode: BlicketEpisode, rng: Random) -> None:
     """Make MOVES random toggles, then submit the last set that was ACTIVE as a conjunction; all objects if none was."""
-    notebook = _looked_around(episode, rng)
+    memory = _looked_around(episode, rng)
     everything = (1 << episode.task.n) - 1
-    last = next((o.present for o in reversed(notebook.observations) if o.active and o.placed), everything)
-    _submit(episode, notebook, Rule(Form.CONJUNCTIVE, last))
+    last = next((o.present for o in reversed(memory.observations) if o.active and o.placed), everything)
+    _submit(episode, memory, Rule(Form.CONJUNCTIVE, last))
 
 
 def play_quiet(episode: BlicketEpisode, rng: Random) -> None:
     """Single objects, pairs, triples until the first ACTIVE reading, then the first rule that fits."""
-    notebook = _open_notebook(episode)
-    script = Script(episode.task.n)
-    while episode.left and not notebook.activations:
-        _toggle(episode, notebook, script.next_toggle(notebook.present))
+    memory = _open_notebook(episode)
+    script = ExplorationScript(episode.task.n)
+    while episode.left and not memory.activations:
+        _toggle(episode, memory, script.next_toggle(memory.present))
     space = StaticSpace.full(episode.task.n)
-    for placed, active in notebook.observations:
+    for placed, active in memory.observations:
         space = space.after(placed, ACTIVE if active else INACTIVE)
-    _submit(episode, notebook, next(iter(space.verdicts()), all_rules(episode.task.n)[0]))
+    _submit(episode, memory, next(iter(space.verdicts()), all_rules(episode.task.n)[0]))
 
 
 def play_abstain(episode: BlicketEpisode, rng: Random) -> None:
@@ -69,28 +69,28 @@ SIMPLE = (
 )
 
 
-def _open_notebook(episode: BlicketEpisode) -> Notebook:
-    notebook = Notebook(episode.task)
+def _open_notebook(episode: BlicketEpisode) -> EpisodeMemory:
+    memory = EpisodeMemory(episode.task)
     for step in episode.steps:
-        notebook.note(step)
-    return notebook
+        memory.note(step)
+    return memory
 
 
-def _looked_around(episode: BlicketEpisode, rng: Random) -> Notebook:
-    notebook = _open_notebook(episode)
+def _looked_around(episode: BlicketEpisode, rng: Random) -> EpisodeMemory:
+    memory = _open_notebook(episode)
     for _ in range(min(MOVES, episode.left)):
-        _toggle(episode, notebook, rng.randrange(episode.task.n))
-    return notebook
+        _toggle(episode, memory, rng.randrange(episode.task.n))
+    return memory
 
 
-def _toggle(episode: BlicketEpisode, notebook: Notebook, index: int) -> None:
-    verb = "remove" if index in notebook.placed else "place"
-    notebook.note(episode.act({verb: episode.task.objects[index]}))
+def _toggle(episode: BlicketEpisode, memory: EpisodeMemory, index: int) -> None:
+    verb = "remove" if index in memory.placed else "place"
+    memory.note(episode.act({verb: episode.task.objects[index]}))
 
 
-def _submit(episode: BlicketEpisode, notebook: Notebook, rule: Rule) -> None:
+def _submit(episode: BlicketEpisode, memory: EpisodeMemory, rule: Rule) -> None:
     """Submit until it is accepted: some items refuse an answer that comes too early, and every refusal costs a move."""
     answer = rule.as_json(episode.task.objects)
     while not episode.closed:
         if episode.act({"check": answer}).refused and episode.left:
-            _toggle(episode, notebook, 0)
+            _toggle(episode, memory, 0)

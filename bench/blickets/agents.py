@@ -10,9 +10,9 @@ from random import Random
 from typing import Protocol
 
 from calibrant.baselines.blickets.grid import GRID, PRESETS, GridAgent
-from calibrant.baselines.blickets.habits import Explore, Revise, Stop
 from calibrant.baselines.blickets.monitors import first_firings
 from calibrant.baselines.blickets.simple import SIMPLE
+from calibrant.baselines.blickets.strategy import ExplorationStrategy, Revise, Stop
 from calibrant.bench.blickets.paper_tables.tables import PlayedEpisode
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import grade
@@ -120,12 +120,12 @@ def agent(name: str) -> Agent:
     if sure is not None and sure[1] in _SPACES and float(sure[3]):
         return (_drawing if sure[2] else _greedy)(name, sure[1], float(sure[3]))
     confirming = _CONFIRMING.fullmatch(name)
-    if confirming is None or confirming[1] not in list(Explore) or confirming[2] not in list(Revise):
+    if confirming is None or confirming[1] not in list(ExplorationStrategy) or confirming[2] not in list(Revise):
         raise CalibrantError(
             f"unknown agent {short_repr(name)}; known: {', '.join(AGENTS)}; "
             "confirm-k for any k below 100; LEARNER@DELTA"
         )
-    return GridAgent(Explore(confirming[1]), Revise(confirming[2]), Stop.CONFIRM, int(confirming[3]))
+    return GridAgent(ExplorationStrategy(confirming[1]), Revise(confirming[2]), Stop.CONFIRM, int(confirming[3]))
 
 
 def learner_for(task: Task) -> str:

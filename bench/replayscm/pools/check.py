@@ -12,7 +12,7 @@ import msgspec
 from calibrant.audits.soundness import Check
 from calibrant.bench.pools.soundness import DUPLICATE, CheckReport, Note
 from calibrant.bench.replayscm.options import CheckOptions
-from calibrant.bench.replayscm.pools.unused_fields import unread_fields
+from calibrant.bench.replayscm.pools.unused_fields import count_unused_fields
 from calibrant.dsl.pool_text import file_digest
 from calibrant.dsl.replayscm.pools.files import read_pool, record_from_problem
 from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST, BY_NAME
@@ -55,7 +55,7 @@ def check_pool(
             where = "" if first[0] == str(path) else f" of {first[0]}"
             duplicates.append(Note(DUPLICATE, problem.id, f"the same as {first[1]}{where}"))
     report.notes = duplicates or None
-    report.unread = unread_fields(path)
+    report.unread = count_unused_fields(path)
     report.official, genuine = _official(path.name, report.digest)
     report.official_failure = must_be_official and not genuine
     return report

@@ -42,7 +42,7 @@ def _watch(value: Any) -> Any:
     return [_watch(item) for item in value] if isinstance(value, list) else value
 
 
-def unread_fields(path: Path) -> Mapping[str, int]:
+def count_unused_fields(path: Path) -> Mapping[str, int]:
     """Paths of fields that were not read, and in how many records; list elements are told as `name[]`.
 
     Empty for the native format, whose fields are all read. The file has been read without error before.

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from calibrant.baselines.blickets.behaviours import BEHAVIOURS, Behaviour
 from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, Prompting, converse, play_dialogue
+from calibrant.baselines.blickets.memory import EpisodeMemory
 from calibrant.baselines.blickets.monitors import Situation, UnreadableScoreError, deterministic, scored_by
-from calibrant.baselines.blickets.notebook import Notebook
 from calibrant.baselines.blickets.replies import Reply, read_reply, written_reply
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import grade
@@ -259,7 +259,7 @@ def test_a_scorer_sees_the_last_five_messages_cut_to_300_characters_the_state_an
     assert [message["role"] for message in situation.messages] == ["assistant", "user"] * 2 + ["assistant"]
     assert max(len(message["content"]) for message in situation.messages) == 300
     assert situation.state == "COMBINATION_TESTING"
-    assert situation.notebook.summary() == (
+    assert situation.memory.summary() == (
         "6 moves, 0 activations; readings: A: INACTIVE; nothing: INACTIVE; B: INACTIVE; C: INACTIVE"
     )
 
@@ -274,7 +274,7 @@ def test_a_models_score_is_read_from_its_text(said: str, score: float) -> None:
         asked.append(messages[-1]["content"])
         return said
 
-    situation = Situation(Notebook(NEVER.task), "VERIFICATION", ({"role": "user", "content": "the last message"},))
+    situation = Situation(EpisodeMemory(NEVER.task), "VERIFICATION", ({"role": "user", "content": "the last message"},))
     assert scored_by(model)(BEHAVIOURS[0], situation) == score
     assert all(part in asked[0] for part in (BEHAVIOURS[0].condition, "VERIFICATION", "0 moves", "the last message"))
 
@@ -282,7 +282,7 @@ def test_a_models_score_is_read_from_its_text(said: str, score: float) -> None:
 @pytest.mark.parametrize("said", ["", "high", "11", "100", "1 or 2", "3.4.5", "-"])
 def test_a_score_that_cannot_be_read_is_never_taken_for_one(said: str) -> None:
     with pytest.raises(UnreadableScoreError):
-        scored_by(lambda messages: said)(BEHAVIOURS[0], Situation(Notebook(NEVER.task), "", ()))
+        scored_by(lambda messages: said)(BEHAVIOURS[0], Situation(EpisodeMemory(NEVER.task), "", ()))
 
 
 # --- any policy -------------------------------------------------------------------------------------------------------
@@ -337,8 +337,8 @@ def test_no_reply_breaks_a_dialogue(prompting: Prompting, item: BlicketItem, rep
     opening = 0 if item.sealed.start_on is None else 1
     history = run(item, [step.action for step in dialogue.episode.steps[opening:]])
     if history.moments:
-        assert dialogue.notebook.activations == history.moments[-1].activations
-        assert dialogue.notebook.names == history.moments[-1].placed
+        assert dialogue.memory.activations == history.moments[-1].activations
+        assert dialogue.memory.names == history.moments[-1].placed
 
 
 def _while_open(dialogue: Dialogue, replies: Iterable[object]) -> Iterator[object]:
@@ -350,10 +350,10 @@ def _while_open(dialogue: Dialogue, replies: Iterable[object]) -> Iterator[objec
 
 @given(items(), st.lists(st.sampled_from("ABCDEFGH")))
 def test_the_deterministic_scorer_only_says_yes_or_no(item: BlicketItem, toggled: list[str]) -> None:
-    episode, notebook = BlicketEpisode(item), Notebook(item.task)
+    episode, memory = BlicketEpisode(item), EpisodeMemory(item.task)
     for name in toggled:
-        notebook.note(episode.act({"remove" if name in notebook.names else "place": name}))
-        assert {deterministic(b, Situation(notebook, "", ())) for b in BEHAVIOURS} <= {0.0, 10.0}
+        memory.note(episode.act({"remove" if name in memory.names else "place": name}))
+        assert {deterministic(b, Situation(memory, "", ())) for b in BEHAVIOURS} <= {0.0, 10.0}
 
 
 # --- traces -----------------------------------------------------------------------------------------------------------

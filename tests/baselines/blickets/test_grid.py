@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, Policy, Prompting, converse, play_dialogue
 from calibrant.baselines.blickets.grid import GRID, PRESETS, GridAgent
-from calibrant.baselines.blickets.habits import Explore, Revise, Stop
-from calibrant.baselines.blickets.notebook import Notebook
+from calibrant.baselines.blickets.memory import EpisodeMemory
 from calibrant.baselines.blickets.replies import written_reply
 from calibrant.baselines.blickets.simple import SIMPLE, SimpleAgent
+from calibrant.baselines.blickets.strategy import ExplorationStrategy, Revise, Stop
 from calibrant.dsl.action import Action
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import Exposed, Grade, Split, grade
@@ -59,7 +59,7 @@ def grades(agent: GridAgent | SimpleAgent, made: Callable[[int], BlicketItem], n
 
 
 def _scripted(stop: Stop, confirmations: int = 2) -> GridAgent:
-    return GridAgent(Explore.SCRIPT, Revise.DB, stop, confirmations)
+    return GridAgent(ExplorationStrategy.SCRIPT, Revise.DB, stop, confirmations)
 
 
 def test_exactly_n_is_arithmetic_on_the_stopping_rule() -> None:
@@ -90,7 +90,9 @@ def test_silence_has_every_answer_right_and_never_sees_the_new_rule() -> None:
 # --- without surprises ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("agent", [a for a in GRID if a.explore is not Explore.RANDOM], ids=lambda a: a.name)
+@pytest.mark.parametrize(
+    "agent", [a for a in GRID if a.explore is not ExplorationStrategy.RANDOM], ids=lambda a: a.name
+)
 @pytest.mark.parametrize("rule", all_rules(3), ids=str)
 def test_every_rule_is_found_where_there_is_only_one(agent: GridAgent, rule: Rule) -> None:
     item = static_item(rule, 3)
@@ -202,8 +204,8 @@ def test_suites_beyond_the_paper_are_played_to_an_answer(suite: str) -> None:
 
 def test_a_graded_reading_is_an_activation_too() -> None:
     item = next(sample_items(SUITES["graded"], 1))
-    episode, notebook = BlicketEpisode(item), Notebook(item.task)
+    episode, memory = BlicketEpisode(item), EpisodeMemory(item.task)
     for name in item.task.objects:
-        notebook.note(episode.act({"place": name}))
-    assert notebook.observations[-1].active
-    assert notebook.activations == grade(item, episode.steps).activations > 0
+        memory.note(episode.act({"place": name}))
+    assert memory.observations[-1].active
+    assert memory.activations == grade(item, episode.steps).activations > 0

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import calibrant.dsl.stored_items
-from calibrant.bench.replayscm.pools.unused_fields import unread_fields
+from calibrant.bench.replayscm.pools.unused_fields import count_unused_fields
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.replayscm.pools import documents
 from calibrant.dsl.replayscm.pools.documents import read_official, read_official_whole
@@ -140,4 +140,4 @@ def test_of_many_items_only_lines_are_kept(tmp_path: Path, monkeypatch: pytest.M
     assert isinstance(kept.problems, tuple)
     assert isinstance(stored.problems, StoredItems)
     assert stored == kept
-    assert unread_fields(shared_file("pool_dev_t1_hidden_roots.runtime.yaml"))
+    assert count_unused_fields(shared_file("pool_dev_t1_hidden_roots.runtime.yaml"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Explore(StrEnum):
+class ExplorationStrategy(StrEnum):
     """Rule for the object toggled while more than one blicket rule is consistent."""
 
     RANDOM = "random"  # any

@@ -25,7 +25,7 @@ class Observation(NamedTuple):
         return set_of(self.placed)
 
 
-class Notebook:
+class EpisodeMemory:
     """The readings of an episode so far, made from its steps alone.
 
     placed: numbers of the objects on the detector, first placed first

@@ -6,9 +6,9 @@ from random import Random
 
 from calibrant.baselines.blickets.beliefs import Beliefs
 from calibrant.baselines.blickets.context import Context
-from calibrant.baselines.blickets.habits import Explore, Revise, Stop
-from calibrant.baselines.blickets.notebook import Observation
-from calibrant.baselines.blickets.script import Script, lowest
+from calibrant.baselines.blickets.memory import Observation
+from calibrant.baselines.blickets.script import ExplorationScript, lowest
+from calibrant.baselines.blickets.strategy import ExplorationStrategy, Revise, Stop
 from calibrant.dsl.action import Action
 from calibrant.dsl.blickets.item import Task
 from calibrant.dsl.blickets.rule import Form, Rule
@@ -16,7 +16,7 @@ from calibrant.dsl.episode import Step
 from calibrant.solvers.blickets.control import best_answer, greedy_move
 
 
-class Mind:
+class GridPolicy:
     """One agent in one episode.
 
     num_steps: how many steps it has taken note of
@@ -24,7 +24,7 @@ class Mind:
     """
 
     def __init__(
-        self, task: Task, explore: Explore, revise: Revise, stop: Stop, confirmations: int, rng: Random
+        self, task: Task, explore: ExplorationStrategy, revise: Revise, stop: Stop, confirmations: int, rng: Random
     ) -> None:
         self.task = task
         self.explore = explore
@@ -35,7 +35,7 @@ class Mind:
         self.num_steps = 0
         self.confirmed = 0
         self.probed = 0
-        self._script = Script(task.n)
+        self._script = ExplorationScript(task.n)
         self._was_refused = False
 
     # --- what a step changes ------------------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ class Mind:
         if self.beliefs.revisions > revisions:
             self.confirmed = self.probed = 0
         elif rule is not None and step.reading is not None:
-            self._count(rule, self.beliefs.notebook.observations[-1])
+            self._count(rule, self.beliefs.memory.observations[-1])
 
     def _count(self, rule: Rule, last: Observation) -> None:
         if rule.active(last.present) != last.active:
@@ -71,7 +71,7 @@ class Mind:
         if left == 0 or (self.is_done and not self._was_refused):
             return {"check": best_answer(self.beliefs.left)[0].as_json(self.task.objects)}
         index = self._choose_toggle()
-        return {"remove" if index in self.beliefs.notebook.placed else "place": self.task.objects[index]}
+        return {"remove" if index in self.beliefs.memory.placed else "place": self.task.objects[index]}
 
     @property
     def is_done(self) -> bool:
@@ -85,16 +85,16 @@ class Mind:
 
     def _choose_toggle(self) -> int:
         """Return the object that is placed or removed next."""
-        rule, present = self.beliefs.rule, self.beliefs.notebook.present
+        rule, present = self.beliefs.rule, self.beliefs.memory.present
         if rule is not None:
             return self._probe(rule, present) if self.stop is Stop.SILENT else self._confirmation(rule, present)
-        if self.explore is Explore.RANDOM:
+        if self.explore is ExplorationStrategy.RANDOM:
             return self.rng.randrange(self.task.n)
         if (
-            self.explore is Explore.SCRIPT and self.beliefs.is_static
+            self.explore is ExplorationStrategy.SCRIPT and self.beliefs.is_static
         ):  # no group of the script tests orders or repeats itself
             return self._script.next_toggle(present)
-        (name,) = greedy_move(self.beliefs.left, self.task, self.beliefs.notebook.placed).action.values()
+        (name,) = greedy_move(self.beliefs.left, self.task, self.beliefs.memory.placed).action.values()
         return self.task.objects.index(name)
 
     def _confirmation(self, rule: Rule, present: int) -> int:
@@ -129,7 +129,7 @@ class Mind:
     def _stage(self) -> str:
         if self.beliefs.rule is not None:
             return "VERIFICATION"
-        singles = self.explore is Explore.SCRIPT and self._script.size == 1
+        singles = self.explore is ExplorationStrategy.SCRIPT and self._script.size == 1
         return "INITIAL_EXPLORATION" if singles else "COMBINATION_TESTING"
 
 
