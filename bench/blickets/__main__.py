@@ -56,7 +56,7 @@ def _tables(options: argparse.Namespace) -> str:
 
 
 def text_of(table: Table) -> str:
-    """A table with its caption and notes, for a terminal; intervals behind the figures."""
+    """Return a table with its caption and notes, for a terminal; intervals behind the figures."""
     headings = [heading.text for heading in (*table.labels, *table.headings)]
     lines = aligned(["Source", *headings], [list(_texts(row)) for row in table.rows])
     title = f"Table {table.id}: {table.title}"

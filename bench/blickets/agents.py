@@ -110,9 +110,9 @@ _SURE = re.compile(r"([a-z-]+?)(-at-random)?@(0\.\d{1,6})")  # a greedy learner 
 
 
 def agent(name: str) -> Agent:
-    """The agent of that name, also with other numbers of confirmations, and greedy learners with another delta.
+    """Return the agent of a name, also with other numbers of confirmations, and greedy learners with another delta.
 
-    `CalibrantError` says which there are.
+    `CalibrantError` lists the agents.
     """
     if name in AGENTS:
         return AGENTS[name]

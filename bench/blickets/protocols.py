@@ -31,7 +31,7 @@ class AgentRow(Protocol, frozen=True):
         return Random(f"{self.name} {task.objects} {task.budget}")
 
     def answer(self, given: Episode[Task, str]) -> ProtocolResult:
-        """The provenance says of agents with dynamic behaviours which fired, and after how many moves."""
+        """Play an episode to its answer; the provenance has the behaviours that fired, and after how many moves."""
         from calibrant.bench.blickets.agents import firings
 
         player = self.player(given.task)

@@ -27,7 +27,10 @@ class BlicketVerbs(ItemApi[BlicketItem]):
     """Implements ItemFunctions (bench.core.solutions)."""
 
     def score(self, item: BlicketItem, answer: object, *, steps: Sequence[Step[Any]] = ()) -> BlicketScore:
-        """steps: what was done before the answer; they are replayed first. Without them it is submitted at once."""
+        """Return the score of an answer.
+
+        steps: moves before the answer, which are replayed first; without them it is submitted at once
+        """
         item, parsed = self.check_item(item), parse_answer(answer)
         replay = replay_answer(self.benchmark, item, parsed or {}, steps)
         grades = grade(item, replay.steps)
@@ -69,7 +72,10 @@ class BlicketVerbs(ItemApi[BlicketItem]):
         steps: Sequence[Step[Any]] = (),
         family: Literal["condition", "told"] = "condition",
     ) -> DetectorSpace:
-        """family: detectors that behave as the item's condition says, or as far as the item tells it"""
+        """Return the detectors that agree with the readings of some steps.
+
+        family: detectors of the item's condition, or of what its task states
+        """
         from calibrant.dsl.episode import verify_transcript
         from calibrant.solvers.blickets.families import class_of, space_after, space_of_condition
 

@@ -16,10 +16,10 @@ from calibrant.dsl.episode import Step
 
 
 def text_episode(item: BlicketItem, prompting: Prompting = BASE, scorer: Scorer = deterministic) -> TextEpisode:
-    """An item as an environment: reward 1 for a correct answer, else 0.
+    """Return an item as an environment: reward 1 for a correct answer, else 0.
 
-    An episode may also end open, when its turns were spent on replies without an action: the score says so in `closed`,
-    and `correct` is null there.
+    An episode may also end open, when its turns were spent on replies without an action: the score then has `closed`
+    false, and `correct` is null.
     """
 
     def open_dialogue() -> Dialogue:

@@ -23,7 +23,7 @@ DETECTOR = "detector"
 
 
 def blicket_timeline(item: BlicketItem, steps: Sequence[Step[str]], system: str) -> Timeline:
-    """The timeline of an episode; `TranscriptError` if the item does not answer so.
+    """Return the timeline of an episode; `TranscriptError` if the item does not answer so.
 
     Hypotheses are those of the class that knows the item's condition.
     """
@@ -74,7 +74,7 @@ def _places(rule: Rule) -> tuple[int, ...]:
 
 
 def _labels(objects: Sequence[str]) -> tuple[str, ...]:
-    """A letter for each object: its name, or where it differs from the others; numbers from 1 where that is longer."""
+    """Return a letter of each name, or the part in which names differ; numbers from 1 where that is longer."""
     columns = [set(letters) for letters in zip(*objects, strict=False)]
     start = next((k for k, letters in enumerate(columns) if len(letters) > 1), len(columns))
     labels = tuple(in_one_line(name[start:]) for name in objects)
@@ -116,7 +116,7 @@ def _moment(item: BlicketItem, narrowing: Narrowing, numbers: Mapping[Rule, int]
 
 
 def _behind(mechanism: Mechanism, objects: Sequence[str]) -> tuple[str, tuple[int, ...]]:
-    """The rule that the next reading is of, in words, and its objects."""
+    """Return the rule that the next reading concerns, in words, and its objects."""
     words = _describe_rule(mechanism.rule, objects)
     if mechanism.order is not None:
         words += f", placed in the order {', '.join(in_one_line(objects[k]) for k in mechanism.order)}"
@@ -154,7 +154,7 @@ def _light(step: Step[str]) -> Light:
 
 
 def _answers(space: DetectorSpace, numbers: Mapping[Rule, int]) -> dict[int, float]:
-    """The probability of each answer that is left, as the class weighs its members; else their share of members."""
+    """Return the probability of each answer that remains; its share of members where the class has no weights."""
     try:
         shares: Mapping[Rule, float] = space.posterior() if space.count else {}
     except ValueError:  # the mixture is not weighed for many objects

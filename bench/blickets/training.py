@@ -26,7 +26,7 @@ class BlicketTraining:
         }
 
     def gold(self, item: BlicketItem) -> dict[str, Any] | None:
-        """The rule in force at the start; None if no answer is accepted then."""
+        """Return the rule in force at the start; None if no answer is accepted then."""
         exposure = item.sealed.exposure
         if exposure.moves or exposure.after_switch:
             return None

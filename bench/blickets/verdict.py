@@ -94,7 +94,10 @@ class BlicketScoreFields(Struct, frozen=True, kw_only=True, rename={"exposed": "
 
 
 class EpisodeProvenance(Struct, frozen=True):
-    """fired: behaviours with the moves until then; None of agents that have none, and where it was not recorded"""
+    """Provenance of a row of `run`.
+
+    fired: behaviours with the moves until then; None of agents that have none, and where it was not recorded
+    """
 
     fired: dict[str, int] | None = None
 

@@ -48,7 +48,7 @@ def blicket_tables(answers: Sequence[Answer], contents: ReportContents, items: I
 
 @cache
 def _item_of_suite(name: str) -> BlicketItem | None:
-    """An item for all of a suite: the paper's conditions hold for every item of a plan or for none."""
+    """Return an item for all of a suite: the paper's conditions hold for every item of a plan or for none."""
     return next(sample_items(SUITES[name], 0)) if name in SUITES else None
 
 

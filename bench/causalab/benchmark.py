@@ -99,7 +99,7 @@ class CausaLab(Benchmark[LabItem]):
         return TRAINING
 
     def read_pool(self, path: Path) -> Pool[LabItem]:
-        """A native pool, or a released suite: its configs with fresh crystals of seed 0."""
+        """Return a native pool, or a released suite: its configs with fresh crystals of seed 0."""
         return suite_pool(path, seed=0) if is_suite(path) else read_pool(path)
 
     def handout(self, item: LabItem) -> EpisodeHandout:
@@ -158,7 +158,7 @@ class CausaLab(Benchmark[LabItem]):
         return LabEpisode(item)
 
     def handing_in(self, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> Sequence[Action]:
-        """The frequency is dialled first, unless it is what stands on the dial; then the hypothesis is submitted."""
+        """Return the actions of a submission: dial the frequency unless it is there, then submit the hypothesis."""
         dial = (
             ()
             if answer.get("frequency") in (None, last_dialled_frequency(steps))

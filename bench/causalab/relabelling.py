@@ -38,10 +38,11 @@ MAX_BASE = 100  # of a property's drawn base
 
 @dataclass(frozen=True)
 class Relabelled:
-    """The items of one suite. compared: how many labels were computed again; wrong: texts on those that differ
+    """The items of one suite, relabelled.
 
+    compared: number of labels that were computed again; wrong: texts on those that differ
     digest: of the native records of all items; the same seed gives the same
-    seconds: what drawing, labelling and computing again took
+    seconds: of drawing, labelling and computing again
     """
 
     suite: str
@@ -135,7 +136,10 @@ def _cyclic(edges: Sequence[tuple[int, int]], nodes: int) -> bool:
 
 
 def _fitting(item: LabItem, *, bounded: bool) -> npt.NDArray[np.int64]:
-    """The graphs whose frequency has one base in all shown crystals; bounded: and whose bases could have been drawn."""
+    """Return the graphs whose frequency has one base in all shown crystals; [graphs].
+
+    bounded: only graphs whose bases could have been drawn
+    """
     task, nodes = item.task, item.task.nodes
     graphs = weighted_graphs(len(nodes), sink=not task.freq_parent)
     crystals = np.array([[crystal[node] for node in nodes] for crystal in (*task.records, task.baseline)])
@@ -246,7 +250,7 @@ _COLUMNS = ("edges", "imec", "mattering", "winnable", "fewest_settings", "decida
 
 
 def relabelling_table(suites: Sequence[Relabelled]) -> str:
-    """A line for each suite: means of its labels, how many were computed again, how many of them differ, seconds."""
+    """Return a line for each suite: means of its labels, labels computed again, those that differ, seconds."""
     headings = ["Suite", "Items", "Edges", "IMEC", "Mattering", "Winnable", "Fewest", "Decidable", "Members", "Bounded"]
     headings += ["Recomputed", "Fewest again", "Wrong", "Seconds", "Digest"]
     return aligned(headings, [list(_line(suite)) for suite in suites])

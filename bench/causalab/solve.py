@@ -31,7 +31,10 @@ class LabVerbs(ItemApi[LabItem]):
     """Implements ItemFunctions (bench.core.solutions)."""
 
     def score(self, item: LabItem, answer: object, *, steps: Sequence[Step[Any]] = ()) -> LabScore:
-        """steps: what was done before the answer; they are replayed first. Without them it is handed in at once."""
+        """Return the score of an answer.
+
+        steps: settings before the answer, which are replayed first; without them it is submitted at once
+        """
         item, parsed = self.check_item(item), parse_answer(answer)
         replay = replay_answer(self.benchmark, item, parsed or {}, steps)
         score = run_score(item, replay.steps)
@@ -56,7 +59,10 @@ class LabVerbs(ItemApi[LabItem]):
         return Found(Solution(answer, solution.mechanism, None, provenance, tuple(episode.steps)))
 
     def version_space(self, item: LabItem, *, steps: Sequence[Step[Any]] = (), bounded: bool = False) -> LabSpace:
-        """bounded: whether bases are taken to be integers from 0 to 100, as the benchmark draws them"""
+        """Return the mechanisms that agree with the records and the readings of some steps.
+
+        bounded: whether bases are taken to be integers from 0 to 100, as the benchmark draws them
+        """
         from calibrant.audits.causalab.spaces import space_of
 
         item = self.check_item(item)

@@ -52,7 +52,7 @@ class Standing:
         return mean(means[name] for means in self.by_seed)
 
     def error(self, name: str) -> float:
-        """Standard error of the mean over seeds; 0 for one seed."""
+        """Return the standard error of the mean over seeds; 0 for one seed."""
         values = [means[name] for means in self.by_seed]
         return stdev(values) / sqrt(len(values)) if len(values) > 1 else 0.0
 
@@ -102,21 +102,21 @@ def _is_undecided(item: LabItem, steps: Sequence[LabStep]) -> bool:
 
 
 def linear_table(standings: Standings) -> str:
-    """A line a row: accuracy in percent / F1 / SHD, suite by suite; where draws decide, with its standard error."""
+    """Return a line a row: accuracy in percent / F1 / SHD by suite; where draws decide, with its standard error."""
     suites, rows = _keys(standings)
     lines = [[row, *(_triple(standings[suite, row]) for suite in suites)] for row in rows]
     return aligned(["Row", *suites], lines)
 
 
 def solver_table(standings: Standings) -> str:
-    """A line for each suite and row, with what the first table has no room for."""
+    """Return a line for each suite and row with the columns that the first table has no room for."""
     headings = ["Suite", "Row", "Episodes", "Answered", "Accuracy", "Activated", "F1", "SHD", "Root F1"]
     headings += ["Weights 1e-6", "Weights .01", "Settings", "Imperfect", "Undecided"]
     return aligned(headings, [list(_line(standings, key)) for key in standings])
 
 
 def reach_table(folder: Path, suites: Iterable[str]) -> str:
-    """The exact chance that a drawn target is beyond the dial, suite by suite: what no prediction activates."""
+    """Return the exact chance, by suite, that a drawn target is beyond the dial, which no prediction activates."""
     lines = []
     for suite in suites:
         chances = [unwinnable_chance(config.mechanism) for config in read_configs(folder / f"{suite}.jsonl")]

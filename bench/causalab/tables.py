@@ -95,7 +95,10 @@ _IMEC_CAPTION = (
 
 
 class _Group(NamedTuple):
-    """Answers that have a row together. after: of how many printed rows it stands"""
+    """Answers that share a row.
+
+    after: number of printed rows that it stands behind
+    """
 
     labels: tuple[str, ...]
     answers: Sequence[NamedAnswer]
@@ -116,7 +119,7 @@ def paper_tables(answers: Sequence[NamedAnswer]) -> tuple[Table, ...]:
 
 
 def without_printed(table: Table) -> Table:
-    """The table without printed rows and what is said of them."""
+    """Return the table without printed rows and the notes on them."""
     rows = tuple(row for row in table.rows if row.source is Source.OURS)
     about_them = (*paper().notes, _where(paper().tables[table.id]))
     return replace(table, rows=rows, notes=tuple(note for note in table.notes if note not in about_them))

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def text_of(table: Table) -> str:
-    """A table with its caption and notes, for a terminal; intervals behind the figures."""
+    """Return a table with its caption and notes, for a terminal; intervals behind the figures."""
     headings = [heading.text for heading in (*table.labels, *table.headings)]
     lines = aligned(["Source", *headings], [list(_texts(row)) for row in table.rows])
     return "\n".join([f"Table {table.id}: {table.title}", table.caption, "", lines, "", *table.notes])

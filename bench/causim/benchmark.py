@@ -95,11 +95,11 @@ class Causim(Benchmark[CausimItem]):
         return TaskHandout(item.task)
 
     def no_answer(self, item: CausimItem) -> dict[str, Any]:
-        """A key that no question asks for: an empty object is right where nothing is unknown."""
+        """Return a key that no question asks for: an empty object is right where nothing is unknown."""
         return {"no answer": None}
 
     def score(self, item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        """The flags are worked out, whatever the item's labels say."""
+        """Return the score of an answer, its flags computed, whatever the item's labels are."""
         from calibrant.bench.causim.verdict import score_record
 
         judge = self.verbs.judge(item)
@@ -130,7 +130,7 @@ class Causim(Benchmark[CausimItem]):
         return causim_section(self.title, answers, wanted)
 
     def extract(self, item: CausimItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
-        """The last object that is not inside another; the verdict says whether its keys are those asked for."""
+        """Return the last object that is not inside another; the verdict checks its keys."""
         from calibrant.dsl.causim.score import last_object
 
         answer = last_object(response) if isinstance(response, str) else dict(response)
@@ -220,9 +220,10 @@ class Causim(Benchmark[CausimItem]):
         return (*TOPOLOGIES, *BUILT_IN)
 
     def drawn(self, suites: Sequence[str], seed: int, count: int) -> Sequence[CausimItem]:
-        """A suite is a topology, programs of 2, 4, 6, 8 and 10 nodes in turns with a question of each type about each.
+        """Return items of suites.
 
-        Or it is a built-in model, of which there may be fewer items.
+        A suite is a topology: programs of 2, 4, 6, 8 and 10 nodes in turns, with a question of each type about each; or
+        a built-in model, of which there may be fewer items.
         """
         from calibrant.solvers.causim.items import BUILT_IN, built_in_items, sampled_items
 

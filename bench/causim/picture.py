@@ -55,7 +55,7 @@ def question_picture(item: CausimItem, *, reveal_sealed: bool) -> LayeredPicture
 
 
 def _worlds(item: CausimItem) -> tuple[Mapping[str, Symbol], Mapping[str, Symbol], Mapping[str, Symbol]] | None:
-    """The values before and under `do` in one world that fits, and its noise; None if none does or none was found."""
+    """Return the values before and under `do` in one world that fits, and its noise; None without one in the budget."""
     model, question, world = item.task.model, item.task.question, item.sealed.world
     if not world:
         members = AnswerSet(model, question)
@@ -141,7 +141,7 @@ def _values(node: Node) -> str:
 
 
 def _answers(item: CausimItem) -> dict[str, Any]:
-    """The first right answers with their probabilities, given fixed noise and evidence; whether these are all."""
+    """Return the first right answers with their probabilities, given noise and evidence; whether these are all."""
     members = AnswerSet(item.task.model, item.task.question)
     rows, complete = [], True
     try:

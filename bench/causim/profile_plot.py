@@ -58,7 +58,7 @@ def fates(named: Iterable[NamedAnswer]) -> dict[str, dict[int, dict[str, float]]
 
 
 def profile_plot(named: Iterable[NamedAnswer]) -> Plot | None:
-    """A panel for each system, a stacked bar for each number of nodes; `MissingExtraError` without matplotlib."""
+    """Draw a panel for each system, a stacked bar for each number of nodes; `MissingExtraError` without matplotlib."""
     shares = fates(named)
     if not shares:
         return None

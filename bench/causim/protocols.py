@@ -34,7 +34,10 @@ class CausimRow(Protocol, frozen=True):
 
 
 class DrawnRow(CausimRow, frozen=True):
-    """A row that draws. seed: together with the question it decides the draws"""
+    """A row that draws.
+
+    seed: together with the question it decides the draws
+    """
 
     seed: int = 0
 

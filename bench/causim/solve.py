@@ -38,7 +38,7 @@ class CausimVerbs(ItemApi[CausimItem]):
         self._judges: EvaluatorCache[Judge] = EvaluatorCache()
 
     def score(self, item: CausimItem, answer: object) -> CausimScore:
-        """A text counts by its last JSON object, and so does an answer object."""
+        """Return the score of an answer; a text counts by its last JSON object, and so does an answer object."""
         item, parsed = self.check_item(item), parse_answer(answer)
         judge = self.judge(item)
         verdict = (

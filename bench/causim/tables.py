@@ -101,7 +101,7 @@ def _belongs(number: str, topology: str) -> bool:
 
 
 def _on_networks(printed: PrintedTable, questions: Sequence[Asked]) -> Table:
-    """The paper's columns before and after training are two rows here."""
+    """Return a printed table with the paper's columns before and after training as two rows."""
     kinds = ("overall", "counterfactual", "intervention")
     matching = [question for question in questions if question.level.topology in NETWORKS]
     rows = []

@@ -1,4 +1,4 @@
-"""calibrant audit"""
+"""Command `calibrant audit`."""
 
 from __future__ import annotations
 

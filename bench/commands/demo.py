@@ -1,4 +1,4 @@
-"""calibrant demo"""
+"""Command `calibrant demo`."""
 
 from __future__ import annotations
 

@@ -29,7 +29,10 @@ RECORD_FILES = ("records.jsonl", "audits.jsonl")  # what is read of a folder tha
 
 
 class StoppedError(Exception):
-    """Ctrl-C in a command. goes_on: what is done is kept, and the same command goes on from it"""
+    """Ctrl-C in a command.
+
+    goes_on: what is done is kept, and the same command goes on from it
+    """
 
     def __init__(self, *, goes_on: bool) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""calibrant play"""
+"""Command `calibrant play`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""calibrant pool convert|alternatives|check|stats|schema"""
+"""Commands `calibrant pool convert|alternatives|check|stats|schema`."""
 
 from __future__ import annotations
 

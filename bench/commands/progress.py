@@ -27,9 +27,9 @@ def usable_cores() -> int:
 
 
 def progress_bar(doing: str = "") -> AbstractContextManager[Progress]:
-    """A bar per pool on standard error where that is a terminal; elsewhere a line now and then, none for short work.
+    """Show a bar per pool on standard error if that is a terminal; else a line now and then, none for short work.
 
-    doing: what is done to the pools; stands before their names
+    doing: the activity, which stands before the names of pools
     """
     from rich.console import Console
 
@@ -79,7 +79,10 @@ class ProgressLines:
         self._latest = name, done, total
 
     def speak(self, over: Callable[[float], bool], out: TextIO) -> None:
-        """over: waits so many seconds, or until the work is over, and says whether it is"""
+        """Write lines until the work is over.
+
+        over: waits so many seconds, or until the work is over; returns whether it is
+        """
         wait = FIRST
         while not over(wait):
             wait = EVERY

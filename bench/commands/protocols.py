@@ -1,4 +1,4 @@
-"""calibrant protocols"""
+"""Command `calibrant protocols`."""
 
 from __future__ import annotations
 

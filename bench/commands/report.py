@@ -1,4 +1,4 @@
-"""calibrant report"""
+"""Command `calibrant report`."""
 
 from __future__ import annotations
 
@@ -150,7 +150,10 @@ def _write_report(text: str, out: Path | None) -> None:
 def _add_attributions(
     answers: Mapping[str, Sequence[Answer]], pools: Sequence[Path], *, needed: bool
 ) -> dict[str, list[Answer]]:
-    """Return the answers, each with its attribution where a pool says what it takes. needed: of all benchmarks"""
+    """Return the answers, each with its attribution where a pool has the evidence for it.
+
+    needed: pools without attributions are refused for several benchmarks too, as they are for one
+    """
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions
 
@@ -169,7 +172,7 @@ def _add_attributions(
 
 
 def _decided_at(answers: dict[str, list[Answer]], level: float | None) -> dict[str, list[Answer]]:
-    """The answers of all benchmarks, with noisy readings taken to decide from this posterior on, if one is given."""
+    """Return the answers of all benchmarks; noisy readings decide from this posterior on, if one is given."""
     from calibrant.bench.report.pool_attribution import decided_at
 
     if level is None:

@@ -1,4 +1,4 @@
-"""calibrant run"""
+"""Command `calibrant run`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""calibrant score"""
+"""Command `calibrant score`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""calibrant show"""
+"""Command `calibrant show`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""calibrant table"""
+"""Command `calibrant table`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""calibrant verify"""
+"""Command `calibrant verify`."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def attribution_record(attribution: Attribution) -> dict[str, Any]:
 
 
 def decided_from(recorded: Mapping[str, Any], level: float) -> dict[str, Any]:
-    """A recorded attribution, or its part about a graph, with noisy readings taken to decide from this posterior on.
+    """Return a recorded attribution, or its part about a graph; noisy readings decide from this posterior on.
 
     Unchanged where it has no posterior: all readings are exact, or it was recorded before there was one.
     """
@@ -59,9 +59,7 @@ def has_posterior(score: Any) -> bool:
 
 
 def decision_notes(scores: Iterable[Any]) -> tuple[str, ...]:
-    """Return what counts as decided in a table of these answers: a line if readings of some are noisy, none
-    otherwise.
-    """
+    """Return the notes on decisions in a table of these answers: one line if readings of some are noisy, else none."""
     levels = sorted(
         {_recorded_attribution(score).get(LEVEL, DEFAULT_LEVEL) for score in scores if has_posterior(score)}
     )

@@ -167,10 +167,13 @@ class Benchmark(ABC, Generic[I]):
 
     @abstractmethod
     def score(self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        """The verdict on an answer as records keep it, ready for JSON; a transcript is replayed before it counts."""
+        """Return the verdict on an answer as records keep it, ready for JSON; a transcript is replayed first."""
 
     def evaluator(self, item: I, options: Any) -> Evaluator:
-        """Return what gives verdicts on answers to an item. options: the Struct of `calibrant score`"""
+        """Return the evaluator of answers to an item.
+
+        options: the Struct of `calibrant score`
+        """
         return AnswerEvaluator(self, item)
 
     def setting_in_tables(self, setting: str, pool_digest: str) -> str:
@@ -247,11 +250,11 @@ class Benchmark(ABC, Generic[I]):
         return dict(one) == dict(other)
 
     def parse_trace(self, item: I, line: Mapping[str, Any]) -> Sequence[Step[Any]]:
-        """The steps of a line in its own trace format; `CalibrantError` names the step or the field that is not so."""
+        """Return the steps of a line in its own trace format; `CalibrantError` names the invalid step or field."""
         self._absent("traces")
 
     def scored_log(self, path: Path) -> Iterator[Answer]:
-        """The verdicts on what was played elsewhere, in a file that brings its items along; lines as `score` writes."""
+        """Yield the verdicts of a file of episodes and their items, played elsewhere; lines as `score` writes."""
         self._absent("logs")
 
     @property
@@ -354,7 +357,10 @@ class Benchmark(ABC, Generic[I]):
         self._absent("conversion")
 
     def convert(self, source: Path, target: Path, options: Any) -> int:
-        """Write a pool in the native format; return the number of items. options: of `pool convert`"""
+        """Write a pool in the native format; return the number of items.
+
+        options: of `pool convert`
+        """
         pool = self.read_pool(source)
         self.write_native(pool, target)
         return len(pool)

@@ -36,7 +36,10 @@ class ItemApi(Generic[I]):
         return tuple(self.benchmark.require(FINDINGS).findings(self.check_item(item)))
 
     def generate(self, seed: int, *, suite: str | None = None) -> I:
-        """suite: one of the benchmark's suites, by default the first"""
+        """Return a generated item.
+
+        suite: one of the benchmark's suites, by default the first
+        """
         (item,) = self.benchmark.drawn((self.benchmark.suite(suite),), seed, 1)
         return item
 

@@ -37,7 +37,7 @@ def item_of(pool: ItemPool[I_co], instance: str | None) -> I_co:
 
 
 def close_ids(instance: str, ids: Sequence[str], number: int = 3) -> list[str]:
-    """The most similar ids, equally similar ones in the order of the pool; the first ones where none is similar."""
+    """Return the most similar ids, equal ones in the order of the pool; the first ones where none is similar."""
     places = {candidate: place for place, candidate in enumerate(ids)}
     alike = get_close_matches(instance, ids, len(ids) or 1)
     matcher = SequenceMatcher(b=instance)

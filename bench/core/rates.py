@@ -26,7 +26,10 @@ def weighted_mean(values: Weighted) -> float | None:
 
 
 def rate_text(values: Weighted, *, conditional: bool, decimals: int = 3, num_items: int | None = None) -> str:
-    """The mean as tables print it. num_items: how many items it is over, if not one for each time a value occurs"""
+    """Return the mean as tables print it.
+
+    num_items: number of items it is over, if not one for each time a value occurs
+    """
     mean = weighted_mean(values)
     if mean is None:
         return UNDEFINED

@@ -18,7 +18,10 @@ from typing import NamedTuple, TypeAlias, overload
 
 
 class Sample(NamedTuple):
-    """Outcome of one answer. meaning: equal for two answers that mean the same; None where that is not known"""
+    """Outcome of one answer.
+
+    meaning: equal for two answers that mean the same; None where that is not known
+    """
 
     valid: bool
     correct: bool
@@ -95,7 +98,10 @@ Right: TypeAlias = Callable[[Sample], bool]
 
 @dataclass(frozen=True)
 class Sampled:
-    """One system's samples. latents: what each item is resampled with; rights: what is counted"""
+    """One system's samples.
+
+    latents: unit that each item is resampled with; rights: correct samples by item
+    """
 
     setting: str
     system: str

@@ -17,7 +17,10 @@ GAP = 2  # columns between two cells
 
 
 class Fitted(NamedTuple):
-    """A table as text. left_out: the headings of columns that did not fit"""
+    """A table as text.
+
+    left_out: headings of the columns that did not fit
+    """
 
     text: str
     left_out: tuple[str, ...]

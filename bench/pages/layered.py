@@ -30,9 +30,11 @@ MEANINGS: Mapping[Mark, str] = {
 
 @dataclass(frozen=True)
 class LayeredNode:
-    """name; parents: names, in the order of the equation
-    noise: what is known of its noise; value: what is known of it, a few words
-    marks: what it is; facts: further columns of the text, by heading
+    """A node of a graph drawn in layers.
+
+    parents: names, in the order of the equation
+    noise, value: what is known of them, in a few words
+    marks: CSS classes; facts: further columns of the text, by heading
     """
 
     name: str
@@ -45,7 +47,10 @@ class LayeredNode:
 
 @dataclass(frozen=True)
 class LayeredPicture:
-    """title; remark: what it is about, in words; nodes: causes before effects"""
+    """A graph drawn in layers.
+
+    remark: its subject, in words; nodes: causes before effects
+    """
 
     title: str
     remark: str

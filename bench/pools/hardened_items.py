@@ -37,7 +37,10 @@ _ItemCertificate: TypeAlias = tuple[str, Certificate]
 
 @dataclass(frozen=True)
 class HardenedItems:
-    """reports: a line for each item; certificates: by the item as it was, of those that a checker confirms"""
+    """Hardened items of a pool.
+
+    reports: a line for each item; certificates: by the original item, of those that a checker confirms
+    """
 
     pool: Pool[Any]
     reports: Sequence[dict[str, Any]]
@@ -92,7 +95,10 @@ def harden_items(
 def _harden_item(
     name: str, harden: ItemHardener, item: Item[Any, Any]
 ) -> tuple[Item[Any, Any], dict[str, Any], Certificate | None]:
-    """Harden an item in a worker. name: of the benchmark, which may hold what cannot be pickled"""
+    """Harden an item in a worker.
+
+    name: of the benchmark, whose object may hold attributes that cannot be pickled
+    """
     of = benchmark_named(name)
     outcome = harden(item)
     if not isinstance(outcome, Found):
@@ -115,7 +121,10 @@ def _report(
     certified: bool = False,
     why: str = "",
 ) -> dict[str, Any]:
-    """Return a line of the report. hardened_id: of the new item; revealed: names that it shows in addition"""
+    """Return a line of the report.
+
+    hardened_id: of the new item; revealed: names that it shows in addition
+    """
     line = {"instance": instance, "outcome": outcome, "made": hardened_id or instance, "told": list(revealed)}
     return line | {"certified": certified, "why": why}
 

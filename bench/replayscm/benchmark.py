@@ -260,7 +260,10 @@ class ReplayScm(Benchmark[Problem]):
 
     @property
     def suites(self) -> Sequence[str]:
-        """A stratum and what is disclosed. (`calibrant generate` names them apart, and does more than draw.)"""
+        """Return the suites: a stratum and a disclosure each.
+
+        `calibrant generate` names the two apart, and does more than draw.
+        """
         from calibrant.dsl.replayscm.sampling.problems import SETTINGS
         from calibrant.dsl.replayscm.sampling.strata import STRATA
 

@@ -41,7 +41,10 @@ class ReplayScmVerbs:
         return Pool(contents.name, "replayscm", contents.problems, contents.metadata, path)
 
     def score(self, item: Problem, answer: object, *, extractor: Literal["paper", "published"] = "paper") -> Score:
-        """extractor: how a response text becomes an answer (dsl.replayscm.extraction)"""
+        """Return the score of an answer.
+
+        extractor: rule by which a response text becomes an answer (dsl.replayscm.extraction)
+        """
         problem, parsed = _problem(item), parse_answer(answer)
         evaluator = self._evaluators.get_for(problem, lambda: Evaluator(problem, extractor=extractor), extractor)
         if parsed is None:
@@ -58,9 +61,10 @@ class ReplayScmVerbs:
         engine: str = "auto",
         seconds: float | None = None,
     ) -> Outcome[Solution[Scm]]:
-        """max_parents: mentions in a mechanism, by default 5; the others: see solvers.replayscm.exact
+        """Return the SCM of least size that fits the training worlds, with its certificate.
 
-        An alternative explanation is sought to its end, whatever `states` says, and by no other engine.
+        max_parents: mentions in a mechanism, by default 5; the others: see solvers.replayscm.exact
+        An alternative explanation is sought to its end, whatever `states` is, and by no other engine.
         """
         from calibrant.bench.replayscm.protocols.answers import alternative_answer, scm_answer
         from calibrant.solvers.replayscm.alternative import find_alternative
@@ -98,8 +102,9 @@ class ReplayScmVerbs:
         nested_roots: bool = False,
         terms: int | None = None,
     ) -> VersionSpace:
-        """max_parents: functional parents of a mechanism; max_size: of a formula; nested_roots: see ModelClass
+        """Return every SCM of a class that fits the training worlds.
 
+        max_parents: functional parents of a mechanism; max_size: of a formula; nested_roots: see ModelClass
         terms: of a sum, at most; None means the limits of solvers.acyclic.count
         """
         from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
@@ -107,7 +112,10 @@ class ReplayScmVerbs:
         return VersionSpace(_problem(item).task, ModelClass(max_parents, max_size, nested_roots), terms=terms)
 
     def audit(self, item: Problem, *, max_parents: int | None = None, nested_roots: bool = False) -> Findings:
-        """max_parents: of the class of the verdict, by default the smallest with gold; nested_roots: see ModelClass"""
+        """Return the findings of an audit.
+
+        max_parents: of the class of the verdict, by default the smallest with gold; nested_roots: see ModelClass
+        """
         from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 
         return audit_instance(_problem(item), AuditOptions(max_parents, nested_roots=nested_roots))
@@ -146,7 +154,11 @@ class ReplayScmVerbs:
         goal: Literal["one-member", "heldout-agreement"] = "one-member",
         max_parents: int | None = None,
     ) -> Hardening:
-        """goal: what is left open at the end; max_parents: the class that is counted, by default gold's, at least 4"""
+        """Return the item with worlds added until the goal is reached.
+
+        goal: the members, or the held-out behaviours, that may remain
+        max_parents: the class that is counted, by default gold's, at least 4
+        """
         from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
         from calibrant.bench.replayscm.pools.hardened import GOALS
         from calibrant.solvers.replayscm.version_space import ModelClass
@@ -162,7 +174,10 @@ class ReplayScmVerbs:
         setting: Literal["ordered", "block", "hidden-order", "hidden-roots"] = "hidden-order",
         max_added: int | None = None,
     ) -> Generated:
-        """stratum: which kind of SCM and worlds; setting: what is told; max_added: worlds against alternatives"""
+        """Return a generated item.
+
+        stratum: kind of SCM and worlds; setting: the disclosure; max_added: worlds against alternatives
+        """
         from calibrant.audits.replayscm.generation.generate import generate
         from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS
         from calibrant.dsl.replayscm.sampling.strata import stratum as named_stratum

@@ -126,7 +126,7 @@ _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
 
 def inert(text: str) -> str:
-    """A cell that a spreadsheet does not take for a formula: its first character would make it one. Numbers stay."""
+    """Return a cell that a spreadsheet does not take for a formula by its first character; numbers stay."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) and not _NUMBER.fullmatch(text) else text
 
 

@@ -58,7 +58,7 @@ def _table(table: Table) -> dict[str, Any]:
 
 
 def inline_svg(plot: Plot) -> str:
-    """The drawing as an element of a page: no prolog, no namespaces, ids that no other drawing of the page has."""
+    """Return the drawing as an element of a page: no prolog, no namespaces, ids of its own on the page."""
     element = plot.svg[plot.svg.index("<svg") :].rstrip()
     element = re.sub(r' xmlns(:xlink)?="[^"]*"', "", element)
     element = element.replace("xlink:href", "href")

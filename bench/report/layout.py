@@ -20,7 +20,10 @@ class Source(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """text: the figure, `*` or a dash; low, high: ends of its interval, empty where there is none"""
+    """A cell of a table.
+
+    text: the figure, `*` or a dash; low, high: ends of its interval, empty where there is none
+    """
 
     text: str
     low: str = ""
@@ -50,7 +53,7 @@ def percent_cell(share: float, interval: tuple[float, float]) -> Cell:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """key: its name in CSV"""
+    """A column's heading; key: its name in CSV."""
 
     key: str
     text: str
@@ -58,7 +61,10 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """labels: one for each of the table's label headings; cells: one for each heading"""
+    """A row of a table.
+
+    labels: one for each of the table's label headings; cells: one for each heading
+    """
 
     labels: tuple[str, ...]
     cells: tuple[Cell, ...]
@@ -67,7 +73,7 @@ class TableRow:
 
 @dataclass(frozen=True)
 class Table:
-    """id: the number in the paper, or a word for what the paper has not"""
+    """A table with its caption; id: the number in the paper, or a word if the paper has no such table."""
 
     id: str
     title: str

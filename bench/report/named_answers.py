@@ -11,7 +11,10 @@ from calibrant.dsl.errors import in_one_line
 
 
 class NamedAnswer(NamedTuple):
-    """One scored answer. system: what the report calls it, with the options in which its runs differ"""
+    """One scored answer.
+
+    system: its name in the report, with the options in which its runs differ
+    """
 
     system: str
     context: AnswerContext

@@ -34,7 +34,10 @@ class Grouping(Enum):
 
 
 class RowKey(NamedTuple):
-    """Properties shared by the answers of a row. stratum, pool_digest: empty for a row over strata, over pools"""
+    """Properties shared by the answers of a row.
+
+    stratum, pool_digest: empty for a row over strata, over pools
+    """
 
     setting: str
     stratum: str
@@ -64,7 +67,10 @@ class Observation(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """value: None where it is undefined or suppressed; text: as tables print it; num_items: that it is defined for"""
+    """A metric's mean over a row.
+
+    value: None where it is undefined or suppressed; text: as tables print it; num_items: that it is defined for
+    """
 
     value: float | None
     text: str

@@ -94,7 +94,7 @@ class Sources:
         return paths_by_benchmark
 
     def _pools_of(self, path: Path) -> list[Path]:
-        """The pools of one benchmark: that of which the file's first line names an item, if there are several."""
+        """Return the pools of one benchmark: of several that of which the file's first line names an item."""
         of: dict[str, list[Path]] = {}
         for pool in self.pools:
             of.setdefault(benchmark_of(pool).name, []).append(pool)

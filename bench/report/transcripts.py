@@ -46,9 +46,7 @@ def transcripts(
 
 
 def named_systems(origins: Iterable[AnswerContext]) -> list[str]:
-    """Return what each answer's system is called beside the others: with the options in which these differ, and its
-    sample.
-    """
+    """Return each answer's system with its sample and the options in which systems of one name differ."""
     origins = list(origins)
     names = []
     for origin in origins:

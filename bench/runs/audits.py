@@ -101,7 +101,10 @@ class AuditFile(JsonlFile[R]):
 
 
 class Audited(NamedTuple):
-    """Result of the audit of one item. result: as the benchmark's audit returns it; None without one"""
+    """Result of the audit of one item.
+
+    result: as the benchmark's audit returns it; None without one
+    """
 
     outcome: Outcome
     result: Any
@@ -126,7 +129,10 @@ class AuditWork(Protocol[R]):
         ...
 
     def record(self, head: Mapping[str, Any], audited: Audited) -> R:
-        """Return the record of what `audit` returned. head: the fields of AuditHead"""
+        """Return the record of an audit's result.
+
+        head: the fields of AuditHead
+        """
         ...
 
 

@@ -84,7 +84,10 @@ class RecordKind(Generic[R]):
 
 
 class JsonlFile(Generic[R]):
-    """The record file of a folder, open for appending by this process alone. keys: what has a record already"""
+    """The record file of a folder, open for appending by this process alone.
+
+    keys: of items that have a record already
+    """
 
     def __init__(self, folder: Path, kind: RecordKind[R]) -> None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -115,7 +115,7 @@ def config_digest(config: dict[str, Any]) -> str:
 
 
 def step_records(steps: Sequence[Step[Any]]) -> list[StepRecord]:
-    """Steps as a record keeps them."""
+    """Return steps as a record keeps them."""
     return [StepRecord(dict(step.action), msgspec.to_builtins(step.reading), step.refused, step.cost) for step in steps]
 
 

@@ -20,7 +20,10 @@ class StoredLines:
     """Lines of an open file, in any order; it may be replaced, added to or deleted meanwhile, but not cut off."""
 
     def __init__(self, descriptor: int, places: Sequence[tuple[int, int]]) -> None:
-        """descriptor: copied; places: where each line begins, and how many bytes it has"""
+        """Open the lines of a file for reading.
+
+        descriptor: copied; places: where each line begins, and how many bytes it has
+        """
         self._descriptor = os.dup(descriptor)
         weakref.finalize(self, os.close, self._descriptor)
         self._starts = array("Q", (start for start, _ in places))

@@ -88,9 +88,7 @@ def timed_answer(protocol: Protocol, handout: Handout) -> Answer:
 
 
 def _check_result(result: object) -> ProtocolResult:
-    """Return what a protocol answered, as it will be read from a record: a result that is none is an exception of its
-    row.
-    """
+    """Return a protocol's result as a record will hold it; a result of another type is an exception of the row."""
     if not isinstance(result, ProtocolResult):
         raise TypeError(f"answer(task) gave {short_repr(result)}, not a ProtocolResult")
     return msgspec.json.decode(msgspec.json.encode(result), type=ProtocolResult)

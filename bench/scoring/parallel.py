@@ -35,7 +35,10 @@ GROUPS_AHEAD = 5  # of each process, that are read before they are needed
 
 
 class CountedVerdict(NamedTuple):
-    """A prediction's verdict as a table and a file of lines take it. unread: why there is no answer, if it is known"""
+    """A prediction's verdict as a table and a file of lines take it.
+
+    unread: the reason why there is no answer, if it is known
+    """
 
     context: AnswerContext
     values: Values
@@ -142,7 +145,10 @@ def _start_process(judge: _Judge) -> ProcessPoolExecutor:
 
 
 class _Block(NamedTuple):
-    """Predictions that follow each other. shards: the process of each; parts: those of each process, and its result"""
+    """Predictions that follow each other.
+
+    shards: the process of each; parts: those of each process, and its result
+    """
 
     shards: list[int]
     parts: list[tuple[list[Prediction], Future[_Group]]]

@@ -15,8 +15,10 @@ TURNS_BESIDE = 8  # to try the reactor, to submit, and to be refused
 
 
 class ConversationResult(NamedTuple):
-    """verdict: that of the benchmark's verbs
-    steps: of an interactive item, all that the replies caused; answered: whether an answer was read and accepted
+    """Result of a conversation.
+
+    verdict: that of the benchmark; steps: of an interactive item, all that the replies caused
+    answered: whether an answer was read and accepted
     """
 
     verdict: Any

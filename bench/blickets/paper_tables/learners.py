@@ -140,7 +140,10 @@ def _differences(
 
 
 def difference_of_shares(share: Share, stated: float) -> Iterator[str]:
-    """Yield the difference in points if chance between two samples does not explain it. stated: rounded to 1/200"""
+    """Yield the difference in points if chance between two samples does not explain it.
+
+    stated: the printed share, rounded to 1/200
+    """
     pooled = (share.hits + stated * STATED_EPISODES) / (share.number + STATED_EPISODES)
     error = sqrt(pooled * (1 - pooled) * (1 / share.number + 1 / STATED_EPISODES))
     difference = share.rate - stated

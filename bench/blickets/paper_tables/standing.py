@@ -50,7 +50,7 @@ def all_played(
 def played_pairs(
     pairs: Sequence[tuple[str, str]], episodes: int, *, seed: int = SEED, jobs: int = 1
 ) -> list[list[PlayedEpisode]]:
-    """The episodes of each pair of an agent and a suite."""
+    """Play the episodes of each pair of an agent and a suite."""
     work = [(agent, suite, episodes, seed) for agent, suite in pairs]
     if jobs == 1:
         return list(map(_part, work))

@@ -127,7 +127,7 @@ def _number(count: int | None) -> Cell:
 
 
 def share_cell(share: Share | None, *, with_interval: bool = False) -> Cell:
-    """A share in percent with one decimal; nothing where there are no episodes."""
+    """Return a share in percent with one decimal; an empty cell where there are no episodes."""
     if share is None or not share.number:
         return NOTHING
     return percent_cell(share.rate, share.interval) if with_interval else Cell(f"{100 * share.rate:.1f}")
@@ -182,7 +182,7 @@ _DETECTED = (
 
 
 def printed_detections() -> list[tuple[list[str], Detections]]:
-    """The rows of Table 9, the printed total last."""
+    """Return the rows of Table 9, the printed total last."""
     return [(row[:3], Detections(*(int(text) for text in row[3:]))) for row in paper().tables["9"].rows]
 
 

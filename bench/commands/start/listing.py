@@ -1,4 +1,4 @@
-"""calibrant list"""
+"""Command `calibrant list`."""
 
 from __future__ import annotations
 

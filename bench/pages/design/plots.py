@@ -12,7 +12,7 @@ LETTER = 6.6  # width of a letter of 12 px
 
 @dataclass(frozen=True)
 class Scale:
-    """From values in [low, high] to pixels in [start, end]; logarithmic: over positive values"""
+    """Scale from values in [low, high] to pixels in [start, end]; logarithmic: over positive values."""
 
     low: float
     high: float

@@ -26,8 +26,9 @@ MAX_OUTCOMES = 6  # outcomes of an experiment that are listed one by one
 
 @dataclass(frozen=True)
 class WhyTable:
-    """title; caption: what the rows are; headings; rows: texts; look: rows to look at, by number
+    """A table of an explanation.
 
+    caption: meaning of the rows; rows: texts; look: numbers of the rows to look at
     chart: an SVG above the table, empty for none; numeric: columns that are numbers
     """
 

@@ -1,9 +1,9 @@
-"""The ceiling that means something: the best expected HeldoutExact of any answer, if gold is what the published
-generator draws (baselines.replayscm.posterior).
+"""Best expected HeldoutExact of any answer, if gold is what the published generator draws.
 
-Members are drawn from the posterior. The best answer does in the held-out worlds what most of them do, so the first
-half of the draws chooses a behaviour, and the share of the second half that shows it estimates without bias what an
-answer with that behaviour can expect. It may look at the held-out interventions and root values, as every ceiling may.
+Members are drawn from the posterior (baselines.replayscm.posterior). The best answer does in the held-out worlds what
+most of them do, so the first half of the draws chooses a behaviour, and the share of the second half that shows it
+estimates without bias what an answer with that behaviour can expect. It may look at the held-out interventions and root
+values, as every ceiling may.
 
 The ceilings of audits.replayscm.ceiling are certified, but of truths that no pool is drawn from: all members alike, or
 by formula size alone.

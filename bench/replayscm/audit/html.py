@@ -38,7 +38,7 @@ _UNSORTABLE = -1.0  # sorts before every logarithm of a count and every share
 
 
 def report(audited: AuditedPool[AuditRecord], calibrated: Calibration) -> str:
-    """The whole file. Everything that comes from the pool is escaped."""
+    """Return the whole file. Everything that comes from the pool is escaped."""
     return html_page("audit.html", _context(audited, calibrated))
 
 

@@ -39,7 +39,7 @@ def short_count(members: str) -> str:
 
 
 def verdict(record: AuditRecord, max_parents: int | None = None) -> str:
-    """unique | ambiguous | empty (no member in the class) | why there are no findings.
+    """Return the verdict: unique, ambiguous, empty (no member in the class), or why there are no findings.
 
     max_parents: the class; None: the headline class of the audit
     """

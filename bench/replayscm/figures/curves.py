@@ -24,7 +24,10 @@ SIZE_GROUPS = 4
 
 
 class SystemAnswers(NamedTuple):
-    """A system's answers over several rows, by pool and item. places: of the metrics among their values"""
+    """A system's answers over several rows, by pool and item.
+
+    places: of the metrics among their values
+    """
 
     system: str
     observations: list[Observation]
@@ -52,7 +55,7 @@ def _point(place: int, values: Sequence[float], interval: Callable[[], Interval 
 
 
 def families(rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows of the disclosure ladder, apart where they share no latent SCM, with two disclosures at least."""
+    """Return the rows of the disclosure ladder, apart where they share no latent SCM, with two disclosures at least."""
     groups: list[list[Row]] = []
     for row in rows:
         if RUNGS.get(row.setting, ("-", 0))[0]:

@@ -144,7 +144,7 @@ def _crosses(axes: Axes, rows: Sequence[Row], look: Looks) -> None:
 
 
 def _paper_points(axes: Axes, rows: Sequence[Row]) -> None:
-    """The paper's rows of the same setting, each dot with its name."""
+    """Draw the paper's rows of the same setting, each as a dot with its name."""
     lines = [TableRow((row.setting,), ()) for row in rows[:1]]
     printed = list(with_printed_rows("1", lines, ("train_exact", "heldout_exact")))
     if not any(row.source is Source.PAPER for row in printed):  # Hidden-roots has a table of its own

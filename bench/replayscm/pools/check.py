@@ -115,9 +115,7 @@ def _stated_size(problem: Problem) -> str | None:
 
 
 def _roots_nested(problem: Problem) -> str | None:
-    """Return whether the units really keep their thresholds: root columns nested over all worlds, held-out ones
-    included.
-    """
+    """Return which root columns are not nested over all worlds, held-out ones too; None where none need be."""
     gold = problem.sealed.gold
     if gold is None or not problem.task.shares_units:
         return None

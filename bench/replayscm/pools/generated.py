@@ -18,7 +18,10 @@ from calibrant.dsl.replayscm.sampling.strata import Stratum
 
 @dataclass(frozen=True)
 class GenerateOptions:
-    """setting: one of the sampler's SETTINGS; max_added: worlds that targeted disambiguation may add"""
+    """Options of a generated pool.
+
+    setting: one of the sampler's SETTINGS; max_added: worlds that targeted disambiguation may add
+    """
 
     strata: Sequence[Stratum]
     per_stratum: int

@@ -49,7 +49,10 @@ class _Key(NamedTuple):
 
 
 class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """work: digest of what was asked and of the program; place: of the instance in the pool that is made"""
+    """A line of the file of finished instances.
+
+    work: digest of the request and of the program; place: of the instance in the new pool
+    """
 
     work: str
     place: int
@@ -89,7 +92,10 @@ class UnfinishedPool:
     """Finished instances of a pool that is not yet written to its file."""
 
     def __init__(self, folder: Path, request: Mapping[str, Any]) -> None:
-        """asked: everything that decides what is made, ready for JSON"""
+        """Open the folder of a request.
+
+        request: everything that decides the output, ready for JSON
+        """
         self._file = JsonlFile(folder, _LINES)
         self._work = config_digest({**request, "program": program_version()})
 
@@ -155,8 +161,6 @@ _OURS = (_LINES.file_name, f"{_LINES.name}.lock")
 
 
 def _strange(folder: Path) -> bool:
-    """Return whether there is a folder that holds anything that is not ours: it is not deleted, so it may not be
-    used.
-    """
+    """Return whether the folder holds a file that is not ours: it is not deleted, so it may not be used."""
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     return any(name not in _OURS and not fnmatch(name, f".{_LINES.file_name}.????????") for name in names)

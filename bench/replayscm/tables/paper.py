@@ -28,7 +28,10 @@ _SETTINGS = {
 
 
 class PaperTable(msgspec.Struct, frozen=True):
-    """rows: setting, system, then one text for each of the columns"""
+    """A printed table.
+
+    rows: setting, system, then one text for each of the columns
+    """
 
     columns: list[str]
     rows: list[list[str]]
@@ -39,7 +42,10 @@ class PaperTable(msgspec.Struct, frozen=True):
 
 
 class _Paper(msgspec.Struct, frozen=True):
-    """problems: setting -> size of its pool"""
+    """The paper's tables.
+
+    problems: setting -> size of its pool
+    """
 
     source: str
     problems: dict[str, int]

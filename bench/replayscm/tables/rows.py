@@ -57,7 +57,10 @@ def by_pools(rows: Sequence[Row]) -> Iterator[list[Row]]:
 def mean_by_unit(
     observations: Iterable[Observation], unit: Callable[[Observation], Any], place: int
 ) -> dict[Any, float]:
-    """Return the mean of a metric on each unit where it is defined. place: of the metric among the values"""
+    """Return the mean of a metric on each unit where it is defined.
+
+    place: of the metric among the values
+    """
     values_by_unit: dict[Any, list[float]] = {}
     for observation in observations:
         value = observation.values[place]

@@ -29,7 +29,10 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table of metrics. where: settings that have rows in it; searches_only: it has no rows of models"""
+    """A table of metrics.
+
+    where: settings that have rows in it; searches_only: it has no rows of models
+    """
 
     id: str
     title: str

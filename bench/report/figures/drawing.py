@@ -140,9 +140,7 @@ def shifts(systems: Sequence[str]) -> dict[str, float]:
 
 
 def apart(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return where to draw points of which several may lie at one place: those side by side on a small spiral around
-    it.
-    """
+    """Return where to draw points: those at one place side by side on a small spiral around it."""
     num_at_place: Counter[tuple[float, float]] = Counter()
     positions = []
     for x, y in points:

@@ -79,7 +79,10 @@ def _list_names(names: Counter[str]) -> str:
 
 
 class AnswerField(NamedTuple):
-    """Field of a line that has the answers. form: text | object | null (the field is there, and nothing is in it)"""
+    """Field of a line that has the answers.
+
+    form: text | object | null (the field is there, and empty)
+    """
 
     name: str
     form: str
@@ -87,7 +90,7 @@ class AnswerField(NamedTuple):
 
 
 def answer_field(line: Mapping[str, Any], named: str | None = None) -> AnswerField:
-    """The answers that a line gives, one a sample; `CalibrantError` with its keys if it has no field for them."""
+    """Return the answers of a line, one a sample; `CalibrantError` with its keys if it has no field for them."""
     null: str | None = None
     for name in (named,) if named else ANSWER_FIELDS:
         present, value = _value(line, name)

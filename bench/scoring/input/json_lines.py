@@ -34,7 +34,7 @@ def _open(path: Path) -> Iterator[BinaryIO]:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers; gzip and a byte order mark are recognised by their first bytes.
+    """Yield the lines that are not blank, with their numbers; first bytes tell gzip and a byte order mark.
 
     `CalibrantError` for a line of more than MAX_JSON_BYTES, and for a compressed file that breaks off or is damaged.
     """
