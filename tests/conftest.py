@@ -87,7 +87,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionstart() -> None:
-    """What is imported and collected stays: a third of the time of it would go into looking for garbage."""
+    """Exclude imported and collected objects from garbage collection, a third of the time of collecting tests."""
     gc.disable()
 
 
@@ -101,8 +101,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def one_core() -> Iterator[None]:
-    """Commands in this process start no others, each of which would take a second to import everything, unless they
-    are told to: `--workers 2`.
+    """Start no workers from commands in this process unless `--workers 2` is given.
+
+    Each of them would take a second to import everything.
     """
     with pytest.MonkeyPatch.context() as patch:
         for module in (options, progress):

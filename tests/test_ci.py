@@ -157,7 +157,7 @@ def _inherited() -> dict[str, str]:
 
 
 def _pytest(folder: Path, *arguments: str, **environment: str) -> str:
-    """What pytest prints in a folder that has the project's settings; the checkout is importable."""
+    """Return the output of pytest in a folder that has the project's settings; the checkout is importable."""
     (folder / "pyproject.toml").write_bytes((CHECKOUT / "pyproject.toml").read_bytes())
     line = [
         sys.executable,

@@ -94,14 +94,14 @@ def _imports_in(path: Path) -> Imports:
 
 
 def _upward(imports: Imports, package: str) -> list[tuple[int, str]]:
-    """Imports that a file of the package may not have: against the direction, or relative."""
+    """List imports that a file of the package may not have: against the direction, or relative."""
     legal = MAY_IMPORT[package] | {package}
     roots = [(line, name, name.partition(".")[0]) for line, name in imports]
     return [(line, name) for line, name, root in roots if root == "" or (root in OURS and root not in legal)]
 
 
 def _compiler(imports: Imports, path: Path) -> list[tuple[int, str]]:
-    """Imports of numba outside dsl/_jit.py, and of dsl._jit outside kernel files."""
+    """List imports of numba outside dsl/_jit.py, and of dsl._jit outside kernel files."""
     jit, kernels = path.parts[-2:] == ("dsl", "_jit.py"), path.name.startswith("_kernels")
     return [
         (line, name)

@@ -66,8 +66,10 @@ def test_every_page_is_built_and_reached_from_the_first(site: Path) -> None:
 def test_a_tutorial_runs_and_shows_what_its_cells_gave(
     tutorial: Path, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each cell in this process: one that raises and a command that fails show. `make docs`, which continuous
-    integration runs too, and the soak execute the pages as they are, with kernels and processes of their own.
+    """Run each cell in this process: one that raises and a command that fails show.
+
+    `make docs`, which continuous integration runs too, and the soak execute the pages as they are, with kernels and
+    processes of their own.
     """
     if SOAKING:
         site: Path = request.getfixturevalue("site")

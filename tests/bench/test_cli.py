@@ -162,7 +162,7 @@ def test_crashes_make_exit_code_1(tmp_path: Path) -> None:
 
 
 def listen_to_control_c() -> None:
-    """A shell starts background jobs with SIGINT ignored, and their children inherit that."""
+    """Restore SIGINT: a shell starts background jobs with it ignored, and their children inherit that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

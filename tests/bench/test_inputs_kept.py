@@ -47,7 +47,7 @@ def pairs() -> Iterator[Any]:
 
 
 def arguments(one: Command, paths: dict[str, Path]) -> list[str]:
-    """A command line that gives these paths, and something for whatever else has to be given."""
+    """Return a command line that gives these paths, and something for whatever else is required."""
     line = list(one.name)
     for parameter in one.parameters:
         given = paths.get(parameter.name)

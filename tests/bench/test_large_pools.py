@@ -31,7 +31,7 @@ def fresh_pools() -> Iterator[None]:
 
 
 def outputs(benchmark: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> dict[str, object]:
-    """What every command writes and prints of the first four items."""
+    """Return the output of every command on the first four items."""
     folder.mkdir()
     pool, told = folder / "pool.jsonl", folder / "responses.jsonl"
     with bundled_files()[benchmark][0].open(encoding="utf-8") as lines:
@@ -97,7 +97,7 @@ def test_processes_that_score_read_the_same_file(tmp_path: Path, monkeypatch: py
 
 
 def made_of(folder: Path, capfd: pytest.CaptureFixture[str]) -> dict[str, object]:
-    """What an audit, stopped after one instance and gone on with, and a hardening make of the first two items."""
+    """Return the output of a resumed audit, stopped after one instance, and of a hardening, on the first two items."""
     folder.mkdir()
     pool, hardened = folder / "pool.jsonl", folder / "hardened.jsonl"
     with bundled_files()["replayscm"][0].open(encoding="utf-8") as lines:

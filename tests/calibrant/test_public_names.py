@@ -20,7 +20,7 @@ SOURCE = ast.parse((CHECKOUT / "calibrant" / "__init__.py").read_text(encoding="
 
 
 def _static_names() -> set[str]:
-    """What a type checker sees: names that are imported for types, and the dunders that are defined."""
+    """Return the names that a type checker sees: those imported for types, and the dunders that are defined."""
     (block,) = [node for node in SOURCE.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     return {
         alias.asname or alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names

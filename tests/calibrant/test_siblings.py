@@ -47,7 +47,7 @@ def _rule(item: BlicketItem) -> dict[str, Any]:
 
 
 def _worked_out(item: CausimItem) -> dict[str, Any]:
-    """What the world that the question was drawn from answers, by running the program."""
+    """Return the answer of the world that the question was drawn from, by running the program."""
     question, model = item.task.question, item.task.model
     values = {**run(model, item.sealed.world, question.do), **item.sealed.world}
     return plain({key: values[key] for key in question.required_keys(model)})

@@ -29,7 +29,10 @@ class Loopback:
     """A scheduler, and nodes of one nanny and one worker each. Leaving the context kills all of it."""
 
     def __init__(self, folder: Path, nodes: int, environment: dict[str, str] | None = None) -> None:
-        """folder: for what they say; environment: variables of the workers"""
+        """Start a scheduler and workers.
+
+        folder: of their logs; environment: variables of the workers
+        """
         self._folder = folder
         self._environment = UNOBSERVED | (environment or {})
         self._port = _free_port()
@@ -65,11 +68,11 @@ class Loopback:
             return -1
 
     def worker_pids(self) -> list[int]:
-        """The processes that the nannies started."""
+        """Return the processes that the nannies started."""
         return sorted(connect(self.address).client.run(os.getpid).values())
 
     def restart_scheduler(self) -> None:
-        """A new one in the place of one that was killed, with new workers."""
+        """Start a scheduler in the place of one that was killed, with new workers."""
         for process in (*self.nodes, self.scheduler):
             kill_group(process)
         self.scheduler = self._started("scheduler", "--host", "127.0.0.1", "--port", str(self._port))

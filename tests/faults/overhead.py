@@ -93,7 +93,10 @@ def _measured(problems: Sequence[Problem], rounds: int, target: float | None = N
 def _round(
     local: Executor, spread: Executor, problems: Sequence[Problem], cluster: Loopback, turned: bool
 ) -> tuple[Spent, Spent]:
-    """What the local executor spent, and the other one. turned: whether the other one begins"""
+    """Return the cost of the local executor and of the other one.
+
+    turned: whether the other one begins
+    """
     if turned:
         theirs = _spent(spread, problems, cluster)
         return _spent(local, problems, cluster), theirs

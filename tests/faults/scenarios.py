@@ -25,7 +25,10 @@ NODES = 2
 
 
 class Fault(NamedTuple):
-    """what: killed; kill: with the command at hand; dies: the first instance kills the process that answers it"""
+    """A fault.
+
+    what: killed; kill: with the command at hand; dies: the first instance kills the process that answers it
+    """
 
     what: str
     kill: Callable[[Loopback, subprocess.Popen[bytes]], None] | None

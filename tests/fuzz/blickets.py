@@ -49,7 +49,7 @@ def case(rng: random.Random) -> str:
 
 @cache
 def items() -> tuple[BlicketItem, ...]:
-    """Some of every suite."""
+    """Return some items of every suite."""
     return tuple(item for plan in SUITES.values() for item in islice(sample_items(plan, 1), 2))
 
 

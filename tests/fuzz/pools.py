@@ -189,7 +189,7 @@ def _check_responses(pool: Pool, seen: list[dict[str, Any] | None]) -> None:
 
 
 def _check_use(pool: Pool, path: Path) -> None:
-    """What was read can be scored, and written and read again."""
+    """Score a pool that was read, write it and read it again."""
     for problem in pool.problems:
         if problem.sealed.gold is not None:
             Evaluator(problem).score_answer(good_answer(problem)).to_dict()

@@ -61,7 +61,7 @@ def _gold(problem: Problem) -> Scm:
 
 
 def alternative(problem: Problem) -> Problem:
-    """The same evidence with gold to be found as the alternative of a reference that is off in its last mechanism."""
+    """Return the same evidence, gold the alternative of a reference that is off in its last mechanism."""
     gold = _gold(problem)
     last = gold.order[-1]
     reference = Scm(gold.roots, {**gold.mechanisms, last: apply("not", [gold.mechanisms[last]])})

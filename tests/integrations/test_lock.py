@@ -21,7 +21,7 @@ def _pinned(name: str) -> dict[str, str]:
 
 
 def _needed(extra: str) -> Iterator[Requirement]:
-    """What an extra of the project needs, through the extras that it names."""
+    """Yield the requirements of an extra of the project, through the extras that it names."""
     for requirement in map(Requirement, requires("calibrant") or ()):
         if requirement.marker and requirement.marker.evaluate({"extra": extra}):
             if requirement.name == "calibrant":

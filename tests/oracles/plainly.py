@@ -73,7 +73,7 @@ def _judged(problem: Problem, answer: Mapping[str, Any], *, by_rows: bool) -> di
 
 
 def _candidate(problem: Problem, texts: Mapping[str, str], checked: Submission) -> Candidate:
-    """What a legal map is to be replayed as, read from its texts; an error for what the parser refuses."""
+    """Return a legal map as it is replayed, read from its texts; an error for what the parser refuses."""
     rooted = problem.task.disclosure.given_roots(checked.roots)
     latent = problem.sealed.latent_order
     variables = [variable for variable in latent if variable not in checked.roots]

@@ -27,7 +27,10 @@ PHONE, DESKTOP = 390, 1280
 
 @dataclass(frozen=True)
 class Measured:
-    """violations: rule and element; scroll_width: of the document; requests: what it tried to load"""
+    """Measures of a page.
+
+    violations: rule and element; scroll_width: of the document; requests: addresses that it tried to load
+    """
 
     violations: list[str]
     scroll_width: int

@@ -23,7 +23,7 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None and not REQUIRED, reason="n
 
 
 def pressed(page: str, presses: str, folder: Path) -> list[str]:
-    """What the script has put into the list `said` when it ends, as texts without slashes."""
+    """Return the list `said` of the script when it ends, as texts without slashes."""
     assert CHROMIUM is not None, "CI=true requires the browser tests, and there is no chromium on this machine"
     script = f"<script>const said = [];{presses}document.body.dataset.said = said.join('/');</script>"
     file = folder / "pressed.html"

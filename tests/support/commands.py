@@ -30,7 +30,7 @@ def command(*arguments: object, **options: Any) -> subprocess.CompletedProcess[s
 
 
 def called(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """The command in this process: exit code and what it printed, where a process of its own is not the matter."""
+    """Run the command in this process; return exit code and output. For tests that need no process of its own."""
     line, printed, said = [str(argument) for argument in arguments], io.StringIO(), io.StringIO()
     with redirect_stdout(printed), redirect_stderr(said):
         code = main(line)

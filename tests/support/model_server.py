@@ -14,7 +14,10 @@ Model = Callable[[list[dict[str, Any]]], str]
 
 @contextmanager
 def served(model: Model, calls: list[list[dict[str, Any]]] | None = None) -> Iterator[str]:
-    """The base URL while it runs; `calls` collects the messages of each request. It answers whole or as a stream."""
+    """Serve a model; yield the base URL. It answers whole or as a stream.
+
+    calls: collects the messages of each request
+    """
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

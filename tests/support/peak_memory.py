@@ -15,7 +15,10 @@ MEGABYTE = 1 << 20
 
 
 class Cost(NamedTuple):
-    """code: exit code; error: standard error; peak: megabytes of resident memory; seconds: of the clock"""
+    """Cost of a command.
+
+    code: exit code; error: standard error; peak: megabytes of resident memory; seconds: of the clock
+    """
 
     code: int
     error: str

@@ -73,7 +73,7 @@ def row_of(scores: Sequence[Mapping[str, Any]], **options: Any) -> Row:
 
 
 def ours(table: Table | None) -> list[dict[str, str]]:
-    """The rows of a table that are not the paper's: label and column keys to what is printed, intervals apart."""
+    """Return the rows of a table that are not the paper's: label and column keys to printed texts, intervals apart."""
     assert table is not None
     made = []
     for row in table.rows:

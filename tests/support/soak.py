@@ -56,7 +56,7 @@ def files_with(text: str) -> list[str]:
 
 
 def run_tests(tally: Tally, until: float, *arguments: str) -> None:
-    """Tests at full length; those that would begin after the end are skipped, and not counted."""
+    """Run tests at full length; those that would begin after the end are skipped, and not counted."""
     with TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         line = ("pytest", "-q", "-n", "2", "--dist", "worksteal", *arguments)
@@ -70,7 +70,7 @@ def run_tests(tally: Tally, until: float, *arguments: str) -> None:
 
 
 def counted(report: Path) -> tuple[int, int]:
-    """Tests that were run, and those of them that failed."""
+    """Count the tests that were run, and those of them that failed."""
     suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
     number = {name: sum(int(suite.get(name, 0)) for suite in suites) for name in ("tests", "skipped", "failures")}
     broken = sum(int(suite.get("errors", 0)) for suite in suites)

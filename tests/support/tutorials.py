@@ -1,5 +1,7 @@
-"""The cells of a tutorial in this process, one after another: what the site shows, without a kernel for each page and
-a process for each command. `make docs` and the soak run them as they are.
+"""The cells of a tutorial in this process, one after another.
+
+They show what the site shows, without a kernel for each page and a process for each command. `make docs` and the soak
+run them as they are.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ def cells(page: Path) -> list[str]:
 
 
 def outputs(page: Path) -> Iterator[str]:
-    """What each cell prints or shows. A command that fails, like an exception of a cell, is one here too."""
+    """Yield the output of each cell. A command that fails, like an exception of a cell, is one here too."""
     names: dict[str, Any] = {"__name__": "__main__"}
     for cell in cells(page):
         printed = io.StringIO()
@@ -53,7 +55,7 @@ def _run(cell: str, names: dict[str, Any]) -> None:
 
 
 def _command(line: str) -> str:
-    """What a line of one `calibrant` command prints; a filter after it is not run, and /dev/null is not written."""
+    """Return the output of a line of one `calibrant` command; a filter after it is not run, nor /dev/null written."""
     command, *redirected = SHELL.split(line)
     program, *words = shlex.split(command)
     assert program == "calibrant", line

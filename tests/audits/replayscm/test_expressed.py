@@ -36,7 +36,7 @@ def subsets(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 @cache
 def closure(operators: tuple[str, ...], *, constants: bool = False) -> frozenset[tuple[int, ...]]:
-    """The functions of two variables that formulas of these operators express, by applying them until nothing is new.
+    """Return the functions of two variables that formulas of these operators express, applied to a fixed point.
 
     Two variables suffice to tell completeness: all functions follow from not-and.
     """
@@ -78,8 +78,9 @@ def problem_over(operators: tuple[str, ...], shown: str) -> Problem:
 @pytest.mark.soak
 @pytest.mark.parametrize("shown", ["00", "10 01"])
 def test_an_audit_counts_what_the_grammar_expresses(shown: str) -> None:
-    """Also with verified certificates; the smallest members are as many. For no operator, one, two, and all of them,
-    and in a soak for every set.
+    """Compare counts and verified certificates for no operator, one, two, and all; in a soak for every set.
+
+    The smallest members are as many.
     """
     fewer = 0
     for operators in subsets(STANDARD_OPERATORS):

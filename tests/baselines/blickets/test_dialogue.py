@@ -45,7 +45,7 @@ def _saying(replies: Iterable[str]) -> Script:
 
 
 def _moves(text: str) -> list[str]:
-    """`+A -B` as replies that place A and remove B."""
+    """Return `+A -B` as replies that place A and remove B."""
     verbs = {"+": "place", "-": "remove"}
     return [f"REASONING: because\nACTION: {verbs[word[0]]} {word[1:]}" for word in text.split()]
 

@@ -79,7 +79,7 @@ def _latent_orders(task: Task, roots: Parents) -> list[tuple[str, ...]]:
 def _slot_probability(
     task: Task, one: Configuration, variable: str, window: Parents, parents: Parents, bits: int
 ) -> float:
-    """What the generator's stages say of one mechanism, step by step."""
+    """Return the probability of one mechanism under the generator's stages, step by step."""
     if not 2 <= len(parents) <= one.window or not set(parents) <= set(window):
         return 0.0
     fits = [least_size(task, variable, s) for n in range(1, 4) for s in combinations(sorted(window), n)]
@@ -240,8 +240,9 @@ def prod_bits(worlds: ImaginedWorlds, member: Member) -> int:
 @pytest.mark.soak
 @pytest.mark.parametrize("name", [*POOLS, *T1_POOLS])
 def test_every_answer_is_legal_and_exact_and_a_pool_is_better_than_by_size(name: str) -> None:
-    """Every third problem, which are some of each stratum; all of them in a soak. A seventh more of them are right on
-    all held-out worlds than by size (measured: a sixth, docs/posterior.md).
+    """Answer every third problem, some of each stratum; all of them in a soak.
+
+    A seventh more of them are right on all held-out worlds than by size (measured: a sixth, docs/posterior.md).
     """
     row, by_size = MostPosterior(), Exact()
     row.warm_up()

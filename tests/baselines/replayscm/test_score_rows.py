@@ -95,8 +95,9 @@ def test_the_exact_portfolio_finds_a_model_whenever_there_is_one(index: int) -> 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", POOLS)
 def test_shared_pools_are_explained_at_least_as_often_as_published(name: str) -> None:
-    """Every third problem, which are some of each stratum: one that is lost shows where all but one in 250 are
-    explained; all of them in a soak.
+    """Explain every third problem, some of each stratum; all of them in a soak.
+
+    One that is lost shows where all but one in 250 are explained.
     """
     problems = dev_problems(name)[:: effort(3, 1)]
     for protocol, least in zip(ROWS, (PUBLISHED[name], 1.0), strict=True):

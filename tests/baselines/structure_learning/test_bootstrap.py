@@ -45,7 +45,7 @@ F64 = npt.NDArray[np.float64]
 
 @cache
 def r_resamples(seed: int, num_rows: int, num_vars: int, replicates: int) -> Resamples:
-    """What boot.strength draws: per replicate the rows, then the order of the columns."""
+    """Return the draws of boot.strength: per replicate the rows, then the order of the columns."""
     rng = RRandom(seed)
     drawn = [(rng.with_replacement(num_rows), rng.permutation(num_vars)) for _ in range(replicates)]
     return Resamples(np.array([rows for rows, _ in drawn]), np.array([order for _, order in drawn]))

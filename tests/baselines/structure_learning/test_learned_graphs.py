@@ -72,7 +72,7 @@ def test_an_essential_graph_and_a_members_order_give_that_member(num_vars: int) 
 
 @st.composite
 def _knowledge(draw: st.DrawFn, num_vars: int) -> Constraints:
-    """What the four disclosures may say."""
+    """Draw constraints as the four disclosures state them."""
     names = [f"X{v}" for v in range(num_vars)]
     order = draw(st.permutations(names))
     cuts = sorted(draw(st.sets(st.integers(1, num_vars))) | {num_vars})

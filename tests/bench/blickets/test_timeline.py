@@ -290,7 +290,7 @@ def typed(played: list[Any]) -> io.StringIO:
 
 
 def test_a_report_with_pools_shows_an_episode_of_each_kind(pool: Path, run: Path, tmp_path: Path) -> None:
-    """static earns its answers, abstain falls short; copy is right or wrong without the readings deciding it."""
+    """Row static earns its answers, abstain falls short; copy is right or wrong without the readings deciding it."""
     page, plain = tmp_path / "r.html", tmp_path / "plain.html"
     assert main(["report", str(run), "--pools", str(pool), "--out", str(page)]) == 0
     text = page.read_text(encoding="utf-8")

@@ -144,7 +144,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Files]:
 
 
 def words(texts: list[str], files: Files, out: Path) -> list[str]:
-    """These with the names of files in them."""
+    """Return the texts with the names of files filled in."""
     places = {
         "ID": files.ids[1],
         "POOL": str(files.pool),

@@ -44,7 +44,7 @@ def pool(name: str, tmp_path: Path) -> Path:
 
 
 def _printed(of: Any, pool: Path, item: Any, folder: Path) -> Iterator[tuple[str, str]]:
-    """What each command prints that a solver or a model may see, by the command."""
+    """Yield each command and its output that a solver or a model may see."""
     yield "show", called("show", pool, item.id).stdout
     yield "show --json", called("show", pool, item.id, "--json").stdout
     yield "prompts", called("prompts", pool, "--only", item.id).stdout

@@ -29,7 +29,7 @@ def rate(values: Sequence[float]) -> Interval:
 
 
 def quantile(weights: dict[Fraction, Fraction], level: float) -> Fraction:
-    """The quantile of an exact distribution; a case whose step is too near the level would test luck."""
+    """Return the quantile of an exact distribution; a case whose step is too near the level would test luck."""
     below = Fraction(0)
     for value in sorted(weights):
         assert abs(float(below) - level) > MARGIN
@@ -76,8 +76,11 @@ def test_ratios_agree_with_enumeration_of_every_resample(sums: list[int], counts
 
 
 def test_a_resample_in_which_one_answer_counts_is_one_too() -> None:
-    """Of 60 problems four count, one of them with 0. Nothing but it is drawn with probability 0.0302, more than the
-    tail; without the resamples in which a single one is drawn that would be 0.0131, less than the tail."""
+    """One answer drawn alone is a resample like others: of 60 problems four count, one of them with 0.
+
+    Nothing but it is drawn with probability 0.0302, more than the tail; without the resamples in which a single one is
+    drawn that would be 0.0131, less than the tail.
+    """
     counts, n = [1] * 4 + [0] * 56, 60
     only_zero = ((57 / n) ** n - (56 / n) ** n) / (1 - (56 / n) ** n)
     drawn_once = (56 / n) ** (n - 1)

@@ -39,7 +39,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 def pool_of(name: str, folder: Path) -> Path:
-    """Some items of a bundled pool."""
+    """Write some items of a bundled pool."""
     path, first = folder / "pool.jsonl", FIRST.get(name, 0)
     with bundled_files()[name][0].open(encoding="utf-8") as lines:
         header = next(lines)

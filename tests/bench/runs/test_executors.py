@@ -26,9 +26,7 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked
 
 @contextmanager
 def busy_run(folder: Path) -> Iterator[list[int]]:
-    """What a run in a new process has started, as soon as its two workers and what tracks their resources are
-    there; it is killed in the end.
-    """
+    """Yield the processes of a run once its two workers and their resource tracker are there; kill it in the end."""
     write_pool(small_pool(["good", "good"]), folder / "p.jsonl")
     line = [sys.executable, killable_script(folder), folder / "p.jsonl", folder / "out", "2", TOO_LONG]
     driver = subprocess.Popen(list(map(str, line)), cwd=CHECKOUT, env={"PYTHONPATH": str(CHECKOUT)})
@@ -44,8 +42,9 @@ def busy_run(folder: Path) -> Iterator[list[int]]:
 
 @LINUX
 def test_processes_are_deaf_to_control_c_from_the_start_and_end_with_the_one_that_started_them(tmp_path: Path) -> None:
-    """Whatever blocks a signal when its program is loaded has never heard it; and the one that started them may be
-    killed, which it cannot tell them.
+    """Whatever blocks a signal when its program is loaded has never received it.
+
+    The process that started them may be killed, which it cannot tell them.
     """
     with busy_run(tmp_path) as started:
         workers = [pid for pid in started if "spawn_main" in command(pid)]

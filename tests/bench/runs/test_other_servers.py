@@ -23,7 +23,7 @@ Answer = Callable[[socket.socket], None]
 
 @contextmanager
 def _server(answer: Answer) -> Iterator[str]:
-    """A server that answers each connection so, and keeps it open."""
+    """Run a server that answers each connection so, and keeps it open."""
     connections: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0), backlog=50) as listening:
 

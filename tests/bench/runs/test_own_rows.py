@@ -218,7 +218,7 @@ def test_protocols_lists_whatever_run_takes(
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
-    """Puts a distribution `my-rows 1.2` in the way, with one file and these entry points."""
+    """Put a distribution `my-rows 1.2` on the path, with one file and these entry points."""
 
     def put(text: str, points: str) -> None:
         folder = tmp_path / "site"

@@ -25,7 +25,7 @@ MOVES: list[Any] = [{"place": "A"}, {"place": "Z"}, {"place": "B"}]
 
 
 def steps(*actions: Any) -> list[dict[str, Any]]:
-    """What the item answers to these actions, as records have it."""
+    """Return the item's readings after these actions, as records have them."""
     listed: list[dict[str, Any]] = msgspec.to_builtins(step_records(opened(ITEM, list(actions)).steps))
     return listed
 

@@ -34,7 +34,7 @@ FREE = 'which is not simulated; give a value, or "action": "SUBMIT"'
 
 
 def steps(*actions: Any, item: LabItem = ITEM) -> list[dict[str, Any]]:
-    """What the item answers to these actions, as records have it."""
+    """Return the item's readings after these actions, as records have them."""
     listed: list[dict[str, Any]] = msgspec.to_builtins(step_records(replay_actions(LabEpisode(item), actions).steps))
     return listed
 

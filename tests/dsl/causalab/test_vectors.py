@@ -172,7 +172,7 @@ def check_candidate_filter(vector: Vector) -> None:
 
 
 def check_reeval_sample(vector: Vector) -> None:
-    """The reactor figures of that sample are against the dial, and its roots come from a language model."""
+    """Check a sample whose reactor figures are against the dial, and whose roots come from a language model."""
     expected = vector["expect"]
     score = Scorer(config_of(vector).mechanism).score(hypothesis(vector["inputs"]["hypothesis"]))
     assert triple(score.all_edge) == [expected[f"all_edge_{name}"] for name in ("precision", "recall", "f1")]

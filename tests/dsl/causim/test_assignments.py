@@ -27,7 +27,7 @@ READS = (*NAMES, "a[0]", "b['k']", "c[-1]", "a.copy()", "[a, b]", "{'k': a, 0: b
 
 
 def in_python(body: str) -> Any:
-    """What Python returns for a body; the exception that it raises."""
+    """Return the value of a body in Python, or the exception that it raises."""
     names: dict[str, Any] = {}
     text = "def f():\n" + "\n".join("    " + line for line in body.split("\n"))
     exec(compile(text, "<test>", "exec"), names)  # a text of our own: Python is the oracle

@@ -35,7 +35,7 @@ LOADED = sorted({*MUST_BE_REFUSED, *list(BOMBS)[:: effort(3, 1)]}, key=list(BOMB
 
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, Any]:
-    """What became of every program, in a process of its own with a limit on its memory."""
+    """Return the outcome of every program, in a process of its own with a limit on its memory."""
     # A process begins with the peak of the one that starts it, 1.1 GB in a long run of tests: a shell between them.
     shell = ["/bin/sh", "-c", '"$@"; exit $?', "sh"]
     command = [*shell, sys.executable, "-W", "error", "-m", "tests.support.causim.bombs", f"--work={WORK}", *LOADED]

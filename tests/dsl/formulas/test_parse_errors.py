@@ -19,7 +19,7 @@ MAX_MESSAGE = 400  # characters of one line, whatever the input was
 
 
 def _check_fields(error: ParseError, text: str) -> None:
-    """The position points at the culprit, a whole token, or at the end of the text; the message is one line."""
+    """Check that the position is that of the culprit, a whole token, or the end of the text; one line of message."""
     end = error.position + len(error.token)
     assert text[error.position : end] == error.token
     if not error.token:

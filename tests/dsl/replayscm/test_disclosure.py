@@ -59,7 +59,7 @@ def test_admissible_parents_are_those_of_the_table(disclosure: KnownRoots) -> No
 
 
 def _has_order(mechanisms: dict[str, Formula]) -> bool:
-    """Some order of the endogenous variables has each after all that its mechanism mentions."""
+    """Return whether some order of the endogenous variables has each after all that its mechanism mentions."""
     return any(
         all(mechanisms[v].mentioned.isdisjoint(order[place:]) for place, v in enumerate(order))
         for order in permutations(mechanisms)

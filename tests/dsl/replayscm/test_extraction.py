@@ -59,7 +59,7 @@ def _official_responses() -> list[tuple[str, dict[str, Any]]]:
 
 
 def _is_answer(found: Extraction, answer: dict[str, Any]) -> bool:
-    """The stored answer, but for the reasoning that two responses carry as one more member of the same object."""
+    """Compare with the stored answer, less the reasoning that two responses carry in the same object."""
     best = dict(found.candidates[0])
     best.pop("reasoningTrace", None)
     return best == answer

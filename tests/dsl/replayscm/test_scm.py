@@ -176,7 +176,7 @@ def _rewritten(draw: st.DrawFn, tree: Tree, legal: Sequence[str]) -> Tree:
 
 
 def _earlier(model: Scm, variable: str) -> list[str]:
-    """What a mechanism may mention without a circle, whatever the others mention."""
+    """List the variables that a mechanism may mention without a cycle, whatever the others mention."""
     return [*model.roots, *model.order[: model.order.index(variable)]]
 
 

@@ -97,7 +97,7 @@ def environments(record: Record, rng: random.Random) -> None:
 
 
 def order_of_disclosed_sets(record: Record, rng: random.Random) -> None:
-    """The lists of roots and endogenous variables are in latent order."""
+    """Put the lists of roots and endogenous variables in latent order."""
     for part in (_parameters(record), record["problem"]["signature"]):
         rng.shuffle(part["rootVariables"])
         rng.shuffle(part["endogenousVariables"])

@@ -64,7 +64,7 @@ def metrics(log: EvalLog) -> dict[str, dict[str, float]]:
 
 
 def figures(sample: EvalSample) -> Mapping[str, Any]:
-    """What a sample scored."""
+    """Return the figures of a sample's score."""
     assert sample.scores is not None
     value = sample.scores["verdict"].value
     assert isinstance(value, dict)

@@ -35,7 +35,7 @@ def interactive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 
 
 def _actions(pool: Path) -> dict[str, list[dict[str, Any]]]:
-    """What the exact row does in each item's episode, the submission too."""
+    """Return the exact row's actions in each item's episode, the submission too."""
     of = benchmark(pool.stem)
     row = of.protocols["exact"]()
     answers = {item.id: timed_answer(row, of.handout(item)) for item in of.read_pool(pool).items}

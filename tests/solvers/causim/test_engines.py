@@ -23,7 +23,7 @@ from tests.support.causim.vectors import answer_texts, printed, questions, vecto
 
 
 def asked(seed: int, number: int, n: int, topology: str) -> Iterator[tuple[np.random.Generator, Model, Question]]:
-    """That many random questions, ten about each random model."""
+    """Yield random questions, ten about each random model."""
     rng, models = np.random.default_rng(seed), list[Model]()
     for k in range(number):
         if k % 10 == 0:

@@ -35,7 +35,7 @@ def sat_size(partial: PartialTable, **options: object) -> int | None:
 
 
 def random_formula(random: Random, names: tuple[str, ...]) -> Formula:
-    """Some formula that mentions each of the names once."""
+    """Return a random formula that mentions each of the names once."""
     if len(names) == 1:
         formula = var(names[0])
     else:

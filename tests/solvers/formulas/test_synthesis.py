@@ -54,7 +54,7 @@ def random_care(random: Random, num_vars: int, num_rows: int) -> int:
 
 
 def random_formula(random: Random, num_vars: int, size: int) -> Formula:
-    """Some formula of exactly that size."""
+    """Return a random formula of exactly that size."""
     if size == 1:
         return var(NAMES[random.randrange(num_vars)])
     if size == 2 or random.random() < 0.15:

@@ -59,10 +59,10 @@ def number_of_members(index: int, most: int) -> int:
     [(name, i) for name in ENGINES for i in range(SMT_PROBLEMS if name == "smt" else len(SMALL))],
 )
 def test_small_problems_against_brute_force(name: str, index: int) -> None:
-    """Of each of four disclosures with at most one, two and three parents six problems or seven; by SMT, which is
-    slow, three. In a soak, 20 each.
+    """Six problems or seven of each of four disclosures with at most one, two and three parents; in a soak 20.
 
-    SMT lists up to 12 members, which takes every constraint that keeps two of them apart; 60 of all in a soak.
+    By SMT, which is slow, three; it lists up to 12 members, which takes every constraint that keeps two of them apart.
+    In a soak 60 of all.
     """
     task, model_class = SMALL[index], ModelClass(1 + index % 3)
     expected = number_of_members(index, model_class.max_parents)

@@ -13,7 +13,10 @@ class Twin:
     """Behaves as an episode did, from its transcript alone."""
 
     def __init__(self, original: Episode[Any, Any], opening: int = 0) -> None:
-        """opening: how many steps the episode had before the first action."""
+        """Copy an episode.
+
+        opening: steps that it had before the first action
+        """
         self.task = original.task
         self._recorded = list(original.steps)
         self._allowance = original.left + sum(step.cost for step in self._recorded)

@@ -186,7 +186,7 @@ BOMBS = {
 
 
 def outcome(source: str) -> str:
-    """What became of a program: refused and why, or loaded."""
+    """Return the outcome of a program: refused and why, or loaded."""
     try:
         return f"loaded {len(load_source(source))}"
     except ModelError as error:

@@ -1,5 +1,7 @@
-"""CausaLab under the contract. With hidden noise the truth is a member of the class that knows the noise, whose draws
-are not listed as outcomes; before anything is set there is none. Quadratic members have no listed outcomes either.
+"""CausaLab under the contract.
+
+With hidden noise the truth is a member of the class that knows the noise, whose draws are not listed as outcomes;
+before anything is set there is none. Quadratic members have no listed outcomes either.
 """
 
 from __future__ import annotations

@@ -56,14 +56,14 @@ class Subject(ABC):
 
     @abstractmethod
     def evidence(self, item: Any, choices: Sequence[int]) -> Evidence:
-        """What legal experiments read; each number chooses one."""
+        """Return the readings of legal experiments; each number chooses one."""
 
     @abstractmethod
     def space(self, item: Any) -> Any:
-        """The class that knows the item's kind, from what the item shows."""
+        """Return the class that knows the item's kind, from the visible part of the item."""
 
     def spaces(self, item: Any, evidence: Evidence) -> list[Any]:
-        """What is left at first and after each piece of evidence."""
+        """Return the space at first and after each piece of evidence."""
         found = [self.space(item)]
         for experiment, reading in evidence:
             found.append(self.after(found[-1], experiment, reading))
@@ -73,7 +73,7 @@ class Subject(ABC):
         return space.after(experiment, reading)
 
     def size(self, space: Any) -> int:
-        """What never grows."""
+        """Return a number that evidence never increases."""
         return int(space.count)
 
     @abstractmethod
@@ -81,7 +81,7 @@ class Subject(ABC):
         """Whether what is sealed is a member."""
 
     def experiments(self, item: Any, evidence: Evidence) -> Sequence[Any]:
-        """Some that may be done next and whose outcomes are listed."""
+        """Return experiments that may be done next and whose outcomes are listed."""
         return ()
 
     def overlaps(self, item: Any) -> bool:
@@ -94,7 +94,7 @@ class Subject(ABC):
 
     @abstractmethod
     def settled(self) -> Iterator[Settled]:
-        """The exact row where one answer is left."""
+        """Yield items with the exact row's answer, where one answer remains."""
 
     def protocols(self) -> Mapping[str, Any]:
         """Rows that are asked again without what is sealed."""
@@ -110,4 +110,4 @@ class Subject(ABC):
 
     @abstractmethod
     def right(self, item: Any, text: str) -> bool:
-        """The verdict on a response of any text."""
+        """Return the verdict on a response of any text."""

@@ -24,7 +24,7 @@ from tests.support.forgery.forger import Data, Forger, Genuine, has_shape, is_sa
 
 @cache
 def items() -> tuple[LabItem, ...]:
-    """Some of every suite; more where targets are beyond the dial, and where several mechanisms are left."""
+    """Return items of every suite; more where targets are beyond the dial, and where several mechanisms remain."""
     more = {"7nodes": 40, "6nodes_golden": 12, "4nodes_freqparent": 12, "6nodes_freqparent": 6}
     return tuple(item for suite, plan in PLANS.items() for item in generate_items(plan, 4, more.get(suite, 3)))
 

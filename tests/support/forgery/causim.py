@@ -43,7 +43,7 @@ def items() -> tuple[CausimItem, ...]:
 
 
 def _with_idle_edge(item: CausimItem, number: int) -> CausimItem:
-    """A chain of three in which the last node, and for odd numbers the second one, ignores the node before it."""
+    """Return a chain of three whose last node, and for odd numbers the second one, ignores the node before it."""
     second = f"'x' if (a == 'x' {'or a !=' if number % 2 else 'and a =='} 'x') and u_b == 0 else 'y'"
     source = PROGRAM.format(second=second, values=2 + number)
     question = Question("intervention", {}, ("U_A", "U_B", "U_C"), {"A": '"x"'})

@@ -95,7 +95,7 @@ def export_of_one_suite(path: Path) -> None:
 
 
 def require_right_logs(folder: Path) -> None:
-    """The page states that every item is right in its logs, also where they are scored again."""
+    """Require that every item is right in its logs, also where they are scored again, as the page states."""
     paths = sorted((folder / "logs").glob("*.eval"))
     if paths:  # Inspect is there
         from inspect_ai.log import read_eval_log

@@ -63,7 +63,7 @@ def _run_program(program: str, *arguments: str) -> int:
 
 @contextmanager
 def _not_imported(name: str) -> Iterator[None]:
-    """The program to run, as in a new process: runpy warns of one that an earlier test has imported."""
+    """Prepare the program as in a new process: runpy warns of one that an earlier test has imported."""
     modules = {name: sys.modules.get(name) for name in (name, f"{name}.__main__")}
     held = {name: module for name, module in modules.items() if module and not hasattr(module, "__path__")}
     for program in held:

@@ -44,7 +44,7 @@ def _different_rows(columns: tuple[tuple[Columns, int], ...]) -> list[Pattern]:
 
 
 def seen(task: Task, variable: str, parents: Parents) -> dict[Pattern, int] | None:
-    """What the rows in which the variable is not clamped say of it; None if two of them contradict each other."""
+    """Return the table's bits by pattern in the rows where the variable is not clamped; None for a contradiction."""
     free = [world for world in task.training.worlds if variable not in world.intervention.targets]
     own, *places = [task.variables.index(name) for name in (variable, *parents)]
     table: dict[Pattern, int] = {}

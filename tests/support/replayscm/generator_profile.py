@@ -24,7 +24,7 @@ from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 
 def fixed(problem: Problem) -> dict[str, int]:
-    """What the configuration fixes."""
+    """Return the figures that the configuration fixes."""
     gold, training, heldout = latent_scm(problem), problem.task.training, problem.sealed.heldout
     return {
         "variables": len(problem.task.variables),
@@ -37,7 +37,7 @@ def fixed(problem: Problem) -> dict[str, int]:
 
 
 def figures(problem: Problem, *, shortcut_floor: int = 3) -> dict[str, float]:
-    """What varies from instance to instance; shares are of intervention worlds, mechanisms or endogenous variables."""
+    """Return the figures that vary by instance; shares of intervention worlds, mechanisms or endogenous variables."""
     return {
         **_mechanisms(latent_scm(problem)),
         **_interventions("training", problem.task.training.worlds),

@@ -24,7 +24,7 @@ LEVELS = (0.2, 0.35, 0.5, 0.65, 0.8)  # of the paper, Table B.1
 
 @dataclass(frozen=True)
 class Shape:
-    """roots and endogenous variables; units are the rows of every world; parents bounds gold's mentions"""
+    """Numbers of a problem: roots, endogenous variables, units of every world; parents bounds gold's mentions."""
 
     roots: int = 2
     endogenous: int = 2

@@ -54,5 +54,5 @@ def written_file(records: Sequence[Record], path: Path) -> Path:
 
 
 def read_records(records: Sequence[Record], folder: Path) -> Pool:
-    """What the loader makes of these records."""
+    """Return the pool that the loader makes of these records."""
     return read_pool(written_file(records, folder / "records.yaml"))

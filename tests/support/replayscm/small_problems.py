@@ -37,7 +37,7 @@ class Limits:
 
 
 def small_problems(seed: int, number: int, limits: Limits = Limits()) -> Iterator[Problem]:
-    """That many problems, the four disclosures in turn."""
+    """Yield problems, the four disclosures in turn."""
     for index in range(number):
         rng = Random(f"{seed}/{index}")
         yield small_problem(rng, SETTINGS[index % len(SETTINGS)], limits, f"small_{seed}_{index}")

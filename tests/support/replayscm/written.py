@@ -13,7 +13,7 @@ from calibrant.dsl.replayscm.world import Intervention, Panel, World
 
 
 def written_scm(roots: str, **mechanisms: str) -> Scm:
-    """`written_scm("A B", C="(and A B)")`"""
+    """Return an SCM as in `written_scm("A B", C="(and A B)")`."""
     return scm(roots.split(), {variable: parse(text) for variable, text in mechanisms.items()})
 
 

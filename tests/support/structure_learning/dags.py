@@ -70,7 +70,10 @@ def mutilated(dag: Dag, targets: int) -> Dag:
 
 
 def class_of(dag: Dag, family: Sequence[int]) -> frozenset[object]:
-    """What decides the Markov equivalence class under a family of targets (Hauser and Buehlmann 2012, theorem 10)."""
+    """Return the invariants of the Markov equivalence class under a family of targets.
+
+    Hauser and Buehlmann 2012, theorem 10.
+    """
     views = [mutilated(dag, targets) for targets in (0, *family)]
     return frozenset((i, skeleton(view), colliders(view)) for i, view in enumerate(views))
 

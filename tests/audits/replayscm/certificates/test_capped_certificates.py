@@ -67,8 +67,9 @@ CAPPED = [ModelClass(3, 7), ModelClass(4, 9), ModelClass(5, 8)]
 @pytest.mark.parametrize("pool", POOLS)
 @pytest.mark.parametrize("model_class", [*CAPPED, *effort([], [ModelClass(4, 12)])])
 def test_counts_of_pools_hold(pool: str, model_class: ModelClass) -> None:
-    """Two problems of each pool, of six and of nine variables; in a soak nine, and under the largest cap too, for which
-    all functions of four variables of up to twelve nodes are listed anew.
+    """Recount two problems of each pool, of six and of nine variables; in a soak nine.
+
+    In a soak also under the largest cap, which lists all functions of four variables of up to twelve nodes.
     """
     for problem in dev_problems(pool)[:: effort(47, 9)]:
         made = as_read(build_certificate(problem, model_class))

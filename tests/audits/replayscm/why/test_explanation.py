@@ -52,7 +52,7 @@ def model_of(task: Task, fitted: FittingScm) -> Scm:
 
 
 def observed_row(member: Member, given: Mapping[str, int], targets: Mapping[str, int], names: tuple[str, ...]) -> str:
-    """What a member shows in a context, by its tables; given: values of roots."""
+    """Return the row of a member in a context, by its tables; given: values of roots."""
     functions = {name: (parents, bits) for name, parents, bits in member[1]}
     values = {**given, **targets}
 

@@ -124,7 +124,7 @@ def _item(rules: tuple[Mechanism, ...], switch: int, budget: int = 75) -> Blicke
 def _played(
     item: BlicketItem, moves: str, answer: str = "", agent: str = "ours", *, fired: bool | None = None
 ) -> PlayedEpisode:
-    """`+A -B` places A and removes B; an answer such as `conjunctive AB` is submitted at the end."""
+    """Play `+A -B`, which places A and removes B; an answer such as `conjunctive AB` is submitted at the end."""
     episode = BlicketEpisode(item)
     for word in moves.split():
         episode.act({"place" if word[0] == "+" else "remove": word[1:]})

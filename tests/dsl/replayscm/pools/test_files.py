@@ -104,7 +104,7 @@ def test_the_two_notations_of_one_problem_are_equal(tmp_path: Path) -> None:
 
 
 def expanded(record: Record) -> Record:
-    """The same record with worlds as the release calls expanded: bits per unit and variable, all else in `extra`."""
+    """Return the record with worlds in the release's expanded form: bits per unit and variable, all else in `extra`."""
     made = copy.deepcopy(record)
     units, variables = made["problem"].pop("panelUnits"), made["problem"]["signature"]["variables"]
     worlds = []

@@ -89,7 +89,7 @@ except PoolError:
     "what", ["sequences in one line", "keys and sequences", "brackets that quoted ones seem to close"]
 )
 def test_no_nesting_ends_the_interpreter(what: str, tmp_path: Path) -> None:
-    """libyaml recurses in C: what gets there too deep is a segmentation fault, which this process would not survive."""
+    """Depth is checked before libyaml, which recurses in C: a segmentation fault would end this process too."""
     path = tmp_path / "pool.yaml"
     path.write_text(HOSTILE[what], encoding="utf-8")
     command = [sys.executable, "-c", PROGRAM, str(path)]

@@ -18,7 +18,7 @@ from tests.support.shared import shared_file
 
 
 def _results(raw: Any) -> tuple[ModelResult, ...]:
-    """What a record's results are when the whole file is parsed at once."""
+    """Return a record's results as the whole file parsed at once has them."""
     return tuple(
         ModelResult(
             model,

@@ -63,7 +63,7 @@ def tail(successes: int, trials: int, probability: Fraction) -> float:
 
 
 def assert_binomial(successes: int, trials: int, probability: float) -> None:
-    """The seeds are fixed, so this passes or fails once and for all; a wrong probability is far beyond the level."""
+    """Assert that a number of successes is not far beyond the level; seeds are fixed, so no run differs."""
     exact = Fraction(probability).limit_denominator(1000)
     assert tail(successes, trials, exact) > 1e-3, (successes, trials, probability)
 
@@ -93,7 +93,7 @@ def drawn_by_the_generator() -> dict[str, list[Problem]]:
 
 @cache
 def configurations() -> dict[str, dict[str, Any]]:
-    """What the records of the shared pools say they were generated with, by stratum."""
+    """Return the generator's configurations in the records of the shared pools, by stratum."""
     found: dict[str, dict[str, Any]] = {}
     for name in POOLS:
         for record in load_yaml(shared_file(name).read_text(encoding="utf-8"))["problems"]:

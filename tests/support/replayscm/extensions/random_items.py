@@ -25,7 +25,10 @@ def random_class(
     stated: int | None = 2,
     rate: Fraction | None = None,
 ) -> MechanismClass:
-    """stated: parents of each hidden variable; None for unknown ones"""
+    """Return a random class.
+
+    stated: number of parents of each hidden variable; None for unknown ones
+    """
     observed = tuple(f"X{i + 1}" for i in range(num_observed))
     roots = tuple(sorted(rng.sample(observed, num_roots)))
     order = [*roots, *rng.sample([v for v in observed if v not in roots], num_observed - num_roots)]
