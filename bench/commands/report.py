@@ -111,7 +111,7 @@ def report(
     options = given.values
     contents = ReportContents(chosen_tables(tables or ()), tuple(options.get("against", ())), paper, times, pools=files)
     means, audits = InvalidHandling(options.get("means", InvalidHandling.PUBLISHED)), tuple(options.get("audits", ()))
-    contents = replace(contents, by=Grouping(by), means=means, audits=audits)
+    contents = replace(contents, by=Grouping(by), means=means, audits=audits, cohorts=options.get("cohort", ()))
     fields, say = FieldNames(id_field, text_field, model_field), partial(typer.echo, err=True)
     collected = Sources(sources or (), predictions or (), official or (), pools or (), fields, say)
     answers = collected.answers()

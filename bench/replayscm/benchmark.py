@@ -307,15 +307,16 @@ class ReplayScm(Benchmark[Problem]):
 
     def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Section:
         from calibrant.bench.replayscm.tables.ambiguity import ambiguities
-        from calibrant.bench.replayscm.tables.latent_ids import latent_ids
+        from calibrant.bench.replayscm.tables.appendix.facts import pool_facts
         from calibrant.bench.replayscm.tables.report import report_tables
         from calibrant.bench.replayscm.tables.rows import report_rows
         from calibrant.bench.report.intervals import LEVEL, RESAMPLES
 
-        rows = report_rows(answers, wanted.by, wanted.means, latent_ids(wanted.pools))
+        facts = pool_facts(wanted.pools)
+        rows = report_rows(facts.relabelled(answers), wanted.by, wanted.means, facts.latents)
         audited = ambiguities(wanted.audits)
         plots = []
-        tables = report_tables(rows, wanted, audited, progress)
+        tables = report_tables(rows, wanted, audited, facts, progress)
         if wanted.with_plots:
             from calibrant.bench.replayscm.figures.kinds import kinds_plot
             from calibrant.bench.replayscm.figures.plots import report_plots

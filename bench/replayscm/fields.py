@@ -9,6 +9,8 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from calibrant.bench.replayscm.reference_overlap import Overlap
+
 # UNSET: the key does not apply and is absent. None: null in JSON, a value that is not defined (a share of no cells, a
 # comparison with a gold SCM that the file does not have).
 Flag: TypeAlias = bool | UnsetType
@@ -200,4 +202,7 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     funnel: Annotated[Funnel, Meta(description="the stages of validity")]
     structure: Annotated[
         Structure | UnsetType | None, Meta(description="metrics against gold, where they are asked for and defined")
+    ] = UNSET
+    overlap: Annotated[
+        Overlap | UnsetType, Meta(description="a valid alternative against its reference, where structure is asked for")
     ] = UNSET

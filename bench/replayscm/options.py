@@ -179,6 +179,13 @@ class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             extra={"metavar": "DIR", "role": "reads"},
         ),
     ] = ()
+    cohort: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Compare answers to this pool's file with those to the first; may be repeated.",
+            extra={"metavar": "NAME=POOL"},
+        ),
+    ] = ()
 
 
 class ConvertOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

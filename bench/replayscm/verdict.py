@@ -15,9 +15,13 @@ import dataclasses
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
+import msgspec
+
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
 from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet, View
 from calibrant.bench.core.samples import Right, Sample
+from calibrant.bench.replayscm.appendix_metrics import APPENDIX_METRICS
+from calibrant.bench.replayscm.reference_overlap import reference_overlap
 from calibrant.dsl.replayscm.pools.published_files import latent_of
 from calibrant.dsl.replayscm.problem import TaskKind
 from calibrant.dsl.replayscm.score import Score
@@ -41,9 +45,11 @@ def funnel(score: Score) -> dict[str, Any]:
 
 
 def structure(score: Score) -> dict[str, Any]:
-    """Return the structure metrics where they are defined: gold is no target of an Alternative-SCM answer."""
-    gold_is_target = score.problem.task.kind is not TaskKind.ALTERNATIVE
-    metrics = score.structure if gold_is_target else None
+    """Return the structure metrics where they are defined: an Alternative-SCM answer is compared with its reference."""
+    if score.problem.task.kind is TaskKind.ALTERNATIVE:
+        overlap = reference_overlap(score)
+        return {"structure": None} | ({} if overlap is None else {"overlap": msgspec.to_builtins(overlap)})
+    metrics = score.structure
     return {"structure": None if metrics is None else dataclasses.asdict(metrics)}
 
 
@@ -276,6 +282,7 @@ HIDDEN_METRICS = (
         True,
     ),
     Metric("gold_size", "Gold size", "nodes of gold's formulas", _gold_size, decimals=0),
+    *APPENDIX_METRICS,
 )
 RIGHTS: tuple[tuple[str, str, Right], ...] = (
     ("task_correct", "TaskCorrect", lambda sample: sample.correct),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -13,9 +14,12 @@ from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST
 
 MAX_NAMED = 2  # pools that a note names one by one
 PAIR = " -> "  # between two settings that are compared
+DIFFERENCE = " - "  # between two settings whose rates are subtracted
 PAIRED = 100  # problems behind the paper's paired tables
+LABELS = ("setting", "system", "pool", "n")
 
-_FILE = Path(__file__).resolve().parent.parent / "data" / "paper_rows.json"
+_DATA = Path(__file__).resolve().parent.parent / "data"
+_WITH_INTERVAL = re.compile(r"(\S+) \[(\S+), (\S+)\]")
 
 # ours -> theirs, by preference: their matched pools where a table has them, else the full ones
 _SETTINGS = {
@@ -24,20 +28,24 @@ _SETTINGS = {
     "Hidden-roots": ("Hid-Roots",),
     "Ord-Full": ("Ord-Full", "Ord-Match"),
     "Hid-Full": ("Hid-Full", "Hid-Match"),
+    "Alt-Ordered": ("Alt-Ord",),
+    "Alt-Hidden-order": ("Alt-Hid",),
 }
 
 
 class PaperTable(msgspec.Struct, frozen=True):
     """A printed table.
 
-    rows: setting, system, then one text for each of the columns
+    rows: a text for each of the labels, then one for each of the columns
     """
 
     columns: list[str]
     rows: list[list[str]]
+    labels: list[str] = msgspec.field(default_factory=lambda: ["setting", "system"])
 
     @property
     def settings(self) -> frozenset[str]:
+        """The first labels, in most tables the settings."""
         return frozenset(row[0] for row in self.rows)
 
 
@@ -52,13 +60,33 @@ class _Paper(msgspec.Struct, frozen=True):
     tables: dict[str, PaperTable]
 
 
+class _Appendix(msgspec.Struct, frozen=True):
+    """Printed tables of the appendices.
+
+    notes: where printed figures differ from each other, and where tables overlap
+    """
+
+    notes: list[str]
+    tables: dict[str, PaperTable]
+
+
 @cache
 def _paper() -> _Paper:
-    return msgspec.json.decode(_FILE.read_bytes(), type=_Paper)
+    return msgspec.json.decode((_DATA / "paper_rows.json").read_bytes(), type=_Paper)
+
+
+@cache
+def _appendix() -> _Appendix:
+    return msgspec.json.decode((_DATA / "appendix_rows.json").read_bytes(), type=_Appendix)
 
 
 def printed_table(number: str) -> PaperTable | None:
-    return _paper().tables.get(number)
+    return _paper().tables.get(number) or _appendix().tables.get(number)
+
+
+def printed_numbers() -> tuple[str, ...]:
+    """Return the numbers of all tables of which printed rows are stored."""
+    return (*_paper().tables, *_appendix().tables)
 
 
 def printed_setting(number: str, setting: str) -> str | None:
@@ -68,38 +96,51 @@ def printed_setting(number: str, setting: str) -> str | None:
 
 
 def _paper_names(setting: str) -> tuple[str, ...]:
-    first, arrow, second = setting.partition(PAIR)
-    if arrow:  # paired rows are about the matched pools, which come last
-        return (f"{_paper_names(first)[-1]}{PAIR}{_paper_names(second)[-1]}",)
+    for sign in (PAIR, DIFFERENCE):
+        first, separator, second = setting.partition(sign)
+        if separator:  # paired rows are about the matched pools, which come last
+            return (f"{_paper_names(first)[-1]}{sign}{_paper_names(second)[-1]}",)
     return _SETTINGS.get(setting, (setting,))
 
 
-def with_printed_rows(number: str, rows: Sequence[TableRow], columns: Sequence[str]) -> tuple[TableRow, ...]:
-    """Insert the paper's rows after the last row of their setting, which is the first label of a row."""
+def with_printed_rows(
+    number: str, rows: Sequence[TableRow], columns: Sequence[str], labels: Sequence[str] = LABELS
+) -> tuple[TableRow, ...]:
+    """Insert the paper's rows after the last row of their setting, which is the first label of a row.
+
+    labels: keys of the rows' labels; those that the paper's table lacks are the pool, the number of problems, or empty
+    """
     lines: list[TableRow] = []
     for place, line in enumerate(rows):
         lines.append(line)
         setting = line.labels[0]
         if place + 1 == len(rows) or rows[place + 1].labels[0] != setting:
-            lines += _printed_rows(number, setting, columns)
+            printed_name = printed_setting(number, setting)
+            lines += [line for line in printed_rows(number, columns, labels) if line.labels[0] == printed_name]
     return tuple(lines)
 
 
-def _printed_rows(number: str, setting: str, columns: Sequence[str]) -> list[TableRow]:
-    table, printed_name = printed_table(number), printed_setting(number, setting)
-    if table is None or printed_name is None:
+def printed_rows(number: str, columns: Sequence[str], labels: Sequence[str] = LABELS) -> list[TableRow]:
+    """Return all printed rows of a table, none where none are stored."""
+    table = printed_table(number)
+    if table is None:
         return []
-    places = [table.columns.index(key) + 2 if key in table.columns else None for key in columns]
-    size = str(_paper().problems.get(printed_name, PAIRED))
-    return [
-        TableRow(
-            (printed_name, row[1], "paper", size),
-            tuple(NOTHING if i is None else Cell(row[i]) for i in places),
-            Source.PAPER,
-        )
-        for row in table.rows
-        if row[0] == printed_name
-    ]
+    start = len(table.labels)
+    place_of = {key: start + place for place, key in enumerate(table.columns)}
+    places = [place_of.get(key) for key in columns]
+    lines = []
+    for row in table.rows:
+        size = row[place_of["n"]] if "n" in place_of else str(_paper().problems.get(row[0], PAIRED))
+        label_texts = {"pool": "paper", "n": size} | dict(zip(table.labels, row, strict=False))
+        cells = tuple(NOTHING if place is None else printed_cell(row[place]) for place in places)
+        lines.append(TableRow(tuple(label_texts.get(key, "") for key in labels), cells, Source.PAPER))
+    return lines
+
+
+def printed_cell(text: str) -> Cell:
+    """Return a printed figure, with its interval where one is printed."""
+    match = _WITH_INTERVAL.fullmatch(text)
+    return Cell(*match.groups()) if match else Cell(text)
 
 
 def notes(number: str, lines: Sequence[TableRow], others: Iterable[str]) -> tuple[str, ...]:

@@ -7,6 +7,10 @@ from functools import partial
 
 from calibrant.bench.replayscm.tables.alternatives import per_problem
 from calibrant.bench.replayscm.tables.ambiguity import Ambiguities, ceilings
+from calibrant.bench.replayscm.tables.appendix.cohorts import parse_cohorts
+from calibrant.bench.replayscm.tables.appendix.facts import PoolFacts
+from calibrant.bench.replayscm.tables.appendix.index import APPENDIX_IDS, COHORT_TABLES, appendix_makers
+from calibrant.bench.replayscm.tables.appendix.supplied import supplied_reference
 from calibrant.bench.replayscm.tables.pairs import comparisons, disclosure_deltas
 from calibrant.bench.replayscm.tables.specs import ATTRIBUTION, SPECS
 from calibrant.bench.replayscm.tables.times import times
@@ -18,8 +22,9 @@ from calibrant.bench.report.samples import sample_rows, sample_table
 from calibrant.bench.report.sections import NoAnswersError, ReportContents
 from calibrant.bench.runs.jobs import Progress
 
-_PRINTED = (*(spec.id for spec in SPECS), "D.1", "F.11")
-TABLE_IDS = (*sorted(_PRINTED, key=natural), "paired", "samples", "ceiling", "attribution", "time")
+_PRINTED = (*(spec.id for spec in SPECS), "3A", "D.1", "F.11")
+_ALWAYS = (*sorted(_PRINTED, key=natural), "paired", "samples", "ceiling", "attribution", "time")
+TABLE_IDS = (*_ALWAYS, *sorted(APPENDIX_IDS, key=natural))
 
 
 def _is_attributed(row: Row) -> bool:
@@ -30,15 +35,18 @@ def report_tables(
     rows: Sequence[Row],
     contents: ReportContents,
     audited: Ambiguities | None = None,
+    facts: PoolFacts | None = None,
     progress: Progress = lambda name, done, total: None,
 ) -> list[Table]:
     """Return the tables of these rows, without columns that no row has; `CalibrantError` if there are none."""
+    pool_facts = facts or PoolFacts()
     makers: dict[str, Callable[[], Table | None]] = {
         spec.id: partial(spec.make, rows, with_paper=contents.with_paper) for spec in SPECS
     }
     makers |= {
         "D.1": partial(disclosure_deltas, rows, with_paper=contents.with_paper),
         "F.11": partial(per_problem, rows, with_paper=contents.with_paper),
+        "3A": partial(supplied_reference, rows, pool_facts.sources, with_paper=contents.with_paper),
         "paired": partial(comparisons, rows, contents.against),
         "samples": lambda: sample_table(sample_rows(row.collect_samples(METRICS.rights) for row in rows)),
         "ceiling": partial(ceilings, rows, audited or {}),
@@ -46,7 +54,9 @@ def report_tables(
     }
     if contents.with_times:
         makers["time"] = partial(times, rows)
-    names = [name for name in TABLE_IDS if name in makers and name in (contents.tables or TABLE_IDS)]
+    makers |= appendix_makers(rows, pool_facts, parse_cohorts(contents.cohorts), with_paper=contents.with_paper)
+    requested = contents.tables or {*_ALWAYS, *(COHORT_TABLES if contents.cohorts else ())}
+    names = [name for name in TABLE_IDS if name in makers and name in requested]
     tables = []
     for done, name in enumerate(names):
         progress("tables", done, len(names))

@@ -27,6 +27,14 @@ class Count(NamedTuple):
     metric: str
 
 
+class NumDefined(NamedTuple):
+    """The number of answers for which a metric is defined; it gets no interval."""
+
+    key: str
+    heading: str
+    metric: str
+
+
 @dataclass(frozen=True)
 class TableSpec:
     """A table of metrics.
@@ -37,7 +45,7 @@ class TableSpec:
     id: str
     title: str
     caption: str
-    columns: tuple[Metric | Count, ...]
+    columns: tuple[Metric | Count | NumDefined, ...]
     where: Callable[[str], bool] = lambda setting: not setting.startswith("Alt-")
     searches_only: bool = False
 
@@ -68,11 +76,15 @@ class TableSpec:
         keys = [column.key for column in self.columns if isinstance(column, Metric)]
         intervals = dict(zip(keys, rate_intervals(row, keys), strict=True))
         return tuple(
-            rate_cell(row, column, intervals[column.key])
-            if isinstance(column, Metric)
-            else Cell(str(sum(o.values[row.places[column.metric]] == 1 for o in row.observations)))
+            rate_cell(row, column, intervals[column.key]) if isinstance(column, Metric) else count_cell(row, column)
             for column in self.columns
         )
+
+
+def count_cell(row: Row, column: Count | NumDefined) -> Cell:
+    """Return the number of a row's answers for which a metric is 1, or is defined."""
+    values = [o.values[row.places[column.metric]] for o in row.observations]
+    return Cell(str(values.count(1) if isinstance(column, Count) else len(values) - values.count(None)))
 
 
 def crash_note(row: Row) -> str:

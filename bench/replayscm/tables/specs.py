@@ -53,14 +53,6 @@ HIDDEN_ROOTS = TableSpec(
     ),
     _is_hidden_roots,
 )
-ALTERNATIVE_SCM = TableSpec(
-    "3A",
-    "Alternative-SCM",
-    "Joint: a train-exact, semantically distinct alternative with a working experiment and witness. AltTrain: the"
-    " alternative alone. Exp+Witness: the experiment and its witness.",
-    _columns("alt_scm_joint alt_train_exact experiment_witness"),
-    lambda setting: setting.startswith("Alt-"),
-)
 FUNNEL = TableSpec(
     "C.1",
     "Stages of validity",
@@ -112,4 +104,4 @@ PER_SYSTEM = TableSpec(
         *_columns("alternative alternative_given_train_exact"),
     ),
 )
-SPECS = (CORE, STRUCTURE, ALTERNATIVE_SCM, HIDDEN_ROOTS, FUNNEL, DISTANCE, RETENTION, PER_SYSTEM, CALIBRATION)
+SPECS = (CORE, STRUCTURE, HIDDEN_ROOTS, FUNNEL, DISTANCE, RETENTION, PER_SYSTEM, CALIBRATION)

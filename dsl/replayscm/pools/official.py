@@ -6,6 +6,7 @@ checks of what the official fields say to each other.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from calibrant.dsl.errors import PoolError, short_repr
@@ -146,12 +147,33 @@ def _labels(record: Fields, problem: Fields, parameters: Fields) -> dict[str, st
         "difficulty": parameters.get("difficulty"),
         "seed": description.get("seed"),
         "latent": extra.get("pairedSourceInstanceId") or latent_of(problem.text("instanceId")),
+        "alternative_sources": _alternative_sources(problem),
+        "kill_coverage": _kill_coverage(extra),
     }
     return {
         name: value if isinstance(value, str) else short_repr(value)
         for name, value in labels.items()
         if value is not None
     }
+
+
+def _alternative_sources(problem: Fields) -> str | None:
+    """Return as a JSON list whose answers held the known alternative of an Alternative-SCM record; None without one."""
+    pair = problem.child("goldAnswer").child("scm_alt_exp")
+    listed = pair.get("alternativeSupport")
+    if not isinstance(listed, list):
+        return None
+    models = {entry.get("model") for entry in listed if isinstance(entry, dict)}
+    return json.dumps(sorted(model for model in models if isinstance(model, str)))
+
+
+def _kill_coverage(extra: Fields) -> str | None:
+    """Return the share of variables with a shortcut that generation ruled out, as the record states it."""
+    diagnostics = extra.get("generationDiagnostics")
+    ratio = diagnostics.get("kill_coverage_ratio") if isinstance(diagnostics, dict) else None
+    if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not 0 <= ratio <= 1:
+        return None
+    return repr(float(ratio))
 
 
 class _World:

@@ -110,6 +110,7 @@ CHOSEN = {
     "alternatives:--seeds": ["1", "--sweep", "POOL"],
     "report:--by": ["setting"],
     "report:--audits": ["AUDIT"],
+    "report:--cohort": ["COHORT"],
     "report:--predictions": ["PREDICTIONS", "--pool", "POOL"],
     "table:--pool": ["POOL", "--attribution"],
     "table:--decided-at": [".95", "--attribution", "--pool", "POOL"],
@@ -148,6 +149,7 @@ def words(texts: list[str], files: Files, out: Path) -> list[str]:
     places = {
         "ID": files.ids[1],
         "POOL": str(files.pool),
+        "COHORT": f"base={files.pool}",
         "RUN": str(files.run),
         "RUN_OF_ANOTHER": str(files.second_run),
         "AUDIT": str(files.audit),

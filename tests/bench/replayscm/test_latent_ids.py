@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from calibrant.bench.pools.bundled import bundled_files
-from calibrant.bench.replayscm.tables.latent_ids import latent_ids
+from calibrant.bench.replayscm.tables.appendix.facts import pool_facts
 from calibrant.dsl.pool_text import file_digest
 
 
@@ -18,5 +18,5 @@ def test_labels_of_the_file_name_the_latents_and_other_benchmarks_are_passed_ove
     records[1]["sealed"].setdefault("labels", {}).pop("latent", None)
     changed = tmp_path / "changed.jsonl"
     changed.write_text("\n".join([header, *map(json.dumps, records[:2])]) + "\n", encoding="utf-8")
-    latents = latent_ids([files["causim"][0], changed])
+    latents = pool_facts([files["causim"][0], changed]).latents
     assert latents == {(file_digest(changed), records[0]["id"]): "L7"}
