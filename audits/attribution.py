@@ -1,8 +1,8 @@
 """Attribution of answers: the benchmark's verdict beside what the evidence at hand decided.
 
 `decided`: all hypotheses that fit the system's own evidence give the scored question the same answer. This separates
-experimenting from inferring: an undecided item is an evidence gap, whatever the answer was worth. Noisy readings hardly
-ever leave one answer; there a question is decided once an answer has a posterior of DECIDED_AT.
+experimenting from inferring: an undecided item is an evidence gap, whether its answer is correct or not. Noisy readings
+hardly ever leave one answer; there a question is decided once an answer has a posterior of DECIDED_AT.
 """
 
 from __future__ import annotations

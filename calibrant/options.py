@@ -48,7 +48,7 @@ class Counting(TypedDict, total=False):
 class CountingDetectors(TypedDict, total=False):
     """Options of `count` for extended blickets.
 
-    family: detectors that behave as the item's condition says, or as far as the item tells it
+    family: `condition`: detectors of the item's condition; `told`: of the condition that its task states, if it does
     """
 
     family: Literal["condition", "told"]
@@ -87,7 +87,7 @@ class Separating(TypedDict, total=False):
 class HardeningOptions(TypedDict, total=False):
     """Options of `harden`.
 
-    goal: one member is left, or all replay the held-out worlds; max_parents: the class that is counted
+    goal: one member remains, or all that remain replay the held-out worlds; max_parents: the class that is counted
     """
 
     goal: Literal["one-member", "heldout-agreement"]

@@ -33,7 +33,7 @@ def items(n: int) -> dict[str, tuple[int | str, ...]]:
 
 
 def points(value: Symbol) -> int:
-    """Return the points of an item."""
+    """Return the points of an item's value; 0 for "UN"."""
     decoded = value_of(value)
     return decoded if type(decoded) is int else 0
 
@@ -77,6 +77,7 @@ def program(n: int) -> str:
         "    points = 0",
     ]
     for name, values in items(n).items():
+        # an item that may be untested is added under a condition, one level deeper
         lines += [f'    if item_{name} != "UN":'] if "UN" in values else []
         lines += [f"{'    ' * (1 + ('UN' in values))}points += item_{name}"]
     lines += [

@@ -140,6 +140,7 @@ class UniversalSpace:
     def information(self) -> Weights:
         masses = self._masses()
         static, switch, _, _ = masses
+        # mass of each rule whose reading would be ACTIVE, by placement sequence; shape (rules, sequences)
         active = (static + switch)[:, None] * _by_sequence(self.n)
         active += self.order.activated_masses()
         active += (self.noise.heard_masses() * self._noise_scale())[:, None] * _by_sequence(self.n)

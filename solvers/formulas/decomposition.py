@@ -11,6 +11,9 @@ first, then those that need a further search for the largest argument.
 Rows that an argument leaves open to the others: under `and` those where it is 0, under `or` those where it is 1, under
 a parity none, under `iff` those where the arguments so far disagree.
 
+A goal (solvers.formulas.goal) is a partial table, `value` on the rows of `care`, and the score by which formulas of one
+size are compared: least (bits & keep) ^ flip. `keep` and `flip` carry the score of the whole formula to its argument.
+
 Lists. The arguments of `and`, `or`, `xor` of total size n, all listed in a catalogue up to size t, fall into two parts
 whose combinations are listed too (a single argument, or a list cost below t) whenever 2 (n - t) < t: either the largest
 argument leaves less than t to the others, or no argument exceeds n - t, and then the shortest prefix that reaches
@@ -83,7 +86,7 @@ class Decomposition:
         return None if position < 0 else self.listed_function(position)
 
     def _search(self, goal: Goal, size: int, operators: Iterable[str]) -> Decomposed | None:
-        # whether a formula exists does not depend on the score, so refutations hold for every keep and flip
+        # whether a formula exists does not depend on the score (keep, flip), so that refutations hold for all scores
         question = goal.care, goal.value, size
         if question in self._refuted:
             return None
@@ -111,7 +114,7 @@ class Decomposition:
         part: Part | None
         if size - 1 <= self.functions.max_size:
             part = self._scan(inner, size - 1)
-        else:  # no `not` below a `not`: without both the formula would be smaller
+        else:  # no `not` below a `not`: without the two the formula would be smaller, and be found at that size
             part = self._search(inner, size - 1, (name for name in self.functions.operators if name != "not"))
         if part is not None:
             yield make_decomposed("not", [part], size, self.full)
@@ -188,7 +191,8 @@ def split_equalities(search: Decomposition, goal: Goal, size: int) -> Iterator[D
     words = functions.words[: functions.ends[min(total // 2, functions.max_size)]]
     lists = list_iff_arguments(words, functions.sizes, functions.ends, total, np.uint64(onset), np.uint64(offset))
     remaining_sizes = total - lists.cost[lists.first :]
-    layers = np.append(0, np.diff(functions.ends, append=functions.ends[-1]))  # an unlisted size counts nothing
+    # the budget: functions of each remaining size that are compared; the last entry, 0, stands for unlisted sizes
+    layers = np.append(0, np.diff(functions.ends, append=functions.ends[-1]))
     search.budget.spend(int(layers[np.minimum(remaining_sizes, len(layers) - 1)].sum()))
     chosen, last = kernels.find_iff_last(
         functions.words, functions.ends, lists, total, *map(np.uint64, (onset, goal.care, goal.keep, goal.flip))
@@ -201,6 +205,8 @@ def split_equalities(search: Decomposition, goal: Goal, size: int) -> Iterator[D
         all_ones = int(lists.all_ones[index])
         all_zeros = int(lists.all_zeros[index]) & search.full
         agreed = all_ones | all_zeros
+        # `iff` is 1 where all arguments agree: on the onset the last one is as the others, which agree there; on the
+        # offset it only has to differ where the others agree; where they disagree the result is 0 without it
         remaining_goal = Goal(
             onset | (offset & agreed),
             (onset & all_ones) | (offset & all_zeros),

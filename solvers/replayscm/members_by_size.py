@@ -124,7 +124,8 @@ class _Walk:
             ]
             for i in members_of(layer)
         ]
-        reachable = [later_sizes]  # by how many of the variables are decided: what they may leave; the last one first
+        # reachable[k]: sizes that the last k variables of the layer and all later layers can have together
+        reachable = [later_sizes]
         for listed in reversed(options):
             sizes = {size for _, size in listed}
             reachable.append({own_size + left for own_size in sizes for left in reachable[-1]})

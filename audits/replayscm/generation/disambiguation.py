@@ -52,6 +52,7 @@ def separating_worlds(
     while num_left[-1] and len(added) < max_added:
         name = f"train_aug_{len(added) + 1:02d}"
         candidates = [_candidate(name, population, alternatives, rng) for _ in range(CANDIDATES)]
+        # by identity: worlds have no hash
         remaining = {id(draw): alternatives.fitting([draw.world]) for draw in candidates}
         ranked = sorted(candidates, key=lambda d: (remaining[id(d)].num_left, len(d.world.intervention.targets)))
         best = next((draw for draw in ranked if admits([*added, draw])), None)
@@ -83,7 +84,7 @@ def _row_values(
 ) -> dict[int, int]:
     """Choose values of the targets (bit i for target i) for each unit that rules out something.
 
-    Each step takes the unit and values that rule out most of what the units before left over.
+    Greedy set cover: each step takes the unit and values that rule out most of the alternatives that remain.
     """
     num_units = len(population.units)
     refutes = _refutations(population, targets, environment, alternatives)
@@ -95,6 +96,7 @@ def _row_values(
             break
         value, row = divmod(best, num_units)
         chosen[row] = value
+        # alternatives that are ruled out leave the columns, the unit's other values the choice
         refutes = refutes[:, ~refutes[best]]
         refutes[row::num_units] = False
     return chosen
@@ -107,6 +109,7 @@ def _refutations(
     values = range(1 << len(targets))
     num_units, num_rows = len(population.units), len(population.units) * len(values)
     block = (1 << num_units) - 1
+    # all units once for each value of the targets, block by block, so that one simulation answers everything
     assigned: dict[str, Column] = {
         target: sum(block << value * num_units for value in values if value >> i & 1)
         for i, target in enumerate(targets)
@@ -135,9 +138,9 @@ def _members(rows: Column) -> list[int]:
 
 
 def _not_constant(column: Column, fixed: Column, num_rows: int) -> Column:
-    """Return the column; a constant one with its first row flipped that is not fixed, else its first row.
+    """Return a column that is not constant: of a constant one the first row is flipped that is not fixed.
 
-    A column of a single row is returned unchanged.
+    If all are fixed, the first row. A column of a single row is returned unchanged.
     """
     every_row = (1 << num_rows) - 1
     if num_rows == 1 or column not in (0, every_row):

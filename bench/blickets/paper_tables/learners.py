@@ -1,7 +1,7 @@
-"""The exact learners beside what a prototype of them gave over 500 episodes a condition, differences named.
+"""Exact learners beside the figures of a prototype, over 500 episodes a condition, with their differences.
 
-The prototype's figures are facts that were handed over with the benchmark's description; its code was not. Rows of a
-learner `at random` show what ties decide: among equally good configurations the first is taken, or one is drawn.
+The prototype's figures came with the benchmark's description; its code did not. Rows of a learner `at random` show the
+effect of ties: among equally good configurations the first is taken elsewhere, there one is drawn.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _MEASURES = ("accuracy", "steps", "exactly-N", "RE rate")
 
 
 def learner_table(episodes: int, *, seed: int = SEED, jobs: int = 1, stated: Sequence[Stated] | None = None) -> Table:
-    """Each row of the prototype, then ours, then the other readings of it that there are."""
+    """Return each row of the prototype, then ours, then the same learner with other ties or another class."""
     pairs = [(line, agent) for line in (STATED if stated is None else stated) for agent in _list_agents(line.agent)]
     parts = played_pairs([(agent, line.suite) for line, agent in pairs], episodes, seed=seed, jobs=jobs)
     rows: list[TableRow] = []
@@ -147,17 +147,21 @@ def difference_of_shares(share: Share, stated: float) -> Iterator[str]:
     pooled = (share.hits + stated * STATED_EPISODES) / (share.number + STATED_EPISODES)
     error = sqrt(pooled * (1 - pooled) * (1 / share.number + 1 / STATED_EPISODES))
     difference = share.rate - stated
+    # 0.005: rounding of the stated share
     if abs(difference) > NORMAL_95 * error + 0.005:
         yield f"{100 * difference:+.1f}" + "!" * (abs(difference) > ALLOWED_SHARE)
 
 
 def difference_of_means(steps: Sequence[int], stated: float) -> Iterator[str]:
-    """Yield the difference in mean steps if chance does not explain it; the stated spread is taken to be ours.
+    """Yield the difference in mean steps if chance does not explain it.
 
-    stated: rounded to one decimal
+    The prototype's standard deviation is not stated; ours stands for it.
+
+    stated: mean, rounded to one decimal
     """
     spread = stdev(steps) if len(steps) > 1 else 0.0
     error = spread * sqrt(1 / len(steps) + 1 / STATED_EPISODES)
     difference = sum(steps) / len(steps) - stated
+    # 0.05: rounding of the stated mean
     if abs(difference) > NORMAL_95 * error + 0.05:
         yield f"steps {difference:+.1f}" + "!" * (abs(difference) > ALLOWED_STEPS)

@@ -44,6 +44,7 @@ class CheckedAlternatives:
 def read_alternatives(path: Path) -> list[SuppliedAnswer]:
     """Return the alternatives of a file, skipping blank lines; `CalibrantError` names an invalid line."""
     with path.open(encoding="utf-8", errors="strict") as lines:
+        # one character more than is read: `load_json` then refuses the line, and memory stays bounded
         bounded = iter(partial(lines.readline, MAX_JSON_BYTES + 1), "")
         try:
             return [_read_answer(path, number, line) for number, line in enumerate(bounded, 1) if line.strip()]

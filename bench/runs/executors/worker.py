@@ -35,7 +35,7 @@ TRIMMED = "MALLOC_TRIM_THRESHOLD_"
 
 
 class _Missing(Enum):
-    """In place of a result: the process lacks the setup, or has ended."""
+    """Stands for a result that a process could not give: it lacks the setup, since it is new or was replaced."""
 
     SETUP = "setup"
 
@@ -57,8 +57,8 @@ class JobSetup:
 class BatchResult(NamedTuple):
     """Results of a batch.
 
-    results: of each job its result or a `Failure`; of the last ones none, if the time of a batch was over
-    early: whether more jobs would have fitted in
+    results: result or `Failure` of each job, in their order; the last jobs have none if the batch's time was over
+    early: done in less than half of the batch's time, so that the next batch may be larger
     """
 
     results: list[Any]
@@ -103,6 +103,7 @@ class _WorkerProcess:
         self._pool: ProcessPool | None = None
 
     def run(self, job: bytes, setup: JobSetup) -> Any:
+        """Return the result of a job, after setting the process up if it has to be; `CalibrantError` if that fails."""
         for _ in range(MAX_ATTEMPTS):
             result = self._call(_run, setup.wall_budget, job, setup.digest)
             if result is not _Missing.SETUP:
@@ -141,7 +142,7 @@ def _nothing() -> None:
 
 
 def _set_up(functions: bytes, digest: str) -> None:
-    """In the process: prepare for jobs; an error here is the result of each of them."""
+    """Prepare the process for jobs; an error here is the result of each of them."""
     while len(_functions_by_digest) >= MAX_SETUPS:
         del _functions_by_digest[next(iter(_functions_by_digest))]
     try:
@@ -154,7 +155,7 @@ def _set_up(functions: bytes, digest: str) -> None:
 
 
 def _run(job: bytes, digest: str) -> Any:
-    """In the process: run a job."""
+    """Run a job in the process; `_Missing.SETUP` if it has not been prepared for it."""
     do = _functions_by_digest.get(digest)
     if do is None:
         return _Missing.SETUP

@@ -19,7 +19,7 @@ MAX_WEIGHT = 10**18
 class ListedModel:
     """A model of another tool's list.
 
-    weight: how often it counts; mse, size: as stated; line: in its file
+    weight: number of networks that the line stands for; mse, size: as stated; line: number of the line in its file
     """
 
     model: Model
@@ -95,6 +95,8 @@ def _with_numbers(model: Model, fields: Sequence[str], plain: dict[str, int], fi
 
 
 def _finite(text: str) -> float | None:
+    """Return a finite number, None for anything else."""
+    # `float` accepts underscores, other scripts' digits and texts of any length
     try:
         number = float(text) if len(text) <= 100 and text.isascii() and "_" not in text else math.nan
     except ValueError:
