@@ -103,6 +103,7 @@ __all__ = [
     "version_space",
 ]
 
+# module that defines each name: it is imported when the name is first used
 _HOME = {
     "BlicketItem": "calibrant.item_types",
     "BlicketScore": "calibrant.item_types",

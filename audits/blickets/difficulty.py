@@ -29,11 +29,11 @@ class Difficulty:
     """Labels of an item.
 
     members: hypotheses of each family before any reading
-    steps: moves of the exact learner to a decided and correct answer; OutOfBudget where its moves ran out or its
-        answer was wrong all the same (with noise), Impossible where no exact learner knows the mechanism
+    steps: moves of the exact learner to a decided and correct answer; OutOfBudget where its moves ran out or, with
+        noise, its decided answer was wrong; Impossible where no exact learner has the mechanism in its class
     certifiable: whether the first rule allows a silent certificate
-    winnable: share of the assignments of roles to objects in which the exact learner comes to a decided and correct
-        answer; Impossible as with steps, and for more than MAX_PERMUTED objects
+    winnable: share of the permutations of objects (which object has which role in the rules) in which the exact learner
+        comes to a decided and correct answer; Impossible as with steps, and for more than MAX_PERMUTED objects
     """
 
     members: Mapping[str, int]
@@ -42,7 +42,7 @@ class Difficulty:
     winnable: Outcome[float]
 
     def as_labels(self) -> dict[str, str]:
-        """Return texts, as an item's labels have to be."""
+        """Return the labels of an item, which are texts; outcomes without a value have none."""
         texts = {f"members_{family}": str(number) for family, number in self.members.items()}
         for name, outcome in (("steps", self.steps), ("winnable", self.winnable)):
             if isinstance(outcome, Found):
@@ -63,7 +63,7 @@ def difficulty(item: BlicketItem) -> Difficulty:
 
 
 def steps_needed(item: BlicketItem) -> Outcome[int]:
-    """Return moves of the exact learner, see `Difficulty`."""
+    """Return the moves of the exact learner, as `Difficulty` defines them."""
     learner = exact_learner(item)
     if not isinstance(learner, Found):
         return learner
@@ -115,7 +115,8 @@ def _winnable_share(item: BlicketItem) -> Outcome[float]:
 
 def _play_all_roles(item: BlicketItem) -> Outcome[float]:
     won, played = 0, 0
-    for sealed in {_permute_roles(item.sealed, roles): None for roles in permutations(range(item.task.n))}:
+    # each mechanism once, though several permutations give it; a dict keeps their order, a set would not
+    for sealed in dict.fromkeys(_permute_roles(item.sealed, roles) for roles in permutations(range(item.task.n))):
         steps = steps_needed(replace(item, sealed=sealed))
         if isinstance(steps, Impossible):
             return steps

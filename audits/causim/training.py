@@ -1,7 +1,7 @@
 """Training data: prompts with worked solutions, complete answer sets and levels, in the order of a curriculum.
 
-One JSON object a line; `TrainingRecord` is the schema. A reward is membership: `answers` where `exhausted`, else the
-scorer's local checks.
+One JSON object a line; `TrainingRecord` is the schema. A reward is membership in the answer set: an answer is looked up
+in `answers` where these are `exhausted`, else the scorer checks it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from calibrant.solvers.outcome import Found
 
 FORMAT: Final = "calibrant-training"
 VERSION: Final = 1
-BLOCKS: Final = (2, 4, 6, 8, 10)  # versions up to these numbers
+BLOCKS: Final = (2, 4, 6, 8, 10)  # each block has the versions (numbers of nodes) up to its own, above the one before
 MAX_ANSWERS: Final = 1_000
 Order: TypeAlias = Literal["version", "topology", "scenario"]
 ORDERS: Final[tuple[Order, ...]] = ("version", "topology", "scenario")
@@ -81,7 +81,9 @@ class TrainingRecord(msgspec.Struct, frozen=True):
 
 
 def level_of(item: CausimItem) -> Level:
+    """Return the level of an item, its size as the item is labelled."""
     model, question = item.task.model, item.task.question
+    # nodes are listed parents first, so that one pass reaches every descendant of `do`
     reached = set(question.do)
     for node in model.nodes:
         if any(parent in reached for parent in node.parents):
@@ -155,7 +157,7 @@ def training_lines(items: Iterable[CausimItem], order: Order, max_answers: int =
 def write_training(
     path: Path, items: Sequence[CausimItem], order: Order = "version", max_answers: int = MAX_ANSWERS
 ) -> tuple[int, int]:
-    """Write training data, whole or not at all; how many examples, and how many items were left out."""
+    """Write training data, whole or not at all; return the number of examples and that of skipped items."""
     num_written = -1  # the header
     with whole_file(path) as file:
         for line in training_lines(items, order, max_answers):

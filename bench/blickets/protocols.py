@@ -16,18 +16,21 @@ if TYPE_CHECKING:
 
 
 class AgentRow(Protocol, frozen=True):
-    """Base of the rows: an agent plays, and its submission is the answer."""
+    """Base of the rows: an agent plays, and its submission is the answer.
+
+    agent: name of the agent, by default that of the row
+    """
 
     agent: ClassVar[str] = ""
 
     def player(self, task: Task) -> Agent:
-        """Who plays an item of this task."""
+        """Return the agent that plays items of this task."""
         from calibrant.bench.blickets.agents import agent
 
         return agent(self.agent or self.name)
 
     def generator(self, task: Task) -> Random:
-        """Nothing of an item but its task decides a draw."""
+        """Return the generator of draws, seeded by the task alone: nothing else of an item may decide them."""
         return Random(f"{self.name} {task.objects} {task.budget}")
 
     def answer(self, given: Episode[Task, str]) -> ProtocolResult:

@@ -11,6 +11,9 @@ from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.pages.timeline import Moment, News, Timeline
 from calibrant.bench.version import program_version
 
+MAX_LARGE_ANSWERS = 80  # more answers are drawn small
+MAX_NAMED_ANSWERS = 8  # so many are named in words, more are counted
+
 
 def timeline_page(title: str, timelines: Sequence[Timeline]) -> str:
     """Return one HTML file with every timeline; it needs no network, and all texts are escaped."""
@@ -32,7 +35,7 @@ def timeline_content(timeline: Timeline, anchor: str) -> dict[str, Any]:
         "place": timeline.place,
         "in_words": timeline.in_words,
         "groups": numbered,
-        "small": len(names) > MANY_ANSWERS,
+        "small": len(names) > MAX_LARGE_ANSWERS,
         "decision": timeline.decision,
         "rows": [_row(moment, number, timeline, names) for number, moment in enumerate(timeline.moments)],
         "scene": _scene(timeline),
@@ -40,12 +43,9 @@ def timeline_content(timeline: Timeline, anchor: str) -> dict[str, Any]:
     }
 
 
-MANY_ANSWERS = 80  # above that they are drawn small
-FEW = 8  # so many answers are named in words
-
-
 def _row(moment: Moment, number: int, timeline: Timeline, names: Sequence[str]) -> dict[str, Any]:
     answers = list(moment.answers)
+    is_named = 0 < len(answers) <= MAX_NAMED_ANSWERS
     return {
         "moment": moment,
         "things": " ".join(map(str, moment.objects)),
@@ -54,34 +54,39 @@ def _row(moment: Moment, number: int, timeline: Timeline, names: Sequence[str]) 
         "shares": " ".join(f"{place}:{share:.3g}" for place, share in moment.answers.items()),
         "placed": " ".join(timeline.objects[place] for place in moment.objects),
         "members": f"{moment.members:,}",
-        "left": "; ".join(names[place] for place in answers) if 0 < len(answers) <= FEW else f"{len(answers)} answers",
+        "left": "; ".join(names[place] for place in answers) if is_named else f"{len(answers)} answers",
         "ends": number == len(timeline.moments) - 1,
     }
 
 
 # --- the scene --------------------------------------------------------------------------------------------------------
 
-TOKEN = 54  # from one thing to the next
+OBJECT_WIDTH = 54  # from one object to the next, in pixels as all sizes here
 
 
 def _scene(timeline: Timeline) -> dict[str, Any]:
-    """Return the position of each object that is not in place; those in place stand side by side in their order."""
+    """Return the home of each object, where it lies while it is not in place.
+
+    Objects in place stand side by side in the order of placing; the script of the page moves them.
+    """
     number = len(timeline.objects)
-    width = max(360, TOKEN * number + 40)
-    first_x = (width - TOKEN * number) / 2 + TOKEN / 2
+    width = max(360, OBJECT_WIDTH * number + 40)
+    first_x = (width - OBJECT_WIDTH * number) / 2 + OBJECT_WIDTH / 2
     homes = [
-        {"name": name, "label": label, "x": first_x + TOKEN * k}
+        {"name": name, "label": label, "x": first_x + OBJECT_WIDTH * k}
         for k, (name, label) in enumerate(zip(timeline.objects, timeline.labels, strict=True))
     ]
-    return {"width": width, "token": TOKEN, "things": homes}
+    return {"width": width, "token": OBJECT_WIDTH, "things": homes}
 
 
 # --- the strip: all moments at once -----------------------------------------------------------------------------------
 
-LABELS, ROW, LAMP, CHART, TOP = 98, 15, 22, 70, 18
+# heights from the top: margin, a row for each object, the row of readings, the chart of remaining hypotheses
+TOP, ROW, LAMP, CHART = 18, 15, 22, 70
+# widths: names of the rows, a moment at most, margin on the right; MAX_WIDTH of the whole strip
+LABELS, COLUMN, MARGIN, MAX_WIDTH = 98, 44, 12, 1100
 MAX_NAME_CHARS = 9  # letters of a name beside its row
-MAX_WIDTH, COLUMN, MARGIN = 1100, 44, 12
-NOTE = 96  # the width of what is written at a line
+NOTE_WIDTH = 96  # of the words at a line
 
 
 def _strip(timeline: Timeline) -> dict[str, Any]:
@@ -102,7 +107,7 @@ def _strip(timeline: Timeline) -> dict[str, Any]:
         "radius": round(min(6.5, column * 0.42), 2),
         "lamps": lamps + LAMP / 2,
         "names": [
-            {"name": _beside(name, label), "y": TOP + ROW * k + ROW / 2 + 4}
+            {"name": _row_label(name, label), "y": TOP + ROW * k + ROW / 2 + 4}
             for k, (name, label) in enumerate(zip(timeline.objects, timeline.labels, strict=True))
         ],
         "cells": list(_cells(timeline, column)),
@@ -114,12 +119,13 @@ def _strip(timeline: Timeline) -> dict[str, Any]:
         "decided": None if timeline.decided is None else _line(column, timeline.decided, width),
         "changed": [_line(column, k + 1, width) for k in timeline.changed],
         "ticks": [
-            {"x": round(LABELS + column * (k + 0.5), 1), "number": k} for k in range(0, len(moments), _every(column))
+            {"x": round(LABELS + column * (k + 0.5), 1), "number": k}
+            for k in range(0, len(moments), _tick_step(column))
         ],
     }
 
 
-def _beside(name: str, label: str) -> str:
+def _row_label(name: str, label: str) -> str:
     """Return the label of an object's row: the end of a long name, and its short label where that is not in it."""
     short = name if len(name) <= MAX_NAME_CHARS else "\N{HORIZONTAL ELLIPSIS}" + name[-MAX_NAME_CHARS:]
     return short if short.endswith(label) else f"{short} ({label})"
@@ -130,6 +136,7 @@ def _cells(timeline: Timeline, column: float) -> list[dict[str, Any]]:
     cells = []
     for number in range(len(timeline.objects)):
         inside = [number in moment.objects for moment in timeline.moments]
+        # a stretch begins and ends where presence changes, so that edges alternate between start and end
         edges = [k for k, (before, after) in enumerate(pairwise([False, *inside, False])) if before != after]
         for start, end in zip(edges[::2], edges[1::2], strict=True):
             cells.append(
@@ -144,8 +151,13 @@ def _cells(timeline: Timeline, column: float) -> list[dict[str, Any]]:
 
 
 def _bar(moment: Moment, max_members: int, x: float, column: float) -> dict[str, Any]:
-    height = CHART - 8 if max_members < 2 else (CHART - 8) * log(moment.members or 1) / log(max_members)
-    kind = "none" if not moment.members else "one" if len(moment.answers) == 1 else "many"
+    """Return the bar of a moment: its height by the logarithm of the remaining hypotheses, its kind by the answers."""
+    full = CHART - 8
+    # one hypothesis at most in all moments has no logarithm to divide by
+    height = full if max_members < 2 else full * log(max(1, moment.members)) / log(max_members)
+    kind = "one" if len(moment.answers) == 1 else "many"
+    if not moment.members:
+        kind = "none"
     return {
         "x": round(x + 1, 1),
         "width": round(column - 2, 1),
@@ -158,11 +170,14 @@ def _bar(moment: Moment, max_members: int, x: float, column: float) -> dict[str,
 def _line(column: float, moment: int, width: float) -> dict[str, Any]:
     """Return a line before a moment.
 
-    left: whether what is written at it has to stand on its left
+    left: whether its words stand on its left, for want of room on the right
     """
     x = LABELS + column * moment
-    return {"x": round(x, 1), "left": x + NOTE > width}
+    return {"x": round(x, 1), "left": x + NOTE_WIDTH > width}
 
 
-def _every(column: float) -> int:
-    return 1 if column > 18 else 5 if column > 8 else 10
+def _tick_step(column: float) -> int:
+    """Return the moments from one number under the strip to the next: two digits take 18 pixels."""
+    if column > 18:
+        return 1
+    return 5 if column > 8 else 10

@@ -120,6 +120,7 @@ def step_records(steps: Sequence[Step[Any]]) -> list[StepRecord]:
 
 
 def _place(record: Record) -> tuple[object, ...]:
+    """Return the key by which the lines of a completed run are sorted."""
     key = record.key
     return intern(record.pool), key.pool_digest, key.protocol, key.config_digest, record.index
 

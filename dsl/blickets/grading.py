@@ -38,11 +38,11 @@ class Split(StrEnum):
 class Fault(StrEnum):
     """An error of an answer."""
 
-    TYPE = "type"
+    TYPE = "type"  # conjunctive for disjunctive, or the reverse
     OVER = "over"  # strict superset of the blickets
     UNDER = "under"  # strict subset
-    MIXED = "mixed"
-    TIMEOUT = "timeout"
+    MIXED = "mixed"  # some blickets missing, other objects named
+    TIMEOUT = "timeout"  # no answer within the budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,14 @@ class Grade:
     """Grade of an episode.
 
     correct: type and set are those of the rule in force at submission; None if the episode is still open
-    faults: why not
-    strict: correct, and with an order also listed in that order (the benchmark never asks for it)
+    faults: the reasons why not
+    strict: correct, and listed in the mechanism's order where it has one; the benchmark's verdict ignores the order
     rule_in_force: at the end
-    ending, steps, refused, activations: how the episode went; `steps` counts moves, `refused` those of them
+    ending, steps, refused, activations: course of the episode; `steps` counts moves, refused ones included
     exposed, split: None without a switch
-    post_evidence: readings under the rule in force at the end, if that is not the first; None without a switch
-    distinct_configurations: how many different sets were read
-    first_activation: number of the move that first read it active
+    post_evidence: readings under the rule in force at the end, 0 if that is the first rule; None without a switch
+    distinct_configurations: number of different sets of objects that were read
+    first_activation: number of the move with the first ACTIVE reading
     answer: as submitted
     """
 
@@ -77,7 +77,7 @@ class Grade:
     answer: Rule | None
 
     def as_json(self, objects: Sequence[str]) -> dict[str, Any]:
-        """Flat, JSON, with the keys of the paper's measures."""
+        """Return the grade as a flat JSON object, with the keys of the paper's measures."""
         return {
             "correct": self.correct,
             "errors": [str(fault) for fault in self.faults],
@@ -100,6 +100,7 @@ def grade(item: BlicketItem, steps: Sequence[Step[str]]) -> Grade:
     """Return the grade of a transcript; `TranscriptError` names the first step that the item does not answer so."""
     opening = 0 if item.sealed.start_on is None else 1
     history = run(item, (step.action for step in steps[opening:]))
+    # every action has one moment, and the opening has one without an action: they differ only if the opening is missing
     if len(history.moments) != len(steps):
         raise TranscriptError(0, "missing; the episode begins with a reading of its own")
     _compare_start(item, steps)
@@ -136,9 +137,11 @@ def grade_episode(item: BlicketItem, history: History, listed: tuple[int, ...] =
     moments = history.moments
     readings = [moment for moment in moments if moment.reading is not None]
     last = moments[-1] if moments else None
-    post = None
+    post = split = None
     if item.sealed.switches:
         post = sum(moment.phase == history.phase for moment in readings) if history.phase else 0
+        switched = Split.SEEN if post else Split.BLIND
+        split = switched if history.phase else Split.PRE
     return Grade(
         correct=correct,
         faults=faults,
@@ -146,10 +149,11 @@ def grade_episode(item: BlicketItem, history: History, listed: tuple[int, ...] =
         rule_in_force=mechanism.rule,
         ending=history.ending,
         steps=last.t if last else 0,
+        # refusals that cost a move: a submission that states no rule costs none
         refused=sum(moment.cost for moment in moments if moment.refused),
         activations=last.activations if last else 0,
         exposed=_exposure(item.sealed, last.activations if last else 0, last.t if last else 0),
-        split=None if post is None else Split.PRE if not history.phase else Split.SEEN if post else Split.BLIND,
+        split=split,
         post_evidence=post,
         distinct_configurations=len({frozenset(moment.placed) for moment in readings}),
         first_activation=next((moment.t for moment in readings if is_active(moment.reading)), None),
@@ -172,6 +176,7 @@ def _faults(history: History, rule: Rule, *, strict_singleton: bool) -> tuple[Fa
         return (Fault.TIMEOUT,) if history.ending is Ending.TIMEOUT else ()
     answer = history.answer
     faults = []
+    # a rule of one blicket is one function under both words, so that neither word is a fault
     either_word = not strict_singleton and 1 in (answer.blickets.bit_count(), rule.blickets.bit_count())
     if answer.form is not rule.form and not either_word:
         faults.append(Fault.TYPE)

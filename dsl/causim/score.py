@@ -19,7 +19,7 @@ from calibrant.dsl.errors import short_repr
 from calibrant.dsl.json_objects import json_objects
 
 Failure: TypeAlias = Literal["no_object", "wrong_keys"]
-MAX_WRAPPINGS: Final = 4  # around an answer that is looked for where it does not count
+MAX_WRAPPINGS: Final = 4  # levels of nesting in which a misplaced answer is looked for
 _KINDS: Final = {
     "list": "a list",
     "dict": "an object",
@@ -48,7 +48,7 @@ def last_object(text: str) -> dict[str, Any] | None:
 def answer_of(stated_object: Mapping[str, Any], required_keys: Sequence[str]) -> Answer | None:
     """Return an object as an answer, if it has exactly the required keys.
 
-    A key counts in any case that fits one required key alone, and no key may be given in two cases.
+    Upper and lower case may differ where the key is still unambiguous, and no key may occur in two spellings.
     """
     by_lower: dict[str, list[str]] = {}
     for key in required_keys:
@@ -66,6 +66,7 @@ def odd_value_message(answer: Answer) -> str:
     """Return which key of an answer has something that is not a value; empty if all are values."""
     for name, symbol in answer.items():
         if not is_value(symbol):
+            # the placeholder of `loose_symbol` is an object with one member, the Python type
             kind = next(iter(json.loads(symbol).values()))
             return (
                 f"{short_repr(name)} is given {_KINDS.get(kind, kind)}, which no variable can be; "
@@ -85,7 +86,7 @@ def misplaced_answer_message(response: str | Mapping[str, Any], required_keys: S
 
 
 def _all_objects(response: str | Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Every object of a text or value, those spelled in strings included; nesting beyond MAX_WRAPPINGS is left out."""
+    """Yield every object of a text or value, those written in strings included, down to MAX_WRAPPINGS levels."""
     waiting: list[tuple[Any, int]] = [(response, 0)]
     while waiting:
         value, depth = waiting.pop()
@@ -111,9 +112,9 @@ def extract(text: str, required_keys: Sequence[str]) -> Extraction:
 
 
 def pass_at_k(samples: int, correct: int, k: int) -> Fraction:
-    """Return the chance that one of k samples is right, of `samples` of which `correct` are.
+    """Return the chance that at least one of k samples, drawn from `samples` without replacement, is correct.
 
-    `ValueError` for k > samples.
+    correct: number of correct ones among `samples`; `ValueError` for k > samples
     """
     if not 0 <= correct <= samples or not 1 <= k <= samples:
         raise ValueError(f"pass@{k} of {correct} right among {samples}")

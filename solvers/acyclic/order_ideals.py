@@ -14,12 +14,12 @@ from calibrant.solvers.acyclic.least_cost import Mask
 
 I64 = npt.NDArray[np.int64]
 
-MIN_TABLE_IDEALS = 1_000  # order ideals from which on a table of all subsets pays
+MIN_TABLE_IDEALS = 1_000  # with as many order ideals or more a table of all subsets is cheaper
 MAX_POSITIONS = 62  # a set is a signed word
 
 
 class OrderIdeals:
-    """Parent sets of each variable as arrays.
+    """Enumeration of order ideals, with the parent sets of each variable as arrays.
 
     options: per variable the weights of its parent sets, endogenous part only, all positive
     """
@@ -30,7 +30,8 @@ class OrderIdeals:
         self._masks = [np.array(sorted(candidates), np.int64) for candidates in options]
         self._weights = [_weight_array([candidates[mask] for mask in sorted(candidates)]) for candidates in options]
         minimal = {i: minimal_sets(masks) for i, masks in enumerate(self._masks) if len(masks)}
-        # a variable may come next if some minimal set of it is placed: supersets need not be tested
+        # a variable may come next if some minimal set of it is placed: supersets need not be tested. Variables without
+        # a parent set can never come next; all minimal sets are one array, `_starts` is where those of each begin
         self._minimal = np.concatenate([*minimal.values(), np.empty(0, np.int64)])
         self._starts = np.cumsum([0, *map(len, minimal.values())])[:-1]
         self._bits = np.int64(1) << np.array([*minimal], np.int64)
@@ -47,6 +48,7 @@ class OrderIdeals:
         if placed not in self._eligible:
             unplaced = self._full & ~placed
             within = (self._minimal & np.int64(unplaced)) == 0
+            # `reduceat` refuses an empty array
             has_set = np.logical_or.reduceat(within, self._starts) if len(within) else within
             self._eligible[placed] = int(self._bits[has_set].sum()) & unplaced
         return self._eligible[placed]

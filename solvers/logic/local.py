@@ -1,7 +1,8 @@
-"""The local step: all formulas of a node given its parents' responses, grouped and memoised.
+"""The step of one node in the search over states: its formulas given its parents' responses, grouped and memoised.
 
-A node's value in a state is `response << 2 | has << 1 | used`, and 0 if its formula is empty; what a formula reads of
-a parent is that without `used`.
+A node's value in a state is `response << 2 | has << 1 | used`, and 0 if its formula is empty. response: bit c is the
+node's value in column c; has: the formula is not empty; used: some formula reads the node, or data do. A formula reads
+`response << 1 | has` of a parent.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from calibrant.solvers.logic.network import Columns, Network
 from calibrant.solvers.logic.tables import MAX_FORMULAS, ClauseList, FormulaTable
 
 HAS, USED = 2, 1
-# a code is one integer, since it is hashed once for each formula evaluated
-_SIZE_BITS, _CODE_BITS = 24, 48  # the mask of parents has 24 bits: no table has formulas of 24 parents
+# a code is one integer, since it is hashed once for each formula evaluated: outcome << 48 | size << 24 | parents used.
+# 24 bits hold each of the two: no table has formulas of 24 parents
+_SIZE_BITS, _CODE_BITS = 24, 48
+_FIELD = (1 << 24) - 1
 
 Key: TypeAlias = tuple[int, ...]
 Step: TypeAlias = tuple[int, int, int]  # misfit, value of the node, group
@@ -81,14 +84,16 @@ class LocalSteps:
     def _make_steps(self, node: int, key: Key) -> list[Block]:
         # formulas of one code lead to equal states: the lattice stores the group and its number of formulas only
         grouped = self._group(node, key)
+        # data read a readout, whether or not a formula does
         used = USED if node in self.network.readouts else 0
         leaf = self.is_leaf[node]
         blocks: dict[tuple[int, bool], list[Step]] = {}
         for code, rows in grouped.items():
-            outcome, size, sources = code >> _CODE_BITS, code >> _SIZE_BITS & 0xFFFFFF, code & 0xFFFFFF
-            has = outcome & 1
-            cost = outcome >> 1 if leaf else self.columns.cost(node, outcome >> 1)
-            value = 0 if leaf or not has else outcome >> 1 << 2 | HAS | used
+            outcome, size, sources = code >> _CODE_BITS, code >> _SIZE_BITS & _FIELD, code & _FIELD
+            # of a leaf the outcome is its misfit, of others their response
+            has, result = outcome & 1, outcome >> 1
+            cost = result if leaf else self.columns.cost(node, result)
+            value = 0 if leaf or not has else result << 2 | HAS | used
             blocks.setdefault((sources, bool(has)), []).append((cost, value, len(self.nodes)))
             self.nodes.append(node)
             self.keys.append(key)
@@ -114,6 +119,7 @@ class LocalSteps:
         table = self.table(node, key)
         self.evaluations += len(table)
         responses = self.responses(node, key, table, self.columns)
+        # columns in which an answer is required of the node, and the answers there
         mask, value = self.columns.required.get(node, (0, 0))
         cost, leaf = self.columns.cost, self.is_leaf[node]
         codes = []
@@ -121,7 +127,8 @@ class LocalSteps:
             if response & mask != value:
                 codes.append(-1)
                 continue
-            # nothing reads a leaf: its response counts through the misfit only, so that far fewer groups remain
+            # nothing reads a leaf: its response counts through the misfit only, so that far fewer groups remain;
+            # row 0 is the empty formula
             outcome = (cost(node, response) if leaf else response) << 1 | (row > 0)
             codes.append(outcome << _CODE_BITS | size << _SIZE_BITS | sources)
         return codes
@@ -138,6 +145,7 @@ class LocalSteps:
         for c in table.usable:
             prefix = clauses.prefix[c]
             by_clause[c] = literals[clauses.last[c]] & (by_clause[prefix] if prefix >= 0 else active)
+        # row 0 is the empty formula; every other is an earlier one and one more clause, so its response takes one OR
         responses = [0]
         append = responses.append
         rows = zip(table.prefix, table.clause, strict=True)

@@ -56,6 +56,7 @@ class Component:
         self.prior = prior
         self.budget = budget
         self.orders = self._orders(local.window_mass)
+        # latent orders are equally likely: their total weight, averaged over the orders of the roots
         self.mass = prior * self.orders.mean()
 
     def _orders(self, weight: WindowWeight) -> LatentOrders:
@@ -64,7 +65,7 @@ class Component:
         return LatentOrders(task.variables, task.disclosure, self.roots, window, weight, self.budget)
 
     def member_mass(self, member: Member) -> float:
-        """Joint probability of the member and the evidence in this part, up to the same factor for all."""
+        """Return the joint probability of member and evidence in this part, up to one factor for all members."""
         if member.roots != self.roots:
             return 0.0
 
@@ -76,6 +77,7 @@ class Component:
     def heaviest(self) -> Member:
         """Return the mechanisms of the heaviest order: the most probable member if there is but one order."""
         orders = self._orders(lambda variable, window: self.local.best(variable, window)[0])
+        # None where no mechanism of a window fits, which an order of positive weight has nowhere
         chosen = {v: self.local.best(v, window)[1] for v, window in sorted(orders.heaviest().items())}
         return Member(self.roots, {v: mechanism for v, mechanism in chosen.items() if mechanism is not None})
 
@@ -94,20 +96,21 @@ class Posterior:
     ) -> None:
         """Prepare the posterior of a problem.
 
-        configurations: equally likely ones; where none is given those of the task's shape, if they explain it.
+        configurations: equally likely ones; by default those of the task's shape, or all if none of these explains it
         """
         self.task = task
         self.evidence = MechanismEvidence(task)
         budget = Budget(states)
         num_units = task.training.worlds[0].num_rows if task.training.worlds else 0
-        likely = configurations or of_shape(len(task.variables), num_units)
-        self.components = self._components(likely, budget) or self._components(CONFIGURATIONS, budget)
+        candidates = configurations or of_shape(len(task.variables), num_units)
+        # a problem of another origin may have the shape of a configuration that could not have generated it
+        self.components = self._components(candidates, budget) or self._components(CONFIGURATIONS, budget)
         self.mass = sum(component.mass for component in self.components)
 
     def _components(self, configurations: Sequence[Configuration], budget: Budget) -> list[Component]:
         """Return the parts that explain the evidence."""
         roots = self._root_sets()
-        locals_ = [LocalPosterior(self.evidence, listed_configuration) for listed_configuration in configurations]
+        locals_ = [LocalPosterior(self.evidence, configuration) for configuration in configurations]
         components = [
             Component(local, chosen, likelihood / len(configurations), budget)
             for local in locals_
@@ -132,11 +135,11 @@ class Posterior:
         return Choice([(component, component.mass) for component in self.components])
 
     def probability(self, member: Member) -> float:
-        """Posterior probability of a member."""
+        """Return the posterior probability of a member."""
         return sum(component.member_mass(member) for component in self.components) / self.mass
 
     def configurations(self) -> dict[str, float]:
-        """Posterior probability of each configuration that explains the evidence."""
+        """Return the posterior probability of each configuration that explains the evidence, by name."""
         shares: dict[str, float] = {}
         for component in self.components:
             name = component.local.configuration.name
