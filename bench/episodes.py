@@ -141,6 +141,30 @@ class JsonChat:
         self.messages.append({"role": "user", "content": answer})
 
 
+TURNS_PER_ACTION = 2  # of the allowance: a reply without an action costs nothing, but there is an end to them
+TURNS_BESIDE = 8  # to try the reactor, to submit, and to be refused
+
+
+class Playable(Protocol):
+    """The parts of a benchmark that a conversation needs."""
+
+    def episode(self, item: Any) -> Episode[Any, Any]: ...
+    def describe_step(self, episode: Episode[Any, Any], step: Step[Any]) -> str: ...
+    def reply_action(self, item: Any, text: str) -> Action: ...
+
+
+def json_chat(of: Playable, item: Any, instructions: str) -> JsonChat:
+    """Open a conversation about an interactive item, with one action a reply."""
+    episode = of.episode(item)
+    return JsonChat(
+        episode,
+        instructions,
+        lambda step, _: of.describe_step(episode, step),
+        max_turns=TURNS_PER_ACTION * episode.left + TURNS_BESIDE,
+        reply_action=lambda text: of.reply_action(item, text),
+    )
+
+
 def sole_action(text: str) -> Action:
     """Return the one JSON object in a reply; `ActionError` if there is none, or several that differ."""
     found: list[dict[str, Any]] = []

@@ -20,7 +20,7 @@ class ItemEnvConfig(vf.EnvConfig):
 class ItemEnv(vf.Env[ItemEnvConfig]):
     async def run(self, task: ItemTask, agents: vf.Agents) -> None:
         lesson = task.lesson
-        if not lesson.of.transcripts:
+        if not lesson.of.is_interactive(lesson.item):
             await agents.agent.run(task)
             return
         chat = conversation(lesson.of, lesson.item)

@@ -8,12 +8,15 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from calibrant.bench.commands.guard import Writes
 from calibrant.bench.commands.options import AsJson, execution
+
+if TYPE_CHECKING:
+    from calibrant.bench.core.benchmark import Benchmark
 
 FOLDER = Path("calibrant-demo")
 REPORT_FILES = ("report.html", "report.md", "ladder.svg")
@@ -54,11 +57,16 @@ def demo(
             chosen = [make_protocol(of.protocols, name, {}) for name in of.demo_protocols]
             crashed += run_all(chosen, pools[of.name], records, execution(workers, None))
         print_table([records], as_json=as_json, again=shlex.join(["calibrant", "table", str(out)]) if out else "")
-        played = [path for name, files in pools.items() if benchmark(name).transcripts for path in files]
+        played = [path for name, files in pools.items() for path in files if _is_played(benchmark(name), path)]
         for line in written_report(records, out or FOLDER, played):
             typer.echo(line, err=True)
         _sign(out or FOLDER)
     return 1 if crashed else 0
+
+
+def _is_played(of: Benchmark[Any], path: Path) -> bool:
+    """Return whether a pool has episodes."""
+    return of.transcripts and any(map(of.is_interactive, of.read_pool(path).items))
 
 
 def _require_own_report(folder: Path, *, force: bool) -> None:

@@ -58,7 +58,8 @@ def run(
     from calibrant.bench.runs.runner import Selection
 
     of = one_benchmark(pools)
-    protocol_by_name = with_installed(of.protocols, of.name)
+    listed = of.applicable_protocols(pools) if protocol.strip() == "all" else of.protocols
+    protocol_by_name = with_installed(listed, of.name)
     chosen = chosen_protocols(protocol_by_name, protocol, _options(option or [], max_parents))
     for name, missing in left_out(protocol_by_name).items() if protocol.strip() == "all" else ():
         typer.echo(f"{name} is left out: {missing}", err=True)

@@ -24,7 +24,7 @@ from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.solutions import ItemFunctions
 from calibrant.bench.core.statistics import PoolStatistic
 from calibrant.bench.core.training import Training
-from calibrant.bench.episodes import sole_action
+from calibrant.bench.episodes import Chat, json_chat, sole_action
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.report.rows import Answer
@@ -92,7 +92,8 @@ class Benchmark(ABC, Generic[I]):
     settings: the row groups of tables, in their order
     provides: by the key of a capability, where in the benchmark's folder it is: `module:NAME`
     public_fields: all that `shown_record` may hold; what else the native record has is hidden from solvers and models
-    transcripts: whether `calibrant score` replays the steps of its predictions
+    transcripts: whether `calibrant score` replays the steps of its predictions; traces: or reads its own trace format
+    prompts_show_opening: whether messages show what an episode begins with
     extracts_when_scored: whether responses become answers with their verdict, not when they are read
     report_options: of `calibrant score`, with which a report scores predictions; None for the defaults
     demo_protocols: those that `calibrant demo` runs
@@ -106,6 +107,8 @@ class Benchmark(ABC, Generic[I]):
     provides: ClassVar[Providers] = {}
     public_fields: ClassVar[tuple[str, ...]]
     transcripts: ClassVar[bool] = False
+    traces: ClassVar[bool] = True
+    prompts_show_opening: ClassVar[bool] = False
     extracts_when_scored: ClassVar[bool] = False
     report_options: ClassVar[Any] = None
     demo_protocols: ClassVar[tuple[str, ...]] = ()
@@ -137,6 +140,10 @@ class Benchmark(ABC, Generic[I]):
     @abstractmethod
     def protocols(self) -> Protocols:
         """The rows that `calibrant run` knows, by name."""
+
+    def applicable_protocols(self, pools: Sequence[Path]) -> Protocols:
+        """Return the rows that `all` stands for on these pools."""
+        return self.protocols
 
     @property
     @abstractmethod
@@ -216,9 +223,17 @@ class Benchmark(ABC, Generic[I]):
         """Return the item that `record` was made of; `PoolError` names the field of what cannot be meant."""
         self._absent("records")
 
+    def is_interactive(self, item: I) -> bool:
+        """Return whether an item is played."""
+        return self.transcripts
+
     def episode(self, item: I) -> Episode[Any, Any]:
         """Return a fresh episode."""
         self._absent("episodes")
+
+    def chat(self, item: I, instructions: str = "") -> Chat:
+        """Open a conversation about an interactive item, with one action a reply."""
+        return json_chat(self, item, instructions)
 
     def handing_in(self, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> Sequence[Action]:
         """Return the actions that hand an answer in after these steps; the last one submits and has one key."""
@@ -374,10 +389,7 @@ class Benchmark(ABC, Generic[I]):
     def attribution(
         self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
-        """Return whether the evidence decided what was asked (bench.core.attribution).
-
-        None where that is not known.
-        """
+        """Return whether the evidence decided what was asked (bench.core.attribution); None where unknown."""
 
 
 @cache

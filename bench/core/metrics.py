@@ -42,12 +42,14 @@ class View(NamedTuple):
 
     id, title: of the table in a report; empty where it has none of its own
     note: sentences of its caption on several metrics, or on what is counted
+    optional: whether JSON and all columns leave it out where no answer has any of its metrics
     """
 
     metrics: tuple[Metric, ...]
     id: str = ""
     title: str = ""
     note: str = ""
+    optional: bool = False
 
     def caption(self, keys: Collection[str]) -> str:
         """Return the note and the meaning of each metric with one of these keys."""

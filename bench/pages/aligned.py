@@ -53,7 +53,20 @@ def table_text(
     else:
         headings, width = named_columns(measures, view), None
         headings = {k: h for k, h in headings.items() if k != "stratum" or any(k in row for row in rows)}
+        if view == ALL:
+            absent = _absent_columns(rows, measures)
+            headings = {k: h for k, h in headings.items() if k not in absent}
     return fit_columns(headings, rows, first=measures.first, width=width)
+
+
+def _absent_columns(rows: Sequence[Mapping[str, str]], measures: MetricSet) -> frozenset[str]:
+    """Return the columns of optional views of which no row has any."""
+    absent: list[str] = []
+    for view in measures.views.values():
+        keys = [column.key for column in view.metrics]
+        if view.optional and all(row.get(key, UNDEFINED) == UNDEFINED for row in rows for key in keys):
+            absent += keys
+    return frozenset(absent)
 
 
 def named_columns(measures: MetricSet, names: str) -> dict[str, str]:

@@ -57,6 +57,10 @@ class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def warm_up(self) -> None:
         """Load and compile whatever an answer needs, so that no instance's time contains it."""
 
+    def refusal(self, handout: Any, /) -> str:
+        """Return why this protocol does not answer a kind of item; empty if it does. Not asked of rows from outside."""
+        return ""
+
     def answer(self, given: Any, /) -> ProtocolResult:
         """Return the answer to one item, from its task or in its open episode; the same every time."""
         raise NotImplementedError

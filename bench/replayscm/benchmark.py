@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from calibrant.bench.core.benchmark import Benchmark, TaskHandout
+from calibrant.bench.core.benchmark import EpisodeHandout, TaskHandout
 from calibrant.bench.core.capabilities import EXPLANATIONS, FITTING, Providers
 from calibrant.bench.core.evaluator import Evaluator
 from calibrant.bench.core.metrics import MetricSet
@@ -29,6 +29,7 @@ from calibrant.bench.pools.capabilities import (
     VERIFY,
 )
 from calibrant.bench.protocols.registry import Protocols
+from calibrant.bench.replayscm.extended.items import ExtendedItems
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import ReportContents, Section
@@ -36,6 +37,7 @@ from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.dsl.episode import Step
 from calibrant.dsl.message import Message
+from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
 from calibrant.dsl.replayscm.problem import BENCHMARK as NAME
 from calibrant.dsl.replayscm.problem import Pool, Problem
 
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
 MAX_OBJECTS = 64  # whose digests are cached
 
 
-class ReplayScm(Benchmark[Problem]):
+class ReplayScm(ExtendedItems):
     name = NAME
     title = "ReplaySCM"
     settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
@@ -84,10 +86,18 @@ class ReplayScm(Benchmark[Problem]):
         "reference",
         "setting",  # of this benchmark it is what is disclosed
         "num_heldout",
+        "max_parents",
+        "prior",
+        "noise",
+        "hidden",
+        "allowance",
+        "question",
+        "asked",
     )
 
     @cached_property
     def protocols(self) -> Protocols:
+        from calibrant.bench.replayscm.extended.protocols import EXTENDED
         from calibrant.bench.replayscm.protocols.discovery import DISCOVERY
         from calibrant.bench.replayscm.protocols.exact import Exact, ExactIntegerProgram
         from calibrant.bench.replayscm.protocols.posterior import MostPosterior
@@ -96,7 +106,7 @@ class ReplayScm(Benchmark[Problem]):
         from calibrant.bench.replayscm.protocols.staged import StagedExactSearch
 
         listed = (Exact, ExactIntegerProgram, MostPosterior, StagedExactSearch, *SCORE_PROTOCOLS, *DISCOVERY, *SIMPLE)
-        return {protocol.name: protocol for protocol in listed}
+        return {protocol.name: protocol for protocol in (*listed, *EXTENDED)}
 
     @property
     def measures(self) -> MetricSet:
@@ -147,8 +157,8 @@ class ReplayScm(Benchmark[Problem]):
 
         return COLUMNS
 
-    def handout(self, item: Problem) -> TaskHandout:
-        return TaskHandout(item.task)
+    def handout(self, item: Problem) -> TaskHandout | EpisodeHandout:
+        return EpisodeHandout(item, ScmEpisode) if self.is_interactive(item) else TaskHandout(item.task)
 
     def no_answer(self, item: Problem) -> dict[str, Any]:
         from calibrant.bench.replayscm.protocols.answers import no_answer
@@ -159,14 +169,21 @@ class ReplayScm(Benchmark[Problem]):
         from calibrant.bench.replayscm.verdict import score_record
         from calibrant.dsl.replayscm.score import Evaluator
 
+        if item.task.extension is not None:
+            return self.score_extended(item, answer, steps)
         return score_record(Evaluator(item).score_answer(answer))
 
     def attribution(
         self, item: Problem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
-        """Decided: every SCM of the class replays the held-out worlds alike. The class is the smallest with gold."""
+        """Decided: every SCM of the class replays the held-out worlds alike. The class is the smallest with gold.
+
+        Extended items state their class; under noise a behaviour is decided from a posterior of 0.99 on.
+        """
         from calibrant.bench.core.attribution import attribution_record
 
+        if item.task.extension is not None:
+            return self.attribute_extended(item, steps, score)
         decision = self._decision(item)
         if decision is None:
             return None
@@ -197,6 +214,8 @@ class ReplayScm(Benchmark[Problem]):
     def evaluator(self, item: Problem, options: ScoreOptions) -> Evaluator:
         from calibrant.bench.replayscm.evaluator import ReplayScmEvaluator
 
+        if item.task.extension is not None:
+            return self.extended_evaluator(item, options)
         return ReplayScmEvaluator(item, options)
 
     def setting_in_tables(self, setting: str, pool_digest: str) -> str:
@@ -215,11 +234,14 @@ class ReplayScm(Benchmark[Problem]):
     def system_and_prompt(self, item: Problem) -> tuple[str, str]:
         from calibrant.dsl.replayscm.prompt import SYSTEM, prompt
 
+        if self.is_interactive(item):
+            return "", self.opening_prompt(item)
         return SYSTEM, prompt(item.task)
 
     def messages(self, item: Problem) -> list[Message]:
         system, prompt = self.system_and_prompt(item)
-        return [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
+        user: Message = {"role": "user", "content": prompt}
+        return [{"role": "system", "content": system}, user] if system else [user]
 
     def record(self, item: Problem) -> dict[str, Any]:
         """Without results that a file embeds: they are answers, and no part of the item."""

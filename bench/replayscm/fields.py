@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeAlias
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from calibrant.bench.replayscm.reference_overlap import Overlap
 
@@ -77,6 +77,27 @@ class Structure(Struct, forbid_unknown_fields=True):
     # true if variable_exact is 1: the graph is exact, the functions need not be
     exact_map: Annotated[bool, Meta(description="all of them")]
     local_match: Annotated[float, Meta(description="share of endogenous variables with gold's local function")]
+
+
+class Regret(Struct, rename="camel", forbid_unknown_fields=True):
+    """The loss of a world that was asked for, against the best candidate."""
+
+    value: Annotated[float, Meta(description="its expected share left, under noise its expected bits")]
+    best: Annotated[float, Meta(description="that of the best candidate")]
+    regret: Annotated[float, Meta(description="the difference, at least 0")]
+    exact: Annotated[bool, Meta(description="by listing; otherwise estimated from draws")]
+    standard_error: Annotated[float | None, Meta(description="of an estimated difference; null where it is exact")]
+
+
+class AttributionFields(Struct, forbid_unknown_fields=True):
+    """Whether the evidence decided the clean held-out behaviour."""
+
+    kind: Annotated[str, Meta(description="earned, missed, lucky or short")]
+    decided: Annotated[bool, Meta(description="all members agree; under noise, a behaviour has at least 0.99")]
+    fits: Annotated[bool | None, Meta(description="the answer agrees with all evidence; null under noise")]
+    members: Annotated[str, Meta(description="SCMs of positive posterior")]
+    class_: Annotated[str, Meta(description="the class")] = field(name="class")
+    posterior: Annotated[float | UnsetType, Meta(description="of the top behaviour, under noise")] = UNSET
 
 
 class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -182,6 +203,32 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     # the two rates above, of the best experiment instead of the submitted one
     best_pairwise_disagreement_rate: Annotated[float | UnsetType, Meta(description="its rates")] = UNSET
     best_pairwise_cell_difference_rate: Annotated[float | UnsetType, Meta(description="its rates")] = UNSET
+    train_match: Annotated[
+        Share, Meta(description="under noise, share of free training cells that agree, by observed parents")
+    ] = UNSET
+    ast_size: Annotated[int | UnsetType, Meta(description="of an extended item: total formula size")] = UNSET
+    brier: Annotated[Share, Meta(description="Brier score of a forecast against gold's exact law")] = UNSET
+    log_loss: Annotated[Share, Meta(description="logarithmic score of a forecast, bits a cell")] = UNSET
+    excess_brier: Annotated[Share, Meta(description="the former above that of the law itself")] = UNSET
+    excess_log_loss: Annotated[Share, Meta(description="the latter above that of the law itself")] = UNSET
+    favoured: Annotated[
+        Flag, Meta(description="of a forecast: of every cell the more probable value has more than 1/2")
+    ] = UNSET
+    worlds: Annotated[int | UnsetType, Meta(description="of an episode: that were asked for")] = UNSET
+    refusals: Annotated[int | UnsetType, Meta(description="of an episode: refused actions")] = UNSET
+    members_left: Annotated[
+        str | UnsetType | None, Meta(description="of an episode: SCMs of positive posterior; null out of budget")
+    ] = UNSET
+    bits_left: Annotated[Share, Meta(description="of an episode without noise: logarithm of membersLeft")] = UNSET
+    premature: Annotated[
+        FlagIfKnown,
+        Meta(description="submitted with worlds left, while one split the members; under noise, while undecided"),
+    ] = UNSET
+    excess: Annotated[
+        int | UnsetType, Meta(description="worlds above the clairvoyant minimum, where the floor was reached")
+    ] = UNSET
+    short_of_floor: Annotated[str | UnsetType, Meta(description="members above the floor, where it was not")] = UNSET
+    regret: Annotated[list[Regret] | UnsetType, Meta(description="of each world, where it is asked for")] = UNSET
     joint_success: Annotated[Flag, Meta(description="alternative, experiment, witness")] = UNSET
     pool: Annotated[str, Meta(description="name of the pool")]
     pool_digest: Annotated[str, Meta(description="SHA-256 of what the pool's file holds, decompressed")]
@@ -196,6 +243,10 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
         Meta(description="the same for answers of one meaning, by which samples are put together"),
     ] = UNSET
     seconds: Annotated[Share, Meta(description="what the answer took")] = UNSET
+    problem: Annotated[str | UnsetType, Meta(description="of an extended item: why nothing was submitted")] = UNSET
+    attribution: Annotated[
+        AttributionFields | UnsetType | None, Meta(description="of an extended item: what the evidence decided")
+    ] = UNSET
     strict_json: Annotated[
         bool | None, Meta(description="the response was one JSON object on one line; null if no text was given")
     ]

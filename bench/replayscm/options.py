@@ -147,6 +147,9 @@ class ScoreOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     structure: Annotated[bool, Meta(description="Also compare functional parents and local functions with gold.")] = (
         False
     )
+    regret: Annotated[
+        bool, Meta(description="Also compare every world of an episode with the best one; under noise seconds a world.")
+    ] = False
 
 
 class TableOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -9,6 +9,7 @@ import msgspec
 
 from calibrant.bench.core.items import close_ids
 from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.replayscm.extended.words import extension_lines
 from calibrant.bench.runs.runner import Selection
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.formulas.text import render
@@ -59,7 +60,11 @@ def instance_text(problem: Problem) -> str:
     ]
     if task.reference is not None:
         lines += ["", "reference", *_mechanisms(task.reference)]
+    if task.extension is not None:
+        lines += extension_lines(task.extension)
     worlds = task.training.worlds
+    if task.kind is TaskKind.EPISODE:
+        return "\n".join(lines)
     lines += ["", f"{len(worlds)} training worlds ({task.num_heldout} more are held out); clamped cells in brackets"]
     return "\n".join([*lines, *_worlds(worlds)])
 
@@ -68,6 +73,8 @@ def sealed_text(problem: Problem) -> str:
     """Return what only the evaluator may see: gold, the latent order, the held-out worlds."""
     sealed = problem.sealed
     stratum = [in_one_line(f"stratum       {problem.stratum}")] if problem.stratum else []
+    stratum += [] if sealed.seed is None else [f"seed          {sealed.seed}"]
+    stratum += [in_one_line(f"rate          {v} {rate}") for v, rate in sealed.rates.items()]
     lines = ["sealed", *stratum, f"latent order  {' < '.join(sealed.latent_order)}"]
     if sealed.gold is None:
         lines.append("gold          not in the file")

@@ -81,6 +81,8 @@ class MetricReader:
         self.train_exact = score.get("mechanismTrainExact" if roots else "trainExact") is True
         self.heldout_exact = score.get("mechanismHeldoutExact" if roots else "heldoutExact") is True
         self.root_exact = score.get("rootSetExact") is True if roots else None
+        self.is_noisy = "+noise" in setting  # there no map has to agree with every row
+        self.is_forecast = "favoured" in score
         self.is_alternative = setting.startswith("Alt-")
         self.structure: Mapping[str, Any] = score.get("structure") or {}
         self._zero_filled = means is InvalidHandling.PAPER or setting.endswith("-CEx")
@@ -110,12 +112,12 @@ def _stage(name: str) -> Callable[[MetricReader], float | None]:
     return lambda verdict: verdict.score.get("funnel", {}).get(name)
 
 
-def _train(v: MetricReader) -> bool:
-    return v.train_exact
+def _train(v: MetricReader) -> bool | None:
+    return None if v.is_noisy or v.is_forecast else v.train_exact
 
 
-def _heldout(v: MetricReader) -> bool:
-    return v.heldout_exact
+def _heldout(v: MetricReader) -> bool | None:
+    return None if v.is_forecast else v.heldout_exact
 
 
 def _heldout_world(v: MetricReader) -> float | None:
@@ -250,6 +252,39 @@ FUNNEL_METRICS = (
 )
 
 
+def _number(key: str) -> Callable[[MetricReader], float | None]:
+    """Read a number; big ones are texts."""
+
+    def value(verdict: MetricReader) -> float | None:
+        number = verdict.score.get(key)
+        return None if number is None else float(number)
+
+    return value
+
+
+def _mean_regret(verdict: MetricReader) -> float | None:
+    regrets = verdict.score.get("regret")
+    return sum(step["regret"] for step in regrets) / len(regrets) if regrets else None
+
+
+EPISODE_METRICS = (
+    Metric("worlds", "Worlds", "worlds that were asked for", _number("worlds"), decimals=1),
+    Metric("refusals", "Refusals", "refused actions", _number("refusals"), decimals=2),
+    Metric("bits_left", "BitsLeft", "logarithm of the SCMs left, without noise", _number("bitsLeft"), decimals=1),
+    Metric("premature", "Premature", "submitted while a world was worth asking for", _number("premature"), True),
+    Metric("excess", "Excess", "worlds above the clairvoyant minimum at the floor", _number("excess"), True, 1),
+    Metric("regret", "Regret", "mean loss of a world against the best candidate", _mean_regret, True),
+)
+FORECAST_METRICS = (
+    Metric("train_match", "TrainMatch", "share of free training cells that agree", _number("trainMatch")),
+    Metric("favoured", "Favoured", "forecasts that favour the right value of every cell", _number("favoured")),
+    Metric("brier", "Brier", "Brier score against gold's exact law", _number("brier")),
+    Metric("log_loss", "LogLoss", "logarithmic score against gold's exact law, bits a cell", _number("logLoss")),
+    Metric("excess_brier", "Brier+", "Brier score above that of the law", _number("excessBrier")),
+    Metric("excess_log_loss", "LogLoss+", "logarithmic score above that of the law", _number("excessLogLoss")),
+)
+
+
 def is_alternative(verdict: MetricReader) -> bool | None:
     """Return whether an answer is an alternative to gold; None if that is not known."""
     if not (verdict.valid and verdict.train_exact):
@@ -304,6 +339,8 @@ METRICS = MetricSet(
         "replay": View((*REPLAY_METRICS, *ROOT_METRICS, *ALTERNATIVE_METRICS)),
         "structure": View(STRUCTURE_METRICS),
         "funnel": View(FUNNEL_METRICS),
+        "episodes": View(EPISODE_METRICS, optional=True),
+        "forecasts": View(FORECAST_METRICS, optional=True),
         "attribution": View(ATTRIBUTION_METRICS),
     },
     first=(
@@ -317,6 +354,6 @@ METRICS = MetricSet(
     unit=latent_of,
     hidden=HIDDEN_METRICS,
     settings=(
-        *("Ordered", "Ord-", "Block", "Hidden-order", "Hid-", "Hidden-roots", "Hid-Roots", "Alt-"),
+        *("Ordered", "Ord-", "Block", "Hidden-order", "Hid-", "Hidden-roots", "Hid-Roots", "Alt-", "Episode "),
     ),  # the disclosure ladder
 )

@@ -52,9 +52,11 @@ class ResultTable:
         """Return one mapping per row: numbers as numbers, null for what is undefined or suppressed."""
         rows = self._sorted_rows()
         lines = [self._json_row(row, num) for row, num in zip(rows, self._num_answered(rows), strict=True)]
-        keys = [column.key for column in self.metrics.views["attribution"].metrics]
-        if all(line[key] is None for line in lines for key in keys):  # attributed on request, or in episodes
-            lines = [{key: value for key, value in line.items() if key not in keys} for line in lines]
+        for name, view in self.metrics.views.items():
+            keys = [column.key for column in view.metrics]
+            is_optional = view.optional or name == "attribution"  # attributed on request, or in episodes
+            if is_optional and all(line[key] is None for line in lines for key in keys):
+                lines = [{key: value for key, value in line.items() if key not in keys} for line in lines]
         return lines
 
     def collect_samples(self) -> list[Sampled]:

@@ -76,7 +76,9 @@ def timed_answer(protocol: Protocol, handout: Handout) -> Answer:
     task = handout.open()
     try:
         with redirect_stdout(sys.stderr):  # standard output is the table's
-            result = _check_result(protocol.answer(task))
+            reason = protocol.refusal(task)
+            refused = ProtocolResult("impossible", provenance={"reason": reason})
+            result = refused if reason else _check_result(protocol.answer(task))
     except MissingExtraError:
         raise
     except BudgetSpent as spent:

@@ -40,10 +40,11 @@ from calibrant.dsl.parse_limits import TooLargeError
 class AnswerReader(Protocol):
     """Turns the response of a prediction into an answer, before it is scored.
 
-    items: the pools that predictions may be about; has_episodes: lines may have steps
+    items: the pools that predictions may be about; has_episodes: lines may have steps; has_traces: or be traces
     """
 
     has_episodes: bool
+    has_traces: bool
 
     @property
     def items(self) -> Sequence[PoolItems]: ...
@@ -134,7 +135,7 @@ class Predictions:
         return checked
 
     def _is_trace(self, line: Mapping[str, Any]) -> bool:
-        return self._reader.has_episodes and is_trace(line)
+        return self._reader.has_traces and is_trace(line)
 
     def _answer_field(self, line: Mapping[str, Any]) -> AnswerField:
         if self._is_trace(line):
@@ -199,7 +200,7 @@ class Predictions:
 class _ItemsOnly:
     """Leaves responses as they are."""
 
-    has_episodes = False
+    has_episodes = has_traces = False
 
     def __init__(self, pool: PoolItems) -> None:
         self.items = [pool]

@@ -17,6 +17,7 @@ from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.bench.scoring.input.traces import STEPS_FIELD, is_trace
 from calibrant.bench.scoring.pool_items import PoolItems
 from calibrant.bench.scoring.transcript_replay import NO_ANSWER, extract_answer, replay_answer, steps_of
+from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Item
 from calibrant.dsl.pool_text import pool_digest
 from calibrant.dsl.stored_items import items_by_id
@@ -50,11 +51,13 @@ class PoolScorer:
 
     options: the benchmark's Struct of `calibrant score`, its defaults if None
     has_episodes: lines may have the steps of an episode, which are replayed before they count
+    has_traces: lines may be traces in the benchmark's own format
     """
 
     def __init__(self, pools: Sequence[Path], options: Any = None) -> None:
         self.benchmark: Benchmark[Any] = one_benchmark(pools)
         self.has_episodes = self.benchmark.transcripts
+        self.has_traces = self.benchmark.transcripts and self.benchmark.traces
         self._options = option_struct("score", self.benchmark.name)() if options is None else options
         opened = [_OpenPool.load(self.benchmark, path) for path in pools]
         self._pools = {pool.digest: pool for pool in opened}
@@ -105,7 +108,7 @@ class PoolScorer:
         `TranscriptError` names a false step; `CalibrantError` if the answer differs from the one that the steps submit.
         """
         if self.benchmark.extracts_when_scored:
-            return prediction
+            return self._replay_played(prediction, line)
         return self._replay(prediction, line) if self.has_episodes else self._extract(prediction)
 
     def score(self, prediction: Prediction) -> ScoredPrediction:
@@ -119,6 +122,16 @@ class PoolScorer:
             (prediction.pool, prediction.instance),
             lambda: self.benchmark.evaluator(self.item(prediction), self._options),
         )
+
+    def _replay_played(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
+        """Replay the steps of a line about an item that is played; answers without steps are read when scored."""
+        if not self.has_episodes or line.get(STEPS_FIELD) is None:
+            return prediction
+        if self.benchmark.is_interactive(self.item(prediction)):
+            return self._replay(prediction, line)
+        if prediction.answer == "":
+            raise CalibrantError("it has steps of an episode, but the item is not played")
+        return prediction
 
     def _setting(self, setting: str, digest: str) -> str:
         row_group = self._settings.get((setting, digest))
@@ -139,7 +152,8 @@ class PoolScorer:
 
     def _replay(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
         item = self.item(prediction)
-        steps = self.benchmark.parse_trace(item, line) if is_trace(line) else steps_of(line.get(STEPS_FIELD))
+        has_trace = self.has_traces and is_trace(line)
+        steps = self.benchmark.parse_trace(item, line) if has_trace else steps_of(line.get(STEPS_FIELD))
         replayed = replay_answer(self.benchmark, item, prediction.answer, steps)
         return prediction._replace(
             answer=replayed.answer,

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.episodes import JsonChat
+from calibrant.bench.episodes import Chat
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.episode import Step
-
-TURNS_PER_ACTION = 2  # of the allowance: a reply without an action costs nothing, but there is an end to them
-TURNS_BESIDE = 8  # to try the reactor, to submit, and to be refused
 
 
 class ConversationResult(NamedTuple):
@@ -26,17 +23,9 @@ class ConversationResult(NamedTuple):
     answered: bool
 
 
-def conversation(of: Benchmark[Any], item: Any, instructions: str = "") -> JsonChat:
+def conversation(of: Benchmark[Any], item: Any, instructions: str = "") -> Chat:
     """Open a conversation about an interactive item, with one action a reply."""
-    episode = of.episode(item)
-    turns = TURNS_PER_ACTION * episode.left + TURNS_BESIDE
-    return JsonChat(
-        episode,
-        instructions,
-        lambda step, _: of.describe_step(episode, step),
-        max_turns=turns,
-        reply_action=lambda text: of.reply_action(item, text),
-    )
+    return of.chat(item, instructions)
 
 
 def score_replies(of: Benchmark[Any], item: Any, replies: Sequence[str]) -> ConversationResult:
@@ -45,7 +34,7 @@ def score_replies(of: Benchmark[Any], item: Any, replies: Sequence[str]) -> Conv
     An item that is answered at once has its answer in the last reply. The replies to an interactive one are its
     conversation again; if that is still open at the end, an answer that the last reply states is handed in.
     """
-    if not of.transcripts:
+    if not of.is_interactive(item):
         verdict = of.verbs.score(item, replies[-1] if replies else None)
         return ConversationResult(verdict, (), verdict.valid)
     chat = conversation(of, item)
@@ -59,7 +48,7 @@ def score_replies(of: Benchmark[Any], item: Any, replies: Sequence[str]) -> Conv
     return ConversationResult(verdict, steps, of.handed_in(steps) is not None)
 
 
-def _close(of: Benchmark[Any], item: Any, chat: JsonChat, reply: str) -> None:
+def _close(of: Benchmark[Any], item: Any, chat: Chat, reply: str) -> None:
     """Submit the answer that the last reply states, with or without a submission; else treat it as an action."""
     try:
         answer = of.extract(item, reply)

@@ -81,7 +81,7 @@ def attributed(task: Lesson, answer: ConversationResult) -> float | None:
     """
     if not answer.answered:
         return 0.0
-    if task.of.transcripts:
+    if task.of.is_interactive(task.item):
         attribution = task.of.attribution(task.item, {}, answer.steps, answer.verdict.to_dict())
         if attribution is None:
             return None

@@ -81,7 +81,7 @@ def experiments() -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         of = item_of(state.metadata)
-        if of.benchmark.transcripts:
+        if of.benchmark.is_interactive(of.item):
             state.store_as(Transcript).keep(of, of.benchmark.episode(of.item))
             state.tools.append(_experiment(of))
         return state

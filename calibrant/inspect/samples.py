@@ -132,7 +132,7 @@ def _messages(of: Benchmark[Any], item: Item[Any, Any]) -> list[ChatMessage]:
         (ChatMessageSystem if message["role"] == "system" else ChatMessageUser)(content=message["content"])
         for message in of.messages(item)
     ]
-    if of.transcripts:
+    if of.is_interactive(item) and not of.prompts_show_opening:
         episode = of.episode(item)
         messages[-1].content = "\n\n".join(
             [messages[-1].text, *(of.describe_step(episode, step) for step in episode.steps)]

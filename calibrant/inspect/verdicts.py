@@ -57,7 +57,7 @@ def verdict(extractor: Literal["paper", "published"] = "paper") -> Scorer:
 
     def score_of(of: Benchmark[Any], item: Any, state: TaskState) -> Score:
         transcript = state.store_as(Transcript) if KEPT in state.store else None
-        played = {"steps": transcript.as_steps()} if transcript and of.transcripts else {}
+        played = {"steps": transcript.as_steps()} if transcript and of.is_interactive(item) else {}
         response = "" if transcript and transcript.handed_in else state.output.completion
         verdict_on_response = scored(item, response, **options, **played)
         record = verdict_on_response.to_dict()

@@ -14,6 +14,8 @@ from typing import Any
 from calibrant.dsl.formulas.operators import OPERATORS
 from calibrant.dsl.formulas.text import Grammar, render
 from calibrant.dsl.replayscm.disclosure import Disclosure
+from calibrant.dsl.replayscm.extensions.extension import Extension, Question
+from calibrant.dsl.replayscm.extensions.wording import forecast_worlds_text, hidden_text, noise_text
 from calibrant.dsl.replayscm.problem import Task, TaskKind
 from calibrant.dsl.replayscm.world import World
 
@@ -46,8 +48,9 @@ _SHARED_UNITS = (
 def prompt(task: Task) -> str:
     """Return the user message for one instance."""
     parts = [
-        _GOAL[task.kind],
+        _GOAL[task.kind] if task.extension is None else _extended_goal(task.extension),
         "\n".join(_structure(task)),
+        *([] if task.extension is None else _extension_parts(task.extension)),
         "\n".join(_language(task.grammar)),
         "\n".join(_rules(task)),
         "\n".join(_scoring(task)),
@@ -58,6 +61,24 @@ def prompt(task: Task) -> str:
         parts.append("\n".join(["Reference model:", *listed]))
     parts += [_world(world) for world in task.training.worlds]
     return "\n\n".join([*parts, _answer_shape(task)]) + "\n"
+
+
+def _extended_goal(extension: Extension) -> str:
+    if extension.question is Question.FORECAST:
+        return "Forecast the worlds that are listed below, or give a mechanism for every endogenous variable."
+    if extension.noise.is_silent:
+        return _GOAL[TaskKind.SCM]
+    return (
+        "Give a mechanism for every endogenous variable such that the model replays held-out worlds, which are shown "
+        "without errors."
+    )
+
+
+def _extension_parts(extension: Extension) -> list[str]:
+    included = ", hidden ones included" if extension.hidden else ""
+    size = f"A mechanism depends on at most {extension.max_parents} variables{included}."
+    worlds = forecast_worlds_text(extension) if extension.question is Question.FORECAST else ()
+    return [part for part in (size, noise_text(extension), hidden_text(extension), "\n".join(worlds)) if part]
 
 
 # --- what is disclosed ----------------------------------------------------------------------------------------------
@@ -108,7 +129,9 @@ def _language(grammar: Grammar) -> Iterator[str]:
 def _rules(task: Task) -> Iterator[str]:
     yield "An answer is valid only if:"
     covered = "variable that you do not call a root" if task.kind is TaskKind.ROOTS else "endogenous variable"
-    yield f"- there is exactly one mechanism for every {covered}, and none for any other;"
+    hidden = task.extension.hidden if task.extension is not None else ()
+    others = f"other than {_join_names(tuple(hidden))}" if hidden else "other"
+    yield f"- there is exactly one mechanism for every {covered}, and none for any {others};"
     if task.disclosure.roots is None:
         yield "- the number of roots is the one told, each named once;"
     if task.disclosure.order is not None:
@@ -167,7 +190,9 @@ def _answer_shape(task: Task) -> str:
 def _shape(task: Task) -> dict[str, Any]:
     if task.disclosure.roots is None:
         return {"roots": ["..."] * task.disclosure.num_roots, "mechanisms": {"...": "..."}}
-    mechanisms = {"mechanisms": dict.fromkeys(_endogenous(task), "...")}
+    mechanisms: dict[str, Any] = {"mechanisms": dict.fromkeys(_endogenous(task), "...")}
+    if task.extension is not None and task.extension.question is Question.FORECAST:
+        return {"forecast": [[{"...": 0.5}], "..."]}
     if task.kind is not TaskKind.ALTERNATIVE:
         return mechanisms
     return {

@@ -11,12 +11,12 @@ from random import Random
 
 from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.episodes.evidence import world_evidence
 from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms, replay_row
 from calibrant.dsl.replayscm.problem import Problem
-from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.replayscm.experiments.policies import episode_evidence
 from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass
 from calibrant.solvers.replayscm.hidden.meanings import meaning
@@ -54,13 +54,13 @@ def audit_extended(problem: Problem) -> list[ExtendedFinding]:
     if gold is None:
         raise ValueError(f"'{problem.id}' has no gold")
     functions = gold.local_functions
-    heldout = [row for world in problem.sealed.heldout.worlds for row in evidence_of_world(scm_class, world)]
+    heldout = [row for world in problem.sealed.heldout.worlds for row in world_evidence(scm_class, world)]
     findings = []
     if problem.task.extension is not None and problem.task.extension.is_episode:
         findings += _winnable(problem, scm_class, functions, heldout)
         evidence = episode_evidence(ScmEpisode(problem))
     else:
-        evidence = [row for world in problem.task.training.worlds for row in evidence_of_world(scm_class, world)]
+        evidence = [row for world in problem.task.training.worlds for row in world_evidence(scm_class, world)]
     posterior = Posterior(scm_class).condition(*evidence)
     _, share = _top_share(posterior, heldout, Random(problem.id))
     threshold = Fraction(1) if scm_class.noise.is_silent else DECIDED
@@ -72,18 +72,6 @@ def audit_extended(problem: Problem) -> list[ExtendedFinding]:
     if scm_class.hidden_parents and lies_in_visible_class(scm_class, functions):
         findings.append(ExtendedFinding(Finding.VACUOUS, "gold's meaning needs no hidden variable"))
     return findings
-
-
-def evidence_of_world(scm_class: MechanismClass, world: World) -> list[EvidenceWorld]:
-    """Return a world as evidence; targets set row by row are constants of single rows."""
-    constants = {v: world.intervention.constants[v] for v in world.intervention.constants}
-    rows = world.row_texts(scm_class.observed)
-    if not world.intervention.assigned:
-        return [EvidenceWorld(constants, tuple(rows))]
-    single = []
-    for text, values in zip(rows, world.rows(), strict=True):
-        single.append(EvidenceWorld({v: values[v] for v in world.intervention.targets}, (text,)))
-    return single
 
 
 def _winnable(

@@ -11,6 +11,12 @@ import msgspec
 
 from calibrant.audits.soundness import Check
 from calibrant.bench.pools.soundness import DUPLICATE, CheckReport, Note
+from calibrant.bench.replayscm.extended.check import (
+    forecast_problem,
+    heldout_problem,
+    legality_problem,
+    training_problem,
+)
 from calibrant.bench.replayscm.options import CheckOptions
 from calibrant.bench.replayscm.pools.unused_fields import count_unused_fields
 from calibrant.dsl.pool_text import file_digest
@@ -77,6 +83,8 @@ def _official(name: str, digest: str) -> tuple[str, bool]:
 
 
 def _gold_is_legal(problem: Problem) -> str | None:
+    if problem.task.extension is not None:
+        return legality_problem(problem)
     return None if problem.sealed.gold is None else illegality(problem.task, problem.sealed.gold) or ""
 
 
@@ -96,10 +104,14 @@ def _replays(model: Scm | None, panel: Panel) -> str | None:
 
 
 def _gold_replays_training(problem: Problem) -> str | None:
+    if problem.task.extension is not None:
+        return training_problem(problem)
     return _replays(problem.sealed.gold, problem.task.training)
 
 
 def _gold_replays_heldout(problem: Problem) -> str | None:
+    if problem.task.extension is not None:
+        return heldout_problem(problem)
     return _replays(problem.sealed.gold, problem.sealed.heldout)
 
 
@@ -131,7 +143,7 @@ def _unscored_worlds(worlds: tuple[World, ...], model: Scm) -> Iterator[str]:
 def _has_scored_cells(problem: Problem) -> str | None:
     """Without a scored training cell nothing can be train-exact."""
     gold = problem.sealed.gold
-    if gold is None:
+    if gold is None or not problem.task.training.worlds:
         return None
     unscored = list(_unscored_worlds(problem.task.training.worlds, gold))
     return "no training world has a scored cell" if len(unscored) == len(problem.task.training.worlds) else ""
@@ -146,6 +158,7 @@ CHECKS: Mapping[str, Check[Problem]] = {
     "shared units: root columns are nested": _roots_nested,
     "reference is legal under the disclosure": _reference_is_legal,
     "reference replays its training worlds": _reference_replays_training,
+    "forecasts are of the held-out worlds": forecast_problem,
 }
 
 

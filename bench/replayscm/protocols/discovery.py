@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.protocols.base import ProtocolResult
 from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.bench.replayscm.protocols.exact import warming_task
+from calibrant.bench.replayscm.protocols.plain_row import PlainRow
 from calibrant.dsl.replayscm.problem import Task, TaskKind
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ Level = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 ImaginaryRows = Annotated[float, msgspec.Meta(gt=0)]
 
 
-class Discovery(Protocol, frozen=True):
+class Discovery(PlainRow, frozen=True):
     """Base of the rows that call a discovery library.
 
     max_parents: how many parents a library may propose where it can be told, and a mechanism may mention

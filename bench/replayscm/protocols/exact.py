@@ -6,8 +6,10 @@ from typing import Annotated, TypedDict
 
 from msgspec import Meta
 
-from calibrant.bench.protocols.base import Protocol, ProtocolResult, nothing_found
+from calibrant.bench.protocols.base import ProtocolResult, nothing_found
+from calibrant.bench.replayscm.extended.rows import answer_extended, is_extended
 from calibrant.bench.replayscm.protocols.answers import alternative_answer, scm_answer
+from calibrant.bench.replayscm.protocols.plain_row import PlainRow
 from calibrant.dsl.replayscm.problem import Task, TaskKind
 
 MAX_PARENTS = 6  # the solver's own limit
@@ -20,8 +22,10 @@ class Choosing(TypedDict, total=False):
     seconds: float | None
 
 
-class Exact(Protocol, frozen=True):
+class Exact(PlainRow, frozen=True):
     """The train-exact SCM of least total formula size, with proof of it, from solvers.replayscm.exact.
+
+    With noise or hidden variables the most probable SCM, of several the smallest; an episode is given greedy's worlds.
 
     max_parents: how many variables a mechanism may mention
     """
@@ -41,7 +45,12 @@ class Exact(Protocol, frozen=True):
     def warm_up(self) -> None:
         self.answer(warming_task())
 
+    def refusal(self, handout: object) -> str:
+        return ""
+
     def answer(self, task: Task) -> ProtocolResult:
+        if is_extended(task):
+            return answer_extended(self.name, task)
         from calibrant.solvers.outcome import Found
         from calibrant.solvers.replayscm.alternative import find_alternative  # imports the compiler
         from calibrant.solvers.replayscm.exact import solve
@@ -80,6 +89,9 @@ class ExactIntegerProgram(Exact, frozen=True):
         from calibrant.solvers.highs import require_highs
 
         require_highs()
+
+    def refusal(self, handout: object) -> str:
+        return f"{self.name} answers plain items alone" if is_extended(handout) else ""
 
     @property
     def choosing(self) -> Choosing:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.protocols.base import ProtocolResult
+from calibrant.bench.replayscm.extended.rows import answer_extended, is_extended
 from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.bench.replayscm.protocols.exact import Exact, warming_task
+from calibrant.bench.replayscm.protocols.plain_row import PlainRow
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.problem import Task, TaskKind
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from calibrant.baselines.replayscm.posterior.posterior import Posterior
 
 
-class MostPosterior(Protocol, frozen=True):
+class MostPosterior(PlainRow, frozen=True):
     """A member of the version space chosen by the posterior under the generator's prior; `exact` out of its reach.
 
     Sums over latent orders are exact; where there are too many for more than 16 variables, order MCMC draws members.
@@ -39,7 +41,12 @@ class MostPosterior(Protocol, frozen=True):
         Exact().warm_up()
         self.answer(warming_task())
 
+    def refusal(self, handout: object) -> str:
+        return ""
+
     def answer(self, task: Task) -> ProtocolResult:
+        if is_extended(task):
+            return answer_extended(self.name, task)
         from calibrant.solvers.budget import BudgetSpent
 
         if task.kind is TaskKind.ALTERNATIVE:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.protocols.base import ProtocolResult
 from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.bench.replayscm.protocols.exact import warming_task
+from calibrant.bench.replayscm.protocols.plain_row import PlainRow
 from calibrant.dsl.replayscm.problem import Task, TaskKind
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 States = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class ScorePortfolio(Protocol, frozen=True):
+class ScorePortfolio(PlainRow, frozen=True):
     """Base of both protocols: the answer is the first of a sequence of train-exact models."""
 
     @property

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.protocols.base import ProtocolResult
+from calibrant.bench.replayscm.extended.rows import answer_extended, is_extended
 from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.bench.replayscm.protocols.exact import warming_task
+from calibrant.bench.replayscm.protocols.plain_row import PlainRow
 from calibrant.dsl.replayscm.problem import Task, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 
 
-class SimpleRow(Protocol, frozen=True):
+class SimpleRow(PlainRow, frozen=True):
     """Base of the rows: a model or none; no answer to an Alternative-SCM task."""
 
     def warm_up(self) -> None:
@@ -69,6 +71,12 @@ class Majority(SimpleRow, frozen=True):
     """Every variable has the value that it has in most of its rows."""
 
     name = "majority"
+
+    def refusal(self, handout: object) -> str:
+        return ""
+
+    def answer(self, task: Task) -> ProtocolResult:
+        return answer_extended(self.name, task) if is_extended(task) else super().answer(task)
 
     def model(self, task: Task) -> Scm | None:
         from calibrant.baselines.replayscm.simple_rows import majority

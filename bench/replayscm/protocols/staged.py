@@ -6,15 +6,16 @@ from typing import Annotated
 
 import msgspec
 
-from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.protocols.base import ProtocolResult
 from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.bench.replayscm.protocols.exact import warming_task
+from calibrant.bench.replayscm.protocols.plain_row import PlainRow
 from calibrant.dsl.replayscm.problem import Task, TaskKind
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
-class StagedExactSearch(Protocol, frozen=True):
+class StagedExactSearch(PlainRow, frozen=True):
     """The first train-exact SCM of three stages of growing caps, as the paper's symbolic exact-search.
 
     stages: how many of the three stages are run

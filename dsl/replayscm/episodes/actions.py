@@ -38,7 +38,7 @@ def read_action(action: object, extension: Extension) -> WorldRequest | None:
     verb = verb_of(action, {"do": chosen, "submit": frozenset()})
     assert isinstance(action, Mapping)
     if verb == "submit":
-        _check_submission(action["submit"], extension)
+        check_submission(action["submit"], extension)
         return None
     constants = _read_constants(action["do"], extension, allowance)
     return WorldRequest(constants, _read_contexts(action["contexts"], extension, allowance) if chosen else None)
@@ -69,7 +69,8 @@ def _read_contexts(raw: Any, extension: Extension, allowance: Allowance) -> tupl
     return tuple(int(context[::-1] or "0", 2) for context in raw)
 
 
-def _check_submission(raw: Any, extension: Extension) -> None:
+def check_submission(raw: Any, extension: Extension) -> None:
+    """Check the shape of what `submit` takes; `ActionError` states a refusal."""
     if not isinstance(raw, Mapping):
         raise ActionError(f"'submit' takes an object, found {short_repr(raw)}")
     if extension.question is Question.FORECAST and raw.keys() == {"forecast"}:

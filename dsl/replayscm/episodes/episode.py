@@ -54,6 +54,11 @@ class ScmEpisode:
         self._steps: list[Step[Reading]] = [Step(START, self._read(WorldRequest({}, None)), "", 0)]
 
     @property
+    def id(self) -> str:
+        """The item's id, by which policies seed their draws."""
+        return self._problem.id
+
+    @property
     def task(self) -> Task:
         return self._problem.task
 

@@ -12,12 +12,13 @@ from typing import Any
 
 from calibrant.dsl.action import ActionError, action_of_text
 from calibrant.dsl.episode import Step
-from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.errors import in_one_line, short_repr
 from calibrant.dsl.formulas.operators import OPERATORS
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episodes.episode import Reading, ScmEpisode
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension, Question
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind
+from calibrant.dsl.replayscm.extensions.wording import forecast_worlds_text, hidden_text, noise_text
 from calibrant.dsl.replayscm.problem import Task
 
 MARK = "ACTION:"
@@ -36,7 +37,6 @@ class TextDialogue:
         assert extension.allowance is not None
         self.max_replies = 2 * extension.allowance.worlds + 10
         self.num_replies = 0
-        self.num_unread = 0
 
     @property
     def closed(self) -> bool:
@@ -45,7 +45,7 @@ class TextDialogue:
     @property
     def refusals(self) -> int:
         """Return how many replies were refused, those without an action too."""
-        return self.episode.refusals + self.num_unread
+        return self.episode.refusals
 
     def prompt(self) -> str:
         """Return the first message: the item, and the world that is shown at the start."""
@@ -59,7 +59,8 @@ class TextDialogue:
         try:
             action = read_reply(text)
         except ActionError as error:
-            self.num_unread += 1
+            # a step too, so that transcripts count what was refused
+            self.episode.act({"unreadable": short_repr(text)})
             return in_one_line(str(error))[:MAX_REFUSAL_CHARS]
         step = self.episode.act(action)
         if step.refused:
@@ -98,7 +99,7 @@ def world_table(task: Task, step: Step[Reading]) -> Iterator[str]:
 def episode_prompt(task: Task) -> str:
     """Return the rules of an episode, without any world."""
     assert task.extension is not None
-    parts = [_variables(task), _class(task), _noise(task.extension), _hidden(task.extension), _allowance(task)]
+    parts = [_variables(task), _class(task), noise_text(task.extension), hidden_text(task.extension), _allowance(task)]
     return "\n".join([*filter(None, parts), *_actions(task)])
 
 
@@ -123,35 +124,6 @@ def _class(task: Task) -> str:
     return (
         f"A function depends on at most {task.extension.max_parents} variables. A mechanism is a variable or "
         f"(operator argument ...), operators: {names}.{constants}"
-    )
-
-
-def _noise(extension: Extension) -> str:
-    noise = extension.noise
-    if noise.is_silent:
-        return ""
-    if noise.kind is NoiseKind.RATE:
-        rate = f"with probability {noise.grid[0][0]}"
-    else:
-        listed = ", ".join(f"{rate} (probability {prior})" for rate, prior in noise.grid)
-        owner = "the same for all variables" if noise.kind is NoiseKind.SHARED else "for each variable independently"
-        rate = f"with an unknown probability, {owner}, one of {listed}"
-    return (
-        f"Mechanisms err: the value of each variable that is neither root nor set is flipped {rate}, independently in "
-        "every row, and variables behind it see the flipped value. A repeated world shows new errors."
-    )
-
-
-def _hidden(extension: Extension) -> str:
-    parts = [
-        f"{name} (a function of {', '.join(parents)})" if parents else f"{name} (a function of observed variables)"
-        for name, parents in extension.hidden.items()
-    ]
-    if not parts:
-        return ""
-    return (
-        f"Never shown and never set: {', '.join(parts)}. Mechanisms may use them; give a hidden variable a "
-        "mechanism if you mention it."
     )
 
 
@@ -190,10 +162,7 @@ def _actions(task: Task) -> Iterator[str]:
 
 
 def _forecast_shape(extension: Extension) -> Iterator[str]:
-    yield "Forecast: of each world below, of each row, the probability that a variable that is not set is 1:"
-    for world in extension.forecast_worlds:
-        setting = ", ".join(f"{v}={world.constants[v]}" for v in natural(world.constants)) or "nothing is set"
-        yield f"- {setting}; roots {', '.join(extension.roots)} in turn: {' '.join(world.contexts)}"
+    yield from forecast_worlds_text(extension)
     rows: Sequence[Any] = [
         [
             {v: 0.5 for v in extension.variables if v not in extension.roots and v not in world.constants}

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from calibrant.dsl.episode import Episode
 from calibrant.dsl.replayscm.episodes.episode import Reading, task_class
+from calibrant.dsl.replayscm.episodes.evidence import steps_evidence
 from calibrant.dsl.replayscm.extensions.extension import Contexts
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Task
@@ -18,11 +19,7 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 def episode_evidence(episode: Episode[Task, Reading]) -> list[EvidenceWorld]:
     """Return the worlds that an episode has shown, the start first."""
-    return [
-        EvidenceWorld(step.action.get("do", {}), tuple(step.reading["rows"]))
-        for step in episode.steps
-        if step.reading is not None
-    ]
+    return steps_evidence(episode.steps)
 
 
 class Policy(Protocol):

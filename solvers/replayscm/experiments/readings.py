@@ -9,28 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.episodes.evidence import evidence_panel_world
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Task, TaskKind
-from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
+from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.replayscm.conditioned_space import Rows
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 U64 = npt.NDArray[np.uint64]
 
 
-def episode_world(name: str, scm_class: MechanismClass, world: EvidenceWorld) -> World:
-    """Return a world of row strings."""
-    by_variable = dict(zip(scm_class.observed, columns_from_rows(world.rows, len(scm_class.observed)), strict=True))
-    variables = natural(scm_class.observed)
-    units = tuple(f"r{row}" for row in range(len(world.rows)))
-    constants = {v: world.constants[v] for v in natural(world.constants)}
-    return World(name, Intervention(constants), variables, units, tuple(by_variable[v] for v in variables))
-
-
 def plain_task(task: Task, scm_class: MechanismClass, worlds: Iterable[EvidenceWorld]) -> Task:
     """Return the noise-free passive task of these worlds, without hidden variables."""
-    named = tuple(episode_world(f"world{number}", scm_class, world) for number, world in enumerate(worlds))
+    named = tuple(evidence_panel_world(f"world{number}", scm_class, world) for number, world in enumerate(worlds))
     training = Panel(natural(scm_class.observed), named)
     return replace(task, kind=TaskKind.SCM, training=training, extension=None)
 

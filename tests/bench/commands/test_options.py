@@ -29,6 +29,7 @@ HOW = {
 """Options that say how the work is done: they are taken, and what comes of it is the same."""
 
 IDLE = {
+    "score:--regret": "test_an_episode_counts_worlds_refusals_and_what_is_left",
     "score:--skip-unknown": "test_unknown_instances_are_passed_over",
     "report:--pool": "test_pools_show_episodes_of_blickets_in_a_page",
     "report:--times": "test_a_report_without_times_shows_none",

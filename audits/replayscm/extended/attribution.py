@@ -1,0 +1,88 @@
+"""Attribution of answers to extended items: whether the evidence decided the clean held-out behaviour.
+
+Noise-free it is decided if all members agree. Under noise, if one behaviour has a posterior of at least 99/100; tried
+are the behaviours of the most probable map and of eight drawn members, each settled by one exact ratio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from calibrant.audits.attribution import Attribution
+from calibrant.dsl.episode import Step
+from calibrant.dsl.replayscm.episodes.episode import task_class
+from calibrant.dsl.replayscm.episodes.evidence import steps_evidence, world_evidence
+from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.scm import local_function
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.replayscm.experiments.attribution import AskedWorlds, BehaviourVerdict, decide_behaviour
+from calibrant.solvers.replayscm.hidden.exact_mass import count_members
+from calibrant.solvers.replayscm.noise.best_map import best_map
+from calibrant.solvers.replayscm.noise.posterior import Posterior
+
+
+@dataclass(frozen=True)
+class ExtendedDecision:
+    """Decision of the held-out behaviour by the evidence.
+
+    verdict: the top behaviour; members: SCMs of positive posterior; in_words: the class
+    """
+
+    verdict: BehaviourVerdict
+    members: int
+    in_words: str
+    is_noisy: bool
+
+    def attribution(self, *, fits: bool | None, correct: bool) -> Attribution:
+        """Attribute an answer; fits: whether it agrees with all evidence, not asked under noise."""
+        posterior = float(self.verdict.share) if self.is_noisy else None
+        fits = None if self.is_noisy else fits
+        return Attribution(self.verdict.is_decided, correct, fits, self.members, self.in_words, posterior)
+
+
+def item_evidence(problem: Problem, steps: Sequence[Step[Any]]) -> list[EvidenceWorld]:
+    """Return the worlds that an answer rests on: those that steps have shown, or those of a passive item."""
+    scm_class = task_class(problem.task)
+    if problem.task.extension is not None and problem.task.extension.is_episode:
+        return steps_evidence(steps)
+    return [row for world in problem.task.training.worlds for row in world_evidence(scm_class, world)]
+
+
+def heldout_requests(problem: Problem, scm_class: MechanismClass) -> AskedWorlds:
+    """Return constants and contexts of the held-out worlds; targets set row by row are constants of single rows."""
+    requests = []
+    places = [scm_class.observed.index(root) for root in scm_class.roots]
+    for world in problem.sealed.heldout.worlds:
+        for evidence in world_evidence(scm_class, world):
+            contexts = [sum(int(row[place]) << i for i, place in enumerate(places)) for row in evidence.rows]
+            requests.append((evidence.constants, contexts))
+    return requests
+
+
+def decide_extended(problem: Problem, steps: Sequence[Step[Any]]) -> ExtendedDecision | None:
+    """Return what the evidence decides; None without held-out worlds, for an empty posterior and out of budget."""
+    scm_class = task_class(problem.task)
+    requests = heldout_requests(problem, scm_class)
+    if not requests:
+        return None
+    posterior = Posterior(scm_class).condition(*item_evidence(problem, steps))
+    is_noisy = not scm_class.noise.is_silent
+    try:
+        members = count_members(posterior)
+        if not members:
+            return None
+        maps = [_most_probable(posterior, problem)] if is_noisy else []
+        verdict = decide_behaviour(posterior, requests, Random(f"{problem.id}|attribution"), maps)
+    except BudgetSpent:
+        return None
+    return ExtendedDecision(verdict, members, scm_class.describe(), is_noisy)
+
+
+def _most_probable(posterior: Posterior, problem: Problem) -> Mechanisms:
+    formulas = best_map(posterior, problem.task.grammar).formulas
+    return {v: local_function(formula) for v, formula in formulas.items()}

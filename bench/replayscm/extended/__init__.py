@@ -1,0 +1,1 @@
+"""Episodes, noise and hidden variables of ReplaySCM: answered, scored, attributed, played, audited."""

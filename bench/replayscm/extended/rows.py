@@ -1,0 +1,98 @@
+"""Answers to extended items by name of a row: in an episode after worlds that a policy asks for, else from all worlds.
+
+Rows that only infer (`exact`, `posterior`, the blind ones, `majority`) are given greedy's worlds in an episode, so that
+they differ in nothing but inference; `random` asks at random, `abstain` asks for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from calibrant.bench.protocols.base import ProtocolResult, nothing_found
+from calibrant.dsl.replayscm.extensions.extension import Question
+from calibrant.dsl.replayscm.problem import Task
+
+if TYPE_CHECKING:
+    from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
+    from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
+    from calibrant.solvers.outcome import Outcome
+    from calibrant.solvers.replayscm.experiments.answers import ExtendedAnswer
+
+NOT_EXTENDED = "the item is no episode, and has neither noise nor hidden variables"
+
+
+def is_extended(handout: object) -> bool:
+    """Return whether a protocol was handed an extended item: an episode, or a task with a stated class."""
+    return not isinstance(handout, Task) or handout.extension is not None
+
+
+def answer_extended(row: str, handout: Any) -> ProtocolResult:
+    """Return the answer of a row; an episode is played, and submitted to if there is an answer."""
+    from calibrant.solvers.outcome import Found
+
+    if not is_extended(handout):
+        return ProtocolResult("impossible", provenance={"reason": NOT_EXTENDED})
+    infer = _inferences()[row]
+    if isinstance(handout, Task):
+        outcome = infer(handout, () if row == "abstain" else task_evidence(handout), task_key(handout))
+    else:
+        outcome = infer(handout.task, _play(row, handout), handout.id)
+    if not isinstance(outcome, Found):
+        return nothing_found(outcome)
+    solved = outcome.value
+    if not isinstance(handout, Task):
+        step = handout.act({"submit": dict(solved.submission)})
+        if step.refused:
+            raise ValueError(f"the submission was refused: {step.refused}")
+    share = {} if solved.posterior_share is None else {"posterior_share": float(solved.posterior_share)}
+    provenance = {"from": solved.provenance, **share}
+    return ProtocolResult("found", dict(solved.submission), None, provenance)
+
+
+def _play(row: str, episode: ScmEpisode) -> Sequence[EvidenceWorld]:
+    from calibrant.dsl.replayscm.episodes.evidence import steps_evidence
+    from calibrant.solvers.replayscm.experiments.policies import play_worlds
+
+    if row == "abstain":
+        return steps_evidence(episode.steps)
+    return play_worlds(episode, "random" if row == "random" else "greedy", episode.id)
+
+
+def _inferences() -> Mapping[str, Callable[[Task, Sequence[EvidenceWorld], str], Outcome[ExtendedAnswer]]]:
+    from calibrant.baselines.replayscm.blind_rows import answer_hidden_blind, answer_majority, answer_noise_blind
+    from calibrant.solvers.replayscm.experiments.answers import answer_exact, answer_forecast, answer_posterior
+
+    def posterior(task: Task, worlds: Sequence[EvidenceWorld], key: str) -> Outcome[ExtendedAnswer]:
+        is_forecast = task.extension is not None and task.extension.question is Question.FORECAST
+        return (answer_forecast if is_forecast else answer_posterior)(task, worlds, key)
+
+    def exact(task: Task, worlds: Sequence[EvidenceWorld], key: str) -> Outcome[ExtendedAnswer]:
+        return answer_exact(task, worlds)
+
+    return {
+        "exact": exact,
+        "greedy": exact,
+        "random": exact,
+        "abstain": exact,
+        "posterior": posterior,
+        "noise-blind": lambda task, worlds, key: answer_noise_blind(task, worlds),
+        "hidden-blind": lambda task, worlds, key: answer_hidden_blind(task, worlds),
+        "majority": lambda task, worlds, key: answer_majority(task, worlds),
+    }
+
+
+def task_evidence(task: Task) -> list[EvidenceWorld]:
+    """Return the training worlds of a passive item as evidence."""
+    from calibrant.dsl.replayscm.episodes.episode import task_class
+    from calibrant.dsl.replayscm.episodes.evidence import world_evidence
+
+    scm_class = task_class(task)
+    return [rows for world in task.training.worlds for rows in world_evidence(scm_class, world)]
+
+
+def task_key(task: Task) -> str:
+    """Return a digest of what a solver may read of a passive item: its draws are seeded by it."""
+    worlds = [(world.intervention.signature, world.row_texts(task.variables)) for world in task.training.worlds]
+    return sha256(repr((task.variables, worlds)).encode()).hexdigest()

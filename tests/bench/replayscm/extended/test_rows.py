@@ -1,0 +1,137 @@
+"""Rows on extended items: what they submit, refusals, twins, and records of runs that resume."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calibrant.bench.core.registry import benchmark
+from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.replayscm.extended.protocols import EXTENDED
+from calibrant.bench.runs.records import folder_records
+from calibrant.bench.runs.runner import run
+from calibrant.dsl.action import Action
+from calibrant.dsl.episode import Step, verify_transcript
+from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.replayscm.problem import Pool
+from tests.support.replayscm.extensions.problems import small_problem
+
+REPLAYSCM = benchmark("replayscm")
+ROWS = ("exact", "posterior", "greedy", "random", "noise-blind", "hidden-blind", "majority", "abstain")
+
+
+class Twin:
+    """An episode that answers from a recorded one: whatever else it would need is missing."""
+
+    def __init__(self, recorded: ScmEpisode) -> None:
+        self._recorded = list(recorded.steps)
+        self.id, self.task = recorded.id, recorded.task
+        self.steps: list[Step[Any]] = self._recorded[:1]
+
+    @property
+    def left(self) -> int:
+        extension = self.task.extension
+        assert extension is not None
+        assert extension.allowance is not None
+        return extension.allowance.worlds - sum(step.cost for step in self.steps)
+
+    @property
+    def closed(self) -> bool:
+        return any("submit" in step.action for step in self.steps)
+
+    def act(self, action: Action) -> Step[Any]:
+        step = self._recorded[len(self.steps)]
+        assert dict(step.action) == dict(action)
+        self.steps.append(step)
+        return step
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("rate", [None, "1/20"])
+def test_rows_read_nothing_that_is_sealed(name: str, rate: str | None) -> None:
+    protocol = REPLAYSCM.protocols[name]()
+    problem = small_problem(1, rate=rate, num_worlds=3)
+    episode = ScmEpisode(problem)
+    first = protocol.answer(episode)
+    assert first.outcome == "found"
+    assert episode.closed
+    twin = Twin(episode)
+    assert protocol.answer(twin) == first
+    assert len(twin.steps) == len(episode.steps)
+    verify_transcript(ScmEpisode(problem), episode.steps)
+
+
+@pytest.mark.parametrize("name", ["greedy", "random"])
+def test_other_sealed_fields_change_nothing_until_readings_differ(name: str) -> None:
+    """Two items of one task, with other gold: the actions agree as long as the readings do."""
+    protocol = REPLAYSCM.protocols[name]()
+    differing = 0
+    for seed in range(4):
+        one = small_problem(seed, rate="1/10", num_worlds=3)
+        other = small_problem(seed, rate="1/10", num_worlds=3, item_seed=99)  # other flips
+        episodes = [ScmEpisode(problem) for problem in (one, other)]
+        for episode in episodes:
+            protocol.answer(episode)
+        for step, twin in zip(episodes[0].steps, episodes[1].steps, strict=False):
+            assert dict(step.action) == dict(twin.action)
+            if step.reading != twin.reading:
+                differing += 1
+                break
+    assert differing
+
+
+def test_exact_is_right_where_the_evidence_decides() -> None:
+    decided = 0
+    for seed in range(6):
+        problem = small_problem(seed)
+        episode = ScmEpisode(problem)
+        REPLAYSCM.protocols["greedy"]().answer(episode)
+        score = REPLAYSCM.score(problem, {}, episode.steps)
+        attribution = REPLAYSCM.attribution(problem, {}, episode.steps, score)
+        assert attribution is not None
+        assert score["trainExact"]
+        if attribution["decided"]:
+            decided += 1
+            assert score["correct"]
+    assert decided >= 3
+
+
+def test_rows_of_plain_items_refuse_extended_ones_and_the_other_way_round() -> None:
+    plain = read_pool(bundled_pool("hidden-order")).problems[0].task
+    episode = ScmEpisode(small_problem(0))
+    for protocol in EXTENDED:
+        assert protocol().refusal(plain)
+        assert not protocol().refusal(episode)
+    for name, make in REPLAYSCM.protocols.items():
+        answers = name in ROWS
+        assert bool(make().refusal(episode)) is not answers, name
+        assert bool(make().refusal(plain)) is (make in EXTENDED), name
+
+
+def test_runs_resume_to_the_same_records(tmp_path: Path) -> None:
+    pool = tmp_path / "pool.jsonl"
+    items = (small_problem(0), small_problem(1, rate="1/10"), small_problem(2, num_hidden=1, is_episode=False))
+    write_pool(Pool("pool", items), pool)
+    protocol = REPLAYSCM.protocols["greedy"]()
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    run(protocol, [pool], whole)
+    from calibrant.bench.runs.runner import Selection
+
+    run(protocol, [pool], parts, selection=Selection(limit=1))
+    assert run(protocol, [pool], parts).skipped == 1
+    assert _timeless(whole) == _timeless(parts)
+    by_id = {record.instance: record for record in folder_records(whole)}
+    assert by_id[items[0].id].attribution
+
+
+def _timeless(folder: Path) -> Sequence[Any]:
+    import msgspec
+
+    records = [msgspec.to_builtins(record) for record in folder_records(folder)]
+    for record in records:
+        del record["timing"]
+    return records

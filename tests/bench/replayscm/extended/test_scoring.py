@@ -1,0 +1,168 @@
+"""Verdicts on extended items: gold is right, episodes count worlds and refusals, attributions follow listing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from calibrant.bench.core.registry import benchmark
+from calibrant.bench.replayscm.extended.scoring import ExtendedVerdicts
+from calibrant.bench.replayscm.fields import VerdictLine
+from calibrant.bench.scoring.lines import json_line
+from calibrant.bench.scoring.predictions import Predictions
+from calibrant.bench.scoring.scorer import PoolScorer
+from calibrant.dsl.episode import Step, TranscriptError
+from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.episodes.evidence import steps_evidence, world_evidence
+from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
+from calibrant.dsl.replayscm.extensions.reference import posterior_weights
+from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.problem import Pool, Problem
+from tests.support.replayscm.extensions.problems import gold_submission, small_problem
+
+REPLAYSCM = benchmark("replayscm")
+
+
+def _played(problem: Problem, actions: Sequence[dict[str, Any]]) -> list[Step[Any]]:
+    episode = ScmEpisode(problem)
+    for action in actions:
+        episode.act(action)
+    return list(episode.steps)
+
+
+@pytest.mark.parametrize("rate", [None, "1/10"])
+@pytest.mark.parametrize("num_hidden", [0, 1])
+def test_gold_is_right_and_replays(rate: str | None, num_hidden: int) -> None:
+    for seed in range(3):
+        problem = small_problem(seed, rate=rate, num_hidden=num_hidden, is_episode=False)
+        record = REPLAYSCM.score(problem, gold_submission(problem), ())
+        assert record["valid"]
+        assert record["correct"]
+        assert record["heldoutWorldExactAccuracy"] in (1.0, None)
+        assert ("trainMatch" in record) is (rate is not None)
+        if rate is None:
+            assert record["trainExact"]
+            assert record["structure"]["exact_map"]
+        else:
+            assert record["excessLogLoss"] == pytest.approx(0, abs=1e-12)
+
+
+def test_renamed_hidden_variables_are_no_error() -> None:
+    problem = small_problem(3, num_hidden=2, is_episode=False)
+    answer = gold_submission(problem)["mechanisms"]
+    swap = {"H1": "H2", "H2": "H1"}
+
+    def swapped(text: str) -> str:
+        return " ".join(swap.get(word, word) for word in text.replace("(", "( ").replace(")", " )").split())
+
+    mechanisms = {swap.get(v, v): swapped(text) for v, text in answer.items()}
+    record = REPLAYSCM.score(problem, {"mechanisms": mechanisms}, ())
+    assert record["correct"]
+    assert record["structure"]["exact_map"]
+
+
+def test_an_episode_counts_worlds_refusals_and_what_is_left() -> None:
+    problem = small_problem(1)
+    actions = [{"do": {}}, {"do": {"X9": 1}}, "nonsense", {"submit": gold_submission(problem)}]
+    steps = _played(problem, actions)  # type: ignore[arg-type]  # an action that is none
+    verdicts = ExtendedVerdicts(problem, with_regret=True)
+    record = verdicts.record(verdicts.score(None, steps), steps)
+    assert (record["worlds"], record["refusals"]) == (1, 2)
+    members = [m for m, w in posterior_weights(task_class(problem.task), steps_evidence(steps)) if w]
+    assert record["membersLeft"] == str(len(members))
+    scm_class = task_class(problem.task)
+    every = range(1 << len(scm_class.roots))
+    candidates = [{v: bit} for v in scm_class.observed for bit in (0, 1)]
+    splits = any(len({clean_rows(scm_class, m, do, every) for m in members}) > 1 for do in candidates)
+    assert record["premature"] or not splits
+    assert len(record["regret"]) == 1
+    assert record["regret"][0]["exact"]
+    assert record["regret"][0]["regret"] >= 0
+
+
+@pytest.mark.parametrize("rate", [None, "1/20"])
+def test_attributions_equal_listing(rate: str | None) -> None:
+    for seed in range(4 if rate is None else 2):  # listing SCMs under noise takes 2 s an item
+        problem = small_problem(seed, rate=rate)
+        steps = _played(problem, [{"do": {"X1": 1}}, {"do": {"X4": 0}}, {"submit": gold_submission(problem)}])
+        score = REPLAYSCM.score(problem, {}, steps)
+        attribution = REPLAYSCM.attribution(problem, {}, steps, score)
+        assert attribution is not None
+        scm_class = task_class(problem.task)
+        heldout = [row for world in problem.sealed.heldout.worlds for row in world_evidence(scm_class, world)]
+        places = [scm_class.observed.index(root) for root in scm_class.roots]
+        shares: dict[Any, Fraction] = {}
+        for member, weight in posterior_weights(scm_class, steps_evidence(steps)):
+            if weight:
+                behaviour = tuple(
+                    clean_rows(
+                        scm_class,
+                        member,
+                        world.constants,
+                        [sum(int(row[p]) << i for i, p in enumerate(places)) for row in world.rows],
+                    )
+                    for world in heldout
+                )
+                shares[behaviour] = shares.get(behaviour, Fraction(0)) + weight
+        top = max(shares.values()) / sum(shares.values())
+        assert attribution["decided"] is (len(shares) == 1 if rate is None else top >= Fraction(99, 100))
+        if rate is None:
+            assert attribution["fits"] is True
+        else:
+            assert attribution["fits"] is None
+            assert attribution["posterior"] <= float(top) + 1e-12
+
+
+def test_forecasts_are_scored_against_the_law() -> None:
+    problem = small_problem(2, rate="1/10", is_episode=False, is_forecast=True)
+    verdicts = ExtendedVerdicts(problem)
+    laws = verdicts.evaluator._laws
+    stated = {"forecast": [[{v: float(p) for v, p in row.items()} for row in rows] for rows in laws]}
+    best = REPLAYSCM.score(problem, stated, ())
+    assert best["correct"]
+    assert best["excessBrier"] == pytest.approx(0, abs=1e-12)
+    flat = REPLAYSCM.score(problem, {"forecast": [[dict.fromkeys(row, 0.5) for row in rows] for rows in laws]}, ())
+    assert flat["logLoss"] == pytest.approx(1)
+    assert not flat["correct"]
+    assert REPLAYSCM.score(problem, {"forecast": [[{"X1": 0.5}]]}, ())["stage"] == "schema"
+    implied = REPLAYSCM.score(problem, gold_submission(problem), ())
+    assert implied["excessLogLoss"] == pytest.approx(0, abs=1e-12)
+
+
+def test_lines_of_score_replay_transcripts_and_fit_their_schema(tmp_path: Path) -> None:
+    episode, passive = small_problem(1), small_problem(2, rate="1/10", is_episode=False)
+    pool = tmp_path / "pool.jsonl"
+    write_pool(Pool("pool", (episode, passive)), pool)
+    steps = _played(episode, [{"do": {"X1": 1}}, {"submit": gold_submission(episode)}])
+    listed = [{"action": s.action, "reading": s.reading, "refused": s.refused, "cost": s.cost} for s in steps]
+    false = [*listed[:1], {**listed[1], "reading": {"world": 1, "rows": ["0000"] * 4}}, *listed[2:]]
+    answer = gold_submission(passive)
+    lines = [
+        {"instanceId": episode.id, "model": "a", "steps": listed},
+        {"instanceId": episode.id, "model": "b", "response": f"It is {answer_text(gold_submission(episode))}"},
+        {"instanceId": episode.id, "model": "c", "response": "I do not know"},
+        {"instanceId": passive.id, "model": "a", "response": answer_text(answer)},
+        {"instanceId": passive.id, "model": "b", "response": "[]"},
+    ]
+    predictions = tmp_path / "predictions.jsonl"
+    predictions.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    scorer = PoolScorer([pool])
+    scored = [scorer.score(one).line for one in Predictions(predictions, scorer)]
+    for line in scored:
+        msgspec.json.decode(json_line(line).encode(), type=VerdictLine)
+    assert [line["correct"] for line in scored] == [True, True, False, True, False]
+    assert [line.get("worlds") for line in scored] == [1, 0, 0, None, None]
+    assert scored[2]["failureExplanation"] == "nothing was submitted"
+    predictions.write_bytes(msgspec.json.encode({"instanceId": episode.id, "model": "a", "steps": false}) + b"\n")
+    with pytest.raises(Exception, match="step 1") as caught:
+        list(Predictions(predictions, scorer))
+    assert isinstance(caught.value.__context__, TranscriptError)
+
+
+def answer_text(answer: dict[str, Any]) -> str:
+    return msgspec.json.encode(answer).decode()
