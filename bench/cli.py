@@ -57,7 +57,7 @@ def _run(arguments: list[str]) -> int:
 
 @cache
 def _command() -> Any:
-    """Of all signatures; made once, where one process gives several commands."""
+    """Return the command of all signatures; built once in a process that gives several."""
     from typer.main import get_command
 
     from calibrant.bench.app import app

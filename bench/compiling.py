@@ -1,4 +1,4 @@
-"""What a command says while kernels are compiled, which it does once for each version of the program."""
+"""Messages of a command while kernels are compiled, which it does once for each version of the program."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _lines = CompilingLines()
 
 
 def say_compiling(kernel: str) -> None:
-    """Of this process; what processes started by it are given to say too."""
+    """Report the compilation of a kernel on standard error; processes started by this one report theirs through it."""
     _lines.say(kernel)
 
 

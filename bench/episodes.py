@@ -36,9 +36,9 @@ class Chat(Protocol):
 
 
 class Reaction(NamedTuple):
-    """What a reply led to.
+    """Result of a reply.
 
-    text: what the agent is told next
+    text: message to the agent
     reward: 0 until the episode is over, then that of its score
     done: whether it is over
     info: `left` of the allowance; `steps` that the reply caused (action, reading, refused, cost); `score` once done

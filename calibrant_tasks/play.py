@@ -1,4 +1,4 @@
-"""How a model plays an item: one reply where it is answered at once, else reply by reply."""
+"""Play of an item by a model: one reply where it is answered at once, else reply by reply."""
 
 from __future__ import annotations
 

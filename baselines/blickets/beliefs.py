@@ -1,4 +1,4 @@
-"""What an agent of the grid takes to be true of the detector, and how contradictions change that."""
+"""Beliefs of an agent of the grid about the detector, and their revision after contradictions."""
 
 from __future__ import annotations
 

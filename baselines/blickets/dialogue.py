@@ -124,11 +124,11 @@ class Dialogue:
                 number, requested = number + 1, None
         return notes
 
-    def _take(self, reply: Reply, said: str) -> Turn:
+    def _take(self, reply: Reply, text: str) -> Turn:
         """`ValueError` if the dialogue is closed."""
         if self.closed:
             raise ValueError("the dialogue is closed")
-        self.messages.append({"role": "assistant", "content": said})
+        self.messages.append({"role": "assistant", "content": text})
         transition = self._move(reply.transition)
         state = self.context.state.name if self.context else ""
         step, scores = None, tuple[BehaviourScore, ...]()

@@ -61,7 +61,7 @@ class GridAgent:
 def _next_action(policy: GridPolicy, episode: Episode[Task, str]) -> Action:
     for step in episode.steps[policy.num_steps :]:
         policy.note(step)
-    return policy.action(left=episode.left)
+    return policy.action(budget_left=episode.left)
 
 
 GRID = tuple(GridAgent(explore, revise, stop) for explore, revise, stop in product(ExplorationStrategy, Revise, Stop))

@@ -1,4 +1,4 @@
-"""What an agent can know of an episode from its steps: what lies on the detector, and what was read of what."""
+"""Memory of an episode, from its steps: the objects on the detector, and the reading of each configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent of the grid does next in one episode."""
+"""Next actions of an agent of the grid in one episode."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class GridPolicy:
 
     # --- what to do next ----------------------------------------------------------------------------------------------
 
-    def action(self, left: int) -> Action:
+    def action(self, budget_left: int) -> Action:
         """Return the next action.
 
-        left: of the budget; without any only a submission makes sense
+        budget_left: moves that remain; with 0 only a submission makes sense
         """
-        if left == 0 or (self.is_done and not self._was_refused):
+        if budget_left == 0 or (self.is_done and not self._was_refused):
             return {"check": best_answer(self.beliefs.left)[0].as_json(self.task.objects)}
         index = self._choose_toggle()
         return {"remove" if index in self.beliefs.memory.placed else "place": self.task.objects[index]}

@@ -1,10 +1,10 @@
-"""What a model's reply asks for: lines that begin with `REASONING:`, `ACTION:` and `TRANSITION:`.
+"""Requests of a model's reply: lines that begin with `REASONING:`, `ACTION:` and `TRANSITION:`.
 
 An answer may also stand in the paper's lines `RULE_TYPE:` and `BLICKETS:`; how actions are read is in
 dsl.blickets.wording.
 
-A reply is untrusted text of any length. It is read in linear time, and nothing in it is executed; what it asks for is
-judged by the episode and by the context graph. One reply carries one action: of two that differ neither is chosen.
+A reply is untrusted text of any length. It is read in linear time, and nothing in it is executed; the episode and the
+context graph judge its requests. One reply carries one action: of two that differ neither is chosen.
 """
 
 from __future__ import annotations

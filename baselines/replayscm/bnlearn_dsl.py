@@ -106,7 +106,7 @@ class _Portfolio:
             for model in fitted_dags(fitter, self.frame, learned):
                 yield FittedModel("residual dags", model)
         for fitter in fitters:
-            if sum(each.spent for each in fitters) >= self.states:
+            if sum(f.spent for f in fitters) >= self.states:
                 return
             yield from self.fitted_proposals("residual proposals", fitter, RESIDUAL, learned)
 
@@ -179,18 +179,18 @@ def proposed_sets(dags: Sequence[Dag], pool: int | None) -> dict[int, list[int]]
     return proposed
 
 
-def random_dag(known: Constraints, rng: Random) -> Dag:
+def random_dag(constraints: Constraints, rng: Random) -> Dag:
     """Draw a legal graph.
 
     Variables are in a random order that the constraints admit, with up to two earlier parents for each.
     """
-    dag, placed, waiting = [0] * known.num_vars, 0, list(range(known.num_vars))
+    dag, placed, waiting = [0] * constraints.num_vars, 0, list(range(constraints.num_vars))
     while waiting:
-        ready = [v for v in waiting if (known.required[v] | known.earlier[v]) & ~placed == 0]
+        ready = [v for v in waiting if (constraints.required[v] | constraints.earlier[v]) & ~placed == 0]
         child = rng.choice(ready)
-        may = [u for u in range(known.num_vars) if known.allowed[child] & placed >> u & 1]
-        chosen = rng.sample(may, min(len(may), known.max_parents, rng.randint(0, 2)))
-        dag[child] = known.required[child] | sum(1 << u for u in chosen)
+        may = [u for u in range(constraints.num_vars) if constraints.allowed[child] & placed >> u & 1]
+        chosen = rng.sample(may, min(len(may), constraints.max_parents, rng.randint(0, 2)))
+        dag[child] = constraints.required[child] | sum(1 << u for u in chosen)
         placed |= 1 << child
         waiting.remove(child)
     return tuple(dag)

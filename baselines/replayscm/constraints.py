@@ -1,4 +1,4 @@
-"""What a problem tells about structure, as constraints on a learned graph."""
+"""Structure that a problem discloses, as constraints on a learned graph."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the structure portfolios share: root hypotheses, their constraints, and the fitting of what was proposed.
+"""Common parts of the structure portfolios: root hypotheses, their constraints, and the fitting of proposals.
 
-A portfolio is a lazy sequence of train-exact models in a fixed order of stages. Who wants one answer takes the first,
+A portfolio is a lazy sequence of train-exact models in a fixed order of stages. Who needs one answer takes the first,
 and nothing of the later stages is computed.
 """
 
@@ -59,10 +59,10 @@ def rooted_constraints(task: Task, frame: Frame, roots: Roots, *, max_parents: i
     )
 
 
-def by_score(found: Iterable[RootedDag]) -> list[RootedDag]:
+def by_score(dags: Iterable[RootedDag]) -> list[RootedDag]:
     """Each structure once, by falling score; equal ones in the order given."""
     distinct: dict[tuple[Roots, Dag], RootedDag] = {}
-    for dag in found:
+    for dag in dags:
         distinct.setdefault((dag.roots, dag.dag), dag)
     return sorted(distinct.values(), key=lambda dag: -dag.score)
 

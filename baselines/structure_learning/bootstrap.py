@@ -101,7 +101,9 @@ def learn_resampled(
     columns, masks = np.empty_like(room.columns), np.empty_like(room.counted_rows)
     everything = np.full(clamped.shape, (1 << frame.num_vars) - 1, np.uint64)
     counted_rows = everything & ~clamped if score.interventional else everything
-    allowed, required = (_reorder_masks(np.tile(each, (len(orders), 1)), orders) for each in constraints.arrays())
+    allowed, required = (
+        _reorder_masks(np.tile(masks_of_kind, (len(orders), 1)), orders) for masks_of_kind in constraints.arrays()
+    )
     learned = required.copy()
     for rows, rows_counted, order, may, must, parents in zip(
         frame.values[resamples.rows], counted_rows, orders, allowed, required, learned, strict=True

@@ -1,4 +1,4 @@
-"""What a learned structure may look like: per variable the parents it may and must have, and how many at most.
+"""Constraints on a learned structure: per variable the parents it may and must have, and the maximum number.
 
 Orders, blocks, known roots, blacklists and whitelists all come down to two masks per variable.
 """

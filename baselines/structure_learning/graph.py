@@ -36,7 +36,7 @@ def children(graph: Graph, variable: int) -> Mask:
     return sum(1 << v for v, parents in enumerate(graph) if parents >> variable & 1)
 
 
-def disclosed_graph(graph: Graph, known: Constraints) -> Graph:
+def disclosed_graph(graph: Graph, constraints: Constraints) -> Graph:
     """Return the graph with what the constraints say about its edges.
 
     An undirected edge that is allowed one way only gets that direction; an arc against what is known is turned round;
@@ -46,7 +46,7 @@ def disclosed_graph(graph: Graph, known: Constraints) -> Graph:
     for v in range(len(graph)):
         for u in range(v):
             ways = graph[v] >> u & 1, graph[u] >> v & 1
-            allowed = known.allowed[v] >> u & 1, known.allowed[u] >> v & 1
+            allowed = constraints.allowed[v] >> u & 1, constraints.allowed[u] >> v & 1
             forward, backward = ways[0] & allowed[0], ways[1] & allowed[1]
             if not forward and not backward and any(ways):
                 forward, backward = allowed
@@ -55,7 +55,7 @@ def disclosed_graph(graph: Graph, known: Constraints) -> Graph:
     return tuple(edges)
 
 
-def orient(graph: Graph, known: Constraints) -> Placement:
+def orient(graph: Graph, constraints: Constraints) -> Placement:
     """Return a DAG with the edges of a graph from `disclosed_graph`, in an order that extends what is known.
 
     Variables are placed from the last to the first (Dor and Tarsi 1992): preferably one without outgoing arcs whose
@@ -66,19 +66,19 @@ def orient(graph: Graph, known: Constraints) -> Placement:
     waiting = (1 << len(graph)) - 1
     dag, order = [0] * len(graph), []
     while waiting:
-        last = min(_final(known, waiting), key=lambda v: (*_unfitness(graph, v, waiting), -v))
+        last = min(_final(constraints, waiting), key=lambda v: (*_unfitness(graph, v, waiting), -v))
         waiting &= ~(1 << last)
-        dag[last] = adjacent(graph, last) & waiting & known.allowed[last]
+        dag[last] = adjacent(graph, last) & waiting & constraints.allowed[last]
         order.append(last)
     return Placement(tuple(dag), tuple(reversed(order)))
 
 
-def _final(known: Constraints, waiting: Mask) -> list[int]:
+def _final(constraints: Constraints, waiting: Mask) -> list[int]:
     """Return the waiting variables that are not known to precede another one."""
-    members = [v for v in range(len(known.allowed)) if waiting >> v & 1]
+    members = [v for v in range(len(constraints.allowed)) if waiting >> v & 1]
     before = 0
     for v in members:
-        before |= known.earlier[v]
+        before |= constraints.earlier[v]
     return [v for v in members if not before >> v & 1]
 
 

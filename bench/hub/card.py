@@ -68,7 +68,7 @@ def _page(part: Described) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Of a name from a file: on one line, and nothing that Markdown reads as more than a name."""
+    """Return a name of a file on one line, without anything that Markdown reads as more than a name."""
     return " ".join("".join(c if c.isalnum() or c in " ._-+()" else " " for c in text).split())[:120]
 
 

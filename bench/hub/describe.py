@@ -1,4 +1,4 @@
-"""What an export says of itself, for people and for programs: its numbers, and the words that both get."""
+"""Description of an export, for people and for programs: its numbers, and the words that both get."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded
 
 
 class Verdict(StrEnum):
-    """What a check came to. OPEN: the limit of time was reached, nothing is shown."""
+    """Result of a check. OPEN: the limit of time was reached, nothing is shown."""
 
     VERIFIED = "verified"
     REFUSED = "refused"

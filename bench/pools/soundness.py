@@ -30,12 +30,12 @@ class Note(NamedTuple):
 
 @dataclass
 class CheckReport:
-    """What was checked of one file.
+    """Result of the checks of one file.
 
-    applied: per check on how many instances; failures: (check, instance, reason)
-    official: what is known of the file by its name and digest; `official_failure` is set where that is asked for
-    unread: field paths of the file that no part of an instance comes from, and in how many records
-    notes: what is no error of the file; of ReplaySCM duplicates alone, None without them: its audits say more
+    applied: number of instances by check; failures: (check, instance, reason)
+    official: identity of the file by its name and digest; `official_failure` is set where that is asked for
+    unread: field paths of the file that no part of an instance comes from, with the number of records
+    notes: remarks that are no errors of the file; for ReplaySCM duplicates alone (its audits have more), else None
     """
 
     pool: str

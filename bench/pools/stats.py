@@ -1,4 +1,4 @@
-"""What a pool is made of, per stratum."""
+"""Statistics of a pool, per stratum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a protocol is: a named way to answer an item, with options.
+"""Protocols: named ways to answer an item, with options.
 
 A protocol is handed a task or an open episode, never what is sealed. To add one, subclass `Protocol`, give it a name,
 options as fields and an `answer`, and list it in `bench/<benchmark>/protocols.py`, or leave it where it is
@@ -19,11 +19,11 @@ Outcome: TypeAlias = Literal["found", "impossible", "out_of_budget", "crashed"]
 
 
 class ProtocolResult(msgspec.Struct, frozen=True):
-    """What a protocol says about one item.
+    """Result of a protocol on one item.
 
     answer: an answer object of the task's schema; None if there is none, and the benchmark's own stands in for it
     size: total formula size of the answer, where it has one
-    provenance: how it was come by, ready for JSON; nothing that differs between two runs
+    provenance: its origin, ready for JSON; nothing that differs between two runs
     """
 
     outcome: Outcome

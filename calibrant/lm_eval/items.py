@@ -1,6 +1,6 @@
-"""What the YAML files of this folder name: documents from a pool or drawn by seed, and verdicts on responses.
+"""Functions that the YAML files of this folder name: documents of a pool or of a seed, and verdicts on responses.
 
-`--metadata '{"pool": "FILE"}'` names a pool; without one, `seed`, `count` and `suites` say what is drawn. A document
+`--metadata '{"pool": "FILE"}'` names a pool; without one, `seed`, `count` and `suites` decide the draws. A document
 holds the item's native record, gold and all, and logs of samples hold documents.
 """
 

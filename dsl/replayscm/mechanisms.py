@@ -68,7 +68,7 @@ class MechanismStats(NamedTuple):
 class Mechanism:
     """The mechanism of one variable in answers to one problem.
 
-    own: the bit of its variable, mentions: those of the variables that occur, in a numbering of the problem's variables
+    bit: that of its variable, mentions: those of the variables that occur, in a numbering of the problem's variables
     error: the rows of the problem in which it is wrong while all that it mentions is right; None until it is asked for
     variables: those that occur, in natural order
     described: its statistics, if they have been asked for
@@ -76,13 +76,13 @@ class Mechanism:
     function: the same in a spelling of its own (bench.replayscm.meaning); None until it is asked for
     """
 
-    __slots__ = ("described", "error", "formula", "function", "mentions", "own", "table")
+    __slots__ = ("bit", "described", "error", "formula", "function", "mentions", "table")
 
     formula: Formula
 
-    def __init__(self, own: int, mentions: int, formula: Formula) -> None:
+    def __init__(self, bit: int, mentions: int, formula: Formula) -> None:
         self.formula = formula
-        self.own = own
+        self.bit = bit
         self.mentions = mentions
         self.described: MechanismStats | None = None
         self.error: Column | None = None
@@ -113,10 +113,10 @@ class JudgedMechanism(Mechanism):
     __slots__ = ("_facts", "_grammar", "_text", "_variables")
 
     def __init__(
-        self, text: str, grammar: Grammar, own: int, variables: tuple[str, ...], facts: Sequence[int], wrong: Column
+        self, text: str, grammar: Grammar, bit: int, variables: tuple[str, ...], facts: Sequence[int], wrong: Column
     ) -> None:
         self._text, self._grammar, self._variables, self._facts = text, grammar, variables, facts
-        self.own, self.mentions = own, facts[2]
+        self.bit, self.mentions = bit, facts[2]
         self.described = self.function = None
         self.error = wrong if facts[5] & AS_OBSERVED else None
         self.table = facts[6] if len(variables) <= MAX_WORD_VARS else None
@@ -160,7 +160,7 @@ def mismatches(mechanisms: Mapping[str, Mechanism], order: Sequence[str], panel:
         if error:
             if not off:
                 simulated = dict(observed)
-            off |= mechanism.own
+            off |= mechanism.bit
             simulated[variable] = observed[variable] ^ error
     return wrong
 

@@ -194,7 +194,7 @@ class MapChecker:
             if mechanism.mentions & later:
                 formulas = {name: checked.formula for name, checked in mechanisms.items()}
                 return topological_order(formulas, self._key.__getitem__)
-            later ^= mechanism.own
+            later ^= mechanism.bit
         return self._first_order
 
     def _mechanism(self, variable: str, text: Any) -> Mechanism | Rejection:

@@ -128,15 +128,15 @@ class _Walk:
         reachable = [later_sizes]
         for listed in reversed(options):
             sizes = {size for _, size in listed}
-            reachable.append({own_size + left for own_size in sizes for left in reachable[-1]})
+            reachable.append({own_size + remaining for own_size in sizes for remaining in reachable[-1]})
 
-        def extend(decided: int, left: int) -> Iterator[dict[int, tuple[Mask, int]]]:
+        def extend(decided: int, remaining: int) -> Iterator[dict[int, tuple[Mask, int]]]:
             if decided == len(variables):
                 yield {}
                 return
             for mask, sizes in options[decided]:
-                if left - sizes in reachable[len(variables) - decided - 1]:
-                    for later_choices in extend(decided + 1, left - sizes):
+                if remaining - sizes in reachable[len(variables) - decided - 1]:
+                    for later_choices in extend(decided + 1, remaining - sizes):
                         yield {variables[decided]: (mask, sizes)} | later_choices
 
         return extend(0, size)

@@ -67,7 +67,7 @@ class OpenPatterns:
     """Local predecessor patterns that no scored training row shows."""
 
     probes: tuple[Probe, ...]
-    shown: PatternSets
+    patterns: PatternSets
     name = "local patterns"
 
     @property
@@ -89,12 +89,12 @@ class OpenPatterns:
     @property
     def incomplete(self) -> OpenPatterns:
         """The objective without the probes whose every pattern was shown."""
-        pairs = zip(self.probes, self.shown, strict=True)
+        pairs = zip(self.probes, self.patterns, strict=True)
         incomplete = [(probe, bits) for probe, bits in pairs if bits.bit_count() < probe.num_patterns]
         return OpenPatterns(tuple(probe for probe, _ in incomplete), tuple(bits for _, bits in incomplete))
 
     def _with(self, worlds: Sequence[World]) -> PatternSets:
-        return unite([self.shown, seen_patterns(worlds, self.probes)], len(self.probes))
+        return unite([self.patterns, seen_patterns(worlds, self.probes)], len(self.probes))
 
 
 @dataclass(frozen=True)

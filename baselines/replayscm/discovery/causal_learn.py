@@ -23,7 +23,7 @@ GesScore: TypeAlias = Literal["bdeu", "bic"]
 _GES_SCORES = {"bdeu": "local_score_BDeu", "bic": "local_score_BIC"}
 
 
-def pc_graph(frame: Frame, known: Constraints, *, alpha: float = 0.05, test: IndependenceTest = "gsq") -> Graph:
+def pc_graph(frame: Frame, constraints: Constraints, *, alpha: float = 0.05, test: IndependenceTest = "gsq") -> Graph:
     """Return the CPDAG of PC (Spirtes and Glymour 1991), stable version, with the arcs that are not allowed forbidden.
 
     alpha: level of the independence tests, "gsq" (likelihood ratio) or "chisq" (Pearson)
@@ -35,7 +35,7 @@ def pc_graph(frame: Frame, known: Constraints, *, alpha: float = 0.05, test: Ind
             rows,
             alpha,
             test,
-            background_knowledge=_forbidden(known),
+            background_knowledge=_forbidden(constraints),
             show_progress=False,
             node_names=_node_names(frame.num_vars),
         )
@@ -68,12 +68,12 @@ def _node_names(num_vars: int) -> list[str]:
     return [f"X{v + 1}" for v in range(num_vars)]
 
 
-def _forbidden(known: Constraints) -> Any:
+def _forbidden(constraints: Constraints) -> Any:
     """Background knowledge that forbids every arc that the constraints do not allow."""
     knowledge = library("causallearn.utils.PCUtils.BackgroundKnowledge").BackgroundKnowledge()
     node = library("causallearn.graph.GraphNode").GraphNode
-    nodes = [node(name) for name in _node_names(len(known.allowed))]
-    for v, allowed in enumerate(known.allowed):
+    nodes = [node(name) for name in _node_names(len(constraints.allowed))]
+    for v, allowed in enumerate(constraints.allowed):
         for u in range(len(nodes)):
             if u != v and not allowed >> u & 1:
                 knowledge.add_forbidden_by_node(nodes[u], nodes[v])

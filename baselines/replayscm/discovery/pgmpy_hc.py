@@ -22,7 +22,7 @@ _STATES = (0, 1)
 
 
 def hill_climbing_graph(
-    frame: Frame, known: Constraints, *, score: PgmpyScore = "bdeu", imaginary_rows: float = 1.0
+    frame: Frame, constraints: Constraints, *, score: PgmpyScore = "bdeu", imaginary_rows: float = 1.0
 ) -> Graph:
     """Return the DAG where pgmpy's hill climbing ends, from no arcs and with its default list of 100 tabu operations.
 
@@ -32,7 +32,7 @@ def hill_climbing_graph(
     discovery = library("pgmpy.causal_discovery")
     forbidden = {
         (u, v)
-        for v, allowed in enumerate(known.allowed)
+        for v, allowed in enumerate(constraints.allowed)
         for u in range(frame.num_vars)
         if u != v and not allowed >> u & 1
     }
@@ -40,7 +40,7 @@ def hill_climbing_graph(
     with one_thread():
         search = discovery.HillClimbSearch(
             scoring_method=unclamped_score(frame, score, imaginary_rows),
-            max_indegree=known.max_parents,
+            max_indegree=constraints.max_parents,
             expert_knowledge=discovery.ExpertKnowledge(forbidden_edges=forbidden),
             return_type="dag",
             show_progress=False,

@@ -97,7 +97,7 @@ def most_agreeing(posterior: Draws, num_draws: int) -> Choice:
     options = _options(members)
     frequency = Counter(members)
     scored = sorted(frequency, key=lambda m: (-_agreeing(worlds, m).bit_count(), -frequency[m], m.key))
-    best = max((_ascend(worlds, options, start) for start in scored[:STARTS]), key=lambda found: found[0])
+    best = max((_ascend(worlds, options, start) for start in scored[:STARTS]), key=lambda result: result[0])
     return Choice(best[1], best[0] / num_draws, len(frequency))
 
 

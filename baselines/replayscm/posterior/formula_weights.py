@@ -1,4 +1,4 @@
-"""How often the published generator's random formulas mean which function, by number of parents and formula size.
+"""Distribution of the published generator's random formulas over functions, by number of parents and formula size.
 
 The generator draws formulas at random and keeps those that depend on all parents, have a size in the stratum's range
 and are not known to have a shorter equivalent (paper, Algorithm 1; docs/semantics.md, "The published generator"). Their
@@ -40,9 +40,9 @@ class Drawn:
     counts: Mapping[Class, int]
 
 
-def pack(drawn: Iterable[Drawn]) -> bytes:
+def pack(samples: Iterable[Drawn]) -> bytes:
     """Return the contents of the shipped file: all classes, ascending by number of parents, table bits and size."""
-    records = sorted((sample.num_parents, *key, number) for sample in drawn for key, number in sample.counts.items())
+    records = sorted((sample.num_parents, *key, number) for sample in samples for key, number in sample.counts.items())
     return zlib.compress(np.array(records, _RECORD).tobytes(), 9)
 
 

@@ -89,7 +89,7 @@ class LatentOrders:
                 best[state] = heaviest
             return best[state]
 
-        return dict(max((heaviest_tail(start) for start in self.starts()), key=lambda found: found[0])[1])
+        return dict(max((heaviest_tail(start) for start in self.starts()), key=lambda result: result[0])[1])
 
     def steps(self, state: State) -> Iterator[tuple[int, float, State]]:
         """Every variable that may come next: its weight, and the state behind it."""

@@ -1,4 +1,4 @@
-"""What the evidence leaves of the prior for one variable: weights of its parent sets and functions, by window.
+"""Posterior of one variable's mechanism: weights of its parent sets and functions, by window.
 
 Given the window (the predecessors that may be parents) the variables of an SCM are independent under the prior, and the
 evidence about one mechanism is the partial table over its parents. So all that a sum over orders needs is, for each

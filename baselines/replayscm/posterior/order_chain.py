@@ -226,7 +226,7 @@ class SampledPosterior:
                     mass = local.window_mass(v, window) if lives(state[0], sum(1 << u for u in last)) else 0.0
                     if mass > 0 and (state not in longer or weight + log(mass) > longer[state][0]):
                         longer[state] = weight + log(mass), (*order, v)
-            beam = sorted(longer.values(), key=lambda one: (-one[0], one[1]))[:BEAM]
+            beam = sorted(longer.values(), key=lambda entry: (-entry[0], entry[1]))[:BEAM]
         if not beam:
             return None
         best_order = list(beam[0][1])

@@ -88,7 +88,7 @@ def staged_search(task: Task, stages: Sequence[Stage] = STAGES) -> StagedAnswer 
 def _first_choice(
     task: Task,
     roots: tuple[str, ...],
-    found: Mapping[str, Sequence[CandidateMechanism]],
+    by_variable: Mapping[str, Sequence[CandidateMechanism]],
     slack: int,
     budget: Budget,
 ) -> dict[str, Mask] | None:
@@ -97,15 +97,15 @@ def _first_choice(
     The first choice that has no cycle; None if there is none; `BudgetSpent` if the nodes ran out.
     """
     index = {variable: i for i, variable in enumerate(task.variables)}
-    order = sorted((v for v in task.variables if v not in roots), key=lambda v: (len(found[v]), index[v]))
-    if not all(found[v] for v in order):
+    order = sorted((v for v in task.variables if v not in roots), key=lambda v: (len(by_variable[v]), index[v]))
+    if not all(by_variable[v] for v in order):
         return None
     free = sum(1 << index[v] for v in order)
-    candidates = [candidate for v in order for candidate in found[v]]
+    candidates = [candidate for v in order for candidate in by_variable[v]]
     chosen = np.empty(len(order), np.int64)
     answer, num_nodes = first_choice(
         np.array([index[v] for v in order], np.int64),
-        np.cumsum([0, *(len(found[v]) for v in order)]),
+        np.cumsum([0, *(len(by_variable[v]) for v in order)]),
         np.array([candidate.size for candidate in candidates], np.int64),
         np.array([candidate.mask & free for candidate in candidates], np.uint64),
         slack,

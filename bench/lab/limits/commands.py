@@ -1,6 +1,6 @@
 """ReplaySCM: whole commands on a pool of one problem, against variables.
 
-Problems are those of `calibrant generate`, their order hidden; a command has MOST_SECONDS. What comes before a command,
+Problems are those of `calibrant generate`, their order hidden; a command has MAX_SECONDS. What comes before a command,
 such as the run whose records it reads, is not timed.
 """
 
@@ -18,14 +18,14 @@ from calibrant.bench.cli import BAD_INPUT, main
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 
 VARIABLES = (12, 20, 30, 40)
-MOST_SECONDS = 120.0
+MAX_SECONDS = 120.0
 PROBLEMS = 3
 
 
 def sweeps() -> tuple[Sweep, ...]:
     curves = [Curve(name, VARIABLES, partial(_ask_on_pool, make)) for name, make in COMMANDS.items()]
     title = "commands on one problem, order hidden"
-    return (Sweep("commands", title, "variables", curves, PROBLEMS, MOST_SECONDS, apart=True),)
+    return (Sweep("commands", title, "variables", curves, PROBLEMS, MAX_SECONDS, apart=True),)
 
 
 def _show(pool: Path, out: Path) -> list[str]:

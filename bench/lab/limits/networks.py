@@ -36,7 +36,7 @@ Options = Mapping[int, Mapping[Mask, Cost]]
 
 
 def sweeps() -> tuple[Sweep, ...]:
-    ways: dict[str, Callable[[Options, int], object]] = {"optimal_choice": _ours}
+    ways: dict[str, Callable[[Options, int], object]] = {"optimal_choice": _by_search}
     if find_spec("highspy"):
         ways["integer_program"] = _by_highs
     curves = [Curve(name, VARIABLES, _asking(way)) for name, way in ways.items()]
@@ -64,7 +64,7 @@ def _asking(way: Callable[[Options, int], object]) -> Callable[[int, int], Ask]:
     return prepare
 
 
-def _ours(options: Options, num_vars: int) -> object:
+def _by_search(options: Options, num_vars: int) -> object:
     return optimal_choice(options, 0, num_vars, Budget(MAX_CHOICE_STATES))
 
 
@@ -78,7 +78,10 @@ def _count(sums_to: int, num_vars: int, seed: int) -> Ask:
     sums_to: no elimination up to so many variables
     """
     near = [[u for u in range(v - 2, v + 3) if u != v and 0 <= u < num_vars] for v in range(num_vars)]
-    sets = [{sum(1 << u for u in chosen): 1 for k in range(3) for chosen in combinations(own, k)} for own in near]
+    sets = [
+        {sum(1 << u for u in chosen): 1 for k in range(3) for chosen in combinations(candidates, k)}
+        for candidates in near
+    ]
     weights = Weights(dict(enumerate(sets)), 0)
     if num_vars < sums_to:
         weights.elimination = None
@@ -98,7 +101,7 @@ def _count(sums_to: int, num_vars: int, seed: int) -> Ask:
 
 @cache
 def scored(num_vars: int, seed: int) -> Options:
-    """Of each variable its parent sets that are worth it, and what they cost; BDeu, one imaginary row."""
+    """Return the parent sets of each variable that no cheaper subset replaces, with costs; BDeu, one imaginary row."""
     scores = LocalScores(_rows(num_vars, seed), bde(1.0))
     return {v: worth_it(scores, v) for v in range(num_vars)}
 
@@ -107,14 +110,14 @@ def worth_it(scores: LocalScores, variable: int) -> dict[Mask, Cost]:
     others = [u for u in range(scores.frame.num_vars) if u != variable]
     sets = [sum(1 << u for u in chosen) for k in range(MAX_PARENTS + 1) for chosen in combinations(others, k)]
     best: dict[Mask, float] = {}
-    kept: dict[Mask, float] = {}
+    scored_sets: dict[Mask, float] = {}
     for mask, score in zip(sets, scores.of_families([variable] * len(sets), sets).tolist(), strict=True):
         below = max((best[mask & ~(1 << u)] for u in others if mask >> u & 1), default=-np.inf)
         if score > below:
-            kept[mask] = score
+            scored_sets[mask] = score
         best[mask] = max(below, score)
-    highest = max(kept.values())
-    return {mask: cost_by_size(round(PER_NAT * (highest - score)), 0) for mask, score in kept.items()}
+    highest = max(scored_sets.values())
+    return {mask: cost_by_size(round(PER_NAT * (highest - score)), 0) for mask, score in scored_sets.items()}
 
 
 def _rows(num_vars: int, seed: int) -> Frame:

@@ -147,7 +147,7 @@ def _gap(answer: Answer) -> str:
 
 
 def scored(network: Network, seed: int) -> Options:
-    """Of each variable its parent sets that are worth it, and what they cost."""
+    """Return the parent sets of each variable that no cheaper subset replaces, with costs."""
     scores = LocalScores(_rows(network, seed), bde(1.0))
     return {v: worth_it(scores, v) for v in range(network.variables)}
 

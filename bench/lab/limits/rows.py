@@ -1,6 +1,6 @@
 """ReplaySCM: a whole audit, and whole answers of the rows that are not exact, against variables.
 
-Problems are those of bench.lab.limits.replayscm, their order hidden; an item has MOST_SECONDS.
+Problems are those of bench.lab.limits.replayscm, their order hidden; an item has MAX_SECONDS.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from calibrant.bench.replayscm.protocols.score_portfolios import BnlearnThenFit
 from calibrant.bench.replayscm.protocols.staged import StagedExactSearch
 
 VARIABLES = (10, 12, 16, 20, 30, 40)
-MOST_SECONDS = 120.0
+MAX_SECONDS = 120.0
 PROBLEMS = 3
 ROWS: tuple[Protocol, ...] = (StagedExactSearch(), BnlearnThenFit(), MostPosterior())
 
@@ -25,8 +25,8 @@ def sweeps() -> tuple[Sweep, ...]:
     rows = [Curve(row.name, VARIABLES, partial(_answer, row)) for row in ROWS]
     audit = [Curve("audit", VARIABLES, _audit)]
     return (
-        Sweep("audit", "a whole audit, order hidden", "variables", audit, PROBLEMS, MOST_SECONDS),
-        Sweep("rows", "rows that are not exact, order hidden", "variables", rows, PROBLEMS, MOST_SECONDS),
+        Sweep("audit", "a whole audit, order hidden", "variables", audit, PROBLEMS, MAX_SECONDS),
+        Sweep("rows", "rows that are not exact, order hidden", "variables", rows, PROBLEMS, MAX_SECONDS),
     )
 
 

@@ -20,7 +20,7 @@ import msgspec
 from calibrant.bench.lab.speed.comparison import seconds
 from calibrant.dsl.errors import CalibrantError
 
-MOST_SECONDS = 30.0  # of a problem, which is interrupted then if Python has control
+MAX_SECONDS = 30.0  # of a problem, which is interrupted then if Python has control
 PROBLEMS = 5
 
 Ask: TypeAlias = Callable[[], str | None]
@@ -51,7 +51,7 @@ class Sweep(NamedTuple):
     axis: str
     curves: Sequence[Curve]
     problems: int = PROBLEMS
-    max_seconds: float = MOST_SECONDS
+    max_seconds: float = MAX_SECONDS
     apart: bool = False
 
 

@@ -34,7 +34,7 @@ class _State:
     """The state of a run at a statement: its live variables and the remaining steps."""
 
     names: dict[str, Any]
-    left: int
+    steps_left: int
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,9 @@ class _Tabulation:
             names = Deferred(read_name)
             names.update(_copy_names(state.names, self.work) if fork else state.names)
             frame = Frame(names, None)
-            frame.left = state.left
+            frame.left = state.steps_left
             signal = run_signal(self.function.name, part, frame)
-            self.work.spend(state.left - frame.left)
+            self.work.spend(state.steps_left - frame.left)
             positions: list[int | None] = [None] * len(self.values)
             for parameter, position in path:
                 positions[parameter] = position

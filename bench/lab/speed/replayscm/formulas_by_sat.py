@@ -23,14 +23,14 @@ VARIABLES = (4, 5, 6, 7, 8, 9, 10)
 SEEN = (8, 12, 16)  # rows that evidence determines
 LISTED = 6  # variables up to which there is synthesis by enumeration
 NUM_TABLES = 5
-MOST_ROUNDS = 3  # a table of 16 rows may take a second
+MAX_ROUNDS = 3  # a table of 16 rows may take a second
 SEED = 7
 NAMES = tuple("ABCDEFGHIJ")
 
 
 def rows(options: Options) -> Iterator[Row]:
     thorough = options.scale == 1
-    discipline = Discipline(min(options.discipline.rounds, MOST_ROUNDS), options.discipline.seconds)
+    discipline = Discipline(min(options.discipline.rounds, MAX_ROUNDS), options.discipline.seconds)
     for num_seen in SEEN if thorough else SEEN[:1]:
         for num_vars in VARIABLES if thorough else VARIABLES[:3]:
             tables = random_tables(num_vars, num_seen, max(1, round(NUM_TABLES * options.scale)))

@@ -17,7 +17,7 @@ from calibrant.solvers.replayscm.roots import list_root_sets, possible_roots
 
 TOPIC = "large"
 COMPARED = {12: 67, 14: 67, 16: 66}  # variables: how many problems
-MOST_VARIABLES = 16  # that dynamic programming is asked about, and so all parent sets are listed
+MAX_VARIABLES = 16  # that dynamic programming is asked about, and so all parent sets are listed
 MAX_PARENTS = 5
 
 
@@ -59,7 +59,7 @@ def question_of(task: Task, roots: Iterable[str] | None = None) -> Question:
             }
         return options
 
-    return Question(list_options(mask), list_options(0) if len(index) <= MOST_VARIABLES else {}, mask, len(index))
+    return Question(list_options(mask), list_options(0) if len(index) <= MAX_VARIABLES else {}, mask, len(index))
 
 
 def _sample(scale: float) -> Iterator[Task]:

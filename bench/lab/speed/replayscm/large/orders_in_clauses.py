@@ -25,23 +25,23 @@ def _of_part(part: Part) -> int | None:
     from pysat.formula import WCNF
 
     cnf = Cnf()
-    arcs = {(u, v): cnf.variable(f"{u} -> {v}") for v in part for u in part if any(own >> u & 1 for own in part[v])}
+    arcs = {(u, v): cnf.variable(f"{u} -> {v}") for v in part for u in part if any(mask >> u & 1 for mask in part[v])}
     base, preferred = 0, list[tuple[int, int]]()
     for v, sets in part.items():
-        sizes = sorted({total_size(one.cost) for one in sets.values()})
+        sizes = sorted({total_size(option.cost) for option in sets.values()})
         beyond = {high: cnf.variable(f"{v}: at least {high}") for high in sizes[1:]}
         for low, high in pairwise(sizes[1:]):
             cnf.add(-beyond[high], beyond[low])
         preferred += [(-beyond[high], high - low) for low, high in pairwise(sizes)]
         base += sizes[0]
-        taken = {own: cnf.variable(f"{v} from {own:#x}") for own in sets}
+        taken = {mask: cnf.variable(f"{v} from {mask:#x}") for mask in sets}
         cnf.add(*taken.values())
-        for own, literal in taken.items():
-            size = total_size(sets[own].cost)
+        for mask, literal in taken.items():
+            size = total_size(sets[mask].cost)
             if size in beyond:
                 cnf.add(-literal, beyond[size])
             for u in part:
-                if own >> u & 1:
+                if mask >> u & 1:
                     cnf.add(-literal, arcs[u, v])
     add_linear_order(cnf, arcs)
     formula = WCNF()

@@ -27,7 +27,7 @@ from calibrant.solvers.acyclic.optimum import optimal_choice
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.exact import solve
 
-MOST_SECONDS = {20: 10.0, 30: 30.0, 40: 60.0}
+MAX_SECONDS = {20: 10.0, 30: 30.0, 40: 60.0}
 PROBLEMS, ENOUGH = 12, 11
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 def rows(options: Options) -> Iterator[Row]:
     number = max(1, round(PROBLEMS * options.scale))
-    sizes = MOST_SECONDS if options.scale == 1 else {20: MOST_SECONDS[20]}
+    sizes = MAX_SECONDS if options.scale == 1 else {20: MAX_SECONDS[20]}
     solve(sample_problem(stratum("large_n12"), 0).task)  # compiles
     for num_variables, max_seconds in sizes.items():
         chosen = stratum(f"large_n{num_variables}")
