@@ -28,6 +28,7 @@ class ReportContents:
     with_plots: plots, for which matplotlib is needed
     by, means: what gets a row, and what invalid submissions count
     pools: pool files of the answers, for what is said there only; audits: folders of audits
+    answer_files: folders of runs and files of predictions by benchmark, for tables that read the answers themselves
     cohorts: NAME=POOL of each, whose answers are compared with those of the first
     transcripts: by benchmark, folders of runs and files of predictions; some of their episodes are shown step by step
     fields: what the predictions call their fields
@@ -43,6 +44,7 @@ class ReportContents:
     pools: tuple[Path, ...] = ()
     audits: tuple[Path, ...] = ()
     cohorts: tuple[str, ...] = ()
+    answer_files: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     transcripts: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     fields: FieldNames | None = None
 
