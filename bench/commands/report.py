@@ -118,8 +118,7 @@ def report(
     given.refuse_foreign(answers)
     if pools and not (predictions or attribution or ATTRIBUTION in contents.tables):
         _require_pool_readers(answers)
-    files_by_benchmark = collected.transcripts()
-    contents = replace(contents, transcripts=files_by_benchmark, answer_files=files_by_benchmark, fields=fields)
+    contents = replace(contents, transcripts=collected.transcripts(), fields=fields).with_answer_files()
     with progress_bar() as progress:
         if attribution or ATTRIBUTION in contents.tables:
             answers = _decided_at(_add_attributions(answers, files, needed=attribution), decided_at)

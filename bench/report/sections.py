@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,6 +47,10 @@ class ReportContents:
     answer_files: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     transcripts: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     fields: FieldNames | None = None
+
+    def with_answer_files(self) -> ReportContents:
+        """Return the contents with the files of transcripts as files of answers, which no format leaves out."""
+        return replace(self, answer_files=self.transcripts)
 
 
 class Plot(NamedTuple):
