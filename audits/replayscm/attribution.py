@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from calibrant.audits.attribution import Attribution
 from calibrant.audits.replayscm.ambiguity import headline_parents
@@ -17,11 +18,13 @@ class HeldoutDecision:
 
     decided: every SCM of the class that fits replays the held-out worlds
     members: how many fit; in_words: the class
+    agreement: the exact share of them that replays the held-out worlds; None if none fits
     """
 
     decided: bool
     members: int
     in_words: str
+    agreement: Fraction | None = None
 
     def attribution(self, *, fits: bool, correct: bool) -> Attribution:
         """Attribute an answer.
@@ -43,7 +46,7 @@ def heldout_decision(problem: Problem) -> HeldoutDecision | None:
     space = VersionSpace(problem.task, model_class)
     try:
         members = space.count
-        decided = members > 0 and space.agreement(problem.sealed.heldout.worlds) == 1
+        agreement = space.agreement(problem.sealed.heldout.worlds) if members else None
     except BudgetSpent:
         return None
-    return HeldoutDecision(decided, members, model_class.describe(problem.task))
+    return HeldoutDecision(agreement == 1, members, model_class.describe(problem.task), agreement)

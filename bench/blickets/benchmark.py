@@ -20,6 +20,7 @@ from calibrant.bench.episodes import sole_action
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
 from calibrant.bench.protocols.registry import Protocols
+from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.bench.runs.jobs import Progress
@@ -46,6 +47,7 @@ class Blickets(Benchmark[BlicketItem]):
         EXPLANATIONS: "why.explainer:EXPLANATIONS",
         FINDINGS: "audit:FINDINGS",
         GENERATE: "generate:GENERATE",
+        GUIDE: "guide:GUIDE",
         VERIFY: "audit:AUDIT",
     }
     public_fields = (

@@ -21,7 +21,7 @@ from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.errors import CalibrantError, short_repr
 
-PAPER_IDS = ("5a", "5b", "6", "F2", "7", "8", "9", "10", "11")
+PAPER_IDS = ("5a", "5b", "6", "7", "8", "9", "10", "11")
 TABLE_IDS = (*(view.id for view in METRICS.views.values()), *PAPER_IDS)
 Items: TypeAlias = Mapping[tuple[str, str], BlicketItem]  # by digest of the pool, and id
 
@@ -71,7 +71,10 @@ def _episodes(answers: Sequence[NamedAnswer], items: Items) -> Iterator[PlayedEp
 
 
 def _paper_tables(answers: Sequence[NamedAnswer], items: Items, *, with_paper: bool) -> list[Table]:
-    """Return the paper's tables in which some of the answers have a row; printed rows are marked."""
+    """Return the paper's tables: those that fit some of the answers, with its rows also the others.
+
+    The last label of a row states its source.
+    """
     has_items = all((answer.context.pool_digest, answer.context.instance) in items for answer in answers)
     note = (
         ()
@@ -80,7 +83,7 @@ def _paper_tables(answers: Sequence[NamedAnswer], items: Items, *, with_paper: b
     )
     tables = []
     for table in paper_tables(_episodes(answers, items)):
-        if any(row.source is Source.OURS for row in table.rows):
+        if table.fits or with_paper:
             lines = tuple(_mark_source(row) for row in table.rows if with_paper or row.source is Source.OURS)
             labels = (*table.labels, Heading("source", "Rows"))
             tables.append(replace(table, labels=labels, rows=lines, notes=(*table.notes[not with_paper :], *note)))

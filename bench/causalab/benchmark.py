@@ -16,6 +16,7 @@ from calibrant.bench.core.statistics import PoolStatistic
 from calibrant.bench.episodes import sole_action
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
 from calibrant.bench.protocols.registry import Protocols
+from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.bench.runs.jobs import Progress
@@ -53,6 +54,7 @@ class CausaLab(Benchmark[LabItem]):
         EXPLANATIONS: "why.explainer:EXPLANATIONS",
         FINDINGS: "audit:FINDINGS",
         GENERATE: "generate:GENERATE",
+        GUIDE: "guide:GUIDE",
         PAGES: "pages:PAGES",
         VERIFY: "audit:AUDIT",
     }

@@ -9,13 +9,16 @@ from calibrant.bench.causalab.picture import lab_picture
 from calibrant.bench.causalab.tables import NUMBERS, paper_tables, without_printed
 from calibrant.bench.causalab.verdict import GRAPH, METRICS
 from calibrant.bench.core.attribution import KEY, decision_notes
+from calibrant.bench.core.samples import Item
 from calibrant.bench.pages.graph import GraphPicture, graphs_svg
 from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribution_plot
+from calibrant.bench.report.items import items_of_pools
 from calibrant.bench.report.layout import Table, anchor_of
 from calibrant.bench.report.named_answers import NamedAnswer, coverage_notes, named_answers
 from calibrant.bench.report.rows import Answer, Grouping, Row, natural, section_rows
 from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
 from calibrant.bench.report.views import view_table
+from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.errors import in_one_line
 
@@ -35,29 +38,38 @@ _KINDS_CAPTION = (
 )
 
 
-def lab_section(title: str, answers: Sequence[Answer], contents: ReportContents) -> Section:
+def lab_section(
+    title: str, answers: Sequence[Answer], contents: ReportContents, items: Mapping[Item, LabItem] | None = None
+) -> Section:
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
     entries = named_answers(answers)
-    return Section.of(
-        title, ABOUT, answers, _tables(entries, contents), tuple(_plots(entries)) if contents.with_plots else ()
-    )
+    return Section.of(title, ABOUT, answers, _tables(entries, contents, items), tuple(_plots(entries, contents)))
 
 
-def _tables(entries: Sequence[NamedAnswer], contents: ReportContents) -> tuple[Table, ...]:
+def _tables(
+    entries: Sequence[NamedAnswer], contents: ReportContents, items: Mapping[Item, LabItem] | None
+) -> tuple[Table, ...]:
+    at_hand = items_of_pools("causalab", contents.pools) if items is None else items
     rows = section_rows((entry.answer for entry in entries), METRICS, contents.by)
     notes = coverage_notes(entries)
     notes_by_view = {"attribution": (*notes, *decision_notes(entry.score for entry in entries))}
     tables = [view_table(view, rows, notes_by_view.get(name, notes)) for name, view in METRICS.views.items()]
-    tables += [table if contents.with_paper else without_printed(table) for table in paper_tables(entries)]
+    printed = paper_tables(entries, at_hand)
+    tables += printed if contents.with_paper else [without_printed(table) for table in printed if table.fits]
     selection = [table for table in tables if not contents.tables or table.id in contents.tables]
     if not selection:
         raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
     return tuple(selection)
 
 
-def _plots(entries: Sequence[NamedAnswer]) -> Iterator[Plot]:
-    rows = section_rows((entry.answer for entry in entries), METRICS, Grouping.SETTING)
-    yield from (plot for about in KINDS if (plot := attribution_plot(rows, about)) is not None)
+def _plots(entries: Sequence[NamedAnswer], contents: ReportContents) -> Iterator[Plot]:
+    rows = (
+        section_rows((entry.answer for entry in entries), METRICS, Grouping.SETTING) if contents.with_pictures else []
+    )
+    if contents.with_plots:
+        yield from (plot for about in KINDS if (plot := attribution_plot(rows, about)) is not None)
+    if not contents.with_pictures:
+        return
     suites: dict[str, list[NamedAnswer]] = {row.setting: [] for row in rows}
     for entry in entries:
         suites[in_one_line(entry.context.setting)].append(entry)
@@ -65,7 +77,7 @@ def _plots(entries: Sequence[NamedAnswer]) -> Iterator[Plot]:
         pictures = _first_item(answers)
         if pictures:
             title = f"Stated graphs, {suite}"
-            yield Plot(anchor_of(f"lab-graphs {suite}"), title, _GRAPHS_CAPTION, graphs_svg(pictures))
+            yield Plot(anchor_of(f"lab-graphs {suite}"), title, _GRAPHS_CAPTION, graphs_svg(pictures), in_page=True)
 
 
 def _first_item(answers: Sequence[NamedAnswer]) -> list[GraphPicture]:

@@ -11,25 +11,20 @@ from dataclasses import replace
 from statistics import mean
 from typing import NamedTuple
 
+from calibrant.bench.causalab.declared import DECLARED, fits, lab_facts
 from calibrant.bench.causalab.paper import PrintedTable, paper
-from calibrant.bench.causalab.verdict import SETTINGS_USED, figure_if_recorded
+from calibrant.bench.causalab.verdict import figure_if_recorded
 from calibrant.bench.core.metrics import Metric
 from calibrant.bench.core.rates import UNDEFINED
+from calibrant.bench.core.samples import Item
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
 from calibrant.bench.report.named_answers import NamedAnswer
 from calibrant.bench.report.rows import natural
 from calibrant.bench.report.views import mean_cell
 from calibrant.bench.statistics import wilson
+from calibrant.dsl.causalab.item import LabItem
 
 NUMBERS = ("3", "4", "5", "6", "7", "8", "9", "10", "11", "12")
-OBSERVED = 3  # two records, and the manipulator crystal as it is
-_HIDDEN = [*(f"hidden_n{n}" for n in (1, 2, 3)), *(f"hidden_vrange_pm{s}" for s in ("0p5", "5", "50"))]
-_SUITES: Mapping[str, Sequence[str]] = {  # of the printed rows, in their order
-    "3": ("4nodes", "4nodes_quad_hard"),
-    "4": ("4nodes", *(f"4nodes_{name}" for name in (*_HIDDEN, *(f"hidden_freqnode_n{n}" for n in (1, 2, 3))))),
-    "5": ("4nodes", "4nodes_freqparent", "6nodes", "6nodes_freqparent"),
-    "6": ("4nodes", "4nodes_golden", "6nodes", "6nodes_golden"),
-}
 _REGIMES = {"9": "4nodes", "10": "6nodes", "11": "4nodes", "12": "6nodes"}
 _NOTES = {"4": 2, "7": 0}  # of the facts, the note that is about the table
 _HEADINGS = {
@@ -95,26 +90,29 @@ _IMEC_CAPTION = (
 
 
 class _Group(NamedTuple):
-    """Answers that share a row.
-
-    after: number of printed rows that it stands behind
-    """
+    """Answers that have a row together."""
 
     labels: tuple[str, ...]
     answers: Sequence[NamedAnswer]
-    after: int
 
 
-def paper_tables(answers: Sequence[NamedAnswer]) -> tuple[Table, ...]:
-    """Every table in which some of the answers have a row, that row behind the printed ones it stands beside."""
-    by_suite: dict[str, dict[str, list[NamedAnswer]]] = {}
-    for answer in answers:
-        by_suite.setdefault(answer.context.setting, {}).setdefault(answer.system, []).append(answer)
+def paper_tables(answers: Sequence[NamedAnswer], items: Mapping[Item, LabItem] | None = None) -> tuple[Table, ...]:
+    """Return every table: printed rows, then ours about items that fit it; none of ours where none fits.
+
+    items: those of the pools at hand; of others the suite of that name counts
+    """
+    at_hand = items or {}
+    facts = [
+        lab_facts(answer.context, at_hand.get((answer.context.pool_digest, answer.context.instance)))
+        for answer in answers
+    ]
     tables = []
     for number in NUMBERS:
-        groups = list(_groups(number, by_suite))
-        if groups:
-            tables.append(_table(number, groups))
+        by_suite: dict[str, dict[str, list[NamedAnswer]]] = {}
+        for answer, of in zip(answers, facts, strict=True):
+            if of is not None and fits(number, of):
+                by_suite.setdefault(of.suite, {}).setdefault(answer.system, []).append(answer)
+        tables.append(_table(number, list(_groups(number, by_suite))))
     return tuple(tables)
 
 
@@ -131,26 +129,22 @@ def _where(printed: PrintedTable) -> str:
 
 def _groups(number: str, by_suite: Mapping[str, Mapping[str, list[NamedAnswer]]]) -> Iterable[_Group]:
     printed = paper().tables[number]
-    last = len(printed.rows)
-    if number in _SUITES:
-        for place, suite in enumerate(_SUITES[number]):
-            for system, answers in _systems(by_suite, suite):
-                yield _Group((*printed.rows[place][: len(printed.labels)], system), answers, place + 1)
-    elif number == "7":
+    if number == "7":
         entries = [(system, k, answers) for k in range(3, 8) for system, answers in _systems(by_suite, f"{k}nodes")]
         for system, k, answers in sorted(entries, key=lambda entry: (natural(entry[0]), entry[1])):
-            yield _Group((system, str(k)), answers, last)
+            yield _Group((system, str(k)), answers)
     elif number == "8":
-        pool = [
-            answer for suite in ("3nodes", "4nodes") for _, answers in _systems(by_suite, suite) for answer in answers
-        ]
+        pool = [answer for of_system in by_suite.values() for answers in of_system.values() for answer in answers]
         for system in sorted({answer.system for answer in pool}, key=natural):
-            yield _Group((system,), [answer for answer in pool if answer.system == system], last)
-    else:
+            yield _Group((system,), [answer for answer in pool if answer.system == system])
+    elif number in _REGIMES:
+        records, settings = DECLARED[number].budget or (0, 0)
         for system, answers in _systems(by_suite, _REGIMES[number]):
-            settings = mean(float(SETTINGS_USED.value(answer.score) or 0) for answer in answers)
-            regime = "mixed intervention" if settings else "pure observation"
-            yield _Group((regime, f"{OBSERVED}o{settings:.3g}i", system), answers, last)
+            yield _Group(("mixed intervention", f"{records}o{settings}i", system), answers)
+    else:
+        for suite in DECLARED[number].suites:
+            for system, answers in _systems(by_suite, suite):
+                yield _Group((suite, *[UNDEFINED] * (len(printed.labels) - 1), system), answers)
 
 
 def _systems(
@@ -163,26 +157,31 @@ def _table(number: str, groups: Sequence[_Group]) -> Table:
     printed = paper().tables[number]
     keys = [key for name in printed.columns if name != "rows" for key in (name, _BESIDE.get(name)) if key]
     labels = (*printed.labels, *(() if "system" in printed.labels else ("system",)), "n", "source")
-    rows: list[TableRow] = []
-    for place in range(len(printed.rows) + 1):
-        if place:
-            rows.append(_printed_row(printed, place - 1, keys))
-        rows += [_our_row(group, keys) for group in groups if group.after == place]
+    rows = [_printed_row(printed, place, keys) for place in range(len(printed.rows))]
+    rows += [_our_row(group, keys) for group in groups]
     headings = tuple(Heading(key, _COLUMNS[key].heading) for key in keys)
     caption = _IMEC_CAPTION if number == "8" else _CAPTION
     notes = [_where(printed)]
     notes += [paper().notes[_NOTES[number]]] if number in _NOTES else []
     if number in _REGIMES:
-        notes.append(f"Ours, 3o: {OBSERVED} measurements are shown at the start; i: mean number of settings made.")
+        notes.append("Budgets: o, observations shown; i, interventions allowed.")
     return Table(
         number,
-        printed.title,
+        _title(printed),
         caption,
         tuple(Heading(key, _HEADINGS[key]) for key in labels),
         headings,
         tuple(rows),
         tuple(notes),
+        printed=DECLARED[number].words,
+        fits=bool(groups),
     )
+
+
+def _title(printed: PrintedTable) -> str:
+    """Return the title without the model that its printed rows are of, which stands beside each of them."""
+    _, colon, about = printed.title.partition(": ")
+    return f"{about[0].upper()}{about[1:]}" if colon else printed.title
 
 
 def _printed_row(printed: PrintedTable, place: int, keys: Sequence[str]) -> TableRow:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from calibrant.bench.causim.tables import paper_tables, questions_asked
 from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.report.items import items_of_pools
 from calibrant.bench.report.layout import Table, TableRow
 from calibrant.bench.report.named_answers import named_answers
 from calibrant.bench.report.scored_answers import scored_answers
@@ -23,13 +24,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "sources", nargs="*", type=Path, metavar="SOURCE", help="folders of `calibrant run`, files of `calibrant score`"
     )
+    parser.add_argument(
+        "--pool",
+        action="append",
+        default=[],
+        type=Path,
+        help="pool of the answers: what prompts show decides on tables",
+    )
     options = parser.parse_args(arguments)
     try:
         answers = [answer for answer in scored_answers(options.sources) if answer[0].benchmark == "causim"]
     except CalibrantError as error:
         print(f"bench.causim: {error}", file=sys.stderr)
         return 2
-    tables = paper_tables(questions_asked(named_answers(answers)))
+    views = {key: item.task.view for key, item in items_of_pools("causim", options.pool).items()}
+    tables = paper_tables(questions_asked(named_answers(answers), views))
     sys.stdout.write("\n\n".join(text_of(table) for table in tables) + "\n")
     return 0
 

@@ -16,6 +16,7 @@ from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.statistics import PoolStatistic
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, HARDEN, VERIFY
 from calibrant.bench.protocols.registry import Protocols
+from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.bench.runs.jobs import Progress
@@ -44,6 +45,7 @@ class Causim(Benchmark[CausimItem]):
         EXPLANATIONS: "why.explainer:EXPLANATIONS",
         FINDINGS: "audit:FINDINGS",
         GENERATE: "generate:GENERATE",
+        GUIDE: "guide:GUIDE",
         HARDEN: "hardening:HARDEN",
         PAGES: "pages:PAGES",
         VERIFY: "audit:AUDIT",

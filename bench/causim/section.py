@@ -8,14 +8,17 @@ from dataclasses import replace
 from calibrant.bench.causim.profile_plot import profile_plot
 from calibrant.bench.causim.tables import level_of, paper_tables, questions_asked, with_sources
 from calibrant.bench.causim.verdict import METRICS
+from calibrant.bench.core.samples import Item
 from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribution_plot
-from calibrant.bench.report.layout import Heading, Source, Table
+from calibrant.bench.report.items import items_of_pools
+from calibrant.bench.report.layout import Heading, Table
 from calibrant.bench.report.named_answers import NamedAnswer, coverage_notes, named_answers
 from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
 from calibrant.bench.report.samples import sample_rows, sample_table
 from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
 from calibrant.bench.report.table import ResultTable
 from calibrant.bench.report.views import view_table
+from calibrant.dsl.causim.prompt import View
 
 ABOUT = (
     "In brackets: 95 % score (Wilson) intervals over questions; several answers of a system to one count as their mean."
@@ -29,19 +32,31 @@ _BY_TOPOLOGY = {"setting": "Type and scenario", "stratum": "Topology"}
 _BY_LEVEL = {"setting": "Type", "stratum": "Nodes"}
 
 
-def causim_section(title: str, answers: Sequence[Answer], contents: ReportContents) -> Section:
-    """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
+def causim_section(
+    title: str, answers: Sequence[Answer], contents: ReportContents, prompt_views: Mapping[Item, View] | None = None
+) -> Section:
+    """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables.
+
+    prompt_views: what prompts of items show, by item; by default those of the pools at hand
+    """
+    if prompt_views is None:
+        prompt_views = {key: item.task.view for key, item in items_of_pools("causim", contents.pools).items()}
     entries = named_answers(answers)
     return Section.of(
         title,
         ABOUT,
         answers,
-        _tables(entries, answers, contents),
+        _tables(entries, answers, contents, prompt_views),
         tuple(_plots(entries, answers)) if contents.with_plots else (),
     )
 
 
-def _tables(entries: Sequence[NamedAnswer], answers: Sequence[Answer], contents: ReportContents) -> tuple[Table, ...]:
+def _tables(
+    entries: Sequence[NamedAnswer],
+    answers: Sequence[Answer],
+    contents: ReportContents,
+    prompt_views: Mapping[Item, View],
+) -> tuple[Table, ...]:
     rows = section_rows(by_topology(answers), METRICS, contents.by)
     notes = coverage_notes(entries)
     levels = section_rows(by_level(answers), METRICS, contents.by)
@@ -52,11 +67,12 @@ def _tables(entries: Sequence[NamedAnswer], answers: Sequence[Answer], contents:
         for name, view in METRICS.views.items()
     ]
     samples = _samples(answers, contents.by)
-    printed = [with_sources(table, with_paper=contents.with_paper) for table in paper_tables(questions_asked(entries))]
+    fitting = paper_tables(questions_asked(entries, prompt_views))
+    printed = [with_sources(table, with_paper=contents.with_paper) for table in fitting]
     tables = [
         *views,
         *([] if samples is None else [samples]),
-        *(table for table in printed if any(row.source is Source.OURS for row in table.rows)),
+        *(table for table in printed if table.fits or contents.with_paper),
     ]
     selection = [table for table in tables if table.headings and (not contents.tables or table.id in contents.tables)]
     if not selection:

@@ -6,24 +6,22 @@ our pools that are labelled so. The figures stand side by side, they are not abo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from calibrant.bench.causim.declared import DECLARED, OF_NETWORKS, QuestionFacts
 from calibrant.bench.causim.paper import PrintedTable, paper
 from calibrant.bench.causim.verdict import is_right
+from calibrant.bench.core.samples import Item
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
 from calibrant.bench.report.named_answers import NamedAnswer
 from calibrant.bench.report.rows import natural
 from calibrant.bench.statistics import wilson
-from calibrant.dsl.causim.networks import NETWORKS
+from calibrant.dsl.causim.prompt import View
 
-NIHSS: Final = "nihss"
-INVERTED_STAR: Final = ("17", "18", "19")  # tables about one topology
-OF_NIHSS: Final = "33"
-OF_NETWORKS: Final = "25"
 _CAPTION = "Share of right answers {by}. Ours: other questions with one right answer, Wilson's 95 %."
 _NODES, _GRAPHS = "by number of nodes", "on networks of the bnlearn repository"
 
@@ -38,7 +36,7 @@ class Level(NamedTuple):
 class Asked(NamedTuple):
     """Accuracy of a system on one question: the share of right answers to it.
 
-    kind, scenario: of the question
+    kind, scenario: of the question; view: of its prompt, None where the item is not at hand
     """
 
     system: str
@@ -46,6 +44,12 @@ class Asked(NamedTuple):
     scenario: str
     level: Level
     right: float
+    view: View | None = None
+
+    @property
+    def facts(self) -> QuestionFacts:
+        """Facts for `Declared.fits`; items do not state the vocabulary of prose."""
+        return QuestionFacts(self.view, None, self.level.topology, self.level.nodes, self.scenario)
 
 
 def level_of(stratum: str) -> Level:
@@ -54,8 +58,11 @@ def level_of(stratum: str) -> Level:
     return Level(topology, int(nodes)) if nodes.isascii() and nodes.isdigit() else Level(stratum, 0)
 
 
-def questions_asked(answers: Iterable[NamedAnswer]) -> list[Asked]:
-    """Return the accuracy of each system on each question, in the order in which they came."""
+def questions_asked(answers: Iterable[NamedAnswer], views: Mapping[Item, View] | None = None) -> list[Asked]:
+    """Return the accuracy of each system on each question, in the order in which they came.
+
+    views: of the items at hand
+    """
     groups: dict[tuple[str, str, str], list[NamedAnswer]] = {}
     for answer in answers:
         groups.setdefault((answer.system, answer.context.pool_digest, answer.context.instance), []).append(answer)
@@ -63,13 +70,14 @@ def questions_asked(answers: Iterable[NamedAnswer]) -> list[Asked]:
     for (system, _, _), group in groups.items():
         kind, _, scenario = group[0].context.setting.partition("-")
         right = fmean(is_right(answer.score) for answer in group)
-        questions.append(Asked(system, kind, scenario, level_of(group[0].context.stratum), right))
+        view = (views or {}).get((group[0].context.pool_digest, group[0].context.instance))
+        questions.append(Asked(system, kind, scenario, level_of(group[0].context.stratum), right, view))
     return questions
 
 
 def paper_tables(questions: Iterable[Asked] = ()) -> tuple[Table, ...]:
-    """In the order of their numbers, each with the rows of ours that belong there."""
-    unique = [question for question in questions if question.scenario == "deterministic"]
+    """Return all in the order of their numbers: printed rows, then ours about questions that fit the table."""
+    unique = list(questions)
     printed = paper().tables
     tables = {number: _by_nodes(number, table, unique) for number, table in printed.items() if table.questions}
     tables[OF_NETWORKS] = _on_networks(printed[OF_NETWORKS], unique)
@@ -80,7 +88,7 @@ def _by_nodes(number: str, printed: PrintedTable, questions: Sequence[Asked]) ->
     matching = [
         question
         for question in questions
-        if printed.questions in (question.kind, "all") and _belongs(number, question.level.topology)
+        if printed.questions in (question.kind, "all") and DECLARED[number].fits(question.facts)
     ]
     rows = [TableRow((row[0],), tuple(map(Cell, row[1:])), Source.PAPER) for row in printed.rows]
     for system in _systems(matching):
@@ -92,36 +100,27 @@ def _by_nodes(number: str, printed: PrintedTable, questions: Sequence[Asked]) ->
     return _table(number, printed, _NODES, (Heading("system", "System"),), headings, rows)
 
 
-def _belongs(number: str, topology: str) -> bool:
-    if number in INVERTED_STAR:
-        return topology == "inverted_star"
-    if number == OF_NIHSS:
-        return topology == NIHSS
-    return topology not in (*NETWORKS, NIHSS)
-
-
 def _on_networks(printed: PrintedTable, questions: Sequence[Asked]) -> Table:
     """Return a printed table with the paper's columns before and after training as two rows."""
     kinds = ("overall", "counterfactual", "intervention")
-    matching = [question for question in questions if question.level.topology in NETWORKS]
-    rows = []
+    declared = DECLARED[OF_NETWORKS]
+    matching = [question for question in questions if question.kind in kinds[1:] and declared.fits(question.facts)]
+    rows, our_rows = [], []
     for graph, *figures in printed.rows:
         of = dict(zip(printed.columns, figures, strict=True))
         for system in ("base", "trained"):
             printed_cells = tuple(Cell(of[f"{kind}_{system}"]) for kind in kinds)
             rows.append(TableRow((graph, system.capitalize()), printed_cells, Source.PAPER))
-        on_graph = [
-            question for question in matching if question.level.topology == graph.lower() and question.kind in kinds
-        ]
+        on_graph = [question for question in matching if question.level.topology == graph.lower()]
         for system in _systems(on_graph):
             mine = [question for question in on_graph if question.system == system]
             cells = (
                 _share([question.right for question in mine if kind in ("overall", question.kind)]) for kind in kinds
             )
-            rows.append(TableRow((graph, system), tuple(cells)))
+            our_rows.append(TableRow((graph, system), tuple(cells)))
     headings = tuple(Heading(kind, kind.capitalize()) for kind in kinds)
     labels = (Heading("setting", "Graph"), Heading("system", "System"))
-    return _table(OF_NETWORKS, printed, _GRAPHS, labels, headings, rows)
+    return _table(OF_NETWORKS, printed, _GRAPHS, labels, headings, [*rows, *our_rows])
 
 
 def _table(
@@ -133,7 +132,9 @@ def _table(
     rows: Sequence[TableRow],
 ) -> Table:
     caption, notes = _CAPTION.format(by=by), (f"{printed.where} of the paper",)
-    return Table(number, printed.title, caption, labels, headings, tuple(rows), notes)
+    has_ours = any(row.source is Source.OURS for row in rows)
+    words = DECLARED[number].words
+    return Table(number, printed.title, caption, labels, headings, tuple(rows), notes, printed=words, fits=has_ours)
 
 
 def with_sources(table: Table, *, with_paper: bool) -> Table:

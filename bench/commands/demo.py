@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
 
 FOLDER = Path("calibrant-demo")
-REPORT_FILES = ("report.html", "report.md", "ladder.svg")
+REPORT_FILES = ("report.html", "ladder.svg")
 SIGNATURES = ".calibrant-demo"  # digests of what the last demo wrote in the folder
 
 
@@ -27,7 +27,7 @@ def demo(
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help=f"Folder of records and report. [default: a report in {FOLDER}]"),
-        Writes(("records.jsonl", "records.lock", "report.html", "report.md", "*.svg", SIGNATURES), goes_on=True),
+        Writes(("records.jsonl", "records.lock", "report.html", "*.svg", SIGNATURES), goes_on=True),
     ] = None,
     workers: Annotated[
         int, typer.Option("--workers", min=1, help="Processes; more than one cost more to start than they save here.")
@@ -39,8 +39,7 @@ def demo(
 ) -> int:
     """Run a few searches on the bundled pools of every benchmark, print their tables, and write a report with plots.
 
-    The report is report.html, to open in any browser; its plots are SVG files next to it. Without matplotlib it is
-    report.md, without plots.
+    The report is report.html, to open in any browser. With matplotlib, plots are SVG files next to it.
     """
     from calibrant.bench.commands.run import run_all
     from calibrant.bench.commands.table import print_table
@@ -107,7 +106,7 @@ def _digest(file: Path) -> str:
 
 
 def written_report(records: Path, folder: Path, pools: Sequence[Path] = ()) -> list[str]:
-    """Write the report and its plots, or the report alone; lines that say where it is, and what is missing.
+    """Write the report, and plots where matplotlib is installed; lines that say where they are.
 
     pools: those of which the page has episodes, step by step
     """
@@ -119,11 +118,15 @@ def written_report(records: Path, folder: Path, pools: Sequence[Path] = ()) -> l
 
     sources = Sources([records], pools=pools)
     answers = sources.answers()
-    contents = ReportContents(pools=tuple(pools), transcripts=sources.transcripts())
+    again = sources.transcripts()
+    contents = ReportContents(
+        with_paper=False, pools=tuple(pools), transcripts=again, runs=(records,), predictions=again
+    )
+    lines = [f"report: {folder / 'report.html'}"]
     try:
         text = report_text(answers, contents, HTML, plots=folder)
-    except MissingExtraError as error:
-        write_atomically(folder / "report.md", report_text(answers, contents, "markdown"))
-        return [str(error), f"report: {folder / 'report.md'}"]
+        lines.append(f"plot:   {folder / 'ladder.svg'}")
+    except MissingExtraError:
+        text = report_text(answers, contents, HTML)
     write_atomically(folder / "report.html", text)
-    return [f"report: {folder / 'report.html'}", f"plot:   {folder / 'ladder.svg'}"]
+    return lines

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -26,8 +26,10 @@ from calibrant.bench.core.options import GivenOptions
 
 if TYPE_CHECKING:
     from calibrant.bench.report.rows import Answer
+    from calibrant.bench.report.sections import ReportContents
 
 ATTRIBUTION = "attribution"  # the table's id
+EMBEDDED, MAX_EMBEDDED = 200, 5_000  # responses of a class
 Format: TypeAlias = Literal["terminal", "markdown", "csv", "latex", "html"]
 SUFFIXES: dict[str, Format] = {".html": "html", ".md": "markdown", ".csv": "csv", ".tex": "latex", ".txt": "terminal"}
 TableNames: TypeAlias = Annotated[
@@ -45,6 +47,16 @@ OfficialFiles: TypeAlias = Annotated[
     list[Path] | None,
     typer.Option(metavar="FILE", help="Pool file with embedded model results; may be repeated."),
     READS,
+]
+PaperRows: TypeAlias = Annotated[
+    bool, typer.Option("--paper/--no-paper", help="Also what the papers print, where it is about such items.")
+]
+Times: TypeAlias = Annotated[
+    bool, typer.Option("--times/--no-times", help="What the searches took; two runs differ in nothing else.")
+]
+Embed: TypeAlias = Annotated[
+    int | None,
+    typer.Option(min=0, max=MAX_EMBEDDED, help=f"Responses of each class inside a page.  [default: {EMBEDDED}]"),
 ]
 Attributions: TypeAlias = Annotated[
     bool,
@@ -76,12 +88,11 @@ def report(
     tables: TableNames = None,
     by: Annotated[Literal["pool", "setting"], typer.Option(help="What gets a row for each system.")] = "pool",
     plots: PlotFolder = None,
-    paper: Annotated[bool, typer.Option("--paper/--no-paper", help="The paper's printed rows beside ours.")] = True,
-    times: Annotated[
-        bool, typer.Option("--times/--no-times", help="What the searches took; two runs differ in nothing else.")
-    ] = True,
+    paper: PaperRows = False,
+    times: Times = True,
     attribution: Attributions = False,
     decided_at: DecidedAt = None,
+    embed: Embed = None,
     id_field: IdField = None,
     text_field: TextField = None,
     model_field: ModelField = None,
@@ -89,10 +100,10 @@ def report(
     """Make the paper's tables from runs, predictions and official files, with intervals and plots.
 
     Intervals are 95%: percentile bootstrap over latent SCMs, paired where two rows share them; of blickets score
-    intervals. HTML is one file with the plots inside; it needs matplotlib (`pip install 'calibrant[report]'`).
+    intervals. HTML is one file that needs no network: who was right and who earned it, every table, and responses
+    behind each figure. --plots needs matplotlib (`pip install 'calibrant[report]'`).
     """
     from calibrant.bench.commands.progress import progress_bar
-    from calibrant.bench.core.metrics import InvalidHandling
     from calibrant.bench.report.rows import Grouping
     from calibrant.bench.report.sections import ReportContents
     from calibrant.bench.report.sources import Sources
@@ -103,28 +114,45 @@ def report(
         raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")
     require_level(decided_at, attribution=attribution or ATTRIBUTION in (tables or ()))
     if not predictions:
-        for option, name in {"--id-field": id_field, "--text-field": text_field, "--model-field": model_field}.items():
-            if name is not None:
-                raise typer.BadParameter("it is about predictions: give --predictions", param_hint=option)
+        _refuse_field_names(**{"--id-field": id_field, "--text-field": text_field, "--model-field": model_field})
     chosen = form or _named_format(out)
+    if embed is not None and chosen != "html":
+        raise typer.BadParameter("only a page embeds responses: give --out FILE.html", param_hint="--embed")
     files = (*(pools or ()), *(official or ()))
-    options = given.values
-    contents = ReportContents(chosen_tables(tables or ()), tuple(options.get("against", ())), paper, times, pools=files)
-    means, audits = InvalidHandling(options.get("means", InvalidHandling.PUBLISHED)), tuple(options.get("audits", ()))
-    contents = replace(contents, by=Grouping(by), means=means, audits=audits, cohorts=options.get("cohort", ()))
+    contents = ReportContents(chosen_tables(tables or ()), with_paper=paper, with_times=times, pools=files)
+    contents = replace(
+        _add_options(contents, given.values), by=Grouping(by), embed=EMBEDDED if embed is None else embed
+    )
     fields, say = FieldNames(id_field, text_field, model_field), partial(typer.echo, err=True)
     collected = Sources(sources or (), predictions or (), official or (), pools or (), fields, say)
     answers = collected.answers()
     given.refuse_foreign(answers)
     if pools and not (predictions or attribution or ATTRIBUTION in contents.tables):
         _require_pool_readers(answers)
-    contents = replace(contents, transcripts=collected.transcripts(), fields=fields).with_answer_files()
+    again, runs = collected.transcripts(), tuple(sources or ())
+    contents = replace(contents, transcripts=again, fields=fields, runs=runs, predictions=again)
     with progress_bar() as progress:
         if attribution or ATTRIBUTION in contents.tables:
             answers = _decided_at(_add_attributions(answers, files, needed=attribution), decided_at)
         text = report_text(answers, contents, chosen, plots=plots, progress=progress)
     _write_report(text, out)
     return 0
+
+
+def _refuse_field_names(**names: str | None) -> None:
+    """Refuse names of fields of predictions where there are no predictions."""
+    for option, name in names.items():
+        if name is not None:
+            raise typer.BadParameter("it is about predictions: give --predictions", param_hint=option)
+
+
+def _add_options(contents: ReportContents, options: Mapping[str, Any]) -> ReportContents:
+    """Return the contents with the options that some benchmarks have."""
+    from calibrant.bench.core.metrics import InvalidHandling
+
+    means = InvalidHandling(options.get("means", InvalidHandling.PUBLISHED))
+    against, audits = tuple(options.get("against", ())), tuple(options.get("audits", ()))
+    return replace(contents, against=against, means=means, audits=audits, cohorts=options.get("cohort", ()))
 
 
 def _require_pool_readers(benchmarks: Collection[str]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from calibrant.bench.core.benchmark import EpisodeHandout, TaskHandout
-from calibrant.bench.core.capabilities import ANSWER_EXPLANATIONS, EXPLANATIONS, FITTING, Providers
+from calibrant.bench.core.capabilities import EXPLANATIONS, FITTING, Providers
 from calibrant.bench.core.evaluator import Evaluator
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.solutions import ItemFunctions
@@ -31,6 +31,7 @@ from calibrant.bench.pools.capabilities import (
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.replayscm.extended.items import ExtendedItems
 from calibrant.bench.replayscm.options import ScoreOptions
+from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.bench.runs.jobs import Progress
@@ -61,10 +62,10 @@ class ReplayScm(ExtendedItems):
         ALTERNATIVE_ITEMS: "pools.alternative_scm:ALTERNATIVE_ITEMS",
         AUDIT: "audit.auditor:AUDIT",
         CHECK: "pools.check:CHECK",
-        ANSWER_EXPLANATIONS: "why.failure:ANSWERS",
         EXPLANATIONS: "why.explainer:EXPLANATIONS",
         FITTING: "fitting.command:FITTING",
         GENERATE: "generate:GENERATE",
+        GUIDE: "guide:GUIDE",
         HARDEN: "harden:HARDEN",
         SAMPLE: "generate:SAMPLE",
         SEPARATE: "separate:SEPARATE",
@@ -185,7 +186,7 @@ class ReplayScm(ExtendedItems):
 
         if item.task.extension is not None:
             return self.attribute_extended(item, steps, score)
-        decision = self._decision(item)
+        decision = self.decide_heldout(item)
         if decision is None:
             return None
         attribution = decision.attribution(
@@ -193,7 +194,7 @@ class ReplayScm(ExtendedItems):
         )
         return attribution_record(attribution)
 
-    def _decision(self, item: Problem) -> HeldoutDecision | None:
+    def decide_heldout(self, item: Problem) -> HeldoutDecision | None:
         """Return the counts of an item, the same for every answer to it; large pools make their items again and again.
 
         Hence the key: what the item holds. The digests of a few objects are cached, for answers to one often follow

@@ -305,6 +305,11 @@ def _gold_size(verdict: MetricReader) -> int | None:
     return size if isinstance(size, int) else None  # scores of invalid answers do not state it
 
 
+def _size(verdict: MetricReader) -> int | None:
+    size = (verdict.score.get("candidateStats") or {}).get("astSize")
+    return size if verdict.valid and isinstance(size, int) else None
+
+
 HIDDEN_METRICS = (
     Metric("task_correct", "TaskCorrect", "full task success", lambda v: v.score.get("correct") is True),
     Metric("local_map_exact", "AllMatch", "all local functions are gold's", _all_match, True),
@@ -318,6 +323,7 @@ HIDDEN_METRICS = (
     ),
     Metric("gold_size", "Gold size", "nodes of gold's formulas", _gold_size, decimals=0),
     *APPENDIX_METRICS,
+    Metric("candidate_size", "Size", "nodes of the answer's formulas", _size, decimals=0),
 )
 RIGHTS: tuple[tuple[str, str, Right], ...] = (
     ("task_correct", "TaskCorrect", lambda sample: sample.correct),

@@ -7,6 +7,7 @@ import io
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.pages.aligned import aligned
@@ -195,8 +196,10 @@ def _in_markdown(text: str) -> str:
 
 
 def heading_of(table: Table) -> str:
-    """Title with the number of the paper's table, where it is one."""
-    return f"Table {table.id}. {table.title}" if table.id[0].isdigit() or "." in table.id else table.title
+    """Return the title, with the number of the paper's table where it is one and every row belongs there."""
+    is_numbered = table.id[0].isdigit() or "." in table.id
+    has_strangers = bool(table.printed) and any(row.source is Source.OURS and not row.fits for row in table.rows)
+    return f"Table {table.id}. {table.title}" if is_numbered and not has_strangers else table.title
 
 
 def _grid(table: Table) -> tuple[list[str], list[list[str]]]:
@@ -212,9 +215,9 @@ def shown_columns(table: Table) -> Table:
     """Return the table without columns that are undefined in every one of our rows."""
     our_rows = [row for row in table.rows if row.source is Source.OURS]
     columns = [k for k in range(len(table.headings)) if any(row.cells[k].text != UNDEFINED for row in our_rows)]
-    rows = tuple(TableRow(row.labels, tuple(row.cells[k] for k in columns), row.source) for row in table.rows)
+    rows = tuple(replace(row, cells=tuple(row.cells[k] for k in columns)) for row in table.rows)
     headings = tuple(table.headings[k] for k in columns)
-    return Table(table.id, table.title, table.caption, table.labels, headings, rows, table.notes)
+    return replace(table, headings=headings, rows=rows)
 
 
 TEXTS: Mapping[str, Callable[[Iterable[Table]], str]] = {

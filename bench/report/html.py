@@ -1,68 +1,76 @@
-"""The report as one HTML file that needs no network and is the same bytes for the same rows."""
+"""The report as one HTML file that needs no network and is the same bytes for the same answers."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import Any
+import shlex
+from collections.abc import Mapping, Sequence
 
-from markupsafe import Markup
+from calibrant.bench.core.metrics import MetricSet
+from calibrant.bench.core.registry import benchmark, benchmark_of
+from calibrant.bench.core.samples import Item
+from calibrant.bench.report.intervals import FEWEST_PROBLEMS, Interval, bootstrap_intervals, wilson_if_constant
+from calibrant.bench.report.named_answers import named_answers
+from calibrant.bench.report.overview.page import PageSection, report_page
+from calibrant.bench.report.overview.responses import Responses, ResponseSources, guide_of, read_responses
+from calibrant.bench.report.overview.results import Results, SystemResult, read_results
+from calibrant.bench.report.rows import Answer
+from calibrant.bench.report.sections import ReportContents, Section
+from calibrant.bench.statistics import wilson
 
-from calibrant.bench.pages.filmstrip import timeline_content
-from calibrant.bench.pages.html_page import html_page
-from calibrant.bench.report.formats import heading_of
-from calibrant.bench.report.layout import Source, Table
-from calibrant.bench.report.sections import Plot, Section
-from calibrant.bench.version import program_version
+
+def as_html(answers: Mapping[str, Sequence[Answer]], sections: Mapping[str, Section], contents: ReportContents) -> str:
+    """Return the whole file: the sections of the benchmarks by name, with an overview of their answers."""
+    parts = [_page_section(name, section, answers[name], contents) for name, section in sections.items()]
+    return report_page(parts, paper_on=contents.with_paper)
 
 
-def as_html(sections: Sequence[Section]) -> str:
-    """Return the whole file. Everything that comes from pools, records and predictions is escaped."""
-    return html_page(
-        "report.html", {"sections": list(map(_section, sections, range(len(sections)))), "program": program_version()}
+def _page_section(name: str, section: Section, answers: Sequence[Answer], contents: ReportContents) -> PageSection:
+    of, guide = benchmark(name), guide_of(name)
+    if guide is None:
+        return PageSection(name, section, None, Responses(), {})
+    results = read_results(
+        name, section.title, named_answers(answers), of.measures, guide, with_times=contents.with_times
     )
+    sources = ResponseSources(contents.runs, contents.predictions, contents.pools, contents.fields, contents.embed)
+    responses = read_responses(results, sources)
+    results.intervals = {system.name: _interval(system, results, of.measures) for system in results.systems}
+    pools = [path for path in contents.pools if benchmark_of(path).name == name]
+    commands = {}
+    if len(pools) == 1:
+        pool = shlex.quote(str(pools[0]))
+        commands["why"] = f"calibrant show {pool} {{id}} --why --html why.html"
+        folders = [path for path in contents.runs if path.is_dir()]
+        if of.transcripts and folders:
+            run = shlex.quote(str(folders[0]))
+            commands["episode"] = f"calibrant show {pool} {{id}} --run {run} --html episode.html"
+    return PageSection(name, section, results, responses, commands, _count_options(contents))
 
 
-def _section(section: Section, number: int) -> dict[str, Any]:
-    return {
-        "title": section.title,
-        "about": section.about,
-        "systems": section.systems,
-        "pools": section.pools,
-        "answers": section.answers,
-        "plots": [
-            plot._replace(svg=Markup(inline_svg(plot))) for plot in section.plots
-        ],  # matplotlib escapes its texts
-        "episodes": [timeline_content(episode, f"episode-{number}-{k}") for k, episode in enumerate(section.episodes)],
-        "tables": [_table(table) for table in section.tables],
-    }
+def _count_options(contents: ReportContents) -> str:
+    """Return the options with which the same command counts what the evidence decided."""
+    return "--attribution" if contents.pools else "--pool POOL --attribution"
 
 
-def _table(table: Table) -> dict[str, Any]:
-    rows = []
-    for place, row in enumerate(table.rows):
-        is_ours = row.source is Source.OURS
-        starts = bool(place) and is_ours and table.rows[place - 1].labels[0] != row.labels[0]
-        rows.append(
-            {"kind": "group" if starts else "" if is_ours else "paper", "labels": row.labels, "cells": row.cells}
-        )
-    return {
-        "anchor": table.anchor,
-        "heading": heading_of(table),
-        "caption": table.caption,
-        "headings": [heading.text for heading in (*table.labels, *table.headings)],
-        "with_interval": [any(row.cells[k].low for row in table.rows) for k in range(len(table.headings))],
-        "rows": rows,
-        "notes": table.notes,
-    }
+def _interval(system: SystemResult, results: Results, metrics: MetricSet) -> Interval | None:
+    """Return the 95 % interval of right answers: Wilson's, or a bootstrap over units; None for one item."""
+    import numpy as np
 
-
-def inline_svg(plot: Plot) -> str:
-    """Return the drawing as an element of a page: no prolog, no namespaces, ids of its own on the page."""
-    element = plot.svg[plot.svg.index("<svg") :].rstrip()
-    element = re.sub(r' xmlns(:xlink)?="[^"]*"', "", element)
-    element = element.replace("xlink:href", "href")
-    element = re.sub(r'\bid="', f'id="{plot.name}-', element)
-    element = re.sub(r'href="#', f'href="#{plot.name}-', element)
-    element = re.sub(r"url\(#", f"url(#{plot.name}-", element)
-    return element.replace("<svg", f'<svg role="img" aria-label="{plot.title}"', 1)
+    if system.num_items < 2:
+        return None
+    if not results.guide.words.is_resampled:
+        return Interval(*wilson(float(system.right), system.num_items))
+    if system.num_items < FEWEST_PROBLEMS:
+        return None
+    shares: dict[Item, tuple[str, float]] = {}
+    for outcome in system.outcomes:
+        item = results.items[outcome.item]
+        key = item.digest, item.id
+        value = float(outcome.weight) if outcome.is_right else 0.0
+        shares[key] = metrics.unit(item.id), shares.get(key, ("", 0.0))[1] + value
+    units = {unit: place for place, unit in enumerate(sorted({unit for unit, _ in shares.values()}))}
+    sums, counts = np.zeros((len(units), 1)), np.zeros((len(units), 1))
+    for _, (unit, share) in sorted(shares.items()):
+        sums[units[unit], 0] += share
+        counts[units[unit], 0] += 1
+    (interval,) = bootstrap_intervals(sums, counts)
+    return wilson_if_constant(interval, counts[:, 0])

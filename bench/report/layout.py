@@ -61,19 +61,27 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of a table.
+    """Row of a table.
 
     labels: one for each of the table's label headings; cells: one for each heading
+    fits: whether a row of ours is about items that the paper's table is about
     """
 
     labels: tuple[str, ...]
     cells: tuple[Cell, ...]
     source: Source = Source.OURS
+    fits: bool = True
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its caption; id: the number in the paper, or a word if the paper has no such table."""
+    """A table of a report.
+
+    id: the number in the paper, or a word for what the paper has not
+    printed: the items that the paper's table is about, in words; empty for a table that no paper prints
+    fits: whether some rows of ours are about such items; those that are not do not stand in it
+    is_result: whether our rows are a table of results by themselves, beside what the paper prints
+    """
 
     id: str
     title: str
@@ -82,6 +90,9 @@ class Table:
     headings: tuple[Heading, ...]
     rows: tuple[TableRow, ...]
     notes: tuple[str, ...] = field(default=())
+    printed: str = ""
+    fits: bool = True
+    is_result: bool = False
 
     @property
     def anchor(self) -> str:

@@ -87,7 +87,7 @@ class Row:
     """The answers of one system under one setting, to one pool or to all.
 
     columns: metrics, in the order of values; unit: from an item to the id with which it is resampled
-    pools: by digest, name and size; answers: of each item, the values of each sample
+    pools: by digest, name and size; answers: of each item, the values of each sample; strata: of the items
     system: as tables call it, with the options in which its runs differ; pool_labels: by digest
     intervals: by metric, those that were computed so far
     """
@@ -100,6 +100,7 @@ class Row:
     answers: dict[Item, list[Values]] = field(default_factory=dict)
     samples: dict[Item, SampleList] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
+    strata: set[str] = field(default_factory=set)
     system: str = ""
     pool_labels: Mapping[str, str] = field(default_factory=dict)
     intervals: dict[str, Interval | None] = field(default_factory=dict)
@@ -164,6 +165,7 @@ class Row:
             answers, self.samples[item] = self.answers.setdefault(item, []), SampleList()
         answers.append(values)
         self.samples[item].append(sample)
+        self.strata.add(context.stratum)
         if context.outcome is not None:
             self.outcomes[context.outcome] += 1
         if context.seconds is not None or item in self._seconds:

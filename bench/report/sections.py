@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,10 +28,12 @@ class ReportContents:
     with_plots: plots, for which matplotlib is needed
     by, means: what gets a row, and what invalid submissions count
     pools: pool files of the answers, for what is said there only; audits: folders of audits
-    answer_files: folders of runs and files of predictions by benchmark, for tables that read the answers themselves
     cohorts: NAME=POOL of each, whose answers are compared with those of the first
     transcripts: by benchmark, folders of runs and files of predictions; some of their episodes are shown step by step
     fields: what the predictions call their fields
+    runs, predictions: inputs that a page reads again for responses; predictions by benchmark
+    embed: how many responses of each class a page has
+    with_pictures: drawings that need no library
     """
 
     tables: frozenset[str] = frozenset()
@@ -44,25 +46,25 @@ class ReportContents:
     pools: tuple[Path, ...] = ()
     audits: tuple[Path, ...] = ()
     cohorts: tuple[str, ...] = ()
-    answer_files: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     transcripts: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     fields: FieldNames | None = None
-
-    def with_answer_files(self) -> ReportContents:
-        """Return the contents with the files of transcripts as files of answers, which no format leaves out."""
-        return replace(self, answer_files=self.transcripts)
+    runs: tuple[Path, ...] = ()
+    predictions: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    embed: int = 200
+    with_pictures: bool = False
 
 
 class Plot(NamedTuple):
     """Plot of a section.
 
-    name: of its file and of its place in the page
+    name: of its file and of its place in the page; in_page: whether it is drawn in the page's tokens
     """
 
     name: str
     title: str
     caption: str
     svg: str
+    in_page: bool = False
 
 
 @dataclass(frozen=True)

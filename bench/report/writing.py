@@ -9,7 +9,7 @@ from pathlib import Path
 
 from calibrant.bench.core.registry import benchmark, benchmarks
 from calibrant.bench.report.formats import TEXTS
-from calibrant.bench.report.layout import anchor_of
+from calibrant.bench.report.layout import Source, Table, anchor_of
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
 from calibrant.bench.runs.jobs import Progress
@@ -41,33 +41,46 @@ def report_text(
 
     answers: by benchmark; plots: folder that gets every plot as an SVG file too
     """
-    contents = replace(requested, with_plots=form == HTML or plots is not None)
-    sections = _sections(answers, contents if form == HTML else replace(contents, transcripts={}), progress)
+    is_page = form == HTML
+    contents = replace(requested, with_plots=plots is not None, with_pictures=is_page or plots is not None)
+    if is_page:
+        contents = replace(contents, with_paper=True)  # in the page, hidden unless they are switched on
+    sections = _sections(answers, contents if is_page else replace(contents, transcripts={}), progress)
     if plots is not None:
-        for plot in chain.from_iterable(section.plots for section in sections):
+        for plot in chain.from_iterable(section.plots for section in sections.values()):
             write_atomically(plots / f"{plot.name}.svg", printable(plot.svg))
-    if form != HTML:
-        return printable(TEXTS[form]([table for section in sections for table in section.tables]))
+    if not is_page:
+        tables = [table for section in sections.values() for table in section.tables]
+        return printable(TEXTS[form]([_without_other_items(table) for table in tables]))
     from calibrant.bench.report.html import as_html
 
-    return as_html(sections)
+    return as_html(answers, sections, replace(contents, with_paper=requested.with_paper))
 
 
-def _sections(answers: Mapping[str, Sequence[Answer]], contents: ReportContents, progress: Progress) -> list[Section]:
-    """Return the sections of the benchmarks that have one of the requested tables."""
+def _sections(
+    answers: Mapping[str, Sequence[Answer]], contents: ReportContents, progress: Progress
+) -> dict[str, Section]:
+    """Return, by benchmark, the sections that have one of the requested tables."""
     chosen = [
         benchmark(name) for name in answers if not contents.tables or contents.tables & {*benchmark(name).report_tables}
     ]
     missing = NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
-    sections = []
+    sections = {}
     for of in chosen:
         try:
-            sections.append(of.report(answers[of.name], contents, progress))
+            sections[of.name] = of.report(answers[of.name], contents, progress)
         except NoAnswersError as error:
             missing = error
     if not sections:
         raise missing
-    return _rename_duplicates(sections)
+    return dict(zip(sections, _rename_duplicates([*sections.values()]), strict=True))
+
+
+def _without_other_items(table: Table) -> Table:
+    """Return a table of results without printed rows that are not about such items."""
+    if table.fits or not table.is_result:
+        return table
+    return replace(table, rows=tuple(row for row in table.rows if row.source is Source.OURS))
 
 
 def _rename_duplicates(sections: Sequence[Section]) -> list[Section]:

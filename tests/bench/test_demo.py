@@ -14,7 +14,7 @@ from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import refused
 
 
-@pytest.mark.parametrize("name", ["report.html", "report.md", "ladder.svg"])
+@pytest.mark.parametrize("name", ["report.html", "ladder.svg"])
 def test_a_report_of_somebody_else_is_not_overwritten(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,7 +30,7 @@ def answer(train: float, heldout: float, local_match: float | None = None, **ext
 class Answers(NamedTuple):
     """What one system scored on one pool; instances are numbered.
 
-    is_run: a search's, with an outcome and seconds
+    is_run: a search's, with an outcome and seconds; stratum: by default one of the published generator
     """
 
     system: str
@@ -40,6 +40,7 @@ class Answers(NamedTuple):
     is_run: bool = True
     suffix: str = ""
     seconds: float = 0.5
+    stratum: str = "hs_n8_bridge"
 
     def answers(self) -> Iterable[tuple[AnswerContext, Mapping[str, Any]]]:
         for i, score in enumerate(self.scores):
@@ -52,7 +53,7 @@ class Answers(NamedTuple):
                     len(self.scores),
                     f"I{i}{self.suffix}",
                     self.setting,
-                    "",
+                    self.stratum,
                     {},
                     outcome,
                     seconds,
@@ -98,7 +99,7 @@ def write_run(folder: Path, *answers: Answers, order: int = 0, started: str = "2
                 index=index,
                 instance=origin.instance,
                 setting=origin.setting,
-                stratum="",
+                stratum=origin.stratum,
                 protocol=origin.system,
                 config={},
                 outcome="found",

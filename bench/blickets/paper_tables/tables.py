@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from calibrant.bench.blickets.paper_tables.conditions import is_easy, is_hard, is_order, is_stochastic
+from calibrant.bench.blickets.paper_tables.declared import PRINTED_BUDGETS, WORDS
 from calibrant.bench.blickets.paper_tables.printed import PrintedTable, paper
 from calibrant.bench.blickets.paper_tables.rates import (
     Counts,
@@ -41,16 +43,19 @@ class PlayedEpisode(NamedTuple):
 def paper_tables(our_episodes: Iterable[PlayedEpisode] = ()) -> tuple[Table, ...]:
     """All of them, each with the episodes that are under its condition; other episodes are in no table."""
     episodes = list(our_episodes)
-    return (
+    tables = (
         _count_table("5a", episodes, lambda item: is_easy(item, 3)),
         _count_table("5b", episodes, lambda item: is_easy(item, 3)),
         _count_table("6", episodes, lambda item: is_hard(item) and item.task.budget == 75),
         _condition_table(episodes),
-        _class_table(episodes),
-        _count_table("8", episodes, is_hard),
+        _count_table("8", episodes, lambda item: is_hard(item) and item.task.budget in PRINTED_BUDGETS),
         _detection_table(episodes),
         _error_table(episodes),
         _count_table("11", episodes, lambda item: is_easy(item, 5)),
+    )
+    return tuple(
+        replace(table, printed=WORDS[table.id], fits=any(row.source is Source.OURS for row in table.rows))
+        for table in tables
     )
 
 
@@ -66,12 +71,11 @@ _COUNTED = (
     Heading("eligible_accuracy", "RE accuracy"),
     Heading("exactly_n", "Exactly N"),
     Heading("exactly_n_rate", "Exactly-N rate"),
-    Heading("switch_rate", "Switch rate"),
     Heading("switched_accuracy", "All switched"),
 )
 _COUNTED_CAPTION = (
     "Rates in percent, recomputed from counts; an episode without an answer is not correct."
-    " RE: episodes with more than N activations; exactly N: with N of them; switch rate: with N or more."
+    " RE: episodes with more than N activations; exactly N: with N of them."
     " All switched: accuracy over both together, whose denominator the agent does not choose after the switch."
 )
 
@@ -120,7 +124,6 @@ def _count_cells(counts: Counts, *, with_intervals: bool = False) -> tuple[Cell,
         percent(counts.eligible_accuracy),
         _number(counts.exactly_n),
         percent(counts.exactly_n_rate),
-        percent(counts.switch_rate),
         percent(counts.switched_accuracy),
     )
 
@@ -134,36 +137,6 @@ def share_cell(share: Share | None, *, with_interval: bool = False) -> Cell:
     if share is None or not share.number:
         return NOTHING
     return percent_cell(share.rate, share.interval) if with_interval else Cell(f"{100 * share.rate:.1f}")
-
-
-# --- Figure 2: classes ------------------------------------------------------------------------------------------------
-
-CLASSES = {
-    "pre_right": "Pre-switch right",
-    "pre_wrong": "Pre-switch wrong",
-    "exactly_n": "Exactly N",
-    "re_right": "RE right",
-    "re_wrong": "RE wrong",
-}
-
-
-def _class_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
-    """Figure 2 as counts: what printed counts of Table 6 leave, and our episodes."""
-    rows = [TableRow(tuple(labels), _class_cells(counts), Source.PAPER) for labels, counts in printed_counts("6")]
-    for agent, episodes in _by_agent(e for e in our_episodes if is_hard(e.item) and e.item.task.budget == 75):
-        rows.append(TableRow((agent,), _class_cells(count_classes(e.grade for e in episodes))))
-    headings = tuple(Heading(key, text) for key, text in CLASSES.items())
-    caption = "Episodes by class. The paper counts no wrong answer before the switch and no right one at exactly N."
-    printed = paper().tables["6"]
-    title = "Rule {C,D,E} after the switch by class (Figure 2)"
-    return Table("F2", title, caption, _labels(printed), headings, tuple(rows), (_where(printed),))
-
-
-def _class_cells(counts: Counts) -> tuple[Cell, ...]:
-    pre, eligible, correct = counts.pre_switch, counts.eligible, counts.eligible_correct
-    if pre is None or eligible is None or correct is None:
-        return (NOTHING,) * len(CLASSES)
-    return tuple(_number(number) for number in (*pre, counts.exactly_n, correct, eligible - correct))
 
 
 # --- 7: agents by condition -------------------------------------------------------------------------------------------
@@ -184,6 +157,7 @@ PRINTED_AGENTS = ("Base", "CG", "CG+DB")
 def _condition_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
     printed = paper().tables["7"]
     rows: list[TableRow] = []
+    our_rows: list[TableRow] = []
     for line, (condition, belongs, rate) in zip(printed.rows, _CONDITIONS, strict=True):
         assert line[0] == condition
         rows += [
@@ -192,13 +166,15 @@ def _condition_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
         ]
         for agent, episodes in _by_agent(e for e in our_episodes if belongs(e.item)):
             share = rate(count_classes(e.grade for e in episodes))
-            rows.append(TableRow((condition, agent), (share_cell(share, with_interval=True),)))
+            named = condition.partition(" (")[0]  # without the number of printed episodes
+            our_rows.append(TableRow((named, agent), (share_cell(share, with_interval=True),)))
     caption = (
         "Percent correct, of all episodes or of those that the condition's name says; an episode without an answer is"
         " not correct."
     )
     labels = (Heading("condition", "Condition"), Heading("agent", "Agent"))
-    return Table("7", printed.title, caption, labels, (Heading("percent", "Percent"),), tuple(rows), (_where(printed),))
+    headings, notes = (Heading("percent", "Percent"),), (_where(printed),)
+    return Table("7", printed.title, caption, labels, headings, (*rows, *our_rows), notes)
 
 
 # --- 9: detection by DB4; 10: errors ----------------------------------------------------------------------------------

@@ -7,9 +7,10 @@ table, or the root set is another one. Without gold, or without structure metric
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from calibrant.bench.core.rates import UNDEFINED
-from calibrant.bench.replayscm.tables.paper import notes, with_printed_rows
+from calibrant.bench.replayscm.tables.paper import fits_printed, notes, with_printed
 from calibrant.bench.replayscm.tables.rows import by_pools, is_model, pool_name
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow
 from calibrant.bench.report.rows import Row
@@ -33,14 +34,14 @@ def per_problem(rows: Sequence[Row], *, with_paper: bool) -> Table | None:
     lines = tuple(_problem_row(group) for group in by_pools(with_gold))
     if not lines:
         return None
-    note_lines: tuple[str, ...] = ()
-    if with_paper:
-        lines = with_printed_rows("F.11", lines, [heading.key for heading in _HEADINGS])
-        # even of the same pool other systems were asked
-        note_lines = notes("F.11", lines, (pool_name(row) for row in with_gold))
     labels = (Heading("setting", "Setting"), Heading("systems", "Systems"), Heading("pool", "Pool"), Heading("n", "n"))
     caption = "Numbers of problems on which no train-exact answer differs in meaning from gold."
-    return Table("F.11", "Alternatives discovered, by problem", caption, labels, _HEADINGS, lines, note_lines)
+    our_table = Table("F.11", "Alternatives discovered, by problem", caption, labels, _HEADINGS, lines)
+    table = with_printed(our_table, with_paper=with_paper)
+    if not (with_paper and table.fits):
+        return table
+    # even of the same pool other systems were asked
+    return replace(table, notes=notes("F.11", table.rows, (pool_name(row) for row in with_gold)))
 
 
 def _problem_row(group: Sequence[Row]) -> TableRow:
@@ -51,7 +52,8 @@ def _problem_row(group: Sequence[Row]) -> TableRow:
     cells = [str(len(problems - _with_alternative(part))) if part else UNDEFINED for part in (models, searches, group)]
     first = group[0]
     labels = first.setting, f"{len(models)} models, {len(searches)} searches", pool_name(first), str(len(problems))
-    return TableRow(labels, tuple(Cell(text) for text in (*cells, f"{len(found_any) / len(problems):.3f}")))
+    texts = (*cells, f"{len(found_any) / len(problems):.3f}")
+    return TableRow(labels, tuple(map(Cell, texts)), fits=all(map(fits_printed, group)))
 
 
 def _with_alternative(rows: Iterable[Row]) -> set[tuple[str, str]]:

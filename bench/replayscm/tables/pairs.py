@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from calibrant.bench.core.rates import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED
-from calibrant.bench.replayscm.tables.paper import PAIR, notes, with_printed_rows
+from calibrant.bench.replayscm.tables.paper import PAIR, fits_printed, notes, with_printed
 from calibrant.bench.replayscm.tables.rows import by_pools, mean_by_unit, pool_name
 from calibrant.bench.replayscm.verdict import REPLAY_METRICS
 from calibrant.bench.report.intervals import LEVEL, Interval, bootstrap_intervals
@@ -118,23 +119,24 @@ def disclosure_deltas(rows: Sequence[Row], *, with_paper: bool) -> Table | None:
         deltas = differences(first, second, by_latent)
         pair = PAIR.join((first.setting, second.setting))
         pools = PAIR.join(dict.fromkeys((pool_name(first), pool_name(second))))
-        line = TableRow((pair, first.system, pools, str(deltas[0].num_units)), tuple(delta.cell for delta in deltas))
+        texts = pair, first.system, pools, str(deltas[0].num_units)
+        fits = fits_printed(first) and fits_printed(second)
+        line = TableRow(texts, tuple(delta.cell for delta in deltas), fits=fits)
         lines.append(((family, STEPS.index(step), len(lines)), line))
     if not lines:
         return None
     table_lines = tuple(line for _, line in sorted(lines, key=lambda item: item[0]))
     headings = tuple(Heading(f"{column.key}_difference", f"Δ {column.heading}") for column in DIFFERENCES)
-    note_lines: tuple[str, ...] = ()
-    if with_paper:
-        table_lines = with_printed_rows("D.1", table_lines, [heading.key for heading in headings])
-        note_lines = notes("D.1", table_lines, (line.labels[2] for line in table_lines if line.labels[2] != "paper"))
     labels = (Heading("pair", "Disclosures"), Heading("system", "System"), Heading("pool", "Pools"), Heading("n", "n"))
     caption = (
         "The same latent SCMs under two disclosures; first minus second, so that positive is what hiding costs."
         f" In brackets: {LEVEL:.0%} percentile bootstrap over the latent SCMs, both disclosures of one drawn together."
         " n: matched SCMs; HeldoutWorld is over those in which both answers have one."
     )
-    return Table("D.1", "What less disclosure costs", caption, labels, headings, table_lines, note_lines)
+    our_table = Table("D.1", "What less disclosure costs", caption, labels, headings, table_lines)
+    table = with_printed(our_table, with_paper=with_paper)
+    pool_names = (line.labels[2] for line in table_lines)
+    return replace(table, notes=notes("D.1", table.rows, pool_names)) if with_paper and table.fits else table
 
 
 def comparisons(rows: Sequence[Row], against: Sequence[str]) -> Table | None:

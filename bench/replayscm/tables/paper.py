@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
-from calibrant.bench.report.layout import NOTHING, Cell, Source, TableRow
+from calibrant.bench.report.layout import NOTHING, Cell, Source, Table, TableRow
+from calibrant.bench.report.rows import Row
 from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST
+from calibrant.dsl.replayscm.sampling.strata import STRATA
 
 MAX_NAMED = 2  # pools that a note names one by one
 PAIR = " -> "  # between two settings that are compared
@@ -103,18 +106,51 @@ def _paper_names(setting: str) -> tuple[str, ...]:
     return _SETTINGS.get(setting, (setting,))
 
 
+WORDS = (
+    "items of the nine strata of the published generator (6 to 10 variables, 10 or 11 training worlds, no noise), under"
+    " the disclosure of each row"
+)
+_STRATA = frozenset(stratum.name for stratum in STRATA)
+
+
+def fits_printed(row: Row) -> bool:
+    """Return whether all items of a row are such as the paper prints: official ones, or of the published strata."""
+    official = [digest in BY_DIGEST for digest in row.pools]
+    if official and all(official):
+        return True
+    return row.setting in (*_SETTINGS, "Block") and bool(row.strata) and row.strata <= _STRATA
+
+
+def with_printed(table: Table, *, with_paper: bool) -> Table:
+    """Return a table of ours as one that the paper prints too; with its rows if they are wanted.
+
+    They stand after the last row of ours of their setting; where none of ours fits, all of them at the end.
+    """
+    fits = any(row.fits for row in table.rows)
+    columns = [heading.key for heading in table.headings]
+    labels = [heading.key for heading in table.labels]
+    rows = table.rows
+    if with_paper and fits:
+        rows = with_printed_rows(table.id, rows, columns, labels)
+    elif with_paper:
+        rows = (*rows, *printed_rows(table.id, columns, labels))
+    return replace(table, rows=tuple(rows), printed=WORDS, fits=fits, is_result=True)
+
+
 def with_printed_rows(
     number: str, rows: Sequence[TableRow], columns: Sequence[str], labels: Sequence[str] = LABELS
 ) -> tuple[TableRow, ...]:
-    """Insert the paper's rows after the last row of their setting, which is the first label of a row.
+    """Insert the paper's rows after the last row of a setting, the first label, of which some row fits.
 
     labels: keys of the rows' labels; those that the paper's table lacks are the pool, the number of problems, or empty
     """
+    fitting = {row.labels[0] for row in rows if row.fits}
     lines: list[TableRow] = []
     for place, line in enumerate(rows):
         lines.append(line)
         setting = line.labels[0]
-        if place + 1 == len(rows) or rows[place + 1].labels[0] != setting:
+        is_last = place + 1 == len(rows) or rows[place + 1].labels[0] != setting
+        if is_last and setting in fitting:
             printed_name = printed_setting(number, setting)
             lines += [line for line in printed_rows(number, columns, labels) if line.labels[0] == printed_name]
     return tuple(lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from calibrant.bench.replayscm.tables.alternatives import per_problem
@@ -11,9 +12,8 @@ from calibrant.bench.replayscm.tables.appendix.cohorts import parse_cohorts
 from calibrant.bench.replayscm.tables.appendix.facts import PoolFacts
 from calibrant.bench.replayscm.tables.appendix.index import APPENDIX_IDS, COHORT_TABLES, appendix_makers
 from calibrant.bench.replayscm.tables.appendix.supplied import supplied_reference
-from calibrant.bench.replayscm.tables.appendix.wrong import ID as WRONG
-from calibrant.bench.replayscm.tables.appendix.wrong import wrong_mechanisms
 from calibrant.bench.replayscm.tables.pairs import comparisons, disclosure_deltas
+from calibrant.bench.replayscm.tables.paper import WORDS, fits_printed, printed_table
 from calibrant.bench.replayscm.tables.specs import ATTRIBUTION, SPECS
 from calibrant.bench.replayscm.tables.times import times
 from calibrant.bench.replayscm.verdict import METRICS
@@ -23,15 +23,23 @@ from calibrant.bench.report.rows import Row, natural
 from calibrant.bench.report.samples import sample_rows, sample_table
 from calibrant.bench.report.sections import NoAnswersError, ReportContents
 from calibrant.bench.runs.jobs import Progress
-from calibrant.dsl.replayscm.problem import BENCHMARK
 
 _PRINTED = (*(spec.id for spec in SPECS), "3A", "D.1", "F.11")
 _ALWAYS = (*sorted(_PRINTED, key=natural), "paired", "samples", "ceiling", "attribution", "time")
-TABLE_IDS = (*_ALWAYS, *sorted(APPENDIX_IDS, key=natural), WRONG)
+TABLE_IDS = (*_ALWAYS, *sorted(APPENDIX_IDS, key=natural))
 
 
 def _is_attributed(row: Row) -> bool:
     return any(observation.values[row.places["decided"]] is not None for observation in row.observations)
+
+
+def _declare_items(table: Table, rows: Sequence[Row]) -> Table:
+    """Return a table of the appendices with what it is about; it fits where all rows of the report do."""
+    if printed_table(table.id) is None:
+        return table
+    fits = all(map(fits_printed, rows))
+    lines = tuple(replace(row, fits=fits) for row in table.rows)
+    return replace(table, rows=lines, printed=WORDS, fits=fits, is_result=True)
 
 
 def report_tables(
@@ -57,16 +65,14 @@ def report_tables(
     }
     if contents.with_times:
         makers["time"] = partial(times, rows)
-    makers[WRONG] = lambda: wrong_mechanisms(
-        contents.answer_files.get(BENCHMARK, ()), pool_facts.paths, pool_facts, contents.fields
-    )
     makers |= appendix_makers(rows, pool_facts, parse_cohorts(contents.cohorts), with_paper=contents.with_paper)
     requested = contents.tables or {*_ALWAYS, *(COHORT_TABLES if contents.cohorts else ())}
     names = [name for name in TABLE_IDS if name in makers and name in requested]
     tables = []
     for done, name in enumerate(names):
         progress("tables", done, len(names))
-        tables.append(makers[name]())
+        table = makers[name]()
+        tables.append(_declare_items(table, rows) if table is not None and name in APPENDIX_IDS else table)
     progress("tables", len(names), len(names))
     selection = [shown_columns(table) for table in tables if table is not None]
     if not selection:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from calibrant.bench.core.metrics import Metric
 from calibrant.bench.core.rates import MAX_SUPPRESSED, UNDEFINED
-from calibrant.bench.replayscm.tables.paper import is_papers, notes, with_printed_rows
+from calibrant.bench.replayscm.tables.paper import fits_printed, is_papers, notes, printed_table, with_printed
 from calibrant.bench.replayscm.tables.rows import by_pools, is_model, pool_name
 from calibrant.bench.report.intervals import Interval, bootstrap_intervals, wilson_if_constant
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, cell
@@ -57,11 +57,12 @@ class TableSpec:
             return None
         headings = tuple(Heading(column.key, column.heading) for column in self.columns)
         crashes = tuple(crash_note(row) for row in matching if row.outcomes["crashed"])
-        if not with_paper:
-            return Table(self.id, self.title, self.caption, ROW_LABELS, headings, tuple(lines), crashes)
-        all_lines = with_printed_rows(self.id, lines, [column.key for column in self.columns])
-        paper_notes = notes(self.id, all_lines, (pool_name(row) for row in matching if not self._is_papers(row)))
-        return Table(self.id, self.title, self.caption, ROW_LABELS, headings, all_lines, (*paper_notes, *crashes))
+        our_table = Table(self.id, self.title, self.caption, ROW_LABELS, headings, tuple(lines), crashes)
+        if printed_table(self.id) is None:
+            return our_table
+        table = with_printed(our_table, with_paper=with_paper)
+        paper_notes = notes(self.id, table.rows, (pool_name(row) for row in matching if not self._is_papers(row)))
+        return replace(table, notes=(*paper_notes, *crashes)) if with_paper and table.fits else table
 
     def _is_papers(self, row: Row) -> bool:
         return row.num_items == row.num_expected and is_papers(row.setting, self.id, row.pools)
@@ -69,7 +70,8 @@ class TableSpec:
     def _row(self, row: Row) -> TableRow:
         answered = row.num_items
         size = str(answered) if answered == row.num_expected else f"{answered} of {row.num_expected}"
-        return TableRow((row.setting, row.system, pool_name(row), size), self.cells(row))
+        labels = row.setting, row.system, pool_name(row), size
+        return TableRow(labels, self.cells(row), fits=fits_printed(row))
 
     def cells(self, row: Row) -> tuple[Cell, ...]:
         """Return a row's cells, one for each column."""

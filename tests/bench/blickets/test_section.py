@@ -70,11 +70,11 @@ def test_shares_have_score_intervals_and_means_normal_ones(run: Path, tmp_path: 
 
 
 def test_the_papers_rows_stand_beside_ours_under_the_same_condition(run: Path, tmp_path: Path) -> None:
-    found = _figures(made(tmp_path / "r.csv", run))
+    found = _figures(made(tmp_path / "r.csv", run, "--paper"))
     assert found["5a", "paper", "Base", "accuracy"] == ("87.3", "", "")
     assert found["5a", "ours", "static", "accuracy"] == ("75.0", "30.1", "95.4")
     assert found["5a", "ours", "static", "switched_accuracy"][0] == "66.7"
-    alone = made(tmp_path / "alone.csv", run, "--no-paper")
+    alone = made(tmp_path / "alone.csv", run)
     assert ",paper," not in alone
     assert _figures(alone)["5a", "ours", "static", "accuracy"] == ("75.0", "30.1", "95.4")
     elsewhere = write_records(tmp_path / "elsewhere", _records("of my own"))
@@ -158,8 +158,8 @@ def test_in_a_mixed_folder_one_benchmark_comes_after_the_other(run: Path, tmp_pa
 def test_a_mixed_page_has_a_heading_for_each_and_every_id_once(run: Path, tmp_path: Path) -> None:
     other = write_run(tmp_path / "other", Answers("alpha", [answer(1, 1, 1.0)] * 8))
     page = made(tmp_path / "both.html", other, run)
-    assert page.index(">ReplaySCM</h1>") < page.index(">Extended blickets</h1>")
-    assert page.count('id="filter"') == 1
+    assert page.index('id="tab-replayscm"') < page.index('id="tab-blickets"')
+    assert page.count('role="tabpanel"') == 3
     assert page.index('id="table-1"') < page.index('id="table-standing"')
 
 

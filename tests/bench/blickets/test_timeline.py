@@ -297,11 +297,11 @@ def test_a_report_with_pools_shows_an_episode_of_each_kind(pool: Path, run: Path
     kinds = {record.attribution["kind"] for record in folder_records(run)}  # type: ignore[index]
     assert len(kinds) > 1
     assert text.count('<section class="timeline"') == len(kinds)
-    assert text.count('<a href="#episode-0-0">') == 1
+    assert text.count('<a href="#blickets-episodes">') == 1
     ids = re.findall(r' id="([^"]*)"', text)
     assert len(set(ids)) == len(ids)
     assert main(["report", str(run), "--out", str(plain)]) == 0
-    assert "timeline" not in plain.read_text(encoding="utf-8")
+    assert '<section class="timeline"' not in plain.read_text(encoding="utf-8")
 
 
 @needs_chromium
@@ -316,7 +316,7 @@ def test_in_a_report_keys_are_for_the_episode_that_was_touched(pool: Path, run: 
         new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, cancelable: true }));
       said.push(right(), steps());
       touch(document.querySelector(".timeline .stage")); said.push(right(), steps());
-      touch(document.querySelector("table.figures")); said.push(right(), steps());
+      touch(document.querySelector("table.systems")); said.push(right(), steps());
     """
     unhindered, before, taken, after, again, still = pressed(page.read_text(encoding="utf-8"), presses, tmp_path)
     assert (unhindered, taken, again) == ("true", "false", "true")

@@ -10,12 +10,14 @@ from calibrant.bench.causalab.tables import NUMBERS, paper_tables, without_print
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.bench.report.named_answers import NamedAnswer
+from calibrant.dsl.causalab.generation import PLANS
 from tests.support.shared import shared_file
 
 
 def _answer(suite: str, system: str = "exact", **score: Any) -> NamedAnswer:
     figures = {"activated": 1.0, "accuracy": 1.0, "settings": 3, "all_edge_f1": 0.5, "shd": 2, "imec": 4} | score
-    return NamedAnswer(system, AnswerContext(system, "p", "d", 4, "i", suite, "", benchmark="causalab"), figures)
+    stratum = f"{PLANS[suite].nodes} nodes" if suite in PLANS else ""
+    return NamedAnswer(system, AnswerContext(system, "p", "d", 4, "i", suite, stratum, benchmark="causalab"), figures)
 
 
 def _tables(*answers: NamedAnswer) -> dict[str, Table]:
@@ -60,20 +62,22 @@ def test_what_is_said_of_printed_rows_goes_with_them() -> None:
     assert "averages over 46 to 49 rows" in tables["7"].notes[1]
     for table in tables.values():
         alone = without_printed(table)
-        assert {row.source for row in alone.rows} == {Source.OURS}
+        assert {row.source for row in alone.rows} == ({Source.OURS} if table.fits else set())
         assert not any("rinted" in note or "GPT" in note or "same 50" in note for note in alone.notes)
-    assert "measurements are shown at the start" in without_printed(tables["9"]).notes[0]
+    assert "observations shown" in without_printed(tables["9"]).notes[0]
 
 
-def test_an_answer_stands_behind_the_printed_row_of_its_suite_and_nowhere_else() -> None:
+def test_an_answer_stands_behind_the_printed_rows_of_tables_about_its_suite_and_nowhere_else() -> None:
     tables = _tables(_answer("4nodes_hidden_vrange_pm5"), _answer("4nodes_hidden_vrange_pm5", "greedy"))
-    assert list(tables) == ["4"]
+    assert [number for number, table in tables.items() if table.fits] == ["4"]
+    assert [number for number, table in tables.items() if _ours(table)] == ["4"]
     rows = [row.labels for row in tables["4"].rows]
-    place = rows.index(("hidden range = ± 5", "exact", "1", "ours"))
-    assert rows[place - 1][:2] == ("hidden range = ± 5", "GPT-5-mini")
-    assert rows[place + 1] == ("hidden range = ± 5", "greedy", "1", "ours")
-    assert rows[place + 2][:2] == ("hidden range = ± 50", "GPT-5-mini")
-    assert _tables(_answer("my own suite")) == {}
+    assert rows[-2:] == [
+        ("4nodes_hidden_vrange_pm5", "exact", "1", "ours"),
+        ("4nodes_hidden_vrange_pm5", "greedy", "1", "ours"),
+    ]
+    assert all(labels[-1] == "paper" for labels in rows[:-2])
+    assert not any(table.fits for table in _tables(_answer("my own suite")).values())
 
 
 def test_table_7_is_by_number_of_nodes_and_8_by_system() -> None:
@@ -89,15 +93,15 @@ def test_table_7_is_by_number_of_nodes_and_8_by_system() -> None:
     assert rows == {"exact": ["3.00", "1.00"], "abstain": [NOTHING.text] * 2}
 
 
-def test_regimes_are_told_by_the_settings_that_were_made() -> None:
-    tables = _tables(
-        _answer("6nodes", "abstain", settings=0), _answer("6nodes", settings=5), _answer("6nodes", settings=4)
-    )
+def test_tables_of_budgets_have_our_rows_only_under_a_printed_budget() -> None:
+    """Suite 4nodes shows 3 records and allows 12 settings, which is printed; 6nodes shows 3, and 5 are printed."""
+    tables = _tables(_answer("4nodes", settings=0), _answer("6nodes", settings=5))
+    for number in ("9", "11"):
+        assert _ours(tables[number]) == [("mixed intervention", "3o12i", "exact", "1", "ours")]
+        assert ["mixed intervention", "3o12i"] in [row[:2] for row in paper().tables[number].rows]
     for number in ("10", "12"):
-        assert _ours(tables[number]) == [
-            ("pure observation", "3o0i", "abstain", "1", "ours"),
-            ("mixed intervention", "3o4.5i", "exact", "2", "ours"),
-        ]
+        assert not tables[number].fits
+        assert _ours(tables[number]) == []
 
 
 def test_activated_is_what_the_paper_calls_accuracy_and_has_a_score_interval() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from calibrant.bench.report.layout import Source, Table
 from calibrant.bench.report.named_answers import named_answers
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import ReportContents
+from calibrant.dsl.causim.prompt import View
 from tests.support.commands import jsonl
 
 OK = {"ok": 4}
@@ -38,7 +40,9 @@ def answer(item: int, score: dict[str, Any], **changes: Any) -> Answer:
 
 
 def tables(*answers: Answer, **wanted: Any) -> dict[str, Table]:
-    return {table.id: table for table in causim_section("CauSim", answers, ReportContents(**wanted)).tables}
+    """Tables of these answers, to questions whose prompts show code."""
+    shown: dict[tuple[str, str], View] = {(context.pool_digest, context.instance): "code" for context, _ in answers}
+    return {table.id: table for table in causim_section("CauSim", answers, ReportContents(**wanted), shown).tables}
 
 
 def figures(table: Table, *labels: str) -> dict[str, tuple[str, str]]:
@@ -87,11 +91,11 @@ def test_tables_of_one_topology_and_of_built_in_models_have_their_own_rows_only(
         *(answer(4, YES, stratum="nihss-05"), answer(5, YES, setting="counterfactual-stochastic")),
     )
     assert figures(found["3"], "m")["nodes_4"][0] == "0.500"
-    assert figures(found["18"], "m")["nodes_4"][0] == "1.000"
+    assert not found["18"].fits  # about nonsense prose
     assert figures(found["33"], "m")["nodes_5"][0] == "1.000"
     asia = figures(found["25"], "ASIA", "m")
     assert [asia[key][0] for key in ("overall", "counterfactual", "intervention")] == ["0.500", "1.000", "0.000"]
-    assert "4" not in found  # no intervention about one of the six topologies
+    assert not found["4"].fits  # no intervention about one of the paper's topologies
     assert figures(found["25"], "ASIA", "Trained")["overall"][0] == "0.155"
     alone = tables(answer(1, DO), with_paper=False)["3"]
     assert {row.source for row in alone.rows} == {Source.OURS}
@@ -135,12 +139,16 @@ def test_the_command_writes_every_format(verdicts: Path, tmp_path: Path) -> None
     rows = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text(encoding="utf-8"))))
     made = list(dict.fromkeys(row["table"] for row in rows))
     assert made == [name for name in TABLE_IDS if name in made]
-    assert {"causim", "causim-profile", "causim-flags", "causim-attribution", "causim-samples", "3", "25"} <= set(made)
+    assert {"causim", "causim-profile", "causim-flags", "causim-attribution", "causim-samples"} == set(made)
+    pool = str(verdicts.parent / "pool.jsonl")
+    assert main(["report", str(verdicts), "--out", str(tmp_path / "p.csv"), "--pool", pool, "--attribution"]) == 0
+    fitting = {line.split(",")[0] for line in (tmp_path / "p.csv").read_text(encoding="utf-8").splitlines()}
+    assert {"3", "25"} <= fitting  # what prompts show is read off the pool
     answered = {row["value"] for row in rows if row["table"] == "causim" and row["column"] == "answered"}
     assert answered == {"0.500"}
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "<b>" not in page.replace("<b>CauSim</b>", "")
-    assert 'id="plot-causim-profile"' in page
+    assert "<b>" not in re.sub(r"<b>[\w ]+[.:]?</b>", "", page)
+    assert "&lt;b&gt;" in page
     assert {path.name for path in (tmp_path / "plots").iterdir()} == {"causim-profile.svg", "causim-kinds.svg"}
 
 

@@ -16,22 +16,24 @@ from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.bench.report.named_answers import named_answers
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.runs.records import Record, folder_records
+from calibrant.dsl.causim.prompt import View
 from tests.support.shared import shared_file
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("tables")
-    strata = ["--strata", "star,inverted_star", "--per-stratum", "16"]
+    strata = ["--strata", "chain,inverted_star,star", "--per-stratum", "16"]
     assert main(["generate", "--benchmark", "causim", "--seed", "2", *strata, "--out", str(made / "pool.jsonl")]) == 0
     line = ["run", "exact,run_once", str(made / "pool.jsonl"), "--out", str(made / "out"), "--workers", "1"]
     assert main(line) == 0
     return made / "out"
 
 
-def _by_number(records: list[Record]) -> dict[str, Table]:
+def _by_number(records: list[Record], view: View = "code") -> dict[str, Table]:
     answers = [(context_of(record), record.score) for record in records]
-    return {table.id: table for table in paper_tables(questions_asked(named_answers(answers)))}
+    views = {(context.pool_digest, context.instance): view for context, _ in answers}
+    return {table.id: table for table in paper_tables(questions_asked(named_answers(answers), views))}
 
 
 def test_our_copy_of_the_figures_is_the_shared_one() -> None:
@@ -64,9 +66,8 @@ def test_ours_are_counted_over_questions_with_one_answer_by_type_nodes_and_topol
     records = list(folder_records(folder))
     tables = _by_number(records)
     for number, kinds, topologies in (
-        ("3", {"counterfactual"}, {"star", "inverted_star"}),
-        ("4", {"intervention"}, {"star", "inverted_star"}),
-        ("17", {"counterfactual", "intervention", "deduction", "abduction"}, {"inverted_star"}),
+        ("3", {"counterfactual"}, {"chain", "inverted_star"}),
+        ("4", {"intervention"}, {"chain", "inverted_star"}),
     ):
         ours = {row.labels[0]: row.cells for row in tables[number].rows if row.source is Source.OURS}
         assert set(ours) == {"exact", "run_once"}
@@ -86,11 +87,22 @@ def test_ours_are_counted_over_questions_with_one_answer_by_type_nodes_and_topol
                 assert cell == exact == NOTHING
 
 
+def test_no_row_of_ours_stands_under_a_table_of_other_questions(folder: Path) -> None:
+    """Of prose nothing fits: which words it uses is not recorded; of code, the tables on prose do not."""
+    records = list(folder_records(folder))
+    assert not any(table.fits for table in _by_number(records, "prose").values())
+    for number, table in _by_number(records).items():
+        assert table.fits == (number in ("3", "4", "5", "6")), number
+        assert table.fits == any(row.source is Source.OURS for row in table.rows)
+
+
 def test_the_command_prints_them_and_refuses_a_folder_without_records(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert print_tables([str(folder)]) == 0
+    assert print_tables([str(folder), "--pool", str(folder.parent / "pool.jsonl")]) == 0
     printed = capsys.readouterr().out
-    assert printed.count(" run_once ") == 13
+    assert printed.count(" run_once ") == 4  # Tables 3 to 6
+    assert print_tables([str(folder)]) == 0
+    assert " run_once " not in capsys.readouterr().out  # what the prompts show is not known
     assert print_tables([str(tmp_path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -112,6 +112,7 @@ CHOSEN = {
     "report:--by": ["setting"],
     "report:--audits": ["AUDIT"],
     "report:--cohort": ["COHORT"],
+    "report:--embed": ["0", "--out", "OUT/page.html"],
     "report:--predictions": ["PREDICTIONS", "--pool", "POOL"],
     "table:--pool": ["POOL", "--attribution"],
     "table:--decided-at": [".95", "--attribution", "--pool", "POOL"],

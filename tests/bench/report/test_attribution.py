@@ -60,9 +60,10 @@ def test_only_a_report_that_is_asked_has_it(pool: Path, answers: Path, tmp_path:
     line = ["report", "--predictions", str(answers), "--pools", str(pool), "--no-times", "--out"]
     assert main([*line, str(plain)]) == 0
     assert main([*line, str(asked), "--attribution"]) == 0
-    assert "attribution" not in plain.read_text(encoding="utf-8")
-    for anchor in ('id="plot-attribution"', 'id="table-attribution"'):
-        assert anchor in asked.read_text(encoding="utf-8")
+    assert 'id="table-attribution"' not in plain.read_text(encoding="utf-8")
+    assert "add <code>--attribution</code>" in plain.read_text(encoding="utf-8")
+    assert 'id="table-attribution"' in asked.read_text(encoding="utf-8")
+    assert "add <code>" not in asked.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".md", ".tex"])

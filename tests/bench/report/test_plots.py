@@ -22,8 +22,8 @@ from calibrant.bench.replayscm.figures.plots import report_plots
 from calibrant.bench.replayscm.tables.ambiguity import Ambiguity
 from calibrant.bench.replayscm.tables.pairs import HELDOUT_EXACT, HELDOUT_WORLD
 from calibrant.bench.replayscm.tables.rows import gold_sizes
-from calibrant.bench.report.html import inline_svg
 from calibrant.bench.report.sections import Plot
+from calibrant.bench.report.svg import inline_svg
 from calibrant.dsl.errors import MissingExtraError
 from tests.support.report_rows import INVALID, Answers, answer, rows_of
 

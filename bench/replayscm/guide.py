@@ -1,0 +1,110 @@
+"""Guide of a report through ReplaySCM answers: classes of held-out replay, levels of chance, an answer in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.attribution import KEY
+from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
+from calibrant.bench.report.overview.sentences import class_sentence, fit_text
+from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.problem import Problem
+
+_ALTERNATIVE = "Alt-"
+
+
+class ReplayGuide:
+    """Answers are SCMs; a draw takes one of the SCMs that fit, all of them alike."""
+
+    words = Words(
+        items="items",
+        hypotheses="SCMs",
+        decided="decided by the evidence shown",
+        right="held-out exact: train-exact, and every held-out world too, with the root set where roots are hidden;"
+        " of Alternative-SCM items, joint success",
+        levels=LevelWords("", "a draw from the SCMs that fit", ""),
+        cost=Cost("formula nodes", "candidate_size"),
+        is_resampled=True,
+    )
+
+    def is_right(self, score: Score, setting: str) -> bool:
+        return score.get("jointSuccess" if setting.startswith(_ALTERNATIVE) else "heldoutExact") is True
+
+    def is_answered(self, score: Score) -> bool:
+        return score.get("valid") is True
+
+    def levels(self, item: Problem, steps: Sequence[Any], score: Score) -> Levels:
+        """Return the exact share of SCMs that fit, in the class of attribution, which replay the held-out worlds."""
+        from calibrant.bench.replayscm.benchmark import BENCHMARK
+
+        if item.task.extension is not None:
+            return Levels()  # their class is weighed by noise: shares of members are no chances
+        decision = BENCHMARK.decide_heldout(item)
+        return Levels() if decision is None or decision.agreement is None else Levels(None, float(decision.agreement))
+
+    def explain(
+        self,
+        item: Problem | None,
+        context: AnswerContext,
+        answer: Mapping[str, Any] | str,
+        steps: Sequence[Any],
+        score: Score,
+    ) -> Explanation:
+        recorded = score.get(KEY) or {}
+        members = recorded.get("members")
+        remaining = f" {fit_text(members, 'SCM', 'SCMs')} the training worlds." if members else ""
+        return Explanation(
+            sentences=(
+                class_sentence(recorded, is_right=self.is_right(score, context.setting)) + remaining,
+                _failure(score),
+            ),
+            response=_answer_text(answer),
+            gold="" if item is None or item.sealed.gold is None else _formulas(item.sealed.gold.mechanisms),
+            gold_note="the latent SCM",
+            chips=tuple(_chips(score)),
+            verdict_note=_worlds(score),
+        )
+
+
+def _formulas(mechanisms: Mapping[str, Any]) -> str:
+    return "\n".join(f"{name} = {render(formula)}" for name, formula in sorted(mechanisms.items()))
+
+
+def _answer_text(answer: Mapping[str, Any] | str) -> str:
+    if isinstance(answer, str):
+        return answer
+    mechanisms = answer.get("mechanisms")
+    if isinstance(mechanisms, Mapping) and all(isinstance(text, str) for text in mechanisms.values()):
+        others = {key: value for key, value in answer.items() if key != "mechanisms"}
+        lines = [f"{name} = {text}" for name, text in sorted(mechanisms.items())]
+        return "\n".join([*lines, *([json.dumps(others, ensure_ascii=False)] if others else [])])
+    return json.dumps(dict(answer), ensure_ascii=False)
+
+
+def _failure(score: Score) -> str:
+    reason = score.get("failureExplanation") or score.get("parseError")
+    return in_one_line(str(reason))[:300] if reason and score.get("valid") is not True else ""
+
+
+def _chips(score: Score) -> Iterator[tuple[str, str]]:
+    if score.get("valid") is not True:
+        yield "bad", "not valid"
+        return
+    yield ("good", "train-exact") if score.get("trainExact") is True else ("bad", "not train-exact")
+    yield ("good", "held-out exact") if score.get("heldoutExact") is True else ("bad", "not held-out exact")
+
+
+def _worlds(score: Score) -> str:
+    parts = []
+    for split, name in (("train", "training"), ("heldout", "held-out")):
+        exact, number = score.get(f"{split}WorldExactCount"), score.get(f"{split}Worlds")
+        if isinstance(exact, int) and isinstance(number, int):
+            parts.append(f"{exact} of {number} {name} worlds replayed exactly")
+    return "; ".join(parts)
+
+
+GUIDE = ReplayGuide()

@@ -1,0 +1,99 @@
+"""Marks of the first screen's rows: intervals and bars of classes as SVG in shares of the width, colours by token.
+
+Positions are percentages, so a row is as wide as its column, and the end of blue is the accuracy at any width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from html import escape
+
+from calibrant.bench.report.intervals import Interval
+from calibrant.bench.report.overview.contract import Levels
+from calibrant.bench.report.overview.results import CLASSES, RIGHT_CLASSES, SystemResult
+from calibrant.bench.report.overview.sentences import count_text
+
+HEIGHT, BAR = 34, 18
+TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def percent(share: Fraction | float) -> str:
+    """Return a share as a percentage that is exact to a hundredth of a pixel at 1,000 px."""
+    return f"{float(100 * share):.4f}".rstrip("0").rstrip(".") + "%"
+
+
+def _rules() -> Iterator[str]:
+    for tick in TICKS:
+        yield f'<line class="rule" x1="{percent(tick)}" x2="{percent(tick)}" y1="0" y2="{HEIGHT}"/>'
+
+
+def _plot(label: str, marks: Iterator[str]) -> str:
+    body = "".join(marks)
+    return f'<svg class="row-plot" role="img" aria-label="{escape(label)}" width="100%" height="{HEIGHT}">{body}</svg>'
+
+
+def interval_plot(system: SystemResult, interval: Interval | None) -> str:
+    """Return the point of the accuracy with its interval, and the guess where there is one."""
+    name = f"{system.name}: right {system.accuracy:.3f}"
+    reach = "" if interval is None else f", 95 % interval {interval.low:.3f} to {interval.high:.3f}"
+    return _plot(name + reach, _interval_marks(system.accuracy, interval, system.levels.guess))
+
+
+def _interval_marks(accuracy: float, interval: Interval | None, guess: float | None) -> Iterator[str]:
+    yield from _rules()
+    middle = HEIGHT / 2
+    if guess is not None:
+        yield f'<line class="guess" x1="{percent(guess)}" x2="{percent(guess)}" y1="0" y2="{HEIGHT}"/>'
+    if interval is not None:
+        ends = f'x1="{percent(interval.low)}" x2="{percent(interval.high)}"'
+        yield f'<line class="reach" {ends} y1="{middle:g}" y2="{middle:g}"/>'
+    yield f'<circle class="point" cx="{percent(accuracy)}" cy="{middle:g}" r="6"/>'
+
+
+def class_bar(system: SystemResult) -> str:
+    """Return the bar of classes with the levels marked. What has no answer is an empty box inside its class."""
+    counts = ", ".join(f"{count_text(system.counts[kind])} {kind}" for kind in CLASSES if system.counts[kind])
+    none = f", {count_text(system.unanswered)} without an answer" if system.unanswered else ""
+    draw = "" if system.levels.draw is None else f"; a draw is right {system.levels.draw:.3f}"
+    label = f"{system.name}: {counts}{none} of {system.num_items}{draw}"
+    return _plot(label, _bar_marks(system))
+
+
+def _bar_marks(system: SystemResult) -> Iterator[str]:
+    yield from _rules()
+    top = (HEIGHT - BAR) / 2
+    position = Fraction(0)
+    for kind, share in bar_shares(system):
+        if share:
+            x, width = percent(position), percent(share)
+            yield f'<rect class="class-{kind}" x="{x}" y="{top:g}" width="{width}" height="{BAR}"/>'
+        position += share
+    yield from _level_marks(system.levels)
+
+
+def bar_shares(system: SystemResult) -> list[tuple[str, Fraction]]:
+    """Return the segments of a bar in their order: classes of answers, then those without one; together 1."""
+    total = system.num_items
+    empty: dict[str, Fraction] = {}
+    for outcome in system.outcomes:
+        if not outcome.is_answered and outcome.kind not in RIGHT_CLASSES:
+            empty[outcome.kind] = empty.get(outcome.kind, Fraction(0)) + outcome.weight
+    shares = [(kind, (Fraction(system.counts[kind]) - empty.get(kind, 0)) / total) for kind in CLASSES]
+    return [*shares, ("none", sum(empty.values(), Fraction(0)) / total)]
+
+
+def _level_marks(levels: Levels) -> Iterator[str]:
+    if levels.ceiling is not None:
+        triangle = '<path class="ceiling" d="M-5 0h10l-5 8z"/>'
+        yield f'<svg class="over" x="{percent(levels.ceiling)}" width="1" height="8">{triangle}</svg>'
+    if levels.draw is not None:
+        yield f'<line class="draw" x1="{percent(levels.draw)}" x2="{percent(levels.draw)}" y1="3" y2="{HEIGHT - 3}"/>'
+
+
+def axis() -> str:
+    """Return the labels of an axis from 0 to 1, below the rows."""
+    texts = "".join(
+        f'<text class="soft" x="{percent(tick)}" y="14" text-anchor="middle">{tick:g}</text>' for tick in TICKS
+    )
+    return f'<svg class="row-plot" aria-hidden="true" width="100%" height="20">{texts}</svg>'

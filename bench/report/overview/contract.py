@@ -1,0 +1,125 @@
+"""Contract of a benchmark with the overview of a report: words, cost, levels of chance, and one answer in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from calibrant.bench.core.capabilities import Capability
+
+if TYPE_CHECKING:
+    from calibrant.bench.core.answer_context import AnswerContext
+    from calibrant.dsl.episode import Step
+
+Score = Mapping[str, Any]
+
+
+class Levels(NamedTuple):
+    """Chances of being right on one item; None where one is not finite, or not certified.
+
+    guess: of an answer drawn before any evidence, all of them alike
+    draw: share of what fits the system's evidence whose answer is right
+    ceiling: largest share that one answer has among what fits
+    """
+
+    guess: float | None = None
+    draw: float | None = None
+    ceiling: float | None = None
+
+
+class LevelWords(NamedTuple):
+    """Names of the levels, as the legend has them; empty for a level that the benchmark lacks."""
+
+    guess: str = ""
+    draw: str = ""
+    ceiling: str = ""
+
+
+class Cost(NamedTuple):
+    """Cost of an answer.
+
+    unit: plural, "moves"; key: of the metric whose mean `table --json` has; empty where it is seconds
+    """
+
+    unit: str
+    key: str
+
+
+class Move(NamedTuple):
+    """Cells of one line about a step; `look` marks where the reader should look."""
+
+    cells: tuple[str, ...]
+    look: bool = False
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One answer in words.
+
+    sentences: what the evidence had decided, and what that says about the answer
+    response, gold: as text; gold is empty where it is not at hand
+    notes: (below the response, below gold); chips: (tone, text) of the verdict, and a sentence below them
+    headings, moves: the last steps; empty for answers without steps
+    """
+
+    sentences: tuple[str, ...]
+    response: str
+    gold: str = ""
+    response_note: str = ""
+    gold_note: str = ""
+    chips: tuple[tuple[str, str], ...] = ()
+    verdict_note: str = ""
+    headings: tuple[str, ...] = ()
+    moves: tuple[Move, ...] = ()
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words of a benchmark in a report.
+
+    items: plural, "detectors"; hypotheses: what fits, plural; left: heading of its number
+    decided: what decides, "by its own moves"; right: what a right answer is; cost: None where there is none
+    is_resampled: whether intervals are bootstrapped over units that are drawn together, not Wilson's
+    """
+
+    items: str
+    hypotheses: str
+    decided: str
+    right: str
+    levels: LevelWords
+    cost: Cost | None = None
+    is_resampled: bool = False
+
+
+class AnswerGuide(Protocol):
+    """Reader of one benchmark's answers for a report. Items are those of pools at hand; None without the pool."""
+
+    @property
+    def words(self) -> Words: ...
+
+    def is_right(self, score: Score, setting: str) -> bool:
+        """Return whether the answer is right, as the four classes count it."""
+        ...
+
+    def is_answered(self, score: Score) -> bool:
+        """Return whether there is an answer at all."""
+        ...
+
+    def levels(self, item: Any, steps: Sequence[Step[Any]], score: Score) -> Levels:
+        """Return the chances of being right, exact; None where they are not known."""
+        ...
+
+    def explain(
+        self,
+        item: Any | None,
+        context: AnswerContext,
+        answer: Mapping[str, Any] | str,
+        steps: Sequence[Any],
+        score: Score,
+    ) -> Explanation:
+        """Return one answer in words; `answer` is an object or a text, as it was given."""
+        ...
+
+
+GUIDE: Capability[AnswerGuide] = Capability("`report --format html`")

@@ -1,0 +1,229 @@
+"""Second reading of a report's inputs: file and line of every answer, levels of chance, and some responses whole.
+
+Tables keep verdicts alone. This pass goes over runs, verdict files and predictions once more, one line at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.registry import benchmark, benchmark_of, stated_name
+from calibrant.bench.report.items import items_of_pools
+from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
+from calibrant.bench.report.overview.results import CLASSES, Outcome, Results
+from calibrant.bench.report.scored_answers import context_of
+from calibrant.bench.runs.records import FILE_NAME, read_records
+from calibrant.bench.scoring.input.answer_fields import FieldNames
+from calibrant.bench.scoring.input.eval_logs import is_eval_log
+from calibrant.bench.scoring.input.json_lines import STANDARD_INPUT
+from calibrant.bench.scoring.lines import scored_lines
+from calibrant.bench.scoring.predictions import Predictions
+from calibrant.bench.scoring.scorer import PoolScorer
+from calibrant.dsl.episode import Step
+
+DEFAULT_EMBEDDED = 200  # responses of a class
+MAX_LINE_CHARS = 3_000  # of a prediction line that is embedded; longer ones are named by file and line
+MAX_TEXT_CHARS = 2_000  # of a response or of gold
+MAX_DETAIL_BYTES = 9_000_000  # of all embedded responses of a report
+
+AnswerKey: TypeAlias = tuple[str, str, str, str, int]  # pool digest, item, system, options, sample
+
+
+class Place(NamedTuple):
+    """Place of an answer in the inputs.
+
+    file: number among `Responses.files`; line: from 1
+    """
+
+    file: int
+    line: int
+
+
+class RawAnswer(NamedTuple):
+    """An answer as it was given.
+
+    line: a prediction line that gives it again, empty if there is none
+    """
+
+    context: AnswerContext
+    answer: Mapping[str, Any] | str
+    steps: Sequence[Step[Any]]
+    file: str
+    line_number: int
+    line: str
+
+
+@dataclass
+class Responses:
+    """Places of all answers of a benchmark by their key, and explanations of those that are embedded."""
+
+    files: list[str] = field(default_factory=list)
+    places: dict[AnswerKey, Place] = field(default_factory=dict)
+    explanations: dict[AnswerKey, Explanation] = field(default_factory=dict)
+    lines: dict[AnswerKey, str] = field(default_factory=dict)
+    num_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class ResponseSources:
+    """Inputs of a report that can be read again.
+
+    runs: folders and verdict files; predictions: with pools, those of `pools` of their benchmark
+    embed: number of responses of each class to embed; with_levels: whether levels are computed for all answers
+    """
+
+    runs: Sequence[Path] = ()
+    predictions: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    pools: Sequence[Path] = ()
+    fields: FieldNames | None = None
+    embed: int = DEFAULT_EMBEDDED
+
+
+def answer_key(context: AnswerContext) -> AnswerKey:
+    return (
+        context.pool_digest,
+        context.instance,
+        context.system,
+        repr(sorted(context.config.items())) if context.config else "",
+        context.sample,
+    )
+
+
+def read_responses(results: Results, sources: ResponseSources) -> Responses:
+    """Find every answer in the inputs, set its levels where its item is at hand, and explain the chosen ones."""
+    outcomes = {answer_key(o.context): o for system in results.systems for o in system.outcomes}
+    chosen = choose_embedded(results, sources.embed)
+    items = items_of_pools(results.name, sources.pools)
+    responses, numbers = Responses(), dict[str, int]()
+    levels_by_item: dict[tuple[str, str], Levels] = {}
+    for raw in _raw_answers(results.name, sources):
+        key = answer_key(raw.context)
+        outcome = outcomes.get(key)
+        if outcome is None or key in responses.places:
+            continue
+        if raw.file not in numbers:
+            numbers[raw.file] = len(responses.files)
+            responses.files.append(raw.file)
+        responses.places[key] = Place(numbers[raw.file], raw.line_number)
+        item = items.get((raw.context.pool_digest, raw.context.instance))
+        if item is not None:
+            outcome.levels = _levels(results, item, raw, outcome, levels_by_item)
+        if key in chosen and responses.num_bytes < MAX_DETAIL_BYTES:
+            explanation = results.guide.explain(item, raw.context, raw.answer, raw.steps, outcome.score)
+            responses.explanations[key] = explanation
+            responses.lines[key] = raw.line if len(raw.line) <= MAX_LINE_CHARS else ""
+            responses.num_bytes += len(repr(explanation)) + len(responses.lines[key])
+    for key, outcome in outcomes.items():
+        item = items.get(key[:2])
+        if key not in responses.places and item is not None:
+            outcome.levels = _levels_of_item(results, item, outcome, levels_by_item)
+    return responses
+
+
+def _levels(
+    results: Results, item: Any, raw: RawAnswer, outcome: Outcome, by_item: dict[tuple[str, str], Levels]
+) -> Levels:
+    if raw.steps:
+        return results.guide.levels(item, raw.steps, outcome.score)
+    return _levels_of_item(results, item, outcome, by_item)
+
+
+def _levels_of_item(results: Results, item: Any, outcome: Outcome, by_item: dict[tuple[str, str], Levels]) -> Levels:
+    """Return the levels of an answer without steps, which are those of every other one to its item."""
+    key = outcome.context.pool_digest, outcome.context.instance
+    if key not in by_item:
+        by_item[key] = results.guide.levels(item, (), outcome.score)
+    return by_item[key]
+
+
+def choose_embedded(results: Results, embed: int) -> frozenset[AnswerKey]:
+    """Choose so many answers of each class: the first of every system under every condition, then the second."""
+    cells: dict[str, dict[tuple[int, str], list[Outcome]]] = {kind: {} for kind in CLASSES}
+    for rank, system in enumerate(results.systems):
+        for outcome in system.outcomes:
+            condition = results.items[outcome.item].condition
+            cells[outcome.kind].setdefault((rank, condition), []).append(outcome)
+    chosen: set[AnswerKey] = set()
+    for by_cell in cells.values():
+        number, place = 0, 0
+        while number < embed and any(place < len(listed) for listed in by_cell.values()):
+            for listed in by_cell.values():
+                if place < len(listed) and number < embed:
+                    chosen.add(answer_key(listed[place].context))
+                    number += 1
+            place += 1
+    return frozenset(chosen)
+
+
+def _raw_answers(name: str, sources: ResponseSources) -> Iterator[RawAnswer]:
+    for source in sources.runs:
+        if source.is_dir():
+            yield from _of_run(name, source)
+        elif source.is_file():
+            yield from _of_verdicts(name, source)
+    pools = [path for path in sources.pools if benchmark_of(path).name == name]
+    for path in sources.predictions.get(name, ()) if pools else ():
+        if path != STANDARD_INPUT and not path.is_dir() and path not in sources.runs:
+            yield from _of_predictions(path, pools, sources.fields)
+
+
+def _of_run(name: str, folder: Path) -> Iterator[RawAnswer]:
+    file = folder / FILE_NAME
+    for number, record in enumerate(read_records(file), 1):
+        if stated_name(record.benchmark) != name:
+            continue
+        steps = [] if record.steps is msgspec.UNSET else record.steps
+        taken = [Step(step.action, step.reading, step.refused, step.cost) for step in steps]
+        line: dict[str, Any] = {"instanceId": record.instance, "model": record.protocol}
+        if taken:
+            line["steps"] = msgspec.to_builtins(steps)
+        else:
+            line["answer"] = record.answer
+        yield RawAnswer(context_of(record), record.answer, taken, str(file), number, _json(line))
+
+
+def _of_verdicts(name: str, file: Path) -> Iterator[RawAnswer]:
+    if is_eval_log(file):
+        return
+    for number, (context, _) in enumerate(scored_lines(file), 1):
+        if context.benchmark == name:
+            yield RawAnswer(context, "not in this file of verdicts", (), str(file), number, "")
+
+
+class _LocatedPredictions(Predictions):
+    """Predictions that remember the last line read."""
+
+    number: int = 0
+    fields_of_line: Mapping[str, Any] = {}
+
+    def _objects(self) -> Iterator[tuple[str, dict[str, Any] | None]]:
+        for where, line in super()._objects():
+            digits = "".join(letter for letter in where if letter.isdigit())
+            self.number, self.fields_of_line = int(digits or 0), line or {}
+            yield where, line
+
+
+def _of_predictions(file: Path, pools: Sequence[Path], fields: FieldNames | None) -> Iterator[RawAnswer]:
+    scorer = PoolScorer(pools, benchmark_of(pools[0]).report_options)
+    predictions = _LocatedPredictions(file, scorer, skip_unknown=True, fields=fields)
+    for prediction in predictions:
+        line = _json(predictions.fields_of_line)
+        yield RawAnswer(
+            scorer.context(prediction), prediction.answer, prediction.steps, str(file), predictions.number, line
+        )
+
+
+def _json(line: Mapping[str, Any]) -> str:
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def guide_of(name: str) -> Any:
+    """Return how a report reads the answers of a benchmark; None for one without a guide."""
+    return benchmark(name).capability(GUIDE)

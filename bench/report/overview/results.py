@@ -1,0 +1,255 @@
+"""Results of systems on the items of one benchmark: right, earned, lucky, short, missed; levels and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.attribution import KEY, KINDS
+from calibrant.bench.core.metrics import InvalidHandling, MetricSet
+from calibrant.bench.report.intervals import Interval
+from calibrant.bench.report.named_answers import NamedAnswer
+from calibrant.bench.report.overview.contract import AnswerGuide, Levels
+from calibrant.bench.report.rows import natural
+from calibrant.dsl.errors import in_one_line
+
+RIGHT, WRONG = "right", "wrong"  # classes of answers that no evidence was counted for
+CLASSES = ("earned", "lucky", RIGHT, WRONG, "short", "missed")  # in the order of bars: accuracy is where right ends
+RIGHT_CLASSES = ("earned", "lucky", RIGHT)
+NO_LEVELS = Levels()
+Number = int | Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class ItemKey:
+    """An item of a pool."""
+
+    digest: str
+    id: str
+    condition: str
+
+
+@dataclass(slots=True)
+class Outcome:
+    """One scored answer.
+
+    item: place in `Results.items`; kind: one of CLASSES; members: what fits its evidence, in decimal; empty if unknown
+    weight: 1 over the number of answers that the system gave to the item
+    """
+
+    item: int
+    kind: str
+    is_answered: bool
+    members: str
+    cost: float | None
+    context: AnswerContext
+    score: Mapping[str, Any]
+    weight: Number = 1
+    levels: Levels = NO_LEVELS
+
+    @property
+    def is_right(self) -> bool:
+        return self.kind in RIGHT_CLASSES
+
+    @property
+    def is_decided(self) -> bool | None:
+        return None if self.kind in (RIGHT, WRONG) else self.kind in ("earned", "missed")
+
+
+@dataclass
+class SystemResult:
+    """Answers of one system. Every item weighs the same, however often it was answered."""
+
+    name: str
+    outcomes: list[Outcome]
+
+    @cached_property
+    def num_items(self) -> int:
+        return len({outcome.item for outcome in self.outcomes})
+
+    @cached_property
+    def counts(self) -> dict[str, Number]:
+        """Number of items by class; together `num_items`."""
+        return count_classes(self.outcomes)
+
+    @property
+    def right(self) -> Number:
+        return sum(self.counts[kind] for kind in RIGHT_CLASSES)
+
+    @property
+    def accuracy(self) -> float:
+        return float(Fraction(self.right) / self.num_items)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is known of some answer if the evidence decided it."""
+        return self.num_counted > 0
+
+    @property
+    def num_counted(self) -> Number:
+        return sum(self.counts[kind] for kind in KINDS)
+
+    @property
+    def decided(self) -> Number:
+        return self.counts["earned"] + self.counts["missed"]
+
+    @property
+    def counted_right(self) -> Number:
+        return self.counts["earned"] + self.counts["lucky"]
+
+    @cached_property
+    def unanswered(self) -> Number:
+        return sum((outcome.weight for outcome in self.outcomes if not outcome.is_answered), start=0)
+
+    @cached_property
+    def cost(self) -> float | None:
+        """Mean cost over items with an answer; None where it is not known of every answer."""
+        costs = [(outcome.cost, outcome.weight) for outcome in self.outcomes if outcome.cost is not None]
+        if not costs or any(outcome.cost is None and outcome.is_answered for outcome in self.outcomes):
+            return None
+        return float(sum(Fraction(cost) * weight for cost, weight in costs) / sum(weight for _, weight in costs))
+
+    @cached_property
+    def levels(self) -> Levels:
+        """Mean levels over items; None where one is not known of every answer."""
+        return Levels(*(self._mean_level(place) for place in range(len(Levels._fields))))
+
+    def _mean_level(self, place: int) -> float | None:
+        values = [(outcome.levels[place], outcome.weight) for outcome in self.outcomes]
+        if any(value is None for value, _ in values):
+            return None
+        return float(sum(Fraction(value) * weight for value, weight in values if value is not None) / self.num_items)
+
+
+def count_classes(outcomes: Iterable[Outcome]) -> dict[str, Number]:
+    """Return the number of items by class."""
+    counts: dict[str, Number] = dict.fromkeys(CLASSES, 0)
+    for outcome in outcomes:
+        counts[outcome.kind] += outcome.weight
+    return counts
+
+
+@dataclass
+class Results:
+    """Results on one benchmark.
+
+    name, title: of the benchmark; systems: best first; conditions: row groups of tables, or strata where there is one
+    intervals: by system, 95 %; None where there are too few items
+    """
+
+    name: str
+    title: str
+    guide: AnswerGuide
+    systems: list[SystemResult]
+    conditions: list[str]
+    items: list[ItemKey]
+    intervals: dict[str, Interval | None] = field(default_factory=dict)
+
+    @property
+    def num_items(self) -> int:
+        return len(self.items)
+
+    @property
+    def num_answers(self) -> int:
+        return sum(len(system.outcomes) for system in self.systems)
+
+    @property
+    def is_counted(self) -> bool:
+        return any(system.is_counted for system in self.systems)
+
+    @cached_property
+    def items_by_condition(self) -> dict[str, int]:
+        numbers = dict.fromkeys(self.conditions, 0)
+        for item in self.items:
+            numbers[item.condition] += 1
+        return numbers
+
+    @cached_property
+    def outcomes_by_item(self) -> list[list[Outcome]]:
+        by_item: list[list[Outcome]] = [[] for _ in self.items]
+        for system in self.systems:
+            for outcome in system.outcomes:
+                by_item[outcome.item].append(outcome)
+        return by_item
+
+    def items_without(self, keep: str) -> list[int]:
+        """Return the places of items that no evidence decided, no system got right, or all missed.
+
+        keep: decided | right | all-missed
+        """
+        places = []
+        for place, outcomes in enumerate(self.outcomes_by_item):
+            if keep == "decided":
+                chosen = not any(o.is_decided for o in outcomes) and any(o.is_decided is False for o in outcomes)
+            elif keep == "right":
+                chosen = not any(o.is_right for o in outcomes)
+            else:
+                chosen = all(o.kind == "missed" for o in outcomes)
+            if chosen:
+                places.append(place)
+        return places
+
+
+def read_results(
+    name: str,
+    title: str,
+    answers: Sequence[NamedAnswer],
+    metrics: MetricSet,
+    guide: AnswerGuide,
+    *,
+    with_times: bool = True,
+) -> Results:
+    """Group answers by system; equal for equal answers, in whatever order they came.
+
+    answers: of `named_answers`, sorted by system, pool and item; with_times: costs may be seconds
+    """
+    handling = InvalidHandling.PUBLISHED
+    settings = {answer.context.setting for answer in answers}
+    by_stratum = len(settings) == 1 and len({answer.context.stratum for answer in answers}) > 1
+    costs = {metric.key: metric for metric in (*metrics.columns, *metrics.hidden)}
+    cost = guide.words.cost
+    cost_metric = costs.get(cost.key) if cost is not None else None
+    keys: dict[tuple[str, str], ItemKey] = {}
+    by_system: dict[str, list[tuple[tuple[str, str], Outcome]]] = {}
+    times: dict[tuple[str, str, str], int] = {}
+    conditions: dict[str, str] = {}
+    for answer in answers:
+        context, score = answer.context, answer.score
+        key = context.pool_digest, context.instance
+        if key not in keys:
+            raw = context.stratum if by_stratum else context.setting
+            condition = in_one_line(raw) or "all"
+            conditions[condition] = context.setting
+            keys[key] = ItemKey(context.pool_digest, context.instance, condition)
+        if cost is None:
+            spent = None
+        elif cost_metric is None:
+            spent = context.seconds if with_times else None
+        else:
+            spent = cost_metric.value(metrics.verdict(score, context.setting, handling))
+        recorded = score.get(KEY)
+        attribution = recorded if isinstance(recorded, Mapping) else {}
+        is_right = guide.is_right(score, context.setting)
+        kind = attribution.get("kind") or (RIGHT if is_right else WRONG)
+        members = str(attribution.get("members", ""))
+        outcome = Outcome(0, kind, guide.is_answered(score), members, spent, context, score)
+        by_system.setdefault(answer.system, []).append((key, outcome))
+        times[answer.system, *key] = times.get((answer.system, *key), 0) + 1
+    order = sorted(conditions, key=lambda condition: (metrics.place(conditions[condition]), natural(condition)))
+    rank = {condition: place for place, condition in enumerate(order)}
+    items = sorted(keys.values(), key=lambda item: (rank[item.condition], natural(item.id), item.digest))
+    places = {(item.digest, item.id): place for place, item in enumerate(items)}
+    systems = []
+    for system, listed in by_system.items():
+        for key, outcome in listed:
+            outcome.item = places[key]
+            number = times[system, *key]
+            outcome.weight = 1 if number == 1 else Fraction(1, number)
+        outcomes = sorted((outcome for _, outcome in listed), key=lambda o: (o.item, o.context.sample))
+        systems.append(SystemResult(system, outcomes))
+    systems.sort(key=lambda s: (-s.accuracy, -s.counts["earned"] / s.num_items, natural(s.name)))
+    return Results(name, title, guide, systems, order, items)

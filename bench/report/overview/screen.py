@@ -1,0 +1,247 @@
+"""First screen of a benchmark's results, as its template needs it: heading, figures, rows, legend, conditions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from calibrant.bench.core.attribution import KIND_MEANINGS
+from calibrant.bench.report.intervals import Interval
+from calibrant.bench.report.overview.charts import axis, class_bar, interval_plot
+from calibrant.bench.report.overview.results import RIGHT_CLASSES, Outcome, Results, SystemResult, count_classes
+from calibrant.bench.report.overview.sentences import cost_text, count_text, five_figures, of_text, rank_sentence
+
+IN_VIEW = 20  # systems; with more there are a search, groups and pins
+GLYPHS = {
+    "earned": "\N{CHECK MARK}",
+    "lucky": "\N{ALMOST EQUAL TO}",
+    "short": "\N{WHITE CIRCLE}",
+    "missed": "\N{BALLOT X}",
+}
+DASH = "\N{EN DASH}"
+
+
+def fragment(*parts: str) -> str:
+    """Return the address of a place in the page, each part quoted as the page's script quotes it."""
+    return "/".join(re.sub(r"^~", "%7E", quote(part, safe="~!*'()")) for part in parts)
+
+
+def plural(number: int, noun: str) -> str:
+    """Return a number with a plural noun, in the singular for one."""
+    if number != 1:
+        return f"{number:,} {noun}"
+    return f"1 {noun[:-3]}y" if noun.endswith("ies") else f"1 {noun.removesuffix('s')}"
+
+
+def size_text(results: Results) -> str:
+    """Return how many systems were scored on how many items."""
+    systems = plural(len(results.systems), "systems")
+    return f"{systems} on {plural(results.num_items, results.guide.words.items)}"
+
+
+def family_of(name: str) -> str:
+    """Return the family of a system: its name up to the first digit, separator or bracket."""
+    return re.split(r"[\d/:(@_ .-]", name, maxsplit=1)[0] or name
+
+
+def first_screen(results: Results, options: str) -> dict[str, Any]:
+    """Return the content of `first_screen`.
+
+    options: of the command, that count classes
+    """
+    words = results.guide.words
+    rows = [_row(system, results) for system in results.systems]
+    families = Counter(row["family"] for row in rows)
+    return {
+        "heading": size_text(results),
+        "ranks": rank_sentence(results),
+        "options": "" if results.is_counted else options,
+        "figures": list(five_figures(results)),
+        "rows": rows,
+        "many": len(rows) > IN_VIEW,
+        "families": sorted((name, number) for name, number in families.items() if number > 1),
+        "num_items": results.num_items,
+        "noun": words.items,
+        "has_intervals": any(results.intervals.values()),
+        "counts_heading": "earned \N{MIDDLE DOT} lucky \N{MIDDLE DOT} short \N{MIDDLE DOT} missed"
+        if results.is_counted
+        else "right \N{MIDDLE DOT} wrong",
+        "axis": Markup(axis()),
+        "legend": list(_legend(results)),
+        "level_headings": _level_headings(results),
+        "levels_caption": f"Means over {words.items}; levels are chances of being right.",
+        "matrix": _matrix(results),
+        "counted": results.is_counted,
+        "lists": list(_lists(results)),
+    }
+
+
+def _row(system: SystemResult, results: Results) -> dict[str, Any]:
+    interval = results.intervals.get(system.name)
+    return {
+        "name": system.name,
+        "family": family_of(system.name),
+        "n": system.num_items,
+        "accuracy": f"{system.accuracy:.3f}",
+        "interval": "" if interval is None else f"{interval.low:.2f}{DASH}{interval.high:.2f}",
+        "interval_plot": Markup(interval_plot(system, interval)),
+        "class_bar": Markup(class_bar(system)),
+        "counts": _counts(system, results),
+        "level_cells": _level_cells(system, interval, results),
+    }
+
+
+def _counts(system: SystemResult, results: Results) -> str:
+    dot = " \N{MIDDLE DOT} "
+    counts = system.counts
+    if results.is_counted:
+        text = dot.join(count_text(counts[kind]) for kind in ("earned", "lucky", "short", "missed"))
+        plain = counts["right"] + counts["wrong"]
+        text += f"; {of_text(counts['right'], plain)} right, not counted" if plain else ""
+    else:
+        text = f"{count_text(counts['right'])}{dot}{count_text(counts['wrong'])}"
+    return text + (f" ({count_text(system.unanswered)} no answer)" if system.unanswered else "")
+
+
+def _level_headings(results: Results) -> list[str]:
+    cost = results.guide.words.cost
+    headings = ["System", "n", "Right", "95 % interval", "Earned", "Guess", "Draw", "Ceiling"]
+    return headings + ([] if cost is None else [f"{cost.unit[0].upper()}{cost.unit[1:]}"])
+
+
+def _level_cells(system: SystemResult, interval: Interval | None, results: Results) -> list[str]:
+    earned = f"{float(system.counts['earned'] / system.num_items):.3f}" if system.is_counted else DASH
+    reach = DASH if interval is None else f"{interval.low:.3f}{DASH}{interval.high:.3f}"
+    cells = [f"{system.num_items:,}", f"{system.accuracy:.3f}", reach, earned]
+    cells += [DASH if level is None else f"{level:.3f}" for level in system.levels]
+    return cells + ([] if results.guide.words.cost is None else [cost_text(system.cost)])
+
+
+def _legend(results: Results) -> Iterator[dict[str, Any]]:
+    kinds = {kind for system in results.systems for kind, number in system.counts.items() if number}
+    box = '<rect class="class-{}" x="1" y="1" width="16" height="12"/>'
+    if results.is_counted:
+        for kind in ("earned", "lucky", "short", "missed"):
+            first, _, second = KIND_MEANINGS[kind].partition(" and ")
+            yield {"mark": Markup(box.format(kind)), "text": f"{GLYPHS[kind]} {kind}: {first}, {second}"}
+    for kind in ("right", "wrong"):
+        if kind in kinds:
+            yield {"mark": Markup(box.format(kind)), "text": f"{kind}, the evidence not counted"}
+    if any(system.unanswered for system in results.systems):
+        yield {"mark": Markup(box.format("none")), "text": "no answer"}
+    levels, words = [system.levels for system in results.systems], results.guide.words.levels
+    guesses = [level.guess for level in levels if level.guess is not None]
+    if words.guess and guesses:
+        low, high = min(guesses), max(guesses)
+        value = f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f}{DASH}{high:.2f}"
+        yield {"mark": _line("guess"), "text": f"guess: {words.guess.removeprefix('a guess ')}, {value}"}
+    if words.draw and any(level.draw is not None for level in levels):
+        yield {"mark": _line("draw"), "text": f"draw: {words.draw.removeprefix('a draw ')}"}
+    if words.ceiling and any(level.ceiling is not None for level in levels):
+        mark = Markup('<path class="ceiling" d="M4 3h10l-5 8z"/>')
+        yield {"mark": mark, "text": f"ceiling: {words.ceiling}"}
+
+
+def _line(kind: str) -> Markup:
+    return Markup('<g class="row-plot"><line class="{}" x1="9" x2="9" y1="0" y2="14"/></g>').format(kind)
+
+
+def _matrix(results: Results) -> dict[str, Any] | None:
+    if len(results.conditions) < 1:
+        return None
+    heads = [{"name": name, "n": number} for name, number in results.items_by_condition.items()]
+    rows = []
+    for system in results.systems:
+        by_condition: dict[str, list[Outcome]] = {}
+        for outcome in system.outcomes:
+            by_condition.setdefault(results.items[outcome.item].condition, []).append(outcome)
+        cells = [
+            None
+            if condition not in by_condition
+            else condition_cell(by_condition[condition], fragment(results.name, condition, system.name))
+            for condition in results.conditions
+        ]
+        rows.append({"name": system.name, "cells": cells})
+    return {"heads": heads, "rows": rows}
+
+
+def condition_cell(outcomes: Sequence[Outcome], anchor: str) -> dict[str, Any]:
+    """Return a cell of right answers of all, and how many of them were earned; empty where none was counted."""
+    counts = count_classes(outcomes)
+    right = sum(counts[kind] for kind in RIGHT_CLASSES)
+    is_counted = any(outcome.is_decided is not None for outcome in outcomes)
+    return {
+        "anchor": anchor,
+        "right": f"{count_text(right)}/{count_text(sum(counts.values()))}",
+        "earned": count_text(counts["earned"]) if is_counted else "",
+        "lucky": bool(counts["lucky"]),
+    }
+
+
+def _lists(results: Results) -> Iterator[dict[str, str]]:
+    name = results.name
+    if results.is_counted:
+        yield {
+            "anchor": f"{name}/~undecided",
+            "text": f"Decided by no system ({len(results.items_without('decided'))})",
+        }
+    yield {"anchor": f"{name}/~unsolved", "text": f"Right by no system ({len(results.items_without('right'))})"}
+    if results.is_counted:
+        yield {"anchor": f"{name}/~missed", "text": f"Missed by all ({len(results.items_without('all-missed'))})"}
+    yield {"anchor": f"{name}/~all", "text": f"All {results.num_items:,}"}
+
+
+def cell_counts(results: Results) -> list[list[Any]]:
+    """Return a row for each system and condition: places of both, answers, then counts by class, then no answer."""
+    places = {condition: place for place, condition in enumerate(results.conditions)}
+    rows: dict[tuple[int, int], list[int]] = {}
+    order = ("earned", "lucky", "right", "wrong", "short", "missed")
+    for rank, system in enumerate(results.systems):
+        for outcome in system.outcomes:
+            key = rank, places[results.items[outcome.item].condition]
+            row = rows.setdefault(key, [0] * (len(order) + 2))
+            row[0] += 1
+            row[1 + order.index(outcome.kind)] += 1
+            row[-1] += not outcome.is_answered
+    return [[*key, *row] for key, row in sorted(rows.items())]
+
+
+def overall_screen(all_results: Sequence[Results]) -> Mapping[str, Any]:
+    """Return the content of `all_screen`: every benchmark's figures, and systems by benchmark."""
+    names = list(dict.fromkeys(system.name for results in all_results for system in results.systems))
+    by_name = [{system.name: system for system in results.systems} for results in all_results]
+    rows = [
+        {
+            "name": name,
+            "cells": [
+                condition_cell(
+                    systems[name].outcomes, fragment(results.name, "~system", name).replace("%7Esystem", "~system")
+                )
+                if name in systems
+                else None
+                for results, systems in zip(all_results, by_name, strict=True)
+            ],
+        }
+        for name in names
+    ]
+    number = "all four" if len(all_results) == 4 else str(len(all_results))
+    return {
+        "heading": f"{plural(len(names), 'systems')} on {number} benchmarks",
+        "cards": [
+            {
+                "name": results.name,
+                "title": results.title,
+                "detail": size_text(results),
+                "ranks": rank_sentence(results),
+                "figures": list(five_figures(results)),
+            }
+            for results in all_results
+        ],
+        "heads": [{"name": results.title, "n": results.num_items} for results in all_results],
+        "rows": rows,
+    }

@@ -1,0 +1,175 @@
+"""Sentences and figures of the first screen: computed from results, in the words of the benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from calibrant.audits.why import number_text
+from calibrant.bench.report.overview.results import Number, Results, SystemResult
+
+TITLES = {
+    "earned": "Right, and earned",
+    "lucky": "Right, but lucky",
+    "short": "Wrong: the evidence was short",
+    "missed": "Wrong, though decided",
+    "right": "Right",
+    "wrong": "Wrong",
+}
+NO_ANSWER = "No answer"
+MAX_DENOMINATOR = 100  # of weights of samples that are written as decimals
+
+
+class Figure(NamedTuple):
+    """Figure of the first screen.
+
+    name: a word for what it is
+    """
+
+    name: str
+    value: str
+    text: str
+    detail: str
+
+
+class RankSentence(NamedTuple):
+    """Sentence of which the middle part is emphasised."""
+
+    plain: str
+    strong: str = ""
+    rest: str = ""
+
+
+def class_sentence(recorded: Mapping[str, Any], *, is_right: bool) -> str:
+    """Return what the evidence had decided about one answer; recorded: its attribution, empty if there is none."""
+    if not recorded:
+        return "Whether the evidence decided this is not counted."
+    if recorded["decided"]:
+        return (
+            "The evidence left one answer, and it was given."
+            if is_right
+            else "The evidence left one answer; another was given."
+        )
+    if is_right:
+        return "The evidence left several answers, and a right one was given."
+    return "The evidence left several answers, and a wrong one was given."
+
+
+def fit_text(members: str, singular: str, plural: str) -> str:
+    """Return how many hypotheses fit, up to the verb; `members` is in decimal."""
+    number = int(members)
+    return f"1 {singular} fits" if number == 1 else f"{number_text(number)} {plural} fit"
+
+
+def count_text(number: Number) -> str:
+    """Return a number of items: whole where it is, else with at most two decimals (items answered several times)."""
+    if isinstance(number, int) or number.denominator == 1:
+        return f"{int(number):,}"
+    return f"{float(number):.2f}".rstrip("0").rstrip(".")
+
+
+def of_text(number: Number, total: Number) -> str:
+    return f"{count_text(number)} of {count_text(total)}"
+
+
+def rank_sentence(results: Results) -> RankSentence:
+    """Return where ranks by right and by earned differ most; that they agree; or that nothing was counted."""
+    counted = [system for system in results.systems if system.num_counted == system.num_items]
+    if not results.is_counted:
+        return RankSentence("Which of the right answers were earned is not counted.")
+    if len(results.systems) < 2:
+        (only,) = results.systems
+        if only.num_counted < only.num_items:
+            return RankSentence(f"{only.name} scores {only.accuracy:.3f}.")
+        lucky = of_text(only.counts["lucky"], only.right)
+        return RankSentence(f"{only.name} scores {only.accuracy:.3f}; {lucky} right answers are luck.")
+    pair = _discordant_pair(counted)
+    if pair is None:
+        best = results.systems[0]
+        agree = "Ranks by right and by earned agree."
+        if not any(system.counts["earned"] for system in results.systems):
+            agree = "No right answer was decided by the evidence."
+        return RankSentence(f"{best.name} scores best, {best.accuracy:.3f}. {agree}")
+    ahead, behind = pair
+    lucky = count_text(ahead.counts["lucky"])
+    return RankSentence(
+        f"{ahead.name} scores {ahead.accuracy:.3f}, {behind.name} {behind.accuracy:.3f}.",
+        f"{ahead.name} earned {_earned(ahead)}, {behind.name} {_earned(behind)}",
+        f": {lucky} right answers of {ahead.name} were not decided by its evidence.",
+    )
+
+
+def _earned(system: SystemResult) -> str:
+    return count_text(system.counts["earned"])
+
+
+def _discordant_pair(systems: Sequence[SystemResult]) -> tuple[SystemResult, SystemResult] | None:
+    """Return the pair, ahead by right and behind by earned, with the largest difference of earned; then of right."""
+    best, pair = (Fraction(0), Fraction(0)), None
+    for place, ahead in enumerate(systems):
+        for behind in systems[place + 1 :]:
+            by_right = Fraction(ahead.right) / ahead.num_items - Fraction(behind.right) / behind.num_items
+            by_earned = (
+                Fraction(behind.counts["earned"]) / behind.num_items
+                - Fraction(ahead.counts["earned"]) / ahead.num_items
+            )
+            if by_right > 0 and by_earned > 0 and (by_earned, by_right) > best:
+                best, pair = (by_earned, by_right), (ahead, behind)
+    return pair
+
+
+def five_figures(results: Results) -> Iterator[Figure]:
+    """Yield best right, most decided, largest share of luck, missed, and cost; each only where it is known."""
+    best = results.systems[0]
+    interval = results.intervals.get(best.name)
+    reach = f", {interval.low:.3f}\N{EN DASH}{interval.high:.3f}" if interval else ""
+    yield Figure("right", of_text(best.right, best.num_items), "right at best", f"{best.name}{reach}")
+    counted = [system for system in results.systems if system.is_counted]
+    if counted:
+        yield from _attributed_figures(counted, results)
+    cost = results.guide.words.cost
+    costly = [system for system in results.systems if system.cost is not None]
+    if cost is None or not costly:
+        return
+    cheapest = min(costly, key=lambda system: (system.cost, -system.accuracy))
+    scale, unit = (1_000, "milliseconds") if cost.unit == "seconds" and (best.cost or 0) < 1 else (1, cost.unit)
+    least = cost_text((cheapest.cost or 0) * scale)
+    if best.cost is None or cheapest is best:
+        yield Figure("cost", least, f"{unit}, the least", cheapest.name)
+    else:
+        value = f"{least} \N{RIGHTWARDS ARROW} {cost_text(best.cost * scale)}"
+        text = f"{unit} from the cheapest to the best"
+        yield Figure("cost", value, text, f"{cheapest.name} \N{RIGHTWARDS ARROW} {best.name}")
+
+
+def _attributed_figures(counted: Sequence[SystemResult], results: Results) -> Iterator[Figure]:
+    words = results.guide.words
+    decided = max(counted, key=lambda s: Fraction(s.decided) / Fraction(s.num_counted))
+    ties = [
+        s for s in counted if Fraction(s.decided) / s.num_counted == Fraction(decided.decided) / decided.num_counted
+    ]
+    name = f"all {len(ties)} systems" if len(ties) == len(counted) > 1 else decided.name
+    yield Figure("decided", of_text(decided.decided, decided.num_counted), words.decided, name)
+    lucky = max(
+        (system for system in counted if system.counted_right),
+        key=lambda s: Fraction(s.counts["lucky"]) / Fraction(s.counted_right),
+        default=None,
+    )
+    if lucky is not None and lucky.counts["lucky"]:
+        text = f"right answers of {lucky.name} are luck"
+        yield Figure("luck", of_text(lucky.counts["lucky"], lucky.counted_right), text, "the evidence left others")
+    else:
+        yield Figure("luck", "0", "right answers are luck", "the evidence left no other")
+    missed = sum((system.counts["missed"] for system in counted), start=0)
+    worst = max(counted, key=lambda s: s.counts["missed"])
+    detail = f"most by {worst.name}: {count_text(worst.counts['missed'])}" if missed and len(counted) > 1 else ""
+    everyone = f"all {len(counted)} systems" if len(counted) > 1 else counted[0].name
+    yield Figure("missed", count_text(missed), "missed: decided, yet wrong", detail or everyone)
+
+
+def cost_text(cost: float | None) -> str:
+    """Return a mean cost with three significant digits, at least one decimal."""
+    if cost is None:
+        return "\N{EN DASH}"
+    return f"{cost:.1f}" if cost >= 1 or cost == 0 else f"{cost:.2g}"
