@@ -73,7 +73,7 @@ def _follows(i: int, j: int, adjacent: I64, compelled: I64) -> bool:
 
 @kernel
 def count_arcs(dags: I64, protected: I64, counts: I64) -> None:
-    """Adds up arcs over the classes of DAGs [r, v]: counts [v, v] of from, to, 2 if compelled and else 1 each way.
+    """Add up arcs over the classes of DAGs [r, v]: counts [v, v] of from, to, 2 if compelled and else 1 each way.
 
     protected: [v] as for `compelled_arcs`; with every arc protected DAGs are counted as they are
     """

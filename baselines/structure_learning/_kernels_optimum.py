@@ -42,7 +42,7 @@ def best_within(table: F64, best: F64, chosen: I64) -> None:
 
 @kernel
 def best_networks(best: F64, roots: int, least: F64, totals: F64, sinks: I64) -> None:
-    """The best total of every subset as a network of its own, [S], and the sink that reaches it.
+    """Fill in the best total of every subset as a network of its own, [S], and the sink that reaches it.
 
     roots: variables that have no parents; least: [v] their score without any
     """
@@ -72,7 +72,7 @@ def k_best_networks(
     totals: F64,  # [S, k] out: their scores, falling
     networks: I64,  # [S, k, v] out: the parents; variables outside the subset have none
 ) -> None:
-    """The k best networks of every subset (Tian, He and Ram 2010).
+    """List the k best networks of every subset (Tian, He and Ram 2010).
 
     A network of S is a network of S less one of its sinks, and a parent set for the sink. For each sink the pairs come
     from a heap in falling order; a network with several sinks comes up once for each and is kept once.
@@ -189,15 +189,15 @@ def networks_within(
     totals: F64,  # [S] best total of every subset
     gap: float,
     max_steps: int,
-    found: I64,  # [limit, v] out
+    networks: I64,  # [limit, v] out
 ) -> tuple[int, bool]:
-    """All networks at most `gap` below the best; their number, and whether that is all of them.
+    """List all networks at most `gap` below the best; return their number, and whether these are all.
 
     Depth first: sinks are taken away one by one, each time the highest-numbered one, so that a network is met once. A
     variable above the chosen sink that is not one itself owes a child: it may not be taken before it has had one.
     """
     num_vars = orders.shape[0]
-    limit = found.shape[0]
+    limit = networks.shape[0]
     count = 0
     sink = np.zeros(num_vars + 1, np.int64)
     place = np.full(num_vars + 1, -1, np.int64)
@@ -216,7 +216,7 @@ def networks_within(
         if unplaced[depth] == 0:
             if count == limit:
                 return count, False
-            copy(network, found[count])
+            copy(network, networks[count])
             count += 1
             depth -= 1
             continue

@@ -52,7 +52,7 @@ class Scoring(NamedTuple):
 
 @kernel
 def popcount(word: np.uint64) -> int:
-    """Number of ones: the parallel bit count of Warren, Hacker's Delight, section 5-1."""
+    """Count the ones by the parallel bit count of Warren, Hacker's Delight, section 5-1."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -99,7 +99,7 @@ def split(parts: U64, num_parts: int, column: U64, out: U64) -> int:
 
 @inline_kernel
 def sum_of_terms(scoring: Scoring, child: int, num_parents: int, parts: U64, num_parts: int) -> float:
-    """The score of a child over a partition of (a superset of) its counted rows; empty parts contribute nothing."""
+    """Return the score of a child over a partition of (a superset of) its counted rows; empty parts add nothing."""
     column = scoring.columns[child]
     counted_rows = scoring.counted_rows[child]
     num_words = column.shape[0]
@@ -128,7 +128,7 @@ def sum_of_terms(scoring: Scoring, child: int, num_parents: int, parts: U64, num
 
 @kernel
 def local_score(scoring: Scoring, child: int, parents: int) -> float:
-    """The score of one child given a set of parents, computed from the rows."""
+    """Return the score of one child given a set of parents, computed from the rows."""
     now = 0
     parts = scoring.parts
     union = np.uint64(0)
@@ -237,7 +237,7 @@ def score_table(scoring: Scoring, allowed: I64, required: I64, max_parents: int,
 def _score_children(
     scoring: Scoring, allowed: I64, required: I64, max_parents: int, chosen: int, parts: U64, num_parts: int, table: F64
 ) -> None:
-    """The column of the table that belongs to one parent set."""
+    """Fill in the column of the table that belongs to one parent set."""
     size = set_size(chosen)
     for child in range(table.shape[0]):
         fits = chosen & ~allowed[child] == 0 and required[child] & ~chosen == 0 and not chosen >> child & 1

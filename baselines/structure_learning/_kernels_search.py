@@ -108,7 +108,7 @@ def best_move(
     num_visited: int,
     move: I64,  # [3] out
 ) -> None:
-    """The best legal move, the first in scan order among those within the tolerance of each other.
+    """Write the best legal move to `move`, the first in scan order among those within the tolerance of each other.
 
     The order: additions, deletions, reversals; in each by `from`, then by `to`.
     """
@@ -153,7 +153,7 @@ def total(scores: F64) -> float:
 
 @kernel
 def append_move(moves: I64, count: int, move: I64) -> I64:
-    """The log [moves, 3] with one more move in it; a larger array when it was full."""
+    """Return the log [moves, 3] with one more move in it; a larger array when it was full."""
     if count == moves.shape[0]:
         larger = np.empty((2 * count, 3), np.int64)
         for row in range(count):

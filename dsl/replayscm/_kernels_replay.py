@@ -30,7 +30,7 @@ U0, U1, U2, U3 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
 
 @inline_kernel
 def _popcount(word: np.uint64) -> np.int64:
-    """Number of ones: the parallel bit count of Warren, Hacker's Delight, section 5-1."""
+    """Count the ones by the parallel bit count of Warren, Hacker's Delight, section 5-1."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -41,7 +41,7 @@ def _popcount(word: np.uint64) -> np.int64:
 def _count_worlds(
     world_words: I64, world_masks: U64, world_panel: I64, scored_rows: U64, wrong_rows: U64, counts: I64
 ) -> None:
-    """Adds one candidate's scored and exact worlds to its counts [p, 4]."""
+    """Add one candidate's scored and exact worlds to its counts [p, 4]."""
     for d in range(world_words.shape[0]):
         has_cells = np.uint64(0)
         has_errors = np.uint64(0)
@@ -84,7 +84,7 @@ def _not(a: Four) -> Four:
 
 @inline_kernel
 def _combine(stack: U64, base: np.uint64, end: np.uint64, opcode: int) -> Four:
-    """An operator applied to the values from `base` to `end` on the stack."""
+    """Apply an operator to the values from `base` to `end` on the stack."""
     first = _four(stack, base)
     at = base + LANES
     if opcode == NOT:

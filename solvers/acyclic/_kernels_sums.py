@@ -58,6 +58,7 @@ def _add(number: U64, limbs: int, first: int, out: U64) -> None:
 
 @inline_kernel
 def _subtract(number: U64, limbs: int, out: U64) -> None:
+    """Subtract a number; below 0 the result wraps around."""
     borrow = np.uint64(0)
     for i in range(limbs):
         word = out[i]
@@ -152,7 +153,7 @@ def acyclic_totals(
 @kernel
 def layer_sums(
     sums: U64,  # [m, 2**m] as subset_sums leaves them
-    completions: U64,  # [2**m, 2**m, l] out: weight of all ways to go on, by what is placed and the last layer
+    completions: U64,  # [2**m, 2**m, l] out, zero before: weight of all ways to go on, by placed and last layer
 ) -> None:
     """Sum over the ways to complete every state of solvers.acyclic.count.Layers; O(4**m) terms at most."""
     num_vars = sums.shape[0]

@@ -44,15 +44,16 @@ def test_the_command_knows_every_schema() -> None:
 
 def test_a_description_is_one_line_and_a_field_without_one_has_none() -> None:
     class Part(msgspec.Struct, rename="camel"):
-        """What it is:
-        a part.
+        """A part.
+
+        Of a whole.
         """
 
         other_size: Annotated[int, msgspec.Meta(description="in bytes")]
         version: int
 
     part = line_schema("t", Part)["$defs"]["Part"]
-    assert part["description"] == "What it is: a part."
+    assert part["description"] == "A part. Of a whole."
     assert part["properties"] == {
         "otherSize": {"type": "integer", "description": "in bytes"},
         "version": {"type": "integer"},

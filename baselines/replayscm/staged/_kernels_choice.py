@@ -19,7 +19,7 @@ ONE = np.uint64(1)
 
 @kernel
 def first_choice(
-    own: I64,  # [d] the variable of each depth
+    variables: I64,  # [d] the variable of each depth
     starts: I64,  # [d + 1] where its candidates begin
     sizes: I64,  # [c] smallest first
     parents: U64,  # [c] bit per variable; roots are left out
@@ -28,8 +28,11 @@ def first_choice(
     above: U64,  # [d + 1, v] scratch; [0]: no ancestors
     chosen: I64,  # [d] out: position of a candidate
 ) -> tuple[int, int]:
-    """1: chosen; 0: there is no choice; -1: one more candidate than `nodes` was asked for. And how many were tried."""
-    depths = own.shape[0]
+    """Choose a candidate for each depth, without a cycle; return the outcome and the number of candidates tried.
+
+    Outcomes: 1 chosen; 0 no choice exists; -1 `nodes` candidates were tried.
+    """
+    depths = variables.shape[0]
     least_sizes = np.empty(depths, np.int64)
     num_nodes = 0
     depth = 0
@@ -49,13 +52,13 @@ def first_choice(
         for v in range(above.shape[1]):
             if parents[c] >> np.uint64(v) & ONE:
                 ancestors |= above[depth, v]
-        here = ONE << np.uint64(own[depth])
-        if ancestors & here:
+        bit = ONE << np.uint64(variables[depth])
+        if ancestors & bit:
             continue
         if least_sizes[depth] < 0:
             least_sizes[depth] = sizes[c]
         for v in range(above.shape[1]):
-            below = v == own[depth] or above[depth, v] & here
+            below = v == variables[depth] or above[depth, v] & bit
             above[depth + 1, v] = above[depth, v] | ancestors if below else above[depth, v]
         depth += 1
         if depth < depths:
