@@ -29,7 +29,7 @@ def show(
             "--run",
             "--runs",
             metavar="DIR|FILE",
-            help="Folder of a run, or predictions with steps: whose episodes are shown.",
+            help="Folder of a run, or predictions: whose episodes, or with --gold answers, are shown.",
         ),
         READS,
     ] = None,
@@ -56,10 +56,11 @@ def show(
 
     With --run the page shows every system's episode, without --html text does: on blickets step by step, with what was
     read, which hypotheses it left, and the decision; on CausaLab the graph that it stated, with what was set and which
-    edges its readings proved, left open or contradicted. Without --run, the page shows why the item is open: two
-    hypotheses that fit, where they differ, and what would settle it. A CauSim question's page draws its program's graph
-    with noise and `do`, and with --gold what changes; that of a laboratory what its records prove. A page needs no
-    network.
+    edges its readings proved, left open or contradicted. With --run and --gold it is shown why ReplaySCM's answers
+    fail: where each mechanism differs from gold's, and whether training rows could tell. Without --run, the page shows
+    why the item is open: two hypotheses that fit, where they differ, and what would settle it. A CauSim question's page
+    draws its program's graph with noise and `do`, and with --gold what changes; that of a laboratory what its records
+    prove. A page needs no network.
     """
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.scoring.input.answer_fields import FieldNames
@@ -71,13 +72,16 @@ def show(
             episodes | {"--text-field": text_field, "--model-field": model_field}, "it is about episodes: give --run"
         )
     else:
-        refused = {"--gold": gold, "--svg": svg} | ({} if why else {"--json": as_json})
-        _refuse(refused, "with --run episodes are shown, as text or as a page")
+        refused = {"--svg": svg} | ({} if why or gold else {"--json": as_json})
+        _refuse(refused, "with --run episodes or answers are shown, as text or as a page")
+        _refuse({"--why": why and gold}, "it explains an item, --run --gold an answer: give one of the two")
     if html is not None or svg is not None:
         _refuse({"--json": as_json}, f"{'--svg' if html is None else '--html'} writes a page: give one of the two")
     of = benchmark_of(pool)
     if runs and why:
         _explain_episode(of, pool, instance, runs, system, html, fields, as_json=as_json)
+    elif runs and gold:
+        _explain_answers(of, pool, instance, runs, system, html, fields, as_json=as_json)
     elif runs:
         _show_episodes(of, pool, instance, runs, system, html, fields)
     else:
@@ -160,6 +164,41 @@ def _explain_episode(
         raise CalibrantError(f"{len(episodes)} episodes on {instance}: choose one with --system: {names}")
     ((_, steps),) = episodes
     _explain(of, pool, item, steps, html, None, as_json=as_json)
+
+
+def _explain_answers(
+    of: Benchmark[Any],
+    pool: Path,
+    instance: str,
+    runs: list[Path],
+    system: str | None,
+    html: Path | None,
+    fields: FieldNames,
+    *,
+    as_json: bool,
+) -> None:
+    """Write or print where the answers to an item differ from what is sealed, and what follows."""
+    from markupsafe import Markup
+
+    from calibrant.bench.core.capabilities import ANSWER_EXPLANATIONS
+    from calibrant.bench.core.items import item_of
+    from calibrant.bench.pages.why.page import why_page
+    from calibrant.bench.report.submitted_answers import submitted_answers
+    from calibrant.dsl.atomic_write import write_atomically
+    from calibrant.dsl.errors import in_one_line
+
+    explanations = of.require(ANSWER_EXPLANATIONS)
+    item = item_of(of.read_pool(pool), instance)
+    answers = submitted_answers(runs, pool, item.id, system, fields)
+    reasons = [explanations.explain(item, answer, name) for name, answer in answers]
+    if html is not None:
+        bodies = (explanations.body(why, f"answer-{number}") for number, why in enumerate(reasons))
+        write_atomically(html, why_page(reasons[0], Markup("\n").join(bodies), pool.name))
+        typer.echo(f"{in_one_line(item.id)}: {html}")
+    elif as_json:
+        typer.echo(json.dumps([why.to_dict() for why in reasons], indent=1))
+    else:
+        typer.echo("\n\n".join("\n".join(explanations.lines(why)) for why in reasons))
 
 
 def _refuse(options: Mapping[str, object], reason: str) -> None:

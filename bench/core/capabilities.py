@@ -75,6 +75,22 @@ class Explainable(Protocol):
         ...
 
 
+class AnswerExplainable(Protocol):
+    """Items of which can be said why an answer fails; `why` is always what `explain` of the same object returned."""
+
+    def explain(self, item: Any, answer: str | Mapping[str, Any], system: str) -> Why:
+        """Compare an answer object, or a response, with what is sealed; `CalibrantError` for an invalid answer."""
+        ...
+
+    def body(self, why: Any, prefix: str) -> Markup:
+        """Return the contents of its page; prefix: of ids, unique in a page that shows several answers."""
+        ...
+
+    def lines(self, why: Any) -> Iterator[str]:
+        """Yield the lines of the terminal."""
+        ...
+
+
 class FittedTable(Protocol):
     """Hypotheses that fit a table of one's own.
 
@@ -111,6 +127,7 @@ class Fittable(Protocol):
 
 FITTING: Capability[Fittable] = Capability("`fit`")
 EXPLANATIONS: Capability[Explainable] = Capability("`show --why`")
+ANSWER_EXPLANATIONS: Capability[AnswerExplainable] = Capability("`show --run --gold`")
 
 
 class Verifiable(Protocol):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from calibrant.bench.core.benchmark import EpisodeHandout, TaskHandout
-from calibrant.bench.core.capabilities import EXPLANATIONS, FITTING, Providers
+from calibrant.bench.core.capabilities import ANSWER_EXPLANATIONS, EXPLANATIONS, FITTING, Providers
 from calibrant.bench.core.evaluator import Evaluator
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.solutions import ItemFunctions
@@ -62,6 +62,7 @@ class ReplayScm(ExtendedItems):
         ALTERNATIVE_ITEMS: "pools.alternative_scm:ALTERNATIVE_ITEMS",
         AUDIT: "audit.auditor:AUDIT",
         CHECK: "pools.check:CHECK",
+        ANSWER_EXPLANATIONS: "why.failure:ANSWERS",
         EXPLANATIONS: "why.explainer:EXPLANATIONS",
         FITTING: "fitting.command:FITTING",
         GENERATE: "generate:GENERATE",

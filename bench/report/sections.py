@@ -31,7 +31,7 @@ class ReportContents:
     cohorts: NAME=POOL of each, whose answers are compared with those of the first
     transcripts: by benchmark, folders of runs and files of predictions; some of their episodes are shown step by step
     fields: what the predictions call their fields
-    runs, predictions: inputs that a page reads again for responses; predictions by benchmark
+    runs, predictions: inputs that a page or a table reads again for responses; predictions by benchmark
     embed: how many responses of each class a page has
     with_pictures: drawings that need no library
     """

@@ -12,6 +12,8 @@ from calibrant.bench.replayscm.tables.appendix.cohorts import parse_cohorts
 from calibrant.bench.replayscm.tables.appendix.facts import PoolFacts
 from calibrant.bench.replayscm.tables.appendix.index import APPENDIX_IDS, COHORT_TABLES, appendix_makers
 from calibrant.bench.replayscm.tables.appendix.supplied import supplied_reference
+from calibrant.bench.replayscm.tables.appendix.wrong import ID as WRONG
+from calibrant.bench.replayscm.tables.appendix.wrong import wrong_mechanisms
 from calibrant.bench.replayscm.tables.pairs import comparisons, disclosure_deltas
 from calibrant.bench.replayscm.tables.paper import WORDS, fits_printed, printed_table
 from calibrant.bench.replayscm.tables.specs import ATTRIBUTION, SPECS
@@ -23,10 +25,11 @@ from calibrant.bench.report.rows import Row, natural
 from calibrant.bench.report.samples import sample_rows, sample_table
 from calibrant.bench.report.sections import NoAnswersError, ReportContents
 from calibrant.bench.runs.jobs import Progress
+from calibrant.dsl.replayscm.problem import BENCHMARK
 
 _PRINTED = (*(spec.id for spec in SPECS), "3A", "D.1", "F.11")
 _ALWAYS = (*sorted(_PRINTED, key=natural), "paired", "samples", "ceiling", "attribution", "time")
-TABLE_IDS = (*_ALWAYS, *sorted(APPENDIX_IDS, key=natural))
+TABLE_IDS = (*_ALWAYS, *sorted(APPENDIX_IDS, key=natural), WRONG)
 
 
 def _is_attributed(row: Row) -> bool:
@@ -65,6 +68,9 @@ def report_tables(
     }
     if contents.with_times:
         makers["time"] = partial(times, rows)
+    makers[WRONG] = lambda: wrong_mechanisms(
+        contents.predictions.get(BENCHMARK, ()), pool_facts.paths, pool_facts, contents.fields
+    )
     makers |= appendix_makers(rows, pool_facts, parse_cohorts(contents.cohorts), with_paper=contents.with_paper)
     requested = contents.tables or {*_ALWAYS, *(COHORT_TABLES if contents.cohorts else ())}
     names = [name for name in TABLE_IDS if name in makers and name in requested]

@@ -22,12 +22,13 @@ _DISCLOSED = {"Ordered": "Ord", "Hidden-order": "Hid"}
 class PoolFacts:
     """Facts of the pools of a report, items by pool digest and id.
 
-    pools: by digest; latents: id of the latent SCM, where the file states it
+    paths: files of the pools; pools: by digest; latents: id of the latent SCM, where the file states it
     sources: models whose answers held the known alternative of an Alternative-SCM item; absent for items without one
     kill_coverage: share of variables with a shortcut that generation ruled out
     """
 
     pools: Mapping[str, Pool] = field(default_factory=dict)
+    paths: Sequence[Path] = ()
     latents: Mapping[Item, str] = field(default_factory=dict)
     sources: Mapping[Item, frozenset[str]] = field(default_factory=dict)
     kill_coverage: Mapping[Item, float] = field(default_factory=dict)
@@ -60,9 +61,8 @@ def pool_facts(paths: Sequence[Path]) -> PoolFacts:
     latents: dict[Item, str] = {}
     sources: dict[Item, frozenset[str]] = {}
     kills: dict[Item, float] = {}
-    for path in paths:
-        if benchmark_of(path).name != BENCHMARK:
-            continue
+    own_paths = [path for path in paths if benchmark_of(path).name == BENCHMARK]
+    for path in own_paths:
         digest = file_digest(path)
         pools[digest] = read_pool(path, keep_results=False)
         for problem in pools[digest].problems:
@@ -75,4 +75,4 @@ def pool_facts(paths: Sequence[Path]) -> PoolFacts:
                 sources[item] = frozenset(json.loads(labels["alternative_sources"]))
             elif "known_answer" in labels:  # drawn from the version space: no model's
                 sources[item] = frozenset()
-    return PoolFacts(pools, latents, sources, kills)
+    return PoolFacts(pools, own_paths, latents, sources, kills)
