@@ -137,6 +137,38 @@ def accuracy_of_silence(name: str, counts: Switched, where: str) -> Finding:
     )
 
 
+def credited_to_one_run(name: str, run: TwoByTwo, pooled: TwoByTwo, printed: str, where: str) -> Finding:
+    """Return whether a p that is credited to one run is that of several runs together."""
+    alone, together = fisher_exact(run), fisher_exact(pooled)
+    values = (together.two_sided, together.greater)
+    is_pooled = any(rounds_to(value, printed) for value in values)
+    is_alone = any(rounds_to(value, printed) for value in (alone.two_sided, alone.greater))
+    return Finding(
+        KIND,
+        ClaimStatus.PROVED if is_pooled and not is_alone else ClaimStatus.REFUTED,
+        f"{where}: {name}",
+        f"p = {printed} is that of the runs together ({pooled.yes} of {pooled.yes + pooled.no} against"
+        f" {pooled.other_yes} of {pooled.other_yes + pooled.other_no}); of the run alone it is {alone.two_sided:.3f}"
+        f" two-sided, {alone.greater:.3f} one-sided, with odds of {float(posterior_odds(run)):.1f}",
+        {"printed": printed, "two_sided": alone.two_sided, "one_sided": alone.greater, **run._asdict()},
+    )
+
+
+def wrong_before_the_switch(name: str, counts: Switched, where: str) -> Finding:
+    """Return whether printed counts leave a wrong answer before the switch, against "pre-switch is always right"."""
+    episodes = counts.episodes - counts.eligible - counts.exactly_n
+    correct = counts.correct - counts.eligible_correct
+    return Finding(
+        "contradiction",
+        ClaimStatus.PROVED if correct < episodes else ClaimStatus.REFUTED,
+        f"{where}: {name}",
+        f"{counts.eligible} RE and {counts.exactly_n} exactly-N of {counts.episodes} episodes leave {episodes}"
+        f" before the switch; {counts.eligible_correct} of {counts.correct} right answers are RE, so {correct} of these"
+        " are right",
+        {"before": episodes, "right": correct, **counts._asdict()},
+    )
+
+
 def rounds_to(value: float, printed: str) -> bool:
     """Return whether a value is printed so, to as many decimals as the print has."""
     decimals = len(printed.partition(".")[2])

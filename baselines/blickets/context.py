@@ -69,12 +69,19 @@ class TransitionOutcome(NamedTuple):
     refused: str = ""
 
 
+MAX_CHANGES = 3  # of the graph that an agent is shown (paper, appendix A.2)
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
-    """An agent's place in a graph."""
+    """An agent's place in a graph.
+
+    changes: of the graph so far, in words
+    """
 
     graph: Graph
     state: State
+    changes: tuple[str, ...] = ()
 
     def move(self, requested: str) -> tuple[Context, TransitionOutcome]:
         """Return the context after a transition; the same context if the graph has no such edge."""
@@ -85,7 +92,7 @@ class Context:
             return self, TransitionOutcome(
                 requested, False, f"no edge from {self.state.name} to {short_repr(requested)}; allowed: {allowed}"
             )
-        return Context(self.graph, target), TransitionOutcome(requested, True)
+        return Context(self.graph, target, self.changes), TransitionOutcome(requested, True)
 
     def toward(self, goal: str) -> str:
         """Return the next state on a shortest way to another one; empty if it is this one, or if there is no way."""
@@ -100,10 +107,17 @@ class Context:
         return ""
 
     def add_state(self, state: State, edges: Iterable[Edge]) -> Context:
-        return Context(self.graph.add_state(state, edges), self.state)
+        added = tuple(edges)
+        arrows = ", ".join(f"{edge.source} -> {edge.target}" for edge in added)
+        change = f"added {state.name} ({state.type})" + (f"; edges: {arrows}" if added else "")
+        return Context(self.graph.add_state(state, added), self.state, (*self.changes, change))
 
     def render(self) -> str:
-        """Return the text shown to the agent every turn: state, objective, guidelines, legal moves, overview."""
+        """Return the text shown to the agent every turn: state, objective, guidelines, legal moves, overview.
+
+        A graph that was changed ends with its last MAX_CHANGES changes.
+        """
+        log = ("Last changes of this graph:", *(f"- {line}" for line in self.changes[-MAX_CHANGES:]))
         legal = self.graph.targets(self.state.name)
         return "\n".join(
             (
@@ -115,6 +129,7 @@ class Context:
                 "To change the state, add a line `TRANSITION: NAME`; without one you stay.",
                 "Overview:",
                 *(f"- {s.name} ({s.type}) -> {', '.join(self.graph.targets(s.name))}" for s in self.graph.states),
+                *(log if self.changes else ()),
             )
         )
 

@@ -13,6 +13,7 @@ from calibrant.baselines.blickets.grid import GRID
 from calibrant.bench.blickets.agents import agent
 from calibrant.bench.blickets.paper_tables.findings import paper_findings
 from calibrant.bench.blickets.paper_tables.learners import learner_table
+from calibrant.bench.blickets.paper_tables.setup import setup_tables
 from calibrant.bench.blickets.paper_tables.standing import (
     DEFAULT_AGENTS,
     DEFAULT_SUITES,
@@ -26,7 +27,7 @@ from calibrant.bench.report.layout import Table, TableRow
 from calibrant.dsl.blickets.sampling import SUITES
 from calibrant.dsl.errors import CalibrantError, short_repr
 
-TABLES = ("standing", "learners", "paper", "findings")
+TABLES = ("standing", "learners", "paper", "findings", "setup")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,6 +48,8 @@ def _findings() -> str:
 
 
 def _tables(options: argparse.Namespace) -> str:
+    if options.table == "setup":
+        return "\n\n".join(map(text_of, setup_tables())) + "\n"
     if options.table == "learners":
         return text_of(learner_table(options.episodes, seed=options.seed, jobs=options.jobs)) + "\n"
     agents = [member.name for member in GRID] if options.grid else options.agents

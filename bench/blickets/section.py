@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from calibrant.bench.blickets.paper_tables.tables import CLASSES
 from calibrant.bench.blickets.verdict import METRICS
 from calibrant.bench.blickets.views import Items, blicket_tables
 from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribution_plot
+from calibrant.bench.report.figures.panels import stacked_svg
+from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
-from calibrant.bench.report.sections import ReportContents, Section
+from calibrant.bench.report.sections import Plot, ReportContents, Section
 
 ABOUT = (
     "In brackets: 95 % score (Wilson) intervals of shares and normal intervals of means, over episodes."
@@ -31,5 +34,23 @@ def blicket_section(title: str, answers: Sequence[Answer], contents: ReportConte
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
     tables = blicket_tables(answers, contents, items)
     rows = section_rows(answers, METRICS, Grouping.SETTING) if contents.with_plots else []
-    plot = attribution_plot(rows, KINDS) if contents.with_plots else None
-    return Section.of(title, ABOUT, answers, tables, () if plot is None else (plot,))
+    plots = [attribution_plot(rows, KINDS), class_plot(tables)] if contents.with_plots else []
+    return Section.of(title, ABOUT, answers, tables, tuple(plot for plot in plots if plot is not None))
+
+
+CLASS_TOKENS = ("good", "warn", "scale-1", "scale-4", "bad")
+
+
+def class_plot(tables: Sequence[Table]) -> Plot | None:
+    """Return the paper's Figure 2 with our systems below the printed ones; None without its table."""
+    table = next((table for table in tables if table.id == "F2"), None)
+    if table is None:
+        return None
+    bars = {}
+    for row in table.rows:
+        if row.cells[0] != NOTHING:
+            name = f"{row.labels[0]} (paper)" if row.source is Source.PAPER else row.labels[0]
+            bars[name] = [float(cell.text) for cell in row.cells]
+    parts = dict(zip(CLASSES.values(), CLASS_TOKENS, strict=True))
+    caption = "Shares of episodes by class: 75 steps, three blickets after a switch at N = 3. RE: over N activations."
+    return Plot("blicket-classes", table.title, caption, stacked_svg(bars, parts, table.title))

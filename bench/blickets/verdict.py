@@ -139,6 +139,10 @@ def _score_switched(score: Score) -> float | None:
     return float(is_right(score)) if score["class"] in ("RE", "exactly-N") else None
 
 
+def _is_switched(score: Score) -> float | None:
+    return None if score["class"] is None else float(score["class"] != "pre")
+
+
 def _error(name: str) -> Callable[[Score], float]:
     return lambda score: float(name in score["errors"])
 
@@ -149,6 +153,7 @@ ANSWERS = (
     Metric("exactly_n_rate", "Exactly-N", "episodes that ended with N activations", _class("exactly-N")),
     Metric("eligible_rate", "RE rate", "episodes that ended with more than N activations", _class("RE")),
     Metric("eligible_accuracy", "RE acc", "accuracy over episodes with more than N activations", _eligible, True),
+    Metric("switch_rate", "Switch rate", "episodes with N activations or more", _is_switched),
     Metric("switched_accuracy", "Switched", "accuracy over episodes with N activations or more", _score_switched, True),
     Metric(
         "answered", "Answered", "submitted before the budget was spent", lambda score: score["closed"] == "answered"

@@ -21,7 +21,7 @@ from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.errors import CalibrantError, short_repr
 
-PAPER_IDS = ("5a", "5b", "6", "7", "8", "9", "10", "11")
+PAPER_IDS = ("5a", "5b", "6", "F2", "7", "8", "9", "10", "11")
 TABLE_IDS = (*(view.id for view in METRICS.views.values()), *PAPER_IDS)
 Items: TypeAlias = Mapping[tuple[str, str], BlicketItem]  # by digest of the pool, and id
 

@@ -11,6 +11,7 @@ WORDS = {
     "5a": f"{_EASY}; N = 3",
     "5b": f"{_EASY}; N = 3",
     "6": f"{_HARD}; 75 moves",
+    "F2": f"{_HARD}; 75 moves",
     "7": "the easy and the hard switch (N = 3, 75 moves), unreliable detectors of five objects with p = 0.7, and orders"
     " of four objects",
     "8": f"{_HARD}; 75 or 50 moves",

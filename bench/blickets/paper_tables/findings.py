@@ -8,13 +8,15 @@ from itertools import combinations
 from calibrant.audits.blickets.printed import (
     Switched,
     accuracy_of_silence,
+    credited_to_one_run,
     firings_outside_eligible,
     misprinted_tests,
     posterior_odds_finding,
     self_selection,
+    wrong_before_the_switch,
 )
 from calibrant.audits.blickets.statistics import TwoByTwo
-from calibrant.audits.finding import Finding
+from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.bench.blickets.paper_tables.printed import paper
 from calibrant.bench.blickets.paper_tables.rates import Counts
 from calibrant.bench.blickets.paper_tables.tables import printed_counts, printed_detections
@@ -25,6 +27,11 @@ def paper_findings() -> Iterator[Finding]:
     source, odds = paper().source, paper().posterior_odds
     yield from misprinted_tests((test.test for test in paper().tests), source)
     yield posterior_odds_finding(odds.name, TwoByTwo(*odds.counts), odds.odds, source)
+    by_agent, by_run = dict(_labelled("5a")), dict(_labelled("5b"))
+    together = _accuracies(by_agent["CG+DB",], by_agent["CG",])
+    alone = _accuracies(by_run["06", "CG+DB"], by_run["06", "CG"])
+    yield credited_to_one_run("Table 4, Run 06, CG+DB against CG", alone, together, RUN_06_P, source)
+    yield from (finding for finding in class_sums() if finding.verdict is ClaimStatus.PROVED)
     hard = _by_agent("6")
     for first, second in combinations(hard, 2):
         yield self_selection(f"Table 6, {second} against {first}", hard[second], hard[first], source)
@@ -33,6 +40,27 @@ def paper_findings() -> Iterator[Finding]:
     yield firings_outside_eligible("Tables 9 and 11, CG+DB at N = 5", false["06", "5", "5"], late["CG+DB"], source)
     for agent, counts in late.items():
         yield accuracy_of_silence(f"Table 11, {agent}", counts, source)
+
+
+def class_sums() -> Iterator[Finding]:
+    """Yield for each printed row with all classes whether its counts leave a wrong answer before the switch."""
+    for number in ("5a", "5b", "6", "8", "11"):
+        for labels, counts in _labelled(number):
+            if counts.exactly_n is not None:
+                name = f"Table {number}, {', '.join(labels)}{' steps' * (number == '8')}"
+                yield wrong_before_the_switch(name, _count_switched(counts), paper().source)
+
+
+RUN_06_P = ".015"  # Table 4
+
+
+def _labelled(number: str) -> list[tuple[tuple[str, ...], Counts]]:
+    return [(tuple(labels), counts) for labels, counts in printed_counts(number)]
+
+
+def _accuracies(first: Counts, second: Counts) -> TwoByTwo:
+    """Return right and wrong answers of two agents."""
+    return TwoByTwo(first.correct, first.episodes - first.correct, second.correct, second.episodes - second.correct)
 
 
 def _by_agent(number: str) -> dict[str, Switched]:

@@ -77,6 +77,22 @@ class Counts:
         return None if self.exactly_n is None else Share(self.exactly_n, self.episodes)
 
     @property
+    def switch_rate(self) -> Share | None:
+        """Episodes with N activations or more, in which the rule switched."""
+        if self.eligible is None or self.exactly_n is None:
+            return None
+        return Share(self.eligible + self.exactly_n, self.episodes)
+
+    @property
+    def pre_switch(self) -> tuple[int, int] | None:
+        """Correct and wrong before the switch: what the other classes leave of all correct and wrong episodes."""
+        if self.eligible is None or self.eligible_correct is None or self.exactly_n is None:
+            return None
+        episodes = self.episodes - self.eligible - self.exactly_n
+        correct = self.correct - self.eligible_correct if self.pre_correct is None else self.pre_correct
+        return correct, episodes - correct
+
+    @property
     def switched_accuracy(self) -> Share | None:
         """Over all episodes that the switch came in, whatever the agent did then."""
         if self.eligible is None or self.exactly_n is None:

@@ -48,6 +48,7 @@ def paper_tables(our_episodes: Iterable[PlayedEpisode] = ()) -> tuple[Table, ...
         _count_table("5b", episodes, lambda item: is_easy(item, 3)),
         _count_table("6", episodes, lambda item: is_hard(item) and item.task.budget == 75),
         _condition_table(episodes),
+        _class_table(episodes),
         _count_table("8", episodes, lambda item: is_hard(item) and item.task.budget in PRINTED_BUDGETS),
         _detection_table(episodes),
         _error_table(episodes),
@@ -71,11 +72,12 @@ _COUNTED = (
     Heading("eligible_accuracy", "RE accuracy"),
     Heading("exactly_n", "Exactly N"),
     Heading("exactly_n_rate", "Exactly-N rate"),
+    Heading("switch_rate", "Switch rate"),
     Heading("switched_accuracy", "All switched"),
 )
 _COUNTED_CAPTION = (
     "Rates in percent, recomputed from counts; an episode without an answer is not correct."
-    " RE: episodes with more than N activations; exactly N: with N of them."
+    " RE: episodes with more than N activations; exactly N: with N of them; switch rate: with N or more."
     " All switched: accuracy over both together, whose denominator the agent does not choose after the switch."
 )
 
@@ -124,6 +126,7 @@ def _count_cells(counts: Counts, *, with_intervals: bool = False) -> tuple[Cell,
         percent(counts.eligible_accuracy),
         _number(counts.exactly_n),
         percent(counts.exactly_n_rate),
+        percent(counts.switch_rate),
         percent(counts.switched_accuracy),
     )
 
@@ -137,6 +140,36 @@ def share_cell(share: Share | None, *, with_interval: bool = False) -> Cell:
     if share is None or not share.number:
         return NOTHING
     return percent_cell(share.rate, share.interval) if with_interval else Cell(f"{100 * share.rate:.1f}")
+
+
+# --- Figure 2: classes ------------------------------------------------------------------------------------------------
+
+CLASSES = {
+    "pre_right": "Pre-switch right",
+    "pre_wrong": "Pre-switch wrong",
+    "exactly_n": "Exactly N",
+    "re_right": "RE right",
+    "re_wrong": "RE wrong",
+}
+
+
+def _class_table(our_episodes: Sequence[PlayedEpisode]) -> Table:
+    """Figure 2 as counts: what printed counts of Table 6 leave, and our episodes."""
+    rows = [TableRow(tuple(labels), _class_cells(counts), Source.PAPER) for labels, counts in printed_counts("6")]
+    for agent, episodes in _by_agent(e for e in our_episodes if is_hard(e.item) and e.item.task.budget == 75):
+        rows.append(TableRow((agent,), _class_cells(count_classes(e.grade for e in episodes))))
+    headings = tuple(Heading(key, text) for key, text in CLASSES.items())
+    caption = "Episodes by class. The paper counts no wrong answer before the switch and no right one at exactly N."
+    printed = paper().tables["6"]
+    title = "Rule {C,D,E} after the switch by class (Figure 2)"
+    return Table("F2", title, caption, _labels(printed), headings, tuple(rows), (_where(printed),))
+
+
+def _class_cells(counts: Counts) -> tuple[Cell, ...]:
+    pre, eligible, correct = counts.pre_switch, counts.eligible, counts.eligible_correct
+    if pre is None or eligible is None or correct is None:
+        return (NOTHING,) * len(CLASSES)
+    return tuple(_number(number) for number in (*pre, counts.exactly_n, correct, eligible - correct))
 
 
 # --- 7: agents by condition -------------------------------------------------------------------------------------------

@@ -157,3 +157,16 @@ def test_whatever_the_scores_the_rule_of_firing_holds(scores: dict[Behaviour, fl
     if fired:
         assert all(scores[other] <= scores[fired[-1]] or len(fired) == 1 for other in scores if other not in fired)
         assert scores[fired[0]] == max(scores.values())
+
+
+def test_a_graph_ends_with_its_last_three_changes_once_it_was_extended() -> None:
+    context = START
+    assert "Last changes" not in context.render()
+    for behaviour in BEHAVIOURS:
+        context = behaviour.extend_context(context)
+    log = context.render().split("Last changes of this graph:\n")[1].splitlines()
+    assert [line.split()[2] for line in log] == [behaviour.state.name for behaviour in BEHAVIOURS[1:]]
+    assert "DIMENSION_DISCOVERY -> MODERATOR_DETECTION" in log[2]
+    moved, outcome = context.move("COMBINATION_TESTING")
+    assert outcome.is_taken
+    assert moved.changes == context.changes

@@ -163,7 +163,7 @@ def test_agents_that_are_wrong_before_the_switch_or_never_answer_are_counted_too
 def test_the_command_prints_a_table(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([table, "--agents", "quiet", "script/db/confirm-1", "--suites", "hard-3", "--episodes", "3"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert sum(line.startswith("ours") for line in lines) == (2 if table == "standing" else 8)
+    assert sum(line.startswith("ours") for line in lines) == (2 if table == "standing" else 10)
     assert any(line.startswith("paper") for line in lines)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from calibrant.audits.finding import ClaimStatus
+from calibrant.bench.blickets.paper_tables.findings import class_sums, paper_findings
 from calibrant.bench.blickets.paper_tables.printed import paper
 from calibrant.bench.blickets.paper_tables.rates import (
     Counts,
@@ -16,12 +18,16 @@ from calibrant.bench.blickets.paper_tables.rates import (
     count_detections,
     errors_of,
 )
+from calibrant.bench.blickets.paper_tables.setup import setup_tables
 from calibrant.bench.blickets.paper_tables.tables import PlayedEpisode, paper_tables, printed_counts, printed_detections
+from calibrant.bench.blickets.section import class_plot
+from calibrant.bench.report.formats import as_markdown
 from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import Exposed, grade
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
 from calibrant.dsl.blickets.rule import Form, Rule
+from tests.support.commands import CHECKOUT
 from tests.support.shared import shared_file
 
 PAIR = Mechanism(Rule(Form.CONJUNCTIVE, 3))
@@ -45,13 +51,15 @@ def _column(table: Table, key: str, source: Source = Source.PAPER) -> list[str]:
 
 def test_our_copy_of_the_figures_is_the_shared_one() -> None:
     shared = _shared()
+    rest = json.loads(shared_file("blickets_paper_rows_rest.json", part="family").read_text())
+    printed_tables = shared["tables"] | rest["tables"]
     for number, table in paper().tables.items():
         assert (table.labels, table.columns) == (
-            shared["tables"][number]["labels"],
-            shared["tables"][number]["columns"],
+            printed_tables[number]["labels"],
+            printed_tables[number]["columns"],
         )
-        assert table.rows == shared["tables"][number]["rows"]
-    assert set(paper().tables) == set(shared["tables"]) - {"4"}
+        assert table.rows == printed_tables[number]["rows"]
+    assert set(paper().tables) == set(printed_tables)
     printed = [test for test in shared["tests"] if test["printed"]]
     assert [(t.name, list(t.counts)) for t in paper().tests] == [(t["name"], t["table"]) for t in printed]
     for ours, theirs in zip(paper().tests, printed, strict=True):
@@ -182,6 +190,7 @@ def test_our_rows_stand_in_the_tables_of_their_condition_and_no_others() -> None
         "5a": [("easy",)],
         "5b": [("ours", "easy")],
         "6": [("ours",)],
+        "F2": [("ours",)],
         "7": [("hidden moderator, easy, raw accuracy", "easy"), ("hidden moderator, hard, RE accuracy", "ours")],
         "8": [("ours", "75"), ("short", "50")],
         "9": [("easy", "5", "3"), ("easier", "5", "5")],
@@ -190,7 +199,7 @@ def test_our_rows_stand_in_the_tables_of_their_condition_and_no_others() -> None
     }
     (row,) = (row for row in tables["6"].rows if row.source is Source.OURS)
     texts = [cell.text for cell in row.cells]
-    assert texts == ["7", "3", "42.9", "3", "42.9", "1", "33.3", "3", "42.9", "33.3"]
+    assert texts == ["7", "3", "42.9", "3", "42.9", "1", "33.3", "3", "42.9", "85.7", "33.3"]
     assert row.cells[2].interval == "[15.8, 75.0]"
 
 
@@ -213,3 +222,56 @@ def test_every_row_has_a_cell_for_every_heading() -> None:
         assert all(len(row.labels) == len(table.labels) for row in table.rows)
         assert all(len(row.cells) == len(table.headings) for row in table.rows)
         assert table.notes[0].startswith("Printed rows: ")
+
+
+# --- switch rate, Figure 2, setup, and what the printed counts say ----------------------------------------------------
+
+
+def test_printed_switch_rates_are_those_of_the_counts() -> None:
+    numbers = {"08": "6", "03, 04, 06 at N = 3": "5a", "06 at N = 5": "11"}
+    counts = {(runs, labels[0]): c for runs, number in numbers.items() for labels, c in printed_counts(number)}
+    for runs, agent, switched, number in paper().tables["switch"].rows:
+        assert counts[runs, agent].switch_rate == Share(int(switched), int(number))
+    assert _column(_tables()["6"], "switch_rate") == ["74.0", "94.0", "92.0"]
+
+
+def test_figure_2_follows_from_table_6_and_counts_our_episodes_by_class() -> None:
+    table = _tables()["F2"]
+    printed = paper().tables["F2"].rows
+    for row, (agent, pre, exactly_n, right, wrong) in zip(table.rows, printed, strict=True):
+        assert (row.labels, [cell.text for cell in row.cells]) == ((agent,), [pre, "0", exactly_n, right, wrong])
+    plot = class_plot([table])
+    assert plot is not None
+    assert plot.svg.count("<rect") == 1 + 3 * 5 + 5  # ground, parts, legend
+    assert class_plot([]) is None
+
+
+def test_one_printed_row_of_21_contradicts_that_answers_before_the_switch_are_right() -> None:
+    findings = list(class_sums())
+    proved = [finding for finding in findings if finding.verdict is ClaimStatus.PROVED]
+    assert len(findings) == 21
+    assert ["Table 8, CG+DB, 50 steps" in finding.where for finding in proved] == [True]
+    assert "leave 1 before the switch; 18 of 18 right answers are RE, so 0 of these are right" in proved[0].claim
+
+
+def test_the_p_credited_to_run_06_is_that_of_three_runs() -> None:
+    (finding,) = [f for f in paper_findings() if "Table 4, Run 06" in f.where]
+    expected = json.loads(shared_file("blickets_paper_rows_rest.json", part="family").read_text())["tests"][0]
+    assert finding.verdict is ClaimStatus.PROVED
+    assert round(float(finding.data["two_sided"]), 4) == expected["two_sided"]
+    assert round(float(finding.data["one_sided"]), 4) == expected["one_sided"]
+    assert f"odds of {expected['posterior_odds']:.1f}" in finding.claim
+
+
+def test_setup_tables_agree_with_the_printed_ones_and_stand_in_the_docs() -> None:
+    tables = {table.id: table for table in setup_tables()}
+    agents = [[row.labels[0], *(cell.text for cell in row.cells)] for row in tables["1"].rows]
+    assert agents == paper().tables["1"].rows
+    thresholds = [(row.labels[0], row.cells[4].text, row.cells[5].text) for row in tables["2"].rows]
+    assert thresholds == [(row[0], row[4], f"{row[5]} of 10") for row in paper().tables["2"].rows]
+    assert [row.cells[0].text for row in tables["3"].rows] == [row[1] for row in paper().tables["3"].rows]
+    page = (CHECKOUT / "docs" / "blickets.md").read_text("utf-8")
+    for table in tables.values():
+        rows = [row for row in as_markdown([table]).splitlines() if row.startswith("|")]
+        assert len(rows) > 2
+        assert all(row in page for row in rows), f"docs/blickets.md lacks Table {table.id}"
