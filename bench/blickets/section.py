@@ -34,7 +34,10 @@ def blicket_section(title: str, answers: Sequence[Answer], contents: ReportConte
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
     tables = blicket_tables(answers, contents, items)
     rows = section_rows(answers, METRICS, Grouping.SETTING) if contents.with_plots else []
-    plots = [attribution_plot(rows, KINDS), class_plot(tables)] if contents.with_plots else []
+    plots = [
+        attribution_plot(rows, KINDS) if contents.with_plots else None,
+        class_plot(tables) if contents.with_pictures else None,
+    ]
     return Section.of(title, ABOUT, answers, tables, tuple(plot for plot in plots if plot is not None))
 
 

@@ -1,4 +1,4 @@
-"""The options of public functions that apply to CausaLab; commands have only common ones."""
+"""The options of commands and of public functions that apply to CausaLab."""
 
 from __future__ import annotations
 
@@ -19,6 +19,15 @@ class GenerateKeywords(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     suite: Annotated[str | None, Meta(description="What the item is drawn from. [default: the first suite]")] = None
 
 
-OPTIONS: dict[str, type[Struct]] = {}
+class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of `calibrant report`."""
+
+    against: Annotated[
+        tuple[str, ...],
+        Meta(description="Compare the others with this one; may be repeated.", extra={"metavar": "SYSTEM"}),
+    ] = ()
+
+
+OPTIONS: dict[str, type[Struct]] = {"report": ReportOptions}
 
 KEYWORDS: dict[str, type[Struct]] = {"generate": GenerateKeywords, "version_space": VersionSpaceOptions}

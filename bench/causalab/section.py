@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from calibrant.bench.causalab.picture import lab_picture
+from calibrant.bench.causalab.plots.differences import ID as DIFFERENCES
+from calibrant.bench.causalab.plots.differences import difference_table
+from calibrant.bench.causalab.plots.frontiers import lab_figures
 from calibrant.bench.causalab.tables import NUMBERS, paper_tables, without_printed
 from calibrant.bench.causalab.verdict import GRAPH, METRICS
 from calibrant.bench.core.attribution import KEY, decision_notes
@@ -26,7 +29,7 @@ ABOUT = (
     "In brackets: 95 % intervals over episodes, score (Wilson) intervals of figures between 0 and 1, normal ones of"
     " other means. * stands for a conditional rate over 1 to 5 answers, \N{EN DASH} for one over none."
 )
-TABLE_IDS = (*(view.id for view in METRICS.views.values()), *NUMBERS)
+TABLE_IDS = (*(view.id for view in METRICS.views.values()), DIFFERENCES, *NUMBERS)
 MAX_PICTURES = 6
 _GRAPHS_CAPTION = (
     f"What the first {MAX_PICTURES} systems stated on the first item of the suite, beside what their own readings"
@@ -43,23 +46,33 @@ def lab_section(
 ) -> Section:
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
     entries = named_answers(answers)
-    return Section.of(title, ABOUT, answers, _tables(entries, contents, items), tuple(_plots(entries, contents)))
+    at_hand = items_of_pools("causalab", contents.pools) if items is None else items
+    figures = _figures(entries, contents, at_hand) if contents.with_pictures else ()
+    tables = _tables(entries, contents, at_hand)
+    return Section.of(title, ABOUT, answers, tables, (*_plots(entries, contents), *figures))
 
 
 def _tables(
-    entries: Sequence[NamedAnswer], contents: ReportContents, items: Mapping[Item, LabItem] | None
+    entries: Sequence[NamedAnswer], contents: ReportContents, items: Mapping[Item, LabItem]
 ) -> tuple[Table, ...]:
-    at_hand = items_of_pools("causalab", contents.pools) if items is None else items
     rows = section_rows((entry.answer for entry in entries), METRICS, contents.by)
     notes = coverage_notes(entries)
     notes_by_view = {"attribution": (*notes, *decision_notes(entry.score for entry in entries))}
     tables = [view_table(view, rows, notes_by_view.get(name, notes)) for name, view in METRICS.views.items()]
-    printed = paper_tables(entries, at_hand)
+    differences = difference_table(rows, contents.against)
+    tables += [] if differences is None else [differences]
+    printed = paper_tables(entries, items)
     tables += printed if contents.with_paper else [without_printed(table) for table in printed if table.fits]
     selection = [table for table in tables if not contents.tables or table.id in contents.tables]
     if not selection:
         raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
     return tuple(selection)
+
+
+def _figures(entries: Sequence[NamedAnswer], contents: ReportContents, items: Mapping[Item, LabItem]) -> Iterator[Plot]:
+    """Yield the paper's figures, of the tables in which some of the answers have a row."""
+    tables = [table for table in paper_tables(entries, items) if table.fits]
+    yield from lab_figures(tables if contents.with_paper else [without_printed(table) for table in tables])
 
 
 def _plots(entries: Sequence[NamedAnswer], contents: ReportContents) -> Iterator[Plot]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from calibrant.bench.causim.figures import causim_figures, own_rows
 from calibrant.bench.causim.profile_plot import profile_plot
 from calibrant.bench.causim.tables import level_of, paper_tables, questions_asked, with_sources
 from calibrant.bench.causim.verdict import METRICS
@@ -47,7 +48,10 @@ def causim_section(
         ABOUT,
         answers,
         _tables(entries, answers, contents, prompt_views),
-        tuple(_plots(entries, answers)) if contents.with_plots else (),
+        (
+            *(_plots(entries, answers) if contents.with_plots else ()),
+            *(_figures(entries, prompt_views, with_paper=contents.with_paper) if contents.with_pictures else ()),
+        ),
     )
 
 
@@ -108,6 +112,12 @@ def _samples(answers: Sequence[Answer], by: Grouping) -> Table | None:
         collected.add(origin, score)
     table = sample_table(sample_rows(collected.collect_samples()))
     return None if table is None else replace(table, id=SAMPLES)
+
+
+def _figures(entries: Sequence[NamedAnswer], prompt_views: Mapping[Item, View], *, with_paper: bool) -> Iterator[Plot]:
+    """Yield the paper's figures, with printed rows or without them."""
+    tables = paper_tables(questions_asked(entries, prompt_views))
+    yield from causim_figures(tables if with_paper else [own_rows(table) for table in tables])
 
 
 def _plots(named: Sequence[NamedAnswer], answers: Sequence[Answer]) -> list[Plot]:

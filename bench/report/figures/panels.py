@@ -15,7 +15,7 @@ from calibrant.bench.pages.design.saved_figures import CYCLE
 from calibrant.bench.pages.design.tokens import token_rules
 from calibrant.bench.terminal import printable
 
-WIDTH, HEIGHT = 250.0, 190.0  # of a panel, pixels
+SEVERAL, ALONE = (250.0, 190.0), (480.0, 320.0)  # width and height of a panel beside others, of one alone, pixels
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 26.0, 40.0  # room around the plotted area
 COLUMNS = 3
 LINE_HEIGHT = 18.0
@@ -67,14 +67,15 @@ def panels_svg(panels: Sequence[Panel], x: Axis, y: Axis, label: str) -> str:
     spans = _span(x, [mark.x for mark in marks]), _span(y, [mark.y for mark in marks])
     systems = list(dict.fromkeys(line.name for panel in visible for line in panel.lines))
     columns = max(1, min(COLUMNS, len(visible)))
+    size = SEVERAL if len(visible) > 1 else ALONE
     parts: list[str] = []
     for number, panel in enumerate(visible):
-        place = (number % columns) * WIDTH, (number // columns) * HEIGHT
+        place = (number % columns) * size[0], (number // columns) * size[1]
         parts.append(f'<g transform="translate({place[0]:.0f} {place[1]:.0f})">')
-        parts += _panel(panel, spans, x.label, y.label if number % columns == 0 else "", systems)
+        parts += _panel(panel, spans, x.label, y.label if number % columns == 0 else "", systems, size)
         parts.append("</g>")
-    height = HEIGHT * -(-len(visible) // columns)
-    width = WIDTH * columns
+    height = size[1] * -(-len(visible) // columns)
+    width = max(size[0] * columns, _entry_width(systems))
     legend, rows = _legend(systems, width, height)
     return _drawing(width, height + rows * LINE_HEIGHT + 8, label, [*parts, *legend])
 
@@ -86,22 +87,28 @@ def _span(axis: Axis, values: Sequence[float]) -> tuple[float, float]:
 
 
 def _panel(
-    panel: Panel, spans: tuple[tuple[float, float], tuple[float, float]], x_label: str, y_label: str, systems: list[str]
+    panel: Panel,
+    spans: tuple[tuple[float, float], tuple[float, float]],
+    x_label: str,
+    y_label: str,
+    systems: list[str],
+    size: tuple[float, float],
 ) -> Iterator[str]:
-    across = Scale(*spans[0], LEFT + 8, WIDTH - RIGHT - 8)
-    up = Scale(*spans[1], HEIGHT - BOTTOM, TOP)
+    width, height = size
+    across = Scale(*spans[0], LEFT + 8, width - RIGHT - 8)
+    up = Scale(*spans[1], height - BOTTOM, TOP)
     yield f'<text class="title" x="{LEFT:.0f}" y="15">{_text(panel.title)}</text>'
     for value in up.ticks():
         y = up.at(value)
-        yield f'<line class="rule" x1="{LEFT:.1f}" x2="{WIDTH - RIGHT:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        yield f'<line class="rule" x1="{LEFT:.1f}" x2="{width - RIGHT:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
         yield f'<text class="soft" x="{LEFT - 5:.1f}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>'
     for value in across.ticks():
-        bottom = HEIGHT - BOTTOM + 15
+        bottom = height - BOTTOM + 15
         yield f'<text class="soft" x="{across.at(value):.1f}" y="{bottom:.1f}" text-anchor="middle">{value:g}</text>'
-    middle = (LEFT + WIDTH - RIGHT) / 2
-    yield f'<text class="soft" x="{middle:.1f}" y="{HEIGHT - 8:.1f}" text-anchor="middle">{_text(x_label)}</text>'
+    middle = (LEFT + width - RIGHT) / 2
+    yield f'<text class="soft" x="{middle:.1f}" y="{height - 8:.1f}" text-anchor="middle">{_text(x_label)}</text>'
     if y_label:
-        centre = (TOP + HEIGHT - BOTTOM) / 2
+        centre = (TOP + height - BOTTOM) / 2
         turned = f'transform="rotate(-90 12 {centre:.1f})"'
         yield f'<text class="soft" x="12" y="{centre:.1f}" text-anchor="middle" {turned}>{_text(y_label)}</text>'
     for line in panel.lines:
@@ -151,9 +158,13 @@ def _arrow_head(start: tuple[float, float], end: tuple[float, float], colour: st
     return f'<polygon points="{points}" style="fill:{colour}"/>'
 
 
+def _entry_width(names: Sequence[str]) -> float:
+    return max((LETTER * len(printable(name)) for name in names), default=0.0) + 36
+
+
 def _legend(names: Sequence[str], width: float, top: float) -> tuple[list[str], int]:
     """Return the entries below the panels and the number of their rows."""
-    widest = max((LETTER * len(printable(name)) for name in names), default=0.0) + 30
+    widest = _entry_width(names)
     columns = max(1, int(width // widest))
     parts = []
     for number, name in enumerate(names):
