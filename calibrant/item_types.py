@@ -12,6 +12,7 @@ from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.score import Score
 
@@ -26,6 +27,7 @@ __all__ = [
     "LabItem",
     "LabScore",
     "Problem",
+    "ScmEpisode",
     "Score",
     "Verdict",
 ]

@@ -49,6 +49,7 @@ if TYPE_CHECKING:  # what compiles is not imported for its name
         LabItem,
         LabScore,
         Problem,
+        ScmEpisode,
         Score,
         Verdict,
     )
@@ -95,7 +96,7 @@ def load_pool(path: _Path, of: str | None = None) -> Pool[Any]:
 
 
 @overload
-def score(item: Problem, answer: object, **options: Unpack[Scoring]) -> Score: ...
+def score(item: Problem, answer: object, *, steps: Steps = (), **options: Unpack[Scoring]) -> Score: ...
 @overload
 def score(item: BlicketItem, answer: object, *, steps: Steps = ()) -> BlicketScore: ...
 @overload
@@ -185,7 +186,7 @@ def solve(item: Item, **options: Any) -> Any:
 
 
 @overload
-def version_space(item: Problem, **options: Unpack[Counting]) -> VersionSpace: ...
+def version_space(item: Problem, *, steps: Steps = (), **options: Unpack[Counting]) -> VersionSpace: ...
 @overload
 def version_space(item: BlicketItem, *, steps: Steps = (), **options: Unpack[CountingDetectors]) -> DetectorSpace: ...
 @overload
@@ -235,10 +236,12 @@ def generate(seed: int, *, of: str = "replayscm", **options: Any) -> Any:
 
 
 @overload
+def open_episode(item: Problem) -> ScmEpisode: ...
+@overload
 def open_episode(item: BlicketItem) -> BlicketEpisode: ...
 @overload
 def open_episode(item: LabItem) -> LabEpisode: ...
-def open_episode(item: BlicketItem | LabItem) -> Any:
+def open_episode(item: Problem | BlicketItem | LabItem) -> Any:
     """Open an episode of an interactive item: `act` on it, read `steps`. `CalibrantError` if it is not interactive."""
     return benchmark_of_item(item).episode(item)
 

@@ -350,6 +350,7 @@ class ReplayScm(ExtendedItems):
             plots = report_plots(rows, audited, **options, progress=progress)
             kinds = kinds_plot(answers)
             plots += [] if kinds is None else [kinds]
+            plots += self.extended_plots(answers, wanted)
         return Section(
             self.title,
             f"In brackets: {round(100 * LEVEL)} % percentile bootstrap over latent SCMs ({RESAMPLES:,} resamples),"

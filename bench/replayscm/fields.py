@@ -98,6 +98,9 @@ class AttributionFields(Struct, forbid_unknown_fields=True):
     members: Annotated[str, Meta(description="SCMs of positive posterior")]
     class_: Annotated[str, Meta(description="the class")] = field(name="class")
     posterior: Annotated[float | UnsetType, Meta(description="of the top behaviour, under noise")] = UNSET
+    top_true: Annotated[
+        bool | UnsetType | None, Meta(description="whether that behaviour is gold's, under noise; null without gold")
+    ] = UNSET
 
 
 class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):

@@ -9,6 +9,7 @@ from pathlib import Path
 from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS, PLANS
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.pools.capabilities import GenerateRequest
+from calibrant.bench.replayscm.extended.generate import generate_extended
 from calibrant.bench.replayscm.options import GenerateOptions as GenerateArguments
 from calibrant.bench.replayscm.pools.generated import GenerateOptions, generated_pool
 from calibrant.dsl.atomic_write import write_pieces
@@ -26,6 +27,10 @@ class ScmGenerator:
         """Write the pool and the audits once all instances are done; before that they are in OUT.unfinished."""
         out = request.out
         audits = options.audits or out.with_name(f"{out.name.removesuffix(out.suffix)}.audits.jsonl")
+        if options.form != "published":
+            if options.max_added is not None:
+                raise OptionError("worlds against alternatives are added to published items alone", "--max-added")
+            return list(generate_extended(request, options.form, options.setting, audits))
         strata = tuple(map(_stratum, PLANS)) if request.suites == "all" else _strata(request.suites)
         limit = MAX_ADDED_WORLDS if options.max_added is None else options.max_added
         settings = GenerateOptions(strata, request.count, request.seed, options.setting, limit)

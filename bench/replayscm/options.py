@@ -47,6 +47,10 @@ class GenerateOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """Options of `calibrant generate`."""
 
     setting: Setting = "hidden-order"
+    form: Annotated[
+        Literal["published", "episode", "passive"],
+        Meta(description="Items as published, or with a stated class: episodes, or passive ones, with noise and more."),
+    ] = "published"
     max_added: MaxAdded = None
     audits: Annotated[
         Path | None,

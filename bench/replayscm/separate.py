@@ -16,6 +16,7 @@ from calibrant.bench.replayscm.audit.separations import (
     pair_text,
     smallest,
 )
+from calibrant.bench.replayscm.extended.plain import require_plain
 from calibrant.bench.replayscm.options import SeparateOptions
 from calibrant.bench.replayscm.pages import find_instance
 from calibrant.dsl.replayscm.pools.files import read_pool
@@ -43,6 +44,7 @@ class Separation:
 def separate(pool: Path, instance: str, against: Path | None, options: SeparateOptions) -> Separation:
     """Compare the smallest SCMs that fit; with an answer, that with the reference or gold."""
     problem = find_instance(read_pool(pool, keep_results=False), instance)
+    require_plain([problem], "`separate`")
     targets = options.targets
     if against:
         pairs = [against_file(problem, against, max_targets=targets)]

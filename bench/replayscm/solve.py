@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant.bench.core.solutions import Solution
+from calibrant.bench.replayscm.extended.plain import require_plain
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
+from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
@@ -40,12 +42,26 @@ class ReplayScmVerbs:
         contents = read_pool(path)
         return Pool(contents.name, "replayscm", contents.problems, contents.metadata, path)
 
-    def score(self, item: Problem, answer: object, *, extractor: Literal["paper", "published"] = "paper") -> Score:
+    def score(
+        self,
+        item: Problem,
+        answer: object,
+        *,
+        extractor: Literal["paper", "published"] = "paper",
+        steps: Sequence[Step[Any]] = (),
+    ) -> Score:
         """Return the score of an answer.
 
         extractor: rule by which a response text becomes an answer (dsl.replayscm.extraction)
+        steps: of an episode, before the answer; they are replayed first, and what they submit counts
         """
         problem, parsed = _problem(item), parse_answer(answer)
+        if problem.task.extension is not None:
+            from calibrant.bench.replayscm.extended.verbs import score_extended
+
+            return score_extended(problem, parsed or {}, steps, extractor)
+        if steps:
+            raise CalibrantError(f"{in_one_line(problem.id)} is answered at once: it has no steps")
         evaluator = self._evaluators.get_for(problem, lambda: Evaluator(problem, extractor=extractor), extractor)
         if parsed is None:
             return Score(item, None, Rejection("extracted", invalid_answer_message(answer)))
@@ -71,6 +87,12 @@ class ReplayScmVerbs:
         from calibrant.solvers.replayscm.exact import solve
 
         task = _problem(item).task
+        if task.extension is not None:
+            if (max_parents, nested_roots, states, engine, seconds) != (None, None, LEAST_SCM_STATES, "auto", None):
+                raise CalibrantError(f"{in_one_line(item.id)} states its class: `solve` has no options on it")
+            from calibrant.bench.replayscm.extended.verbs import solve_extended
+
+            return solve_extended(item)
         if task.kind is TaskKind.ALTERNATIVE:
             alternative = find_alternative(task, max_parents=max_parents or 4)
             if not isinstance(alternative, Found):
@@ -101,14 +123,24 @@ class ReplayScmVerbs:
         max_size: int | None = None,
         nested_roots: bool = False,
         terms: int | None = None,
+        steps: Sequence[Step[Any]] = (),
     ) -> VersionSpace:
         """Return every SCM of a class that fits the training worlds.
 
         max_parents: functional parents of a mechanism; max_size: of a formula; nested_roots: see ModelClass
         terms: of a sum, at most; None means the limits of solvers.acyclic.count
+        steps: of an episode, whose class the item states
         """
         from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
+        if _problem(item).task.extension is not None:
+            if (max_parents, max_size, nested_roots, terms) != (4, None, False, None):
+                raise CalibrantError(f"{in_one_line(item.id)} states its class: `version_space` has no options on it")
+            from calibrant.bench.replayscm.extended.verbs import fitting_space
+
+            return fitting_space(item, steps)
+        if steps:
+            raise CalibrantError(f"{in_one_line(item.id)} is answered at once: it has no steps")
         return VersionSpace(_problem(item).task, ModelClass(max_parents, max_size, nested_roots), terms=terms)
 
     def audit(self, item: Problem, *, max_parents: int | None = None, nested_roots: bool = False) -> Findings:
@@ -118,6 +150,7 @@ class ReplayScmVerbs:
         """
         from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 
+        require_plain([_problem(item)], "`audit` from Python")
         return audit_instance(_problem(item), AuditOptions(max_parents, nested_roots=nested_roots))
 
     def separate(
@@ -130,6 +163,7 @@ class ReplayScmVerbs:
         from calibrant.bench.replayscm.audit.separations import known_model, member_pairs, separate_pair, smallest
 
         problem = _problem(item)
+        require_plain([problem], "`separate`")
         if not answers:
             return tuple(member_pairs(smallest(problem, members, max_parents).models, max_targets=targets))
         models = [(f"answer {i}", self._model(problem, answer)) for i, answer in enumerate(answers, 1)]
@@ -164,6 +198,7 @@ class ReplayScmVerbs:
         from calibrant.solvers.replayscm.version_space import ModelClass
 
         model_class = None if max_parents is None else ModelClass(max_parents)
+        require_plain([_problem(item)], "`harden`")
         return counterexample_worlds(_problem(item), seed, model_class=model_class, goal=GOALS[goal])
 
     def generate(

@@ -81,6 +81,6 @@ def _step(number: int, entry: object) -> Step[Any]:
         return entry
     try:
         step = entry if isinstance(entry, StepRecord) else msgspec.convert(entry, StepRecord, strict=True)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # half a surrogate pair
         raise CalibrantError(f"step {number}: {' '.join(str(error).split())[:300]}") from None
     return Step(step.action, step.reading, step.refused, step.cost)

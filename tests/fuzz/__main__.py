@@ -10,7 +10,8 @@ from importlib import import_module
 from tests.fuzz.campaign import CampaignPlan, Case, run
 
 DESCRIPTION = (
-    "Fuzz the scorer, whole responses, the pool reader, compiled texts, or what reads blickets, CausaLab or CauSim."
+    "Fuzz the scorer, whole responses, the pool reader, compiled texts, or what reads blickets, CausaLab, CauSim or"
+    " episodes of ReplaySCM."
 )
 SHOWN_FAILURES = 20
 # module with a function case(rng), loaded when it is asked for -> cases per chunk
@@ -21,6 +22,7 @@ TARGETS = {
     "blickets": 1_000,
     "causalab": 1_000,
     "causim": 1_000,
+    "episodes": 1_000,
     "texts": 1_000,
 }
 

@@ -17,12 +17,13 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator, Score
 from calibrant.dsl.replayscm.structure import RootScore
 from calibrant.dsl.replayscm.world import Panel
-from tests.fuzz import blickets, causalab, causim, pools, responses, submissions
+from tests.fuzz import blickets, causalab, causim, episodes, pools, responses, submissions
 from tests.fuzz.answers import answer, response
 from tests.fuzz.campaign import CampaignPlan, CampaignTally, run, run_chunk
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, LONGEST, damaged
 from tests.oracles.independent import Judge, WrongVerdictError, spelled
 
+EPISODES = 1_000
 SUBMISSIONS, RESPONSES, POOLS, BLICKETS, LABORATORIES, QUESTIONS = 4_000, 500, 400, 4_000, 4_000, 3_000
 
 
@@ -42,6 +43,19 @@ def test_every_answer_gets_a_verdict_and_no_wrong_one(scored: CampaignTally) -> 
     stages = {"not extracted", "not schema", "not keys", "not parse", "not legal", "not acyclic"}
     assert scored.outcomes.keys() == stages | {"valid", "train exact", "correct"}  # answers of every kind were made
     assert min(scored.outcomes[stage] for stage in ("correct", "valid", "not parse", "not legal")) > SUBMISSIONS / 50
+
+
+def test_actions_answers_and_records_of_episodes_get_a_reading_or_a_line() -> None:
+    tally = run_chunk(episodes.case, 3, 0, EPISODES)
+    assert tally.failures == []
+    kinds = {outcome.partition(":")[0] for outcome in tally.outcomes}
+    assert kinds == {"actions", "replies", "answer", "transcript", "record"}
+    assert {
+        "answer: correct",
+        "transcript: replayed",
+        "transcript: refused",
+        "record: refused",
+    } <= tally.outcomes.keys()
 
 
 def test_every_line_of_predictions_gets_the_plain_verdict() -> None:

@@ -15,6 +15,7 @@ from calibrant.audits.attribution import Attribution
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.episodes.episode import task_class
 from calibrant.dsl.replayscm.episodes.evidence import steps_evidence, world_evidence
+from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.dsl.replayscm.problem import Problem
@@ -30,10 +31,12 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 class ExtendedDecision:
     """Decision of the held-out behaviour by the evidence.
 
-    verdict: the top behaviour; members: SCMs of positive posterior; in_words: the class
+    verdict: the top behaviour; is_true: whether it is gold's, None without gold
+    members: SCMs of positive posterior; in_words: the class
     """
 
     verdict: BehaviourVerdict
+    is_true: bool | None
     members: int
     in_words: str
     is_noisy: bool
@@ -80,7 +83,12 @@ def decide_extended(problem: Problem, steps: Sequence[Step[Any]]) -> ExtendedDec
         verdict = decide_behaviour(posterior, requests, Random(f"{problem.id}|attribution"), maps)
     except BudgetSpent:
         return None
-    return ExtendedDecision(verdict, members, scm_class.describe(), is_noisy)
+    gold = problem.sealed.gold
+    is_true = None
+    if gold is not None:
+        functions = gold.local_functions
+        is_true = verdict.rows == tuple(clean_rows(scm_class, functions, do, contexts) for do, contexts in requests)
+    return ExtendedDecision(verdict, is_true, members, scm_class.describe(), is_noisy)
 
 
 def _most_probable(posterior: Posterior, problem: Problem) -> Mechanisms:

@@ -31,6 +31,7 @@ BENCHMARKS = {
     "structures": "replayscm.structures",
     "engines": "replayscm.engines",
     "audits": "replayscm.audits",
+    "episodes": "replayscm.episodes",
     "large": "replayscm.large.proofs",
     "sat": "replayscm.formulas_by_sat",
     "blickets": "blickets.rates",

@@ -8,6 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from calibrant.audits.replayscm.ambiguity import MIN_PARENTS, PARENTS, restrict_to_grammar
 from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP
 from calibrant.audits.replayscm.instance import AuditOptions
@@ -15,7 +17,7 @@ from calibrant.bench.core.options import OptionError
 from calibrant.bench.pages.json_stream import object_pieces
 from calibrant.bench.pools.capabilities import CertificateCheck, Printed
 from calibrant.bench.replayscm.audit.calibration import Calibration, calibration
-from calibrant.bench.replayscm.audit.certificates import write_certificates
+from calibrant.bench.replayscm.audit.certificates import certificate_name, write_certificates
 from calibrant.bench.replayscm.audit.details import details_text
 from calibrant.bench.replayscm.audit.records import AuditRecord
 from calibrant.bench.replayscm.audit.run import ScmAudit
@@ -27,11 +29,17 @@ from calibrant.bench.replayscm.audit.text import (
     summary_lines,
     verdict,
 )
+from calibrant.bench.replayscm.extended.certificates import (
+    check_certificate,
+    is_extended_certificate,
+    write_item_certificates,
+)
+from calibrant.bench.replayscm.extended.findings import extended_lines, findings_page, is_open
 from calibrant.bench.replayscm.options import AuditOptions as AuditArguments
 from calibrant.bench.report.rows import SHORT_DIGEST
 from calibrant.bench.runs.audits import AuditedPool
 from calibrant.bench.runs.records import folder_records
-from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.replayscm.version_space import ModelClass
 
@@ -74,6 +82,8 @@ class ScmAuditor:
             instance = certificate.get("instance")
             if not isinstance(instance, str) or instance not in problems:
                 raise Refused("it is about no instance of this pool")
+            if is_extended_certificate(certificate):
+                return True, f"{instance}: {check_certificate(certificate, problems[instance])}"
             return True, verify(certificate, problems[instance])
 
         return check
@@ -108,25 +118,53 @@ class ScmAuditReport:
 
     @cached_property
     def _calibration(self) -> Calibration:
-        return calibration(self._audited.records, self._arguments.runs)
+        return calibration(self._plain, self._arguments.runs)
 
     def failures(self) -> tuple[bool, Sequence[str]]:
         """Fail if an instance has no findings or, with --fail-on, not exactly one member of the class."""
         records = self._audited.records
-        errors = [in_one_line(f"{record.instance}: {record.error}") for record in records if record.findings is None]
+        errors = [in_one_line(f"{record.instance}: {record.error}") for record in records if _is_without(record)]
         if self._fail_on is None:
             return bool(errors), errors
         gate = gate_class(self._fail_on)
-        reasons = [f"--fail-on: {line}" for line in summary(records, gate).splitlines()]
-        return not all(verdict(record, gate) == "unique" for record in records), errors + reasons
+        reasons = [f"--fail-on: {line}" for line in summary(self._plain, gate).splitlines()] if self._plain else []
+        open_items = [record.instance for record in self._extended if is_open(record)]
+        reasons += [in_one_line(f"--fail-on: {instance} is ambiguous") for instance in open_items]
+        is_unique = all(verdict(record, gate) == "unique" for record in self._plain)
+        return not is_unique or bool(open_items), errors + reasons
+
+    @cached_property
+    def _plain(self) -> Sequence[AuditRecord]:
+        """The records about plain items; of a pool without others all, which may be in a file."""
+        records = self._audited.records
+        return [record for record in records if record.extended is UNSET] if self._extended else records
+
+    @cached_property
+    def _extended(self) -> Sequence[AuditRecord]:
+        return [record for record in self._audited.records if record.extended is not UNSET]
 
     def page(self) -> str:
         from calibrant.bench.replayscm.audit.html import report
 
+        if self._extended:
+            if self._plain:
+                raise CalibrantError("--html: the pool has plain and extended items; choose one kind by --only")
+            return findings_page(self._audited, self._extended)
         return report(self._audited, self._calibration)
 
     def write_certificates(self, folder: Path) -> Iterator[str]:
-        yield from map(in_one_line, write_certificates(self._audited.items, folder, self._certified_class))
+        extended = [item for item in self._audited.items if item.task.extension is not None] if self._extended else []
+        if extended:
+            folder.mkdir(parents=True, exist_ok=True)
+            for problem in extended:
+                stem = certificate_name(problem.id).removesuffix(".json")
+                yield from map(in_one_line, write_item_certificates(problem, folder, stem))
+            number = sum(1 for _ in folder.glob("*.json"))
+            yield f"{number} certificates written to {folder}"
+        plain = [item for item in self._audited.items if item.task.extension is None] if extended else None
+        if plain is None or plain:
+            items = self._audited.items if plain is None else plain
+            yield from map(in_one_line, write_certificates(items, folder, self._certified_class))
 
     def _certified_class(self, problem: Problem) -> ModelClass:
         parents = self._options.headline(problem)
@@ -135,9 +173,14 @@ class ScmAuditReport:
         return restricted if (restricted.max_size or 0) <= MAX_CAP.get(parents, 0) else requested
 
     def text(self, pool: Path, width: int | None) -> Printed:
-        audited, records = self._audited, self._audited.records
+        audited, records = self._audited, self._plain
         details = (details_text(record) + "\n" for record in records if self._arguments.details)
         where = in_one_line(f"{audited.name} ({pool.name}, sha256 {audited.digest[:SHORT_DIGEST]})")
+        if self._extended:
+            lines = chain([where], extended_lines(self._extended, width))
+            if not records:
+                return Printed(lines, [])
+            where = "\n".join([*lines, ""])
         table = audits_table(records, width)
         below = calibration_text(self._calibration)
         lines = chain(details, [where, table.text], summary_lines(records), [below] if below else [])
@@ -147,6 +190,10 @@ class ScmAuditReport:
     def json_pieces(self) -> Iterator[str]:
         instances = (record.to_dict() for record in self._audited.records)
         return object_pieces({"instances": instances}, {"calibration": self._calibration.to_dict()})
+
+
+def _is_without(record: AuditRecord) -> bool:
+    return record.findings is None and record.extended is UNSET
 
 
 AUDIT = ScmAuditor()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from calibrant.audits.replayscm.findings import Findings
+from calibrant.bench.core.finding_records import FindingRecord
 from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling
 from calibrant.bench.runs.audits import AuditHead, record_order
 from calibrant.bench.runs.jsonl_file import RecordKind
@@ -27,6 +28,10 @@ class AuditRecord(AuditHead, frozen=True, forbid_unknown_fields=True):
     program: Annotated[str, Meta(description="version of the program")]
     timing: Annotated[Timing, Meta(description="when, and how long")]
     version: Annotated[int, Meta(description="version of the format")] = RECORD_VERSION
+    extended: Annotated[
+        tuple[FindingRecord, ...] | UnsetType,
+        Meta(description="findings about an item with a stated class: an episode, noise or hidden variables"),
+    ] = UNSET
 
 
 AUDIT_RECORDS = RecordKind("audits", "an audit", AuditRecord, RECORD_VERSION, record_order)

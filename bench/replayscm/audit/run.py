@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
+
 from calibrant.audits.replayscm.findings import Findings
 from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
+from calibrant.bench.core.finding_records import FindingRecord
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling, generator_ceiling
 from calibrant.bench.replayscm.audit.records import AUDIT_RECORDS, AuditRecord
+from calibrant.bench.replayscm.extended.audit import finding_records
 from calibrant.bench.runs.audits import Audited, AuditedPool, audit_items
 from calibrant.bench.runs.jobs import HERE, Execution, Progress
 from calibrant.bench.runs.jsonl_file import RecordKind
@@ -34,15 +38,20 @@ class ScmAudit:
     def config(self) -> Mapping[str, Any]:
         return self.options.to_dict()
 
-    def audit(self, item: Problem) -> tuple[Findings, GeneratorCeiling]:
+    def audit(self, item: Problem) -> tuple[Findings, GeneratorCeiling] | tuple[FindingRecord, ...]:
+        if item.task.extension is not None:
+            return tuple(finding_records(item))
         return audit_instance(item, self.options), generator_ceiling(item)
 
     def record(self, head: Mapping[str, Any], audited: Audited) -> AuditRecord:
-        findings, generator = audited.result or (None, None)
+        result = audited.result
+        is_plain = isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], Findings)
+        findings, generator = result if is_plain else (None, None)
         return AuditRecord(
             **head,
             findings=findings,
             generator=generator,
+            extended=UNSET if is_plain or result is None else result,
             error=audited.error,
             program=program_version(),
             timing=audited.timing,

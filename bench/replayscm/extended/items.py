@@ -13,6 +13,8 @@ from calibrant.bench.episodes import Chat
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.replayscm.options import ScoreOptions
+from calibrant.bench.report.rows import Answer
+from calibrant.bench.report.sections import Plot, ReportContents
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.dsl.action import Action
 from calibrant.dsl.episode import Episode, Step
@@ -97,6 +99,14 @@ class ExtendedItems(Benchmark[Problem]):
         from calibrant.bench.replayscm.extended.scoring import ExtendedLineEvaluator
 
         return ExtendedLineEvaluator(item, options)
+
+    def extended_plots(self, answers: Sequence[Answer], contents: ReportContents) -> list[Plot]:
+        """Return the plots of episodes and of posteriors, if there are such answers."""
+        if not any("worlds" in score or "trainMatch" in score for _, score in answers):
+            return []
+        from calibrant.bench.replayscm.extended.plots import episode_plots
+
+        return episode_plots(self, answers, contents)
 
     def _extended_verdicts(self, item: Problem) -> ExtendedVerdicts:
         from calibrant.bench.replayscm.extended.scoring import ExtendedVerdicts

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from calibrant.bench.protocols.base import Protocol, ProtocolResult
-from calibrant.bench.replayscm.extended.rows import NOT_EXTENDED, answer_extended, is_extended
+from calibrant.bench.replayscm.extended.rows import NOT_EXTENDED, answer_extended, answer_structured, is_extended
 
 
 class ExtendedRow(Protocol, frozen=True):
@@ -51,4 +51,30 @@ class Abstain(ExtendedRow, frozen=True):
     name = "abstain"
 
 
-EXTENDED = (Greedy, RandomWorlds, NoiseBlind, HiddenBlind, Abstain)
+class NoisyWeights(ExtendedRow, frozen=True):
+    """Structure learning by noisy local weights, then majority tables; noise with one rate, no hidden variables.
+
+    search: the exact optimum of the score, hill climbing, or the parents of largest exact posterior
+    """
+
+    name = "noisy-weights"
+    search: Literal["optimum", "hill-climbing", "posterior"] = "optimum"
+
+    def answer(self, handout: Any) -> ProtocolResult:
+        return answer_structured("noisy-weights", self.search, handout)
+
+
+class MbdeMajority(ExtendedRow, frozen=True):
+    """As noisy-weights by the score mbde, which knows neither the rate nor the prior.
+
+    search: as of noisy-weights
+    """
+
+    name = "mbde-majority"
+    search: Literal["optimum", "hill-climbing", "posterior"] = "optimum"
+
+    def answer(self, handout: Any) -> ProtocolResult:
+        return answer_structured("mbde", self.search, handout)
+
+
+EXTENDED = (Greedy, RandomWorlds, NoiseBlind, HiddenBlind, Abstain, NoisyWeights, MbdeMajority)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from calibrant.bench.protocols.base import ProtocolResult, nothing_found
 from calibrant.dsl.replayscm.extensions.extension import Question
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from calibrant.solvers.outcome import Outcome
     from calibrant.solvers.replayscm.experiments.answers import ExtendedAnswer
 
+    Inference: TypeAlias = Callable[[Task, Sequence[EvidenceWorld], str], Outcome[ExtendedAnswer]]
+
 NOT_EXTENDED = "the item is no episode, and has neither noise nor hidden variables"
 
 
@@ -30,11 +32,21 @@ def is_extended(handout: object) -> bool:
 
 def answer_extended(row: str, handout: Any) -> ProtocolResult:
     """Return the answer of a row; an episode is played, and submitted to if there is an answer."""
-    from calibrant.solvers.outcome import Found
-
     if not is_extended(handout):
         return ProtocolResult("impossible", provenance={"reason": NOT_EXTENDED})
-    infer = _inferences()[row]
+    return _answer(row, _inferences()[row], handout)
+
+
+def answer_structured(score: Literal["noisy-weights", "mbde"], search: Any, handout: Any) -> ProtocolResult:
+    """Return the answer of structure learning by a score and a search; an episode is played greedily."""
+    from calibrant.baselines.replayscm.structure_tables import answer_structure
+
+    return _answer(score, lambda task, worlds, key: answer_structure(task, worlds, score, search), handout)
+
+
+def _answer(row: str, infer: Inference, handout: Any) -> ProtocolResult:
+    from calibrant.solvers.outcome import Found
+
     if isinstance(handout, Task):
         outcome = infer(handout, () if row == "abstain" else task_evidence(handout), task_key(handout))
     else:
@@ -60,7 +72,7 @@ def _play(row: str, episode: ScmEpisode) -> Sequence[EvidenceWorld]:
     return play_worlds(episode, "random" if row == "random" else "greedy", episode.id)
 
 
-def _inferences() -> Mapping[str, Callable[[Task, Sequence[EvidenceWorld], str], Outcome[ExtendedAnswer]]]:
+def _inferences() -> Mapping[str, Inference]:
     from calibrant.baselines.replayscm.blind_rows import answer_hidden_blind, answer_majority, answer_noise_blind
     from calibrant.solvers.replayscm.experiments.answers import answer_exact, answer_forecast, answer_posterior
 

@@ -34,6 +34,7 @@ from calibrant.solvers.replayscm.hidden.exact_mass import count_members
 from calibrant.solvers.replayscm.hidden.meanings import MAX_LISTED_MEMBERS, list_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
+TOP_TRUE = "top_true"  # of an attribution under noise: whether the most probable behaviour is gold's
 NO_SUBMISSION = "nothing was submitted"
 
 
@@ -78,15 +79,15 @@ class ExtendedVerdicts:
 
     def attribution(self, score: ExtendedScore, steps: Sequence[Step[Any]]) -> dict[str, Any] | None:
         """Return whether the evidence decided the clean held-out behaviour; None where that is not computed."""
-        decision = self._decide(steps)
-        if decision is None:
-            return None
-        return attribution_record(decision.attribution(fits=score.train_exact, correct=score.correct))
+        return self.decision(score.train_exact, steps, correct=score.correct)
 
     def decision(self, fits: bool | None, steps: Sequence[Step[Any]], *, correct: bool) -> dict[str, Any] | None:
         """Return the attribution of an answer of which a record keeps that it fits and is correct."""
         decision = self._decide(steps)
-        return None if decision is None else attribution_record(decision.attribution(fits=fits, correct=correct))
+        if decision is None:
+            return None
+        record = attribution_record(decision.attribution(fits=fits, correct=correct))
+        return record | {TOP_TRUE: decision.is_true} if decision.is_noisy else record
 
     def _decide(self, steps: Sequence[Step[Any]]) -> ExtendedDecision | None:
         return self._decisions.get(_evidence_key(steps), lambda: decide_extended(self.problem, steps))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from calibrant.audits.replayscm.alternative_items import alternative_item
+from calibrant.bench.replayscm.extended.plain import require_plain
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
@@ -19,6 +20,7 @@ def alternative_pool(
 
     `CalibrantError` for an instance without gold, with hidden roots or with a reference of its own.
     """
+    require_plain(pool.problems, "`pool alternatives`")
     items, without = [], []
     for index, problem in enumerate(pool.problems):
         try:

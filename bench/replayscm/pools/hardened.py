@@ -13,6 +13,7 @@ from calibrant.audits.replayscm.hardening.harden import Hardening, counterexampl
 from calibrant.audits.replayscm.hardening.limits import HardeningGoal
 from calibrant.audits.replayscm.hardening.steps import AddedWorld
 from calibrant.audits.replayscm.patterns import latent_scm
+from calibrant.bench.replayscm.extended.plain import require_plain
 from calibrant.bench.replayscm.pages import chosen_places
 from calibrant.bench.replayscm.pools.known_alternatives import (
     CheckedAlternatives,
@@ -102,7 +103,9 @@ def hardened_pool(
     places = {name: place for place, name in chosen_places(source, selection).items()}
 
     def job(name: str) -> HardenJob:
-        return HardenJob(source.problems[places[name]], options, tuple(supplied.get(name, ())))
+        problem = source.problems[places[name]]
+        require_plain([problem], "`harden`")
+        return HardenJob(problem, options, tuple(supplied.get(name, ())))
 
     jobs = Jobs(places, job)
     how = {**asdict(options), "of": file_digest(path)}

@@ -44,6 +44,7 @@ IDLE = {
 """What has no effect on some of the pools here, and the test that shows its effect where it has one."""
 
 VALUES: dict[str, list[str]] = {
+    "--form": ["passive"],
     "--alternatives": ["ALTERNATIVES"],
     "--limit": ["1"],
     "--only": ["ID"],

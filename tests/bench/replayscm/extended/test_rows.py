@@ -107,7 +107,7 @@ def test_rows_of_plain_items_refuse_extended_ones_and_the_other_way_round() -> N
         assert protocol().refusal(plain)
         assert not protocol().refusal(episode)
     for name, make in REPLAYSCM.protocols.items():
-        answers = name in ROWS
+        answers = name in ROWS or make in EXTENDED
         assert bool(make().refusal(episode)) is not answers, name
         assert bool(make().refusal(plain)) is (make in EXTENDED), name
 
@@ -135,3 +135,14 @@ def _timeless(folder: Path) -> Sequence[Any]:
     for record in records:
         del record["timing"]
     return records
+
+
+@pytest.mark.parametrize("search", ["optimum", "hill-climbing", "posterior"])
+@pytest.mark.parametrize("name", ["noisy-weights", "mbde-majority"])
+def test_structure_learning_answers_noisy_items(name: str, search: str) -> None:
+    protocol = REPLAYSCM.protocols[name](search=search)
+    problem = small_problem(2, rate="1/10", is_episode=False)
+    result = protocol.answer(problem.task)
+    assert result.outcome == "found"
+    assert REPLAYSCM.score(problem, result.answer or {}, ())["valid"]
+    assert protocol.answer(small_problem(2, is_episode=False).task).outcome == "impossible"

@@ -1,0 +1,1 @@
+"""Measurements of episodes, noise and hidden variables: `python -m calibrant.bench.lab.extended NAME`."""

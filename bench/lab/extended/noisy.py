@@ -1,0 +1,97 @@
+"""Worlds until a verdict is decided under noise and with hidden variables, and forecasts in use."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from statistics import fmean, median
+
+from calibrant.audits.replayscm.extended.attribution import decide_extended
+from calibrant.audits.replayscm.extended.generate import sample_extended
+from calibrant.audits.replayscm.extended.strata import SHAPES, ExtendedStratum
+from calibrant.bench.core.registry import benchmark
+from calibrant.bench.replayscm.extended.labels import right_blind_rows
+from calibrant.bench.replayscm.extended.rows import task_evidence
+from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
+from calibrant.solvers.replayscm.experiments.policies import POLICIES, episode_evidence
+from calibrant.solvers.replayscm.noise.posterior import Posterior
+
+POLICY_NAMES = ("greedy", "random")
+ROWS = ("exact", "posterior", "noise-blind", "hidden-blind", "noisy-weights", "mbde-majority", "majority")
+
+
+def worlds_until_decided(problem: Problem, policy_name: str) -> tuple[int, bool, float]:
+    """Return the worlds until the held-out verdict is decided, whether it was, and CPU seconds a choice."""
+    episode, scm_class = ScmEpisode(problem), task_class(problem.task)
+    chooser = WorldChooser(problem.task, scm_class, problem.id)
+    policy = POLICIES[policy_name](chooser, problem.id)
+    seconds, num_choices = 0.0, 0
+    while True:
+        decision = decide_extended(problem, episode.steps)
+        is_decided = decision is not None and decision.verdict.is_decided
+        if is_decided or not episode.left:
+            break
+        evidence = episode_evidence(episode)
+        started = time.process_time()
+        do = policy.choose(evidence, Posterior(scm_class).condition(*evidence))
+        seconds, num_choices = seconds + time.process_time() - started, num_choices + 1
+        if do is None:
+            break
+        episode.act({"do": dict(do)})
+    return sum(step.cost for step in episode.steps), is_decided, seconds / max(1, num_choices)
+
+
+def _lines(number: int, cases: Sequence[tuple[str, Callable[[int], Problem]]]) -> Iterator[str]:
+    yield "case                      policy  mean  median  decided  CPU s a choice"
+    for name, draw in cases:
+        for policy in POLICY_NAMES:
+            results = [worlds_until_decided(draw(seed), policy) for seed in range(1, number + 1)]
+            worlds = [result[0] for result in results]
+            num_decided = sum(result[1] for result in results)
+            seconds = fmean(result[2] for result in results)
+            yield (
+                f"{name:24}  {policy:6}  {fmean(worlds):4.1f}  {median(worlds):6.1f}  {num_decided:4} of {number}"
+                f"  {seconds:.3f}"
+            )
+
+
+def _stratum(num_variables: int, rate: Fraction, num_hidden: int) -> ExtendedStratum:
+    shape = next(shape for shape in SHAPES if shape.base.num_variables == num_variables)
+    return ExtendedStratum(shape, rate, num_hidden)
+
+
+def deciding_lines(number: int, num_variables: int, rates: Sequence[str]) -> Iterator[str]:
+    """Yield worlds until decided of greedy and random at each rate."""
+    strata = [_stratum(num_variables, Fraction(rate), 0) for rate in rates]
+    cases = [(stratum.name, _drawing(stratum)) for stratum in strata]
+    yield from _lines(number, cases)
+
+
+def hidden_lines(number: int, num_variables: int) -> Iterator[str]:
+    """Yield worlds until decided with one hidden variable, where greedy chooses by drawn members."""
+    stratum = _stratum(num_variables, Fraction(0), 1)
+    yield from _lines(number, [(stratum.name, _drawing(stratum))])
+
+
+def _drawing(stratum: ExtendedStratum) -> Callable[[int], Problem]:
+    return lambda seed: sample_extended(stratum, seed)
+
+
+def protocol_lines(number: int) -> Iterator[str]:
+    """Yield what rows get on passive noisy items of 6 variables: held-out exact, and bits a cell above gold's law."""
+    of = benchmark("replayscm")
+    yield "rate  row             held-out exact  bits a cell above the law"
+    for rate in (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5)):
+        items = [sample_extended(_stratum(6, rate, 0), seed, is_episode=False) for seed in range(1, number + 1)]
+        blind = [right_blind_rows(item, task_class(item.task), task_evidence(item.task)) for item in items]
+        yield f"{rate!s:5} blind rows that are right: {sum(bool(rows) for rows in blind)} of {number}"
+        for name in ROWS:
+            protocol = of.protocols[name]()
+            results = [(item, protocol.answer(item.task)) for item in items]
+            scores = [of.score(item, result.answer or of.no_answer(item), ()) for item, result in results]
+            exact = fmean(score.get("heldoutExact") is True for score in scores)
+            excess = [score["excessLogLoss"] for score in scores if score.get("excessLogLoss") is not None]
+            yield f"{rate!s:5} {name:14}  {exact:14.3f}  {fmean(excess) if excess else float('nan'):.4f}"

@@ -1,0 +1,37 @@
+"""Audits of extended items: findings as records, with the blind rows that a pool's labels or evidence name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calibrant.audits.finding import ClaimStatus
+from calibrant.audits.replayscm.extended.findings import audit_extended
+from calibrant.bench.core.finding_records import FindingRecord
+from calibrant.bench.replayscm.extended.labels import right_blind_rows
+from calibrant.bench.replayscm.extended.rows import task_evidence
+from calibrant.bench.replayscm.extended.scoring import is_episode
+from calibrant.dsl.replayscm.episodes.episode import task_class
+from calibrant.dsl.replayscm.problem import Problem
+
+BLIND = "trivial"
+
+
+def finding_records(problem: Problem) -> Iterator[FindingRecord]:
+    """Yield the findings about an extended item; none without gold."""
+    if problem.sealed.gold is None:
+        return
+    for finding in audit_extended(problem):
+        data: dict[str, int | float | str] = {} if finding.share is None else {"share": float(finding.share)}
+        yield FindingRecord(problem.id, finding.kind.value, ClaimStatus.PROVED, finding.reason, data, None)
+    rows = _blind_rows(problem)
+    if rows:
+        claim = f"right without what the item adds: {', '.join(rows)}"
+        yield FindingRecord(problem.id, BLIND, ClaimStatus.PROVED, claim, {"rows": " ".join(rows)}, None)
+
+
+def _blind_rows(problem: Problem) -> list[str]:
+    """Return the blind rows that are right: on the worlds of a passive item; of an episode those that labels state."""
+    if is_episode(problem):
+        stated = problem.sealed.labels.get("blind", "none")
+        return [] if stated == "none" else stated.split()
+    return right_blind_rows(problem, task_class(problem.task), task_evidence(problem.task)) or []

@@ -1,0 +1,109 @@
+"""Generated extended items with labels, audits, certificates and their checks, through the commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calibrant.audits.claims import Refused
+from calibrant.bench.replayscm.extended.certificates import check_certificate, item_certificates
+from calibrant.bench.replayscm.extended.labels import clairvoyant_minimum, item_labels
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.replayscm.problem import Pool
+from tests.support.commands import called
+from tests.support.replayscm.extensions.problems import small_problem
+
+STRATA = "hs_n6_easy_calibration,hs_n6_easy_calibration_noise1in20"
+
+
+def test_generate_writes_labelled_items_again(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
+    line: list[str] = []
+    for path in (one, two):
+        line = ["generate", "--form", "episode", "--strata", STRATA, "--per-stratum", "1", "--seed", "3"]
+        result = called(*line, "--out", path, "--workers", "1")
+        assert result.returncode == 0, result.stderr
+    assert one.read_bytes() == two.read_bytes()
+    plain, noisy = read_pool(one).problems
+    assert {"bits_start", "greedy_worlds", "clairvoyant", "floor", "bayes_error"} <= plain.sealed.labels.keys()
+    assert "blind" in noisy.sealed.labels
+    assert int(plain.sealed.labels["clairvoyant"]) <= int(plain.sealed.labels["greedy_worlds"])
+    assert called("pool", "check", one).returncode == 0
+    assert len((tmp_path / "one.audits.jsonl").read_text("utf-8").splitlines()) == 2
+    refused = called(*line, "--out", tmp_path / "three.jsonl", "--setting", "block")
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+
+
+def test_audits_name_findings_and_certificates_hold(tmp_path: Path) -> None:
+    pool, certificates = tmp_path / "pool.jsonl", tmp_path / "certificates"
+    items = tuple(small_problem(seed, rate=rate, is_episode=is_episode) for seed, rate, is_episode in CASES)
+    write_pool(Pool("pool", items), pool)
+    done = called("audit", pool, "--workers", "1", "--certificates", certificates, "--html", tmp_path / "page.html")
+    assert done.returncode == 0, done.stderr
+    assert f"of {len(items)} instances with a stated class" in done.stdout
+    files = sorted(certificates.glob("*.json"))
+    assert len(files) == sum(2 if not rate and is_episode else 1 for _, rate, is_episode in CASES)
+    assert called("verify", *files, pool).returncode == 0
+    ambiguous = {finding["instance"] for finding in _findings(pool) if finding["kind"] in ("ambiguous", "unwinnable")}
+    failing = called("audit", pool, "--workers", "1", "--fail-on", "ambiguous")
+    assert failing.returncode == (1 if ambiguous else 0)
+
+
+CASES = ((0, None, True), (1, "1/10", True), (2, None, False), (3, "1/10", False))
+
+
+def _findings(pool: Path) -> list[dict[str, Any]]:
+    done = called("audit", pool, "--workers", "1", "--json")
+    return [finding for record in json.loads(done.stdout)["instances"] for finding in record["extended"]]
+
+
+def test_certificates_are_of_one_item() -> None:
+    """A certificate of another item, or of other worlds, is refused before it is recounted."""
+    one, other = small_problem(1, is_episode=False), small_problem(2, is_episode=False)
+    (document,) = item_certificates(one)
+    document = json.loads(json.dumps(document))
+    assert "recounted" in check_certificate(document, one)
+    with pytest.raises(Refused):
+        check_certificate(document, other)
+    with pytest.raises(Refused, match="rows"):
+        check_certificate({**document, "rows": document["rows"][1:]}, one)
+
+
+def test_labels_bound_each_other() -> None:
+    for seed in range(3):
+        problem = small_problem(seed)
+        labels = dict(item_labels(problem))
+        minimum = clairvoyant_minimum(problem)
+        assert minimum is not None
+        assert labels["clairvoyant"] == str(len(minimum.worlds))
+        if not labels["greedy_worlds"].startswith("more"):
+            assert int(labels["greedy_worlds"]) >= 0
+        assert 0 <= float(labels["bayes_error"]) < 1
+
+
+REFUSALS = {
+    "noise": {"noise": {"readout": "1/10"}},
+    "rates of 1/2": {"noise": "1/2"},
+    "hidden roots": {"hidden": {"H1": []}},
+    "hidden parents of hidden variables": {"hidden": {"H1": ["X1", "X2"], "H2": ["H1", "X1"]}},
+    "three hidden variables": {"hidden": {f"H{i}": ["X1"] for i in range(3)}},
+    "five stated parents": {"hidden": {"H1": ["X1", "X2", "X3", "X4", "X5"]}},
+    "unknown parents of many": {"hidden": {"H1": None}, "max_parents": 4},
+    "hidden roots of the disclosure": {"disclosure": {"type": "hidden_roots", "root_count": 2}},
+    "alternative": {"reference": {"X3": "X1", "X4": "X1"}, "kind": "CIND_A_SCM_ALT_EXP"},
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_is_not_supported_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    pool = tmp_path / "pool.jsonl"
+    write_pool(Pool("pool", (small_problem(0, rate="1/10", is_episode=False),)), pool)
+    header, line = pool.read_text("utf-8").splitlines()
+    record = json.loads(line) | REFUSALS[name]
+    pool.write_text(f"{header}\n{json.dumps(record)}\n", encoding="utf-8")
+    done = called("pool", "check", pool)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert "small_0" in done.stderr
