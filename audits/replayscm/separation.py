@@ -60,7 +60,7 @@ class PairAudit:
 
     @cached_property
     def single(self) -> tuple[Separation, ...]:
-        """The single-variable interventions that separate, best first: disagreement, cell rate, place in the menu."""
+        """The single-variable interventions that separate: by falling disagreement, then cell rate, then menu order."""
         measured = [self.pair.separation(experiment) for experiment in self.pair.menu()]
         separating = [separation for separation in measured if separation.separates]
         return tuple(sorted(separating, key=lambda s: (-s.disagreement_rate, -s.cell_rate)))  # sorting is stable
@@ -88,9 +88,10 @@ class PairAudit:
         return max(self.any_targets, key=lambda s: s.disagreement_rate, default=None)
 
     def separation(self, targets: tuple[str, ...]) -> TargetSeparation:
-        """Return all root assignments and all values of the targets together, a row each.
+        """Return how far interventions on these targets separate the two SCMs.
 
-        Row number: root i of those that are no targets has bit i, then come the targets.
+        Simulated are all assignments of the other roots with all values of the targets, a row each. Bit i of the row
+        number is root i of those that are no targets; the targets have the bits after them.
         """
         free = [root for root in self.roots if root not in targets]
         inputs = [*free, *targets]
@@ -99,6 +100,7 @@ class PairAudit:
         anywhere = 0
         for column in differing.values():
             anywhere |= column
+        # rows with the same values of the targets are one block of consecutive bits
         contexts = 1 << len(free)
         block = (1 << contexts) - 1
         shares = [(anywhere >> value * contexts & block).bit_count() for value in range(1 << len(targets))]

@@ -76,7 +76,7 @@ class Dialogue:
     """One episode in messages.
 
     messages: all so far; the last one is addressed to the agent until the dialogue is closed
-    turns: what became of each reply
+    turns: the outcome of each reply
     context: where the agent stands, None without a context graph
     """
 
@@ -100,11 +100,11 @@ class Dialogue:
         return self.episode.closed or len(self.turns) >= self._max_turns
 
     def hear(self, text: object) -> Turn:
-        """Take a reply in a model's own words, whatever they are; what is no text is refused like unreadable text."""
+        """Take a model's reply as it wrote it; anything that is no text is refused like unreadable text."""
         return self._take(read_reply(text, self.episode.task.objects), text if isinstance(text, str) else "")
 
     def take(self, reply: Reply) -> Turn:
-        """Take a reply that was made without words."""
+        """Take a structured reply, of a symbolic policy; its text is written here."""
         return self._take(reply, written_reply(reply))
 
     def notes(self) -> dict[int, trace.Notes]:

@@ -13,8 +13,8 @@ takes the first candidate that is executable and valid, else the first.
   counts as those parts. The protocol does not say so; its official sample needs it: 4 of the 18 stored responses break
   in the reasoning that follows the answer inside the same object, and were counted. `Extraction.broken` tells.
 
-Both take a text that is nothing but an answer as it stands, and neither repairs anything. What JSON is, and how deeply
-it may nest, is said in `dsl.json_objects`.
+Both rules accept a text that is only an answer without further selection, and neither repairs anything. JSON and its
+limit of nesting are defined in `dsl.json_objects`.
 """
 
 from __future__ import annotations
@@ -140,9 +140,9 @@ def _shape(answer: Mapping[str, Any], kind: Kind) -> int:
 def _lone_answer(text: str, kind: Kind) -> dict[str, Any] | None:
     """Return an answer of the full shape that is all there is between the first `{` and the last `}`.
 
-    It has no rival inside. Most responses are one answer with a fence or a few words around it, and this finds it in a
-    third of the time. If every `{` opens one of the decoded objects, none is left to be spelled in a string,
-    overwritten by an equal key, or broken.
+    No object inside has a part of the shape. Most responses are one answer with a fence or a few words around it, and
+    this finds it in a third of the time. As many decoded objects as `{` prove that there is no other object: none in a
+    string, none overwritten by an equal key, none broken off.
     """
     start, end = text.find("{"), text.rfind("}") + 1
     answer = _decode_whole(text[start:end]) if 0 <= start < end else None

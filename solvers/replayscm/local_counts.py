@@ -127,6 +127,7 @@ def sized_local_space(
 
 
 def _tables(packed: PackedPanels, target: int, candidates: Sequence[int], max_parents: int) -> tuple[I64, U64, U64]:
+    """Return the parent sets that determine a variable, by number of parents, with care and value of their tables."""
     # the kernel checks no bound, so there is room for all sets: 163 for 8 candidates and k = 4
     limit = sum(comb(len(candidates), j) for j in range(max_parents + 1))
     masks, cares, values = np.empty(limit, np.int64), np.empty(limit, np.uint64), np.empty(limit, np.uint64)

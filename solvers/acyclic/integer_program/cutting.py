@@ -139,10 +139,11 @@ def _find_short_cycles(support: Support) -> Iterable[tuple[int, ...]]:
 
 
 def _search_by_program(support: Support, seconds: float | None) -> tuple[int, ...] | None:
-    """Return the group with the most of (share of members' sets with a parent in it) - size; None without a solution.
+    """Return the most violated group of level 1; None without a solution.
 
-    Binary column for each variable (is in the group), continuous one for each set (its variable and one of its parents
-    are in the group). The cut is violated if the maximum is above -1.
+    A binary column for each variable: it is in the group. A continuous one for each parent set: its variable and one of
+    its parents are in the group. Minimised is the size of the group less the shares of such sets, which is the share of
+    its members' sets without a parent in it. The cut is violated if that is below 1.
     """
     import highspy
 
