@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from calibrant.dsl.action import Action, ActionError
+from calibrant.dsl.action import Action, ActionError, sole_action
 from calibrant.dsl.episode import Episode, Step
 from calibrant.dsl.errors import short_repr
-from calibrant.dsl.json_objects import json_objects
 from calibrant.dsl.message import Message
 
 
@@ -145,36 +144,21 @@ TURNS_PER_ACTION = 2  # of the allowance: a reply without an action costs nothin
 TURNS_BESIDE = 8  # to try the reactor, to submit, and to be refused
 
 
-class Playable(Protocol):
-    """The parts of a benchmark that a conversation needs."""
+class Conversable(Protocol):
+    """The parts of a benchmark's episodes that a conversation needs."""
 
-    def episode(self, item: Any) -> Episode[Any, Any]: ...
-    def describe_step(self, episode: Episode[Any, Any], step: Step[Any]) -> str: ...
-    def reply_action(self, item: Any, text: str) -> Action: ...
+    def open(self, item: Any) -> Episode[Any, Any]: ...
+    def describe(self, episode: Episode[Any, Any], step: Step[Any]) -> str: ...
+    def parse_action(self, item: Any, text: str) -> Action: ...
 
 
-def json_chat(of: Playable, item: Any, instructions: str) -> JsonChat:
+def json_chat(of: Conversable, item: Any, instructions: str) -> JsonChat:
     """Open a conversation about an interactive item, with one action a reply."""
-    episode = of.episode(item)
+    episode = of.open(item)
     return JsonChat(
         episode,
         instructions,
-        lambda step, _: of.describe_step(episode, step),
+        lambda step, _: of.describe(episode, step),
         max_turns=TURNS_PER_ACTION * episode.left + TURNS_BESIDE,
-        reply_action=lambda text: of.reply_action(item, text),
+        reply_action=lambda text: of.parse_action(item, text),
     )
-
-
-def sole_action(text: str) -> Action:
-    """Return the one JSON object in a reply; `ActionError` if there is none, or several that differ."""
-    found: list[dict[str, Any]] = []
-    end = 0
-    for json_object in json_objects(text):
-        if json_object.start >= end:
-            found.append(json_object.value)
-            end = json_object.end
-    if not found:
-        raise ActionError(f"expected a JSON object, found {short_repr(text)}")
-    if any(other != found[0] for other in found):
-        raise ActionError("several actions; a reply carries one")
-    return found[0]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.arguments import check_execution, path_argument
 from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols.registry import protocols_of
 from calibrant.bench.runs.records import Record
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Pool
@@ -26,7 +27,7 @@ def protocols(of: str = "replayscm") -> Mapping[str, type[Protocol]]:
     from calibrant.bench.core.registry import benchmark
     from calibrant.bench.protocols.registry import with_installed
 
-    return with_installed(benchmark(of).protocols, of)
+    return with_installed(protocols_of(benchmark(of)), of)
 
 
 def run(

@@ -92,7 +92,7 @@ def load_pool(path: _Path, of: str | None = None) -> Pool[Any]:
     pool_benchmark = benchmark_of(file)
     if of is not None and benchmark(of) is not pool_benchmark:
         raise CalibrantError(f"{file.name}: a pool of '{pool_benchmark.name}'; '{of}' was expected")
-    return pool_benchmark.verbs.load_pool(file)
+    return pool_benchmark.functions.load_pool(file)
 
 
 @overload
@@ -166,7 +166,7 @@ def _of_lines(pool: Pool[Any], lines: Iterable[str | bytes]) -> Iterator[tuple[A
     public = None if pool.file is None else PublicIds.of_pool(pool.file, pool.items)
 
     def prompt(name: str) -> str:
-        return benchmark_of_item(items[name]).system_and_prompt(items[name])[1]
+        return benchmark_of_item(items[name]).items.system_and_prompt(items[name])[1]
 
     for prediction in PredictionLines(lines, PoolItems("", (pool.name,), items.keys(), public, prompt)):
         yield items[prediction.instance], prediction.answer
@@ -243,7 +243,7 @@ def open_episode(item: BlicketItem) -> BlicketEpisode: ...
 def open_episode(item: LabItem) -> LabEpisode: ...
 def open_episode(item: Problem | BlicketItem | LabItem) -> Any:
     """Open an episode of an interactive item: `act` on it, read `steps`. `CalibrantError` if it is not interactive."""
-    return benchmark_of_item(item).episode(item)
+    return benchmark_of_item(item).play.open(item)
 
 
 def _call_for_item(item: object, name: str, options: Mapping[str, Any], *arguments: object) -> Any:
@@ -261,7 +261,7 @@ def _verb(of: Benchmark[Any], name: str, options: Mapping[str, Any]) -> Callable
     So is what is wrong with an option. Steps are replayed by the item; they may be those of an episode or of a record,
     or as JSON has them.
     """
-    verb = getattr(of.verbs, name, None)
+    verb = getattr(of.functions, name, None)
     if verb is None:
         raise CalibrantError(f"`{name}` does not support {of.title}")
     parameters = inspect.signature(verb).parameters

@@ -97,7 +97,7 @@ class ItemTaskset(vf.Taskset[ItemTask, ItemConfig]):
         config = self.config
         if config.pool is not None:
             of = benchmark_of(config.pool)
-            items = of.read_pool(config.pool).items
+            items = of.items.read_pool(config.pool).items
             public = PublicIds.of_pool(config.pool, items)
             yield from (self._task(of, item, item.stratum, public) for item in items)
             return
@@ -112,7 +112,7 @@ class ItemTaskset(vf.Taskset[ItemTask, ItemConfig]):
         return in_turns(of, config.suites, config.seed)
 
     def _task(self, of: Benchmark[Any], item: Any, group: str, public: PublicIds) -> ItemTask:
-        *system, user = of.messages(item)
+        *system, user = of.items.messages(item)
         return ItemTask(
             ItemData(
                 id=public.public(item.id),
@@ -120,7 +120,7 @@ class ItemTaskset(vf.Taskset[ItemTask, ItemConfig]):
                 prompt=user["content"],
                 system_prompt="\n\n".join(message["content"] for message in system) or None,
                 benchmark=of.name,
-                record=json.dumps(of.record(item)),
+                record=json.dumps(of.items.record(item)),
                 setting=item.setting,
                 difficulty=dict(of.training.difficulty(item)),
             ),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.json_objects import decode
+from calibrant.dsl.json_objects import decode, json_objects
 
 Action: TypeAlias = Mapping[str, Any]
 
@@ -51,6 +51,21 @@ def action_of_text(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ActionError(f"expected a JSON object, found {short_repr(value)}")
     return value
+
+
+def sole_action(text: str) -> Action:
+    """Return the one JSON object in a reply; `ActionError` if there is none, or several that differ."""
+    actions: list[dict[str, Any]] = []
+    end = 0
+    for json_object in json_objects(text):
+        if json_object.start >= end:
+            actions.append(json_object.value)
+            end = json_object.end
+    if not actions:
+        raise ActionError(f"expected a JSON object, found {short_repr(text)}")
+    if any(other != actions[0] for other in actions):
+        raise ActionError("several actions; a reply carries one")
+    return actions[0]
 
 
 def _quote_verbs(verbs: Mapping[str, frozenset[str]]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.pools.generated import write_drawn
 from tests.support.commands import CHECKOUT, called
 from tests.support.model_server import served
 
@@ -30,10 +31,10 @@ def _ask(folder: Path, url: str, check: bool = True) -> int:
 def asked(tmp_path: Path) -> dict[str, str]:
     """Prompts of a pool in a folder, and a right answer to each."""
     of = benchmark("causim")
-    of.write_drawn(tmp_path / "pool.jsonl", ["chain"], 1, 6)
+    write_drawn(of, tmp_path / "pool.jsonl", ["chain"], 1, 6)
     called("prompts", tmp_path / "pool.jsonl", "--out", tmp_path / "prompts.jsonl")
-    items = of.read_pool(tmp_path / "pool.jsonl").items
-    return {of.prompt(item): json.dumps(of.training.gold(item)) for item in items}
+    items = of.items.read_pool(tmp_path / "pool.jsonl").items
+    return {of.items.prompt(item): json.dumps(of.training.gold(item)) for item in items}
 
 
 def test_it_is_as_short_as_it_says() -> None:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from calibrant.bench.blickets.benchmark import BENCHMARK
 from calibrant.bench.blickets.paper_tables.tables import CLASSES
 from calibrant.bench.blickets.verdict import METRICS
-from calibrant.bench.blickets.views import Items, blicket_tables
+from calibrant.bench.blickets.views import TABLE_IDS, Items, blicket_tables
+from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.report.episodes import chosen_episodes
 from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.figures.panels import stacked_svg
 from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
 from calibrant.bench.report.sections import Plot, ReportContents, Section
+from calibrant.bench.runs.jobs import Progress
+from calibrant.dsl.pool_text import file_digest
 
 ABOUT = (
     "In brackets: 95 % score (Wilson) intervals of shares and normal intervals of means, over episodes."
@@ -57,3 +63,19 @@ def class_plot(tables: Sequence[Table]) -> Plot | None:
     parts = dict(zip(CLASSES.values(), CLASS_TOKENS, strict=True))
     caption = "Shares of episodes by class: 75 steps, three blickets after a switch at N = 3. RE: over N activations."
     return Plot("blicket-classes", table.title, caption, stacked_svg(bars, parts, table.title))
+
+
+class BlicketReport:
+    """Implements Reportable (bench.report.capabilities)."""
+
+    table_ids = TABLE_IDS
+    reads_pools = True  # episodes of a page
+
+    def section(self, answers: Sequence[Answer], contents: ReportContents, progress: Progress) -> Section:
+        pools = [path for path in contents.pools if benchmark_of(path) is BENCHMARK]
+        items = {(file_digest(path), item.id): item for path in pools for item in BENCHMARK.items.read_pool(path).items}
+        section = blicket_section(BENCHMARK.title, answers, contents, items)
+        return replace(section, episodes=tuple(chosen_episodes(BENCHMARK, answers, contents, items)))
+
+
+REPORT = BlicketReport()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from calibrant.bench.blickets.benchmark import BENCHMARK
 from calibrant.bench.core.item_api import ItemApi
 from calibrant.bench.core.solutions import ItemScore, Solution
 from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
@@ -23,7 +24,7 @@ class BlicketScore(ItemScore[Grade]):
     """The grade of an episode of the extended blickets, answered or not."""
 
 
-class BlicketVerbs(ItemApi[BlicketItem]):
+class BlicketFunctions(ItemApi[BlicketItem]):
     """Implements ItemFunctions (bench.core.solutions)."""
 
     def score(self, item: BlicketItem, answer: object, *, steps: Sequence[Step[Any]] = ()) -> BlicketScore:
@@ -55,7 +56,7 @@ class BlicketVerbs(ItemApi[BlicketItem]):
         from calibrant.solvers.blickets.learner import learn
 
         item = self.check_item(item)
-        episode, player = self.benchmark.episode(item), agent(learner_for(item.task))
+        episode, player = self.benchmark.play.open(item), agent(learner_for(item.task))
         assert isinstance(player, LearnerAgent)
         outcome = learn(episode, player.learner(item.task)).outcome
         if not isinstance(outcome, Found):
@@ -81,5 +82,8 @@ class BlicketVerbs(ItemApi[BlicketItem]):
 
         item = self.check_item(item)
         space = class_of(item) if family == "condition" else space_of_condition(item.task, item.task.condition)
-        verify_transcript(self.benchmark.episode(item), steps)
+        verify_transcript(self.benchmark.play.open(item), steps)
         return space_after(space, item.task, steps)
+
+
+FUNCTIONS = BlicketFunctions(BENCHMARK, BlicketItem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from calibrant.bench.core.statistics import PoolStatistic, share, span, spread, tally
+from calibrant.bench.core.statistics import PoolStatistic, PoolStatistics, share, span, spread, tally
 from calibrant.dsl.blickets.item import BlicketItem, Mechanism
 
 
@@ -31,3 +31,4 @@ COLUMNS: Mapping[str, PoolStatistic[BlicketItem]] = {
     "count": PoolStatistic(lambda item: (item.task.count,), tally),
     "steps": PoolStatistic(_steps, spread),
 }
+STATISTICS = PoolStatistics(COLUMNS, lambda item: item.stratum)

@@ -9,6 +9,7 @@ from typing import Any
 
 from calibrant.audits.attribution import Attribution, Kind
 from calibrant.audits.blickets.attribution import Narrowing, attribute_episode, trace_narrowing
+from calibrant.bench.pages.episode_views import TimelineViews
 from calibrant.bench.pages.timeline import AnswerGroup, Decision, Light, Moment, News, Timeline
 from calibrant.dsl.blickets.grading import Grade, grade
 from calibrant.dsl.blickets.item import BlicketItem, Mechanism
@@ -227,3 +228,6 @@ def _why(attribution: Attribution, posterior: Mapping[int, float], answer_number
         yield "The answer contradicts the readings."
     elif answer_number is not None and len(posterior) > 1:
         yield f"As the class weighs them, it had a probability of {posterior[answer_number]:.3g}."
+
+
+EPISODE_VIEWS = TimelineViews(blicket_timeline)

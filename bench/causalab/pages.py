@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
-from calibrant.bench.causalab.picture import graphs_page, item_picture
+from calibrant.bench.causalab.picture import graphs_page, item_picture, run_picture
 from calibrant.bench.pages.graph import graph_text
 from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.solvers.budget import BudgetSpent
 
 
-class LabPages:
-    """Implements Pageable (bench.core.capabilities)."""
+def drawing(item: LabItem, *, reveal_sealed: bool) -> str:
+    """Return the graph in text, empty where the mechanisms that fit are not counted."""
+    try:
+        return graph_text(item_picture(item, reveal_sealed=reveal_sealed))
+    except BudgetSpent:
+        return ""
 
-    def drawing(self, item: LabItem, *, reveal_sealed: bool) -> str:
-        """Return the graph in text, empty where the mechanisms that fit are not counted."""
-        try:
-            return graph_text(item_picture(item, reveal_sealed=reveal_sealed))
-        except BudgetSpent:
-            return ""
+
+class LabPages:
+    """Implements Pageable (bench.pages.capabilities)."""
 
     def page(self, item: LabItem, *, reveal_sealed: bool) -> str:
         with refuse_uncounted(item):
             return graphs_page(item, [item_picture(item, reveal_sealed=reveal_sealed)])
+
+
+class LabEpisodes:
+    """Implements EpisodeViews (bench.pages.capabilities)."""
+
+    def text(self, item: LabItem, steps: Sequence[Step[Any]], system: str) -> str:
+        with refuse_uncounted(item):
+            return graph_text(run_picture(f"{system}, {item.id}", item, steps))
+
+    def page(self, item: LabItem, episodes: Sequence[tuple[str, Sequence[Step[Any]]]]) -> str:
+        with refuse_uncounted(item):
+            return graphs_page(item, [run_picture(f"{name}, {item.id}", item, steps) for name, steps in episodes])
 
 
 @contextmanager
@@ -37,3 +52,4 @@ def refuse_uncounted(item: LabItem) -> Iterator[None]:
 
 
 PAGES = LabPages()
+EPISODE_VIEWS = LabEpisodes()

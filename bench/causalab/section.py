@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.causalab.picture import lab_picture
 from calibrant.bench.causalab.plots.differences import ID as DIFFERENCES
 from calibrant.bench.causalab.plots.differences import difference_table
@@ -21,6 +22,7 @@ from calibrant.bench.report.named_answers import NamedAnswer, coverage_notes, na
 from calibrant.bench.report.rows import Answer, Grouping, Row, natural, section_rows
 from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
 from calibrant.bench.report.views import view_table
+from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.errors import in_one_line
@@ -127,3 +129,16 @@ KINDS = tuple(
     )
     for subject, metrics in (("frequency", KIND_METRICS), ("graph", tuple(f"{GRAPH}_{key}" for key in KIND_METRICS)))
 )
+
+
+class LabReport:
+    """Implements Reportable (bench.report.capabilities)."""
+
+    table_ids = TABLE_IDS
+    reads_pools = False
+
+    def section(self, answers: Sequence[Answer], contents: ReportContents, progress: Progress) -> Section:
+        return lab_section(BENCHMARK.title, answers, contents)
+
+
+REPORT = LabReport()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.core.item_api import ItemApi
 from calibrant.bench.core.solutions import ItemScore, Solution
 from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
@@ -27,7 +28,7 @@ class LabScore(ItemScore[RunScore]):
     """The score of a run in a laboratory; correct is a frequency within 5."""
 
 
-class LabVerbs(ItemApi[LabItem]):
+class LabFunctions(ItemApi[LabItem]):
     """Implements ItemFunctions (bench.core.solutions)."""
 
     def score(self, item: LabItem, answer: object, *, steps: Sequence[Step[Any]] = ()) -> LabScore:
@@ -75,3 +76,6 @@ class LabVerbs(ItemApi[LabItem]):
 
 def _wrong(score: RunScore) -> str | None:
     return None if score.accurate else "wrong: the frequency is not within 5 of the crystal's"
+
+
+FUNCTIONS = LabFunctions(BENCHMARK, LabItem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from calibrant.bench.core.statistics import PoolStatistic, share, span, spread, tally
+from calibrant.bench.core.statistics import PoolStatistic, PoolStatistics, share, span, spread, tally
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.reactor import winnable
 
@@ -29,3 +29,4 @@ COLUMNS: Mapping[str, PoolStatistic[LabItem]] = {
     "members": _label("members"),
     "fewest_settings": _label("fewest_settings"),
 }
+STATISTICS = PoolStatistics(COLUMNS, lambda item: item.stratum)

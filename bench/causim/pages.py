@@ -7,11 +7,13 @@ from calibrant.bench.pages.layered import layered_text
 from calibrant.dsl.causim.item import CausimItem
 
 
-class CausimPages:
-    """Implements Pageable (bench.core.capabilities)."""
+def drawing(item: CausimItem, *, reveal_sealed: bool) -> str:
+    """Return the graph of the program in text."""
+    return layered_text(question_picture(item, reveal_sealed=reveal_sealed))
 
-    def drawing(self, item: CausimItem, *, reveal_sealed: bool) -> str:
-        return layered_text(question_picture(item, reveal_sealed=reveal_sealed))
+
+class CausimPages:
+    """Implements Pageable (bench.pages.capabilities)."""
 
     def page(self, item: CausimItem, *, reveal_sealed: bool) -> str:
         return question_page(item, reveal_sealed=reveal_sealed)

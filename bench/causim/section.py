@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.figures import causim_figures, own_rows
 from calibrant.bench.causim.profile_plot import profile_plot
 from calibrant.bench.causim.tables import level_of, paper_tables, questions_asked, with_sources
@@ -19,6 +20,7 @@ from calibrant.bench.report.samples import sample_rows, sample_table
 from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
 from calibrant.bench.report.table import ResultTable
 from calibrant.bench.report.views import view_table
+from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.causim.prompt import View
 
 ABOUT = (
@@ -137,3 +139,16 @@ KINDS = KindPlot(
     KIND_METRICS,
     _panel,
 )
+
+
+class CausimReport:
+    """Implements Reportable (bench.report.capabilities)."""
+
+    table_ids = TABLE_IDS
+    reads_pools = False
+
+    def section(self, answers: Sequence[Answer], contents: ReportContents, progress: Progress) -> Section:
+        return causim_section(BENCHMARK.title, answers, contents)
+
+
+REPORT = CausimReport()

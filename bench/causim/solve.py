@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.verdict import score_record
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.item_api import ItemApi
@@ -30,7 +31,7 @@ class CausimScore(ItemScore["Judgement"]):
     """The verdict on an answer to a causal question, with a reason for every node where there is one."""
 
 
-class CausimVerbs(ItemApi[CausimItem]):
+class CausimFunctions(ItemApi[CausimItem]):
     """Implements ItemFunctions (bench.core.solutions)."""
 
     def __init__(self, benchmark: Benchmark[CausimItem]) -> None:
@@ -46,7 +47,7 @@ class CausimVerbs(ItemApi[CausimItem]):
         )
         failure = invalid_answer_message(answer) if parsed is None else None
         if parsed is not None and verdict.why is not None:
-            remark = "" if verdict.why == "no_object" else self.benchmark.read_answer(item, parsed)[1]
+            remark = "" if verdict.why == "no_object" else self.benchmark.scoring.read_answer(item, parsed)[1]
             failure = remark or _WORDS[verdict.why]
         return CausimScore(
             item.id, verdict.answer is not None, verdict.reward == 1, failure, verdict, score_record(judge, verdict)
@@ -75,3 +76,6 @@ class CausimVerbs(ItemApi[CausimItem]):
 
         item = self.check_item(item)
         return WorldSpace(item.task.model, item.task.question)
+
+
+FUNCTIONS = CausimFunctions(BENCHMARK)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import sha256
 
-from calibrant.bench.core.statistics import PoolStatistic, share, span, spread
+from calibrant.bench.core.statistics import PoolStatistic, PoolStatistics, share, span, spread
 from calibrant.dsl.causim.item import CausimItem
 
 
@@ -26,3 +26,4 @@ COLUMNS: Mapping[str, PoolStatistic[CausimItem]] = {
     "effect": PoolStatistic(lambda item: (item.labels.effect_some,), share),
     "copyable": PoolStatistic(lambda item: (item.labels.copy,), share),
 }
+STATISTICS = PoolStatistics(COLUMNS, lambda item: item.topology)

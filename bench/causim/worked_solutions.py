@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from calibrant.audits.causim.training import ORDERS, write_training
+from calibrant.audits.causim.training import ORDERS, TrainingHeader, TrainingRecord, write_training
 from calibrant.dsl.causim.item import CausimItem
 
 
@@ -21,3 +21,4 @@ class CausimSolutions:
 
 
 WORKED_SOLUTIONS = CausimSolutions()
+LINE_RECORDS = {"training": (TrainingHeader, TrainingRecord)}

@@ -45,7 +45,7 @@ def demo(
     from calibrant.bench.commands.table import print_table
     from calibrant.bench.core.registry import benchmark, benchmarks
     from calibrant.bench.pools.bundled import bundled_files
-    from calibrant.bench.protocols.registry import make_protocol
+    from calibrant.bench.protocols.registry import make_protocol, protocols_of
 
     _require_own_report(out or FOLDER, force=force)
     pools = bundled_files()
@@ -53,7 +53,7 @@ def demo(
     with tempfile.TemporaryDirectory(prefix="calibrant-demo-") as scratch:
         records = out or Path(scratch)
         for of in benchmarks():
-            chosen = [make_protocol(of.protocols, name, {}) for name in of.demo_protocols]
+            chosen = [make_protocol(protocols_of(of), name, {}) for name in of.demo_protocols]
             crashed += run_all(chosen, pools[of.name], records, execution(workers, None))
         print_table([records], as_json=as_json, again=shlex.join(["calibrant", "table", str(out)]) if out else "")
         played = [path for name, files in pools.items() for path in files if _is_played(benchmark(name), path)]
@@ -65,7 +65,9 @@ def demo(
 
 def _is_played(of: Benchmark[Any], path: Path) -> bool:
     """Return whether a pool has episodes."""
-    return of.transcripts and any(map(of.is_interactive, of.read_pool(path).items))
+    from calibrant.bench.core.capabilities import PLAY
+
+    return PLAY in of.provides and any(map(of.play.is_played, of.items.read_pool(path).items))
 
 
 def _require_own_report(folder: Path, *, force: bool) -> None:

@@ -13,6 +13,7 @@ import typer
 
 from calibrant.bench.commands.guard import WRITES
 from calibrant.bench.commands.options import PoolPath
+from calibrant.bench.pages.capabilities import TIMELINES
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
@@ -41,10 +42,10 @@ def play(
     of = benchmark_of(pool)
     items = PublicPool(of, pool)
     item = items.shown(items.item(instance))
-    episode: Episode[Any, Any] = of.episode(item)
+    episode: Episode[Any, Any] = of.play.open(item)
     if html is not None:
-        of.timeline(item, episode.steps, "you")  # said before the game where there is no such page
-    _say({"event": "task", "instance": item.id, "text": of.prompt(item), "left": episode.left}, jsonl=jsonl)
+        of.require(TIMELINES)(item, episode.steps, "you")  # said before the game where there is no such page
+    _say({"event": "task", "instance": item.id, "text": of.items.prompt(item), "left": episode.left}, jsonl=jsonl)
     for step in list(episode.steps):
         _say(_observation(of, episode, step), jsonl=jsonl)
     for line in _lines(jsonl=jsonl):
@@ -55,7 +56,11 @@ def play(
         _say(_observation(of, episode, episode.act(action)), jsonl=jsonl)
         if episode.closed:
             break
-    verdict = of.score(item, {}, list(episode.steps)) if episode.steps else of.score(item, of.no_answer(item), ())
+    verdict = (
+        of.scoring.score(item, {}, list(episode.steps))
+        if episode.steps
+        else of.scoring.score(item, of.scoring.no_answer(item), ())
+    )
     attribution = of.attribution(item, {}, list(episode.steps), verdict) if episode.steps else None
     right = verdict.get("correct") is True
     text = f"{'right' if right else 'not right'}; {attribution['kind'] if attribution else 'nothing was read'}"
@@ -64,7 +69,7 @@ def play(
         from calibrant.bench.pages.filmstrip import timeline_page
         from calibrant.dsl.atomic_write import write_atomically
 
-        write_atomically(html, timeline_page(item.id, [of.timeline(item, episode.steps, "you")]))
+        write_atomically(html, timeline_page(item.id, [of.require(TIMELINES)(item, episode.steps, "you")]))
     return 0 if right else 1
 
 
@@ -77,7 +82,7 @@ def _observation(of: Benchmark[Any], episode: Episode[Any, Any], step: Any) -> d
         "cost": step.cost,
         "left": episode.left,
         "closed": episode.closed,
-        "text": of.describe_step(episode, step),
+        "text": of.play.describe(episode, step),
     }
 
 
@@ -111,11 +116,11 @@ def _typed_action(of: Benchmark[Any], item: Any, line: str) -> Any:
     from calibrant.dsl.action import ActionError
 
     try:
-        return of.reply_action(item, line)
+        return of.play.parse_action(item, line)
     except ActionError:
         pass
     try:
-        return of.reply_action(item, _action_json(line))
+        return of.play.parse_action(item, _action_json(line))
     except ActionError as error:
         return str(error)
 

@@ -39,7 +39,7 @@ def convert(
     from calibrant.bench.core.registry import benchmark_of
 
     of = benchmark_of(source)
-    number = of.convert(source, target, given.convert(of.name, source.name))
+    number = of.items.convert(source, target, given.convert(of.name, source.name))
     typer.echo(f"{number} instances written to {target}", err=True)
 
 
@@ -124,7 +124,7 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     from calibrant.bench.report.rows import pool_labels
     from calibrant.dsl.pool_text import pool_digest
 
-    loaded = {path: (benchmark_of(path), benchmark_of(path).read_pool(path)) for path in pools}
+    loaded = {path: (benchmark_of(path), benchmark_of(path).items.read_pool(path)) for path in pools}
     digests = {path: pool_digest(path) for path in loaded}
     labels = pool_labels({digests[path]: pool.name for path, (_, pool) in loaded.items()})
     stats_rows = [
@@ -147,6 +147,6 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
 def schema(benchmark: OfBenchmark = FIRST) -> None:
     """Print the JSON Schema of the native format."""
     from calibrant.bench.core.registry import benchmark as named
-    from calibrant.bench.core.schemas import pools
+    from calibrant.bench.schemas import pools
 
-    typer.echo(json.dumps(named(benchmark).pool_schema or pools(benchmark), indent=1))
+    typer.echo(json.dumps(named(benchmark).items.pool_schema or pools(benchmark), indent=1))

@@ -38,7 +38,7 @@ def prompts(
     of = benchmark_of(pool)
     items = PublicPool(of, pool)
     chosen = (items.shown(item) for _, item in Selection(items.check(only or ()), limit).of(items.items))
-    _write(((item.id, *of.system_and_prompt(item)) for item in chosen), out, text=text)
+    _write(((item.id, *of.items.system_and_prompt(item)) for item in chosen), out, text=text)
 
 
 def _write(prompts: Iterable[tuple[str, str, str]], out: Path | None, *, text: bool) -> None:
@@ -114,7 +114,7 @@ def training(
     if order is not None and order not in orders:
         raise typer.BadParameter(f"unknown order '{order}'; known: {', '.join(orders)}", param_hint="--order")
     selection = Selection(frozenset(only or ()), limit)
-    items = [item for _, item in selection.of(of.read_pool(pool))]
+    items = [item for _, item in selection.of(of.items.read_pool(pool))]
     missing = sorted(set(selection.only) - {item.id for item in items})
     if missing:
         raise CalibrantError(f"{pool.name}: no instance {short_repr(missing[0])}")

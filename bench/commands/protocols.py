@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant.bench.commands.options import AsJson
+from calibrant.bench.protocols.registry import protocols_of
 
 if TYPE_CHECKING:
     from calibrant.bench.protocols.registry import Protocols
@@ -31,7 +32,7 @@ def protocols(
     from calibrant.bench.core.registry import benchmarks
     from calibrant.bench.protocols.registry import left_out, with_installed
 
-    by_benchmark = {declared.title: with_installed(declared.protocols, declared.name) for declared in benchmarks()}
+    by_benchmark = {declared.title: with_installed(protocols_of(declared), declared.name) for declared in benchmarks()}
     of_name = {declared.title: declared.name for declared in benchmarks()}
     names = [name.strip() for name in (protocol or "all").split(",")]
     protocol_by_name = {name: row for listed in reversed(by_benchmark.values()) for name, row in listed.items()}

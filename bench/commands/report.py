@@ -23,6 +23,7 @@ from calibrant.bench.commands.options import (
     with_options,
 )
 from calibrant.bench.core.options import GivenOptions
+from calibrant.bench.report.capabilities import REPORT
 
 if TYPE_CHECKING:
     from calibrant.bench.report.rows import Answer
@@ -159,7 +160,7 @@ def _require_pool_readers(benchmarks: Collection[str]) -> None:
     """Refuse pools where nothing in the report depends on them."""
     from calibrant.bench.core.registry import benchmark
 
-    if not any(benchmark(name).reports_read_pools for name in benchmarks):
+    if not any(benchmark(name).require(REPORT).reads_pools for name in benchmarks):
         raise typer.BadParameter(
             "no part of this report reads pools: give --attribution or --predictions too", param_hint="--pool"
         )

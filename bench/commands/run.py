@@ -54,11 +54,17 @@ def run(
     earlier one was interrupted or killed. With one worker and without --budget everything happens in this process.
     """
     from calibrant.bench.core.registry import one_benchmark
-    from calibrant.bench.protocols.registry import chosen_protocols, left_out, with_installed
+    from calibrant.bench.protocols.registry import (
+        applicable_protocols,
+        chosen_protocols,
+        left_out,
+        protocols_of,
+        with_installed,
+    )
     from calibrant.bench.runs.runner import Selection
 
     of = one_benchmark(pools)
-    listed = of.applicable_protocols(pools) if protocol.strip() == "all" else of.protocols
+    listed = applicable_protocols(of, pools) if protocol.strip() == "all" else protocols_of(of)
     protocol_by_name = with_installed(listed, of.name)
     chosen = chosen_protocols(protocol_by_name, protocol, _options(option or [], max_parents))
     for name, missing in left_out(protocol_by_name).items() if protocol.strip() == "all" else ():

@@ -24,6 +24,6 @@ def schema(
     native pool files; training: what `training` writes, of CauSim alone. Those of records are the same for every
     benchmark. All but certificates, and findings of audits, are JSON lines, and the schema is of one line.
     """
-    from calibrant.bench.core.schemas import SCHEMAS
+    from calibrant.bench.schemas import SCHEMAS
 
     typer.echo(json.dumps(SCHEMAS[name](benchmark), indent=1))

@@ -24,6 +24,7 @@ from calibrant.bench.commands.options import (
     execution,
     with_options,
 )
+from calibrant.bench.core.capabilities import LOGS
 from calibrant.bench.core.options import GivenOptions
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError, in_one_line
@@ -100,7 +101,7 @@ def score(
     *pools, file = paths
     of = _benchmark(pools, file)
     options = given.convert(of.name, pools[0].name)
-    collected = ResultTable(of.measures)
+    collected = ResultTable(of.metrics)
     scorer = PoolScorer(pools, options)
     fields = FieldNames(id_field, text_field, model_field)
     predictions = Predictions(file, scorer, skip_unknown=skip_unknown, hint=HINT, fields=fields)
@@ -163,8 +164,8 @@ def _score_logs(paths: list[Path], of: Benchmark[Any], *, out: Path | None, as_j
     for path in paths:
         if log_benchmark(path) is not of:
             raise CalibrantError(f"{path}: logs of played episodes are scored without pools; this is none")
-    collected, everybody = (ResultTable(of.measures, by=Grouping.STRATUM) for _ in range(2))
-    scored = chain.from_iterable(map(of.scored_log, paths))
+    collected, everybody = (ResultTable(of.metrics, by=Grouping.STRATUM) for _ in range(2))
+    scored = chain.from_iterable(map(of.require(LOGS), paths))
     _collect(_count_everybody(scored, everybody), collected, out=out, as_json=as_json)
     for table in (collected, everybody):
         print_rows(table, columns="n,accuracy,earned,missed,lucky,short", err=as_json, again=_again(out))

@@ -10,6 +10,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import AsJson, IdField, ModelField, PoolPath, TextField
+from calibrant.bench.pages.capabilities import EPISODE_VIEWS
 from calibrant.dsl.errors import CalibrantError
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _show(
     as_json: bool,
 ) -> None:
     """Show an item, or why it is open."""
-    from calibrant.bench.core.capabilities import EXPLANATIONS, PAGES
+    from calibrant.bench.pages.capabilities import EXPLANATIONS, PAGES
     from calibrant.bench.pools.public_items import PublicPool
 
     items = PublicPool(of, pool)
@@ -126,7 +127,7 @@ def _explain(
     as_json: bool,
 ) -> None:
     """Write or print why an item is open after these steps."""
-    from calibrant.bench.core.capabilities import EXPLANATIONS
+    from calibrant.bench.pages.capabilities import EXPLANATIONS
     from calibrant.bench.pages.why.page import why_page
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.errors import in_one_line
@@ -180,15 +181,15 @@ def _explain_answers(
     """Write or print where the answers to an item differ from what is sealed, and what follows."""
     from markupsafe import Markup
 
-    from calibrant.bench.core.capabilities import ANSWER_EXPLANATIONS
     from calibrant.bench.core.items import item_of
+    from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS
     from calibrant.bench.pages.why.page import why_page
     from calibrant.bench.report.submitted_answers import submitted_answers
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.errors import in_one_line
 
     explanations = of.require(ANSWER_EXPLANATIONS)
-    item = item_of(of.read_pool(pool), instance)
+    item = item_of(of.items.read_pool(pool), instance)
     answers = submitted_answers(runs, pool, item.id, system, fields)
     reasons = [explanations.explain(item, answer, name) for name, answer in answers]
     if html is not None:
@@ -212,13 +213,13 @@ def _show_item(of: Benchmark[Any], item: Any, *, gold: bool, as_json: bool) -> N
     from calibrant.bench.pools.public_items import public_record
 
     if as_json:
-        typer.echo(json.dumps(of.revealed_record(item) if gold else public_record(of, item), indent=1))
+        typer.echo(json.dumps(of.items.revealed_record(item) if gold else public_record(of, item), indent=1))
     else:
-        typer.echo(of.text(item, reveal_sealed=gold))
+        typer.echo(of.items.text(item, reveal_sealed=gold))
 
 
 def _write_page(of: Benchmark[Any], item: Any, page: Path, *, gold: bool) -> None:
-    from calibrant.bench.core.capabilities import PAGES
+    from calibrant.bench.pages.capabilities import PAGES
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.errors import in_one_line
 
@@ -239,9 +240,9 @@ def _show_episodes(
 
     item, episodes = _episodes(of, pool, instance, runs, system, fields)
     if page is None:
-        typer.echo("\n\n".join(of.account(item, steps, name) for name, steps in episodes))
+        typer.echo("\n\n".join(of.require(EPISODE_VIEWS).text(item, steps, name) for name, steps in episodes))
         return
-    write_atomically(page, of.episodes_page(item, episodes))
+    write_atomically(page, of.require(EPISODE_VIEWS).page(item, episodes))
     typer.echo(f"{len(episodes)} episode{'' if len(episodes) == 1 else 's'}: {page}")
 
 
@@ -259,7 +260,7 @@ def _episodes(
     from calibrant.dsl.episode import TranscriptError, verify_transcript
     from calibrant.dsl.pool_text import pool_digest
 
-    item, digest = item_of(of.read_pool(pool), instance), pool_digest(pool)
+    item, digest = item_of(of.items.read_pool(pool), instance), pool_digest(pool)
     chosen = [
         transcript
         for transcript in transcripts(runs, [pool], fields)
@@ -278,7 +279,7 @@ def _episodes(
     )
     for name, steps in episodes:
         try:
-            verify_transcript(of.episode(item), steps)
+            verify_transcript(of.play.open(item), steps)
         except TranscriptError as error:
             raise CalibrantError(f"{name} on {instance}: {error}") from None
     return item, episodes

@@ -156,7 +156,7 @@ def print_table(
         coverage.count(context, score)
         notes |= dict.fromkeys(decision_notes((score,)) if needs_attribution else ())
         if context.benchmark not in tables:
-            measures = _with_columns(benchmark(context.benchmark).measures, columns)
+            measures = _with_columns(benchmark(context.benchmark).metrics, columns)
             tables[context.benchmark] = ResultTable(measures, by=Grouping(by), handling=means)
         tables[context.benchmark].add(context, score)
         unanswered.add(context)
@@ -166,7 +166,7 @@ def print_table(
     if needs_attribution:
         coverage.refuse_bare_pools()
     if not tables:
-        tables[FIRST] = ResultTable(_with_columns(benchmark(FIRST).measures, columns))
+        tables[FIRST] = ResultTable(_with_columns(benchmark(FIRST).metrics, columns))
     if as_json:
         _print_json(tables.values(), stored, [*notes])
     else:

@@ -1,24 +1,31 @@
-"""Capabilities: what some benchmarks have and others lack, each under a typed key.
+"""Capabilities: what benchmarks provide, each under a typed key.
 
 `Benchmark.provides` maps a key to `module:NAME` in the benchmark's folder, which is imported when it is first asked for
-(`Benchmark.capability`, `Benchmark.require`). A command asks for its key; no command asks which benchmark it has.
+(`Benchmark.capability`, `Benchmark.require`). A command asks for its key; no command asks which benchmark it has. Keys
+of capabilities whose types are further out stand there: bench.pages, bench.pools, bench.protocols, bench.report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from markupsafe import Markup
+    import msgspec
 
     from calibrant.audits.claims import Verifier
     from calibrant.audits.finding import Finding
-    from calibrant.audits.why import Why
+    from calibrant.bench.core.answer_context import AnswerContext
+    from calibrant.bench.core.items import ItemFormats
+    from calibrant.bench.core.metrics import MetricSet
+    from calibrant.bench.core.play import Playable
+    from calibrant.bench.core.scoring import Attribute, EvaluatorMaker, Scorable
+    from calibrant.bench.core.solutions import ItemFunctions
+    from calibrant.bench.core.statistics import PoolStatistics
+    from calibrant.bench.core.suites import Drawable
+    from calibrant.bench.core.training import Trainable
     from calibrant.dsl.episode import Step
 
 C = TypeVar("C")
@@ -36,59 +43,23 @@ class Capability(Generic[C]):
 
 Providers: TypeAlias = Mapping[Capability[Any], str]
 
+# what every benchmark has
+ITEMS: Capability[ItemFormats[Any]] = Capability("reading of pools")
+SCORING: Capability[Scorable[Any]] = Capability("`score`")
+METRICS: Capability[MetricSet] = Capability("`table`")
+FUNCTIONS: Capability[ItemFunctions] = Capability("a public function")
+TRAINING: Capability[Trainable] = Capability("a reward")
 
-class Pageable(Protocol):
-    """Items that have a picture.
-
-    reveal_sealed: with what is hidden from solvers
-    """
-
-    def drawing(self, item: Any, *, reveal_sealed: bool) -> str:
-        """Return the picture in text, empty if there is none."""
-        ...
-
-    def page(self, item: Any, *, reveal_sealed: bool) -> str:
-        """Return the picture as an HTML file."""
-        ...
-
-
-PAGES: Capability[Pageable] = Capability("`show --html` without --run")
-
-
-class Explainable(Protocol):
-    """Items of which can be said why they are open; `why` is always what `explain` of the same object returned."""
-
-    def explain(self, item: Any, steps: Sequence[Step[Any]]) -> Why:
-        """Return the reason for an item after these steps of an episode; nothing sealed is read."""
-        ...
-
-    def body(self, why: Any, prefix: str) -> Markup:
-        """Return the contents of its page; prefix: of ids, unique in a page that shows several items."""
-        ...
-
-    def drawing(self, why: Any) -> str:
-        """Return one picture as an SVG file; `CalibrantError` where there is none."""
-        ...
-
-    def lines(self, why: Any) -> Iterator[str]:
-        """Yield the lines of the terminal."""
-        ...
-
-
-class AnswerExplainable(Protocol):
-    """Items of which can be said why an answer fails; `why` is always what `explain` of the same object returned."""
-
-    def explain(self, item: Any, answer: str | Mapping[str, Any], system: str) -> Why:
-        """Compare an answer object, or a response, with what is sealed; `CalibrantError` for an invalid answer."""
-        ...
-
-    def body(self, why: Any, prefix: str) -> Markup:
-        """Return the contents of its page; prefix: of ids, unique in a page that shows several answers."""
-        ...
-
-    def lines(self, why: Any) -> Iterator[str]:
-        """Yield the lines of the terminal."""
-        ...
+# what some have
+PLAY: Capability[Playable[Any]] = Capability("an episode")
+TRACES: Capability[Callable[[Any, Mapping[str, Any]], Sequence[Step[Any]]]] = Capability("a trace")
+EVALUATOR: Capability[EvaluatorMaker] = Capability("scoring of responses with their verdict")
+ATTRIBUTION: Capability[Attribute] = Capability("attribution")
+SUITES: Capability[Drawable[Any]] = Capability("drawing of items")
+STATISTICS: Capability[PoolStatistics[Any]] = Capability("`pool stats`")
+LOGS: Capability[Callable[[Path], Iterator[tuple[AnswerContext, Mapping[str, Any]]]]] = Capability("scoring of logs")
+LINE_RECORDS: Capability[Mapping[str, tuple[type[msgspec.Struct], ...]]] = Capability("records of its own")
+"""Structs of lines by kind of file (audits, certificates, training), where a benchmark has some of its own."""
 
 
 class FittedTable(Protocol):
@@ -126,8 +97,6 @@ class Fittable(Protocol):
 
 
 FITTING: Capability[Fittable] = Capability("`fit`")
-EXPLANATIONS: Capability[Explainable] = Capability("`show --why`")
-ANSWER_EXPLANATIONS: Capability[AnswerExplainable] = Capability("`show --run --gold`")
 
 
 class Verifiable(Protocol):

@@ -28,7 +28,7 @@ class ItemApi(Generic[I]):
         self.kind = kind
 
     def load_pool(self, path: Path) -> Pool[I]:
-        pool = self.benchmark.read_pool(path)
+        pool = self.benchmark.items.read_pool(path)
         assert isinstance(pool, Pool)
         return replace(pool, file=path)
 
@@ -40,7 +40,7 @@ class ItemApi(Generic[I]):
 
         suite: one of the benchmark's suites, by default the first
         """
-        (item,) = self.benchmark.drawn((self.benchmark.suite(suite),), seed, 1)
+        (item,) = self.benchmark.suites.draw((self.benchmark.suites.check_name(suite),), seed, 1)
         return item
 
     def check_item(self, item: object) -> I:

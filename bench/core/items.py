@@ -1,15 +1,22 @@
-"""Items of a pool by their ids, for any benchmark."""
+"""Items of a benchmark: in pools by their ids, and as files, records and prompts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher, get_close_matches
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import msgspec
 
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item
+from calibrant.dsl.message import Message
 from calibrant.dsl.stored_items import items_by_id
 
+I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)
 
 
@@ -47,3 +54,81 @@ def close_ids(instance: str, ids: Sequence[str], number: int = 3) -> list[str]:
         return -matcher.ratio()
 
     return sorted(alike, key=lambda candidate: (distance(candidate), places[candidate]))[:number] or list(ids[:number])
+
+
+class ItemFormats(ABC, Generic[I]):
+    """Items of one benchmark as pool files, records and prompts.
+
+    public_fields: all that `shown_record` may hold; what else the native record has is hidden from solvers and models
+    """
+
+    public_fields: ClassVar[tuple[str, ...]]
+
+    @property
+    @abstractmethod
+    def pool_records(self) -> tuple[type[msgspec.Struct], ...]:
+        """The Structs of lines of native pool files: the header, then an item."""
+
+    @property
+    def pool_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema that `pool schema` prints; None for that of `pool_records`."""
+        return None
+
+    @abstractmethod
+    def read_pool(self, path: Path) -> ItemPool[I]:
+        """Return the pool in a file, without what only tables need; `PoolError` names what is invalid."""
+
+    @abstractmethod
+    def write_pool(self, pool: Any, path: Path) -> None:
+        """Write a pool that `read_pool` gave in the native format; the file appears complete or not at all."""
+
+    def convert(self, source: Path, target: Path, options: Any) -> int:
+        """Write a pool in the native format; return the number of items.
+
+        options: of `pool convert`
+        """
+        pool = self.read_pool(source)
+        self.write_pool(pool, target)
+        return len(pool)
+
+    def find(self, pool: ItemPool[I], instance: str | None) -> I:
+        """Return the item of that id, by default the first; `CalibrantError` names close ids."""
+        return item_of(pool, instance)
+
+    @abstractmethod
+    def record(self, item: I) -> dict[str, Any]:
+        """Return the native record, the sealed part too, ready for JSON."""
+
+    @abstractmethod
+    def item_of_record(self, record: Mapping[str, Any]) -> I:
+        """Return the item that `record` was made of; `PoolError` names the field of what is invalid."""
+
+    def shown_record(self, item: I) -> dict[str, Any]:
+        """Return the native record as far as a solver may see it: the public fields, ready for JSON."""
+        return {name: value for name, value in self.record(item).items() if name in self.public_fields}
+
+    def revealed_record(self, item: I) -> dict[str, Any]:
+        """Return the record as `show --gold --json` prints it, with the sealed part."""
+        return self.record(item)
+
+    @abstractmethod
+    def prompt(self, item: I) -> str:
+        """Return what a language model is shown before anything else."""
+
+    def system_and_prompt(self, item: I) -> tuple[str, str]:
+        """Return the system text, empty if there is none, and the prompt, as `calibrant prompts` writes them."""
+        return "", self.prompt(item)
+
+    def messages(self, item: I) -> list[Message]:
+        """Return the prompt as messages of a chat."""
+        return [{"role": "user", "content": self.prompt(item)}]
+
+    def drawing(self, item: I, *, reveal_sealed: bool) -> str:
+        """Return the item's picture in text, empty if it has none."""
+        return ""
+
+    def text(self, item: I, *, reveal_sealed: bool) -> str:
+        """Return the item as a person reads it: its picture, the prompt, and what is sealed if asked."""
+        sealed = json.dumps({"sealed": self.record(item)["sealed"]}, indent=1) if reveal_sealed else ""
+        parts = self.drawing(item, reveal_sealed=reveal_sealed), self.prompt(item), sealed
+        return "\n\n".join(filter(None, parts))

@@ -80,6 +80,8 @@ class MetricSet:
     hidden: metrics of no view, for tables of reports alone
     verdict: (score, setting, handling of invalid submissions) -> what `Metric.value` and `sample` read
     unit: the id that items which are drawn together in a resampling share, from an item's id
+    item_unit: the same from an item, where it has more than its id; None where the id decides
+    row_group: (setting, digest of the pool) -> the setting that tables have for it
     """
 
     benchmark: str
@@ -90,6 +92,8 @@ class MetricSet:
     rights: tuple[tuple[str, str, Right], ...]
     verdict: Callable[[Mapping[str, Any], str, InvalidHandling], Any] = score_itself
     unit: Callable[[str], str] = item_itself
+    item_unit: Callable[[Any], str | None] = lambda item: None
+    row_group: Callable[[str, str], str] = lambda setting, pool_digest: setting
     hidden: tuple[Metric, ...] = ()
 
     @property
@@ -100,6 +104,10 @@ class MetricSet:
     @property
     def default_view(self) -> str:
         return next(iter(self.views))
+
+    def unit_of(self, item: Any) -> str:
+        """Return the id that an item shares with those that are resampled with it."""
+        return self.item_unit(item) or self.unit(item.id)
 
     def place(self, setting: str) -> tuple[int, str]:
         """Return a key that sorts settings by their order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -22,6 +22,17 @@ class PoolStatistic(Generic[I]):
 
     values: Callable[[I], Iterable[Any]]
     summary: Callable[[Sequence[Any]], Statistic]
+
+
+@dataclass(frozen=True)
+class PoolStatistics(Generic[I]):
+    """Statistics of a benchmark's pools, by name.
+
+    group: of an item, in which it is counted beside its setting
+    """
+
+    columns: Mapping[str, PoolStatistic[I]]
+    group: Callable[[I], str]
 
 
 def span(numbers: Sequence[int]) -> list[int] | None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 
-class Training(Protocol):
-    """A benchmark as trainers see it. Verdicts are those that its verbs give (bench.core.solutions)."""
+class Trainable(Protocol):
+    """A benchmark as trainers see it. Verdicts are those that its functions give (bench.core.solutions)."""
 
     @property
     def stages(self) -> Sequence[str]:

@@ -69,5 +69,5 @@ def _write(folder: Path, part: str, rows: ExportRows, title: str, license_: str)
 
 def _require_same(file: Path, rows: ExportRows) -> None:
     for row, item in zip(rows, exported_items(file), strict=True):
-        if record_text(benchmark(row["benchmark"]).record(item)) != row["record"]:
+        if record_text(benchmark(row["benchmark"]).items.record(item)) != row["record"]:
             raise CalibrantError(f"{row['id']} is not the same after an export; nothing was written")

@@ -55,12 +55,12 @@ class ExportRows:
 
 
 def _rows(of: Benchmark[Any], path: Path) -> Iterator[Row]:
-    pool, digest = of.read_pool(path), pool_digest(path)
+    pool, digest = of.items.read_pool(path), pool_digest(path)
     public = PublicIds.of_pool(path, pool.items)
     for item in pool.items:
-        *system, user = of.messages(item)
+        *system, user = of.items.messages(item)
         system_text = "\n\n".join(message["content"] for message in system)
-        record = record_text(of.record(item))
+        record = record_text(of.items.record(item))
         gold = of.training.gold(item)
         labels = of.training.difficulty(item)
         yield {

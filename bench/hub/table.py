@@ -62,7 +62,7 @@ def _item(row: Row) -> Item[Any, Any]:
         raise PoolError(f"{short_repr(record)} is not JSON", field="record") from None
     if not isinstance(value, dict):
         raise PoolError(f"{short_repr(value)} is not an object", field="record")
-    item: Item[Any, Any] = benchmark(row["benchmark"]).item_of_record(value)
+    item: Item[Any, Any] = benchmark(row["benchmark"]).items.item_of_record(value)
     return item
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 from calibrant.bench.core.capabilities import Capability
 
 if TYPE_CHECKING:  # benchmarks import this file for its keys: what runs and checks pools is imported by commands
+    from calibrant.audits.claims import Certificate
     from calibrant.bench.core.answer_context import AnswerContext
     from calibrant.bench.pools.soundness import CheckReport
     from calibrant.bench.protocols.base import Protocol as RunProtocol
@@ -98,6 +99,19 @@ class HardenRequest:
     selection: Selection
     execution: Execution
     progress: Progress
+
+
+@dataclass(frozen=True)
+class HardenedItem:
+    """An item with more evidence, which leaves one answer.
+
+    told: names of what it tells in addition, none if one answer was left before
+    certificate: that no less does, about the item as it was
+    """
+
+    item: Any
+    told: tuple[str, ...]
+    certificate: Certificate
 
 
 class Hardened(NamedTuple):

@@ -19,12 +19,12 @@ from calibrant.audits.claims import Certificate, verify
 from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FINDINGS
-from calibrant.bench.core.finding_records import FindingRecord
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pages.aligned import GAP, aligned_lines
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.pages.json_stream import list_pieces
 from calibrant.bench.pools.capabilities import CertificateCheck, Printed
+from calibrant.bench.pools.claim_records import FindingRecord
 from calibrant.bench.runs.audits import Audited, AuditedPool, AuditHead, AuditWork, record_order
 from calibrant.bench.runs.jsonl_file import RecordKind
 from calibrant.bench.runs.records import Timing
@@ -111,7 +111,7 @@ class FindingsAudit:
 
     def check_against(self, pool: Path) -> CertificateCheck:
         of = benchmark(self.name)
-        items = items_by_id(of.read_pool(pool).items)
+        items = items_by_id(of.items.read_pool(pool).items)
         return lambda certificate: check_certificate(of, certificate, items)
 
 

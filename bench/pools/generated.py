@@ -16,6 +16,7 @@ from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Progress
 from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.item import Pool
 
 
 def write_drawn(
@@ -32,7 +33,7 @@ def write_drawn(
 
     The same arguments give the same bytes for any executor: parts are drawn independently of each other.
     """
-    parts = [(suite, places) for suite in suites for places in of.parts(count)]
+    parts = [(suite, places) for suite in suites for places in of.suites.parts(count)]
     done, total = 0, count * len(suites)
     progress(path.name, done, total)
     with SpillBuffer[Any]() as stored:
@@ -44,11 +45,14 @@ def write_drawn(
                 stored.add((number, place), item)
             done += len(places)
             progress(path.name, done, total)
-        return of.write_items(path, stored.values(), suites, seed, count)
+        items = stored.values()
+        about = {"seed": seed, "suites": list(suites), "count": count}
+        of.items.write_pool(Pool(path.name.partition(".")[0], of.name, items, about), path)
+        return len(items)
 
 
 def _draw_part(name: str, seed: int, part: tuple[str, range]) -> Sequence[Any]:
-    return benchmark(name).drawn_part(part[0], seed, part[1])
+    return benchmark(name).suites.draw_part(part[0], seed, part[1])
 
 
 @dataclass(frozen=True)
@@ -60,10 +64,12 @@ class SuiteGenerator:
 
     def generate(self, request: GenerateRequest, options: Any) -> Sequence[str]:
         of = benchmark(self.name)
-        suites = list(of.suites) if request.suites == "all" else [part.strip() for part in request.suites.split(",")]
+        suites = (
+            list(of.suites.names) if request.suites == "all" else [part.strip() for part in request.suites.split(",")]
+        )
         for suite in suites:
-            if suite not in of.suites:
-                raise OptionError(f"unknown suite '{suite}'; known: {', '.join(of.suites)}", "--strata")
+            if suite not in of.suites.names:
+                raise OptionError(f"unknown suite '{suite}'; known: {', '.join(of.suites.names)}", "--strata")
         number = write_drawn(
             of, request.out, suites, request.seed, request.count, request.execution, progress=request.progress
         )

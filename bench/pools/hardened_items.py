@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 import msgspec
 
 from calibrant.audits.claims import Certificate, verify
-from calibrant.bench.core.benchmark import Benchmark, HardenedItem
+from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark as benchmark_named
-from calibrant.bench.pools.capabilities import Hardened, HardenRequest
+from calibrant.bench.pools.capabilities import Hardened, HardenedItem, HardenRequest
 from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
 from calibrant.bench.runs.runner import EVERYTHING, Selection
@@ -64,7 +64,7 @@ def harden_items(
 
     harden: a function of a module, which is sent to workers. `CalibrantError` for an unknown id.
     """
-    pool = benchmark.read_pool(path)
+    pool = benchmark.items.read_pool(path)
     chosen = selection.places(pool)
     missing = sorted(set(selection.only) - set(item_ids(pool.items)))
     if missing:
@@ -164,7 +164,7 @@ class ItemHardening:
         if request.certificates:
             number = write_proofs(pool, request.certificates)
             notes.append(f"{number} certificates written to {request.certificates}")
-        of.write_native(pool.pool, request.out)
+        of.items.write_pool(pool.pool, request.out)
         notes.append(f"{len(pool.pool)} instances written to {request.out}")
         for line in pool.reports:
             if line["why"]:

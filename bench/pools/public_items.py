@@ -20,12 +20,12 @@ class PublicPool:
 
     def __init__(self, benchmark: Benchmark[Any], path: Path) -> None:
         self.benchmark = benchmark
-        self.items: Any = benchmark.read_pool(path)
+        self.items: Any = benchmark.items.read_pool(path)
         self.ids = PublicIds.of_pool(path, self.items.items)
 
     def item(self, name: str | None) -> Any:
         """Return the item of that id, public or the pool's own, by default the first; `CalibrantError` if none."""
-        return self.benchmark.find(self.items, None if name is None else self.own_id(name))
+        return self.benchmark.items.find(self.items, None if name is None else self.own_id(name))
 
     def own_id(self, name: str) -> str:
         """Return the pool's id for either id; an unknown name as it is."""
@@ -48,8 +48,8 @@ def with_id(item: I, item_id: str) -> I:
 
 def public_record(benchmark: Benchmark[Any], item: Any) -> dict[str, Any]:
     """Return what of an item's native record may be shown, in its order, ready for JSON."""
-    record = benchmark.shown_record(item)
-    undeclared = record.keys() - set(benchmark.public_fields)
+    record = benchmark.items.shown_record(item)
+    undeclared = record.keys() - set(benchmark.items.public_fields)
     if undeclared:
         raise CalibrantError(f"fields that are not declared public: {', '.join(sorted(undeclared))}")
     return record

@@ -75,7 +75,7 @@ def check_items(benchmark: Benchmark[Any], paths: Sequence[Path], soundness: Sou
     """Read pools and check every item; a duplicate may stand in an earlier file. `PoolError` for what is no pool."""
     first_ids: dict[bytes, str] = {}
     for path in paths:
-        pool = benchmark.read_pool(path)
+        pool = benchmark.items.read_pool(path)
         notes: list[Note] = []
         report = CheckReport(pool.name, pool_digest(path), len(pool), official="", notes=notes)
         for item in pool.items:

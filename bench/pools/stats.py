@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.capabilities import STATISTICS
 from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.core.statistics import Statistic
 from calibrant.dsl.item import Item
@@ -36,10 +37,11 @@ class PoolStats:
 
 def pool_stats(name: str, items: Iterable[Item[Any, Any]], benchmark: Benchmark[Any]) -> list[PoolStats]:
     """Return one for each setting and suite, in order of appearance. Items are met once, and none is kept."""
-    columns = benchmark.figures
+    statistics = benchmark.require(STATISTICS)
+    columns = statistics.columns
     groups: dict[tuple[str, str], dict[str, list[Any]]] = {}
     for item in items:
-        key = item.setting, benchmark.suite_of(item)
+        key = item.setting, statistics.group(item)
         values = groups.get(key) or groups.setdefault(key, {column: [] for column in columns})
         for column, statistic in columns.items():
             values[column].extend(statistic.values(item))

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
+from calibrant.bench.core.capabilities import Capability
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
     from calibrant.solvers.outcome import Impossible, OutOfBudget
 
 Outcome: TypeAlias = Literal["found", "impossible", "out_of_budget", "crashed"]
@@ -64,6 +69,14 @@ class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def answer(self, given: Any, /) -> ProtocolResult:
         """Return the answer to one item, from its task or in its open episode; the same every time."""
         raise NotImplementedError
+
+
+PROTOCOLS: Capability[Sequence[type[Protocol]]] = Capability("`run`")
+"""The protocols of a benchmark, in the order in which `all` runs them."""
+
+
+APPLICABLE: Capability[Callable[[Sequence[Path]], Sequence[type[Protocol]]]] = Capability("`run all` of some")
+"""Protocols that `all` stands for on some pools, where that depends on them."""
 
 
 def nothing_found(outcome: Impossible | OutOfBudget) -> ProtocolResult:

@@ -5,17 +5,30 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
 
+from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.protocols import plugins
-from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols.base import APPLICABLE, PROTOCOLS, Protocol
 from calibrant.bench.runs.jobs import error_line
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, short_repr
 
 Protocols: TypeAlias = Mapping[str, type[Protocol]]
 """The protocols of a benchmark by name, in the order in which `all` runs them."""
+
+
+def protocols_of(benchmark: Benchmark[Any]) -> Protocols:
+    """Return the protocols of a benchmark by name."""
+    return {protocol.name: protocol for protocol in benchmark.require(PROTOCOLS)}
+
+
+def applicable_protocols(benchmark: Benchmark[Any], pools: Sequence[Path]) -> Protocols:
+    """Return the protocols that `all` stands for on these pools."""
+    select = benchmark.capability(APPLICABLE)
+    return protocols_of(benchmark) if select is None else {protocol.name: protocol for protocol in select(pools)}
 
 
 def with_installed(builtin: Protocols, benchmark: str) -> Protocols:

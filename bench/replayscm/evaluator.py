@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.core.evaluator import Prediction, line_head, line_place
+from calibrant.bench.core.scoring import Prediction, line_head, line_place
 from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.replayscm.meaning import meaning_digest
 from calibrant.bench.replayscm.options import ScoreOptions
@@ -15,6 +15,9 @@ from calibrant.bench.replayscm.verdict import MEANING, bulk_key, funnel, structu
 from calibrant.bench.scoring.input.unread import UNREAD_STAGES
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.score import Evaluator, Score
+
+if TYPE_CHECKING:
+    from calibrant.bench.replayscm.extended.scoring import ExtendedLineEvaluator
 
 
 class ReplayScmEvaluator:
@@ -54,3 +57,12 @@ class ReplayScmEvaluator:
             **funnel(score),
         }
         return line | structure(score) if self._with_structure else line
+
+
+def make_evaluator(item: Problem, options: ScoreOptions) -> ReplayScmEvaluator | ExtendedLineEvaluator:
+    """Return the evaluator of answers to an item."""
+    if item.task.extension is None:
+        return ReplayScmEvaluator(item, options)
+    from calibrant.bench.replayscm.extended.scoring import ExtendedLineEvaluator
+
+    return ExtendedLineEvaluator(item, options)

@@ -39,11 +39,11 @@ class ReplayGuide:
 
     def levels(self, item: Problem, steps: Sequence[Any], score: Score) -> Levels:
         """Return the exact share of SCMs that fit, in the class of attribution, which replay the held-out worlds."""
-        from calibrant.bench.replayscm.benchmark import BENCHMARK
+        from calibrant.bench.replayscm.scoring import ATTRIBUTE
 
         if item.task.extension is not None:
             return Levels()  # their class is weighed by noise: shares of members are no chances
-        decision = BENCHMARK.decide_heldout(item)
+        decision = ATTRIBUTE.decide_heldout(item)
         return Levels() if decision is None or decision.agreement is None else Levels(None, float(decision.agreement))
 
     def explain(

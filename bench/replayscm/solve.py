@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from calibrant.solvers.replayscm.version_space import VersionSpace
 
 
-class ReplayScmVerbs:
+class ReplayScmFunctions:
     """Implements ItemFunctions (bench.core.solutions)."""
 
     def __init__(self) -> None:
@@ -227,4 +227,4 @@ def _problem(item: object) -> Problem:
     return item
 
 
-VERBS = ReplayScmVerbs()
+FUNCTIONS = ReplayScmFunctions()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from calibrant.bench.core.statistics import PoolStatistic, share, span, spread
+from calibrant.bench.core.statistics import PoolStatistic, PoolStatistics, share, span, spread
 from calibrant.dsl.replayscm.problem import Problem
 
 MODES = ("none", "hard_constant", "hard_assigned")
@@ -48,3 +48,4 @@ COLUMNS: Mapping[str, PoolStatistic[Problem]] = {
     "mechanism_size": PoolStatistic(_mechanism_sizes, spread),
     "gold_parents": PoolStatistic(_parents, _parent_counts),
 }
+STATISTICS = PoolStatistics(COLUMNS, lambda problem: problem.stratum)

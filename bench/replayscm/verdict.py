@@ -22,7 +22,7 @@ from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet, Vie
 from calibrant.bench.core.samples import Right, Sample
 from calibrant.bench.replayscm.appendix_metrics import APPENDIX_METRICS
 from calibrant.bench.replayscm.reference_overlap import reference_overlap
-from calibrant.dsl.replayscm.pools.published_files import latent_of
+from calibrant.dsl.replayscm.pools.published_files import latent_of, table_setting
 from calibrant.dsl.replayscm.problem import TaskKind
 from calibrant.dsl.replayscm.score import Score
 
@@ -358,6 +358,8 @@ METRICS = MetricSet(
     sample=sample_of,
     rights=RIGHTS,
     unit=latent_of,
+    item_unit=lambda item: item.sealed.labels.get("latent"),  # that the pool file names
+    row_group=lambda setting, pool_digest: table_setting(pool_digest, setting),  # the published table of the pool
     hidden=HIDDEN_METRICS,
     settings=(
         *("Ordered", "Ord-", "Block", "Hidden-order", "Hid-", "Hidden-roots", "Hid-Roots", "Alt-", "Episode "),

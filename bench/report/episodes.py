@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, KINDS
+from calibrant.bench.pages.capabilities import TIMELINES
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.report.rows import Answer, differing_names, natural, option_suffix
 from calibrant.bench.report.sections import ReportContents
@@ -67,6 +68,6 @@ def _key(context: AnswerContext) -> _Key:
 
 def _build_timeline(of: Benchmark[Any], item: Any, transcript: Transcript, name: str) -> Timeline:
     try:
-        return of.timeline(item, transcript.steps, name)
+        return of.require(TIMELINES)(item, transcript.steps, name)
     except TranscriptError as error:
         raise CalibrantError(f"{name} on {short_repr(item.id)} of {transcript.context.pool}: {error}") from None

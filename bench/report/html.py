@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
+from calibrant.bench.core.capabilities import PLAY
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.core.samples import Item
@@ -29,18 +30,18 @@ def _page_section(name: str, section: Section, answers: Sequence[Answer], conten
     if guide is None:
         return PageSection(name, section, None, Responses(), {})
     results = read_results(
-        name, section.title, named_answers(answers), of.measures, guide, with_times=contents.with_times
+        name, section.title, named_answers(answers), of.metrics, guide, with_times=contents.with_times
     )
     sources = ResponseSources(contents.runs, contents.predictions, contents.pools, contents.fields, contents.embed)
     responses = read_responses(results, sources)
-    results.intervals = {system.name: _interval(system, results, of.measures) for system in results.systems}
+    results.intervals = {system.name: _interval(system, results, of.metrics) for system in results.systems}
     pools = [path for path in contents.pools if benchmark_of(path).name == name]
     commands = {}
     if len(pools) == 1:
         pool = shlex.quote(str(pools[0]))
         commands["why"] = f"calibrant show {pool} {{id}} --why --html why.html"
         folders = [path for path in contents.runs if path.is_dir()]
-        if of.transcripts and folders:
+        if PLAY in of.provides and folders:
             run = shlex.quote(str(folders[0]))
             commands["episode"] = f"calibrant show {pool} {{id}} --run {run} --html episode.html"
     return PageSection(name, section, results, responses, commands, _count_options(contents))

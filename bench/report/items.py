@@ -20,5 +20,7 @@ def items_of_pools(name: str, pools: Sequence[Path]) -> dict[Item, Any]:
         of = benchmark_of(path)
         if of.name == name:
             digest = file_digest(path)
-            items |= {(digest, instance): item for instance, item in items_by_id(of.read_pool(path).items).items()}
+            items |= {
+                (digest, instance): item for instance, item in items_by_id(of.items.read_pool(path).items).items()
+            }
     return items

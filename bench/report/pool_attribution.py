@@ -61,7 +61,7 @@ Scores = Iterable[tuple[AnswerContext, Mapping[str, Any]]]
 
 def add_attributions(scores: Scores, pools: Sequence[Path]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
     """Yield the answers, each with its attribution where its pool is among these and its record has none."""
-    items = {file_digest(path): items_by_id(benchmark_of(path).read_pool(path).items) for path in pools}
+    items = {file_digest(path): items_by_id(benchmark_of(path).items.read_pool(path).items) for path in pools}
     for context, score in scores:
         item = items.get(context.pool_digest, {}).get(context.instance)
         if item is None or KEY in score:

@@ -78,7 +78,7 @@ def context_of(record: Record) -> AnswerContext:
         record.pool_digest,
         record.pool_size,
         record.instance,
-        benchmark(name).setting_in_tables(record.setting, record.pool_digest),
+        benchmark(name).metrics.row_group(record.setting, record.pool_digest),
         record.stratum,
         record.config,
         record.outcome,

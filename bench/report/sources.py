@@ -79,7 +79,7 @@ class Sources:
         from calibrant.bench.scoring.scorer import PoolScorer
 
         pools = self._pools_of(path)
-        scorer = PoolScorer(pools, benchmark_of(pools[0]).report_options)
+        scorer = PoolScorer(pools, benchmark_of(pools[0]).scoring.report_options)
         predictions = Predictions(path, scorer, fields=self.fields)
         yield from map(scorer.score, predictions)
         recognised.append(f"{path}: {predictions.recognised}")
@@ -101,7 +101,9 @@ class Sources:
         if len(of) > 1:
             texts = {value for value in _first_line(path).values() if isinstance(value, str)}
             for pools in of.values():
-                if any(name in texts for pool in pools for name in item_ids(benchmark_of(pool).read_pool(pool).items)):
+                if any(
+                    name in texts for pool in pools for name in item_ids(benchmark_of(pool).items.read_pool(pool).items)
+                ):
                     return pools
         return next(iter(of.values()))
 

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from calibrant.bench.core.registry import benchmark, benchmarks
+from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.formats import TEXTS
 from calibrant.bench.report.layout import Source, Table, anchor_of
 from calibrant.bench.report.rows import Answer
@@ -22,7 +23,8 @@ HTML = "html"
 
 def chosen_tables(names: Sequence[str]) -> frozenset[str]:
     """Table ids by name; `CalibrantError` says which are known."""
-    table_ids = list(dict.fromkeys(chain.from_iterable(offered.report_tables for offered in benchmarks())))
+    reports = [report for of in benchmarks() if (report := of.capability(REPORT)) is not None]
+    table_ids = list(dict.fromkeys(chain.from_iterable(report.table_ids for report in reports)))
     for name in names:
         if name not in table_ids:
             raise CalibrantError(f"unknown table {short_repr(name)}; known: {', '.join(table_ids)}")
@@ -62,13 +64,15 @@ def _sections(
 ) -> dict[str, Section]:
     """Return, by benchmark, the sections that have one of the requested tables."""
     chosen = [
-        benchmark(name) for name in answers if not contents.tables or contents.tables & {*benchmark(name).report_tables}
+        benchmark(name)
+        for name in answers
+        if not contents.tables or contents.tables & {*benchmark(name).require(REPORT).table_ids}
     ]
     missing = NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
     sections = {}
     for of in chosen:
         try:
-            sections[of.name] = of.report(answers[of.name], contents, progress)
+            sections[of.name] = of.require(REPORT).section(answers[of.name], contents, progress)
         except NoAnswersError as error:
             missing = error
     if not sections:

@@ -161,9 +161,9 @@ def audit_items(
 
     execution: who audits, and for how long at most. Items without results are tried again.
     """
-    pool, digest = benchmark.read_pool(path), file_digest(path)
+    pool, digest = benchmark.items.read_pool(path), file_digest(path)
     for instance in sorted(selection.only):
-        benchmark.find(pool, instance)  # refuses an unknown one
+        benchmark.items.find(pool, instance)  # refuses an unknown one
     chosen = selection.places(pool)
     config = {**work.config, "wall_budget": execution.wall_budget}
     keys = {i: AuditKey(digest, name, config_digest(config)) for i, name in chosen.items()}

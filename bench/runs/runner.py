@@ -126,7 +126,7 @@ def _require(protocol: Protocol) -> None:
 @lru_cache(maxsize=8)
 def _pool(benchmark: Benchmark[Any], path: Path, digest: str) -> ItemPool[Item[Any, Any]]:
     """Kept, because several protocols run on one pool, and reading YAML takes seconds."""
-    return benchmark.read_pool(path)
+    return benchmark.items.read_pool(path)
 
 
 class _Batch:
@@ -152,8 +152,8 @@ class _Batch:
 
     def _record(self, index: int, answer: Answer) -> Record:
         item, result, steps = self._item(index), answer.result, answer.steps
-        answered = self.benchmark.no_answer(item) if result.answer is None else result.answer
-        score = self.benchmark.score(item, answered, steps or ())
+        answered = self.benchmark.scoring.no_answer(item) if result.answer is None else result.answer
+        score = self.benchmark.scoring.score(item, answered, steps or ())
         episodic = steps is not None  # of other items it takes counting, which `table --attribution` does when asked
         attribution = self.benchmark.attribution(item, answered, steps or (), score) if episodic else None
         return Record(

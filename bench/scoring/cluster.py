@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 
-from calibrant.bench.core.evaluator import Prediction
+from calibrant.bench.core.scoring import Prediction
 from calibrant.bench.runs.executors.opening import open_executor
 from calibrant.bench.runs.jobs import Execution, Executor, Failure, error_line
 from calibrant.bench.scoring.scorer import PoolScorer, ScoredPrediction

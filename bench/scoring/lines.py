@@ -58,7 +58,7 @@ def context_of_line(line: Mapping[str, Any]) -> AnswerContext:
     """
     of = benchmark(stated_name(line.get("benchmark")))
     if "benchmark" in line:
-        msgspec.convert(line, of.verdict_record, strict=True)
+        msgspec.convert(line, of.scoring.verdict_record, strict=True)
         line = {**line, "valid": True}
     context = msgspec.convert(line, _ContextFields)
     return AnswerContext(

@@ -17,11 +17,11 @@ from multiprocessing import get_context
 from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.core.evaluator import Prediction
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.samples import Sample
+from calibrant.bench.core.scoring import Prediction
 from calibrant.bench.scoring.cluster import score_prediction
 from calibrant.bench.scoring.input.unread import unread_reason
 from calibrant.bench.scoring.lines import json_line
@@ -71,7 +71,7 @@ class _Judge:
         self._scorer = scorer
         self._benchmark = benchmark_name
         self._with_lines = with_lines
-        self._reader = ObservationReader(benchmark(benchmark_name).measures)
+        self._reader = ObservationReader(benchmark(benchmark_name).metrics)
         self._values: dict[Values, Values] = {}
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from calibrant.bench.core.evaluator import Prediction
+from calibrant.bench.core.scoring import Prediction
 from calibrant.bench.scoring.input.answer_fields import (
     ID_FIELDS,
     SAMPLE_FIELDS,

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 from calibrant.bench.core.answer_context import NO_MODEL, AnswerContext
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.evaluator import Evaluator, Prediction
+from calibrant.bench.core.capabilities import EVALUATOR, PLAY, TRACES
 from calibrant.bench.core.options import option_struct
 from calibrant.bench.core.registry import one_benchmark
+from calibrant.bench.core.scoring import Evaluator, Prediction
 from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.scoring.answer_evaluator import AnswerEvaluator
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.bench.scoring.input.traces import STEPS_FIELD, is_trace
 from calibrant.bench.scoring.pool_items import PoolItems
@@ -41,7 +43,7 @@ class _OpenPool(NamedTuple):
 
     @classmethod
     def load(cls, benchmark: Benchmark[Any], path: Path) -> _OpenPool:
-        pool = benchmark.read_pool(path)
+        pool = benchmark.items.read_pool(path)
         public = PublicIds.of_pool(path, pool.items)
         return cls(pool.name, path.name, pool_digest(path), items_by_id(pool.items), public)
 
@@ -56,8 +58,8 @@ class PoolScorer:
 
     def __init__(self, pools: Sequence[Path], options: Any = None) -> None:
         self.benchmark: Benchmark[Any] = one_benchmark(pools)
-        self.has_episodes = self.benchmark.transcripts
-        self.has_traces = self.benchmark.transcripts and self.benchmark.traces
+        self.has_episodes = PLAY in self.benchmark.provides
+        self.has_traces = TRACES in self.benchmark.provides
         self._options = option_struct("score", self.benchmark.name)() if options is None else options
         opened = [_OpenPool.load(self.benchmark, path) for path in pools]
         self._pools = {pool.digest: pool for pool in opened}
@@ -107,7 +109,7 @@ class PoolScorer:
 
         `TranscriptError` names a false step; `CalibrantError` if the answer differs from the one that the steps submit.
         """
-        if self.benchmark.extracts_when_scored:
+        if EVALUATOR in self.benchmark.provides:
             return self._replay_played(prediction, line)
         return self._replay(prediction, line) if self.has_episodes else self._extract(prediction)
 
@@ -120,8 +122,12 @@ class PoolScorer:
         """Return the evaluator of a prediction's item."""
         return self._evaluators.get(
             (prediction.pool, prediction.instance),
-            lambda: self.benchmark.evaluator(self.item(prediction), self._options),
+            lambda: self._make_evaluator(self.item(prediction)),
         )
+
+    def _make_evaluator(self, item: Item[Any, Any]) -> Evaluator:
+        make = self.benchmark.capability(EVALUATOR)
+        return AnswerEvaluator(self.benchmark, item) if make is None else make(item, self._options)
 
     def _replay_played(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
         """Replay the steps of a line about an item that is played; answers without steps are read when scored."""
@@ -136,11 +142,11 @@ class PoolScorer:
     def _setting(self, setting: str, digest: str) -> str:
         row_group = self._settings.get((setting, digest))
         if row_group is None:
-            row_group = self._settings[setting, digest] = self.benchmark.setting_in_tables(setting, digest)
+            row_group = self._settings[setting, digest] = self.benchmark.metrics.row_group(setting, digest)
         return row_group
 
     def _prompt(self, digest: str, instance: str) -> str:
-        return self.benchmark.system_and_prompt(self._pools[digest].items[instance])[1]
+        return self.benchmark.items.system_and_prompt(self._pools[digest].items[instance])[1]
 
     def _extract(self, prediction: Prediction) -> Prediction:
         item, problem = self.item(prediction), NO_ANSWER
@@ -148,12 +154,12 @@ class PoolScorer:
             answer, problem, gap = extract_answer(self.benchmark, item, prediction.answer)
             if not problem:
                 return prediction._replace(answer=answer, gap=gap)
-        return prediction._replace(answer=self.benchmark.no_answer(item), problem=problem, unread=problem)
+        return prediction._replace(answer=self.benchmark.scoring.no_answer(item), problem=problem, unread=problem)
 
     def _replay(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
         item = self.item(prediction)
         has_trace = self.has_traces and is_trace(line)
-        steps = self.benchmark.parse_trace(item, line) if has_trace else steps_of(line.get(STEPS_FIELD))
+        steps = self.benchmark.require(TRACES)(item, line) if has_trace else steps_of(line.get(STEPS_FIELD))
         replayed = replay_answer(self.benchmark, item, prediction.answer, steps)
         return prediction._replace(
             answer=replayed.answer,

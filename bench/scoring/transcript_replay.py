@@ -39,20 +39,20 @@ def replay_answer(
 
     `TranscriptError` names a false step; `CalibrantError` if the answer differs from the one that the steps submit.
     """
-    episode = verify_transcript(benchmark.episode(item), steps)
+    episode = verify_transcript(benchmark.play.open(item), steps)
     answer, unread, gap = extract_answer(benchmark, item, response) if response else ({}, NO_ANSWER, "")
     problem = unread
-    submitted = benchmark.handed_in(episode.steps)
+    submitted = benchmark.play.submitted(episode.steps)
     if submitted is not None:
-        if answer and not benchmark.same_answer(item, answer, submitted):
+        if answer and not benchmark.scoring.same_answer(item, answer, submitted):
             raise CalibrantError(
                 f"the answer {short_repr(answer)} is not what the steps submit: {short_repr(submitted)}"
             )
         answer, problem, unread = submitted, "", ""
     elif answer:
-        actions = benchmark.handing_in(answer, tuple(episode.steps))
+        actions = benchmark.play.submission(answer, tuple(episode.steps))
         problem = next((step.refused for step in map(episode.act, actions) if step.refused), "")
-    omission = "" if problem else benchmark.omission(episode.steps)
+    omission = "" if problem else benchmark.play.omission(episode.steps)
     return ReplayedAnswer(answer, tuple(episode.steps), problem, unread, ": ".join(filter(None, (omission, gap))))
 
 
@@ -61,7 +61,7 @@ def extract_answer(
 ) -> tuple[dict[str, Any], str, str]:
     """Return the answer of a response, empty without one; why it has none; the part that could not be read."""
     try:
-        answer, gap = benchmark.read_answer(item, response)
+        answer, gap = benchmark.scoring.read_answer(item, response)
     except ActionError as error:
         return {}, str(error), ""
     return answer, "", gap

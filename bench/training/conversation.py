@@ -25,7 +25,7 @@ class ConversationResult(NamedTuple):
 
 def conversation(of: Benchmark[Any], item: Any, instructions: str = "") -> Chat:
     """Open a conversation about an interactive item, with one action a reply."""
-    return of.chat(item, instructions)
+    return of.play.chat(item, instructions)
 
 
 def score_replies(of: Benchmark[Any], item: Any, replies: Sequence[str]) -> ConversationResult:
@@ -35,7 +35,7 @@ def score_replies(of: Benchmark[Any], item: Any, replies: Sequence[str]) -> Conv
     conversation again; if that is still open at the end, an answer that the last reply states is handed in.
     """
     if not of.is_interactive(item):
-        verdict = of.verbs.score(item, replies[-1] if replies else None)
+        verdict = of.functions.score(item, replies[-1] if replies else None)
         return ConversationResult(verdict, (), verdict.valid)
     chat = conversation(of, item)
     for reply in replies[:-1]:
@@ -44,16 +44,16 @@ def score_replies(of: Benchmark[Any], item: Any, replies: Sequence[str]) -> Conv
     if replies and not chat.closed:
         _close(of, item, chat, replies[-1])
     steps = tuple(chat.episode.steps)
-    verdict = of.verbs.score(item, None, steps=steps)
-    return ConversationResult(verdict, steps, of.handed_in(steps) is not None)
+    verdict = of.functions.score(item, None, steps=steps)
+    return ConversationResult(verdict, steps, of.play.submitted(steps) is not None)
 
 
 def _close(of: Benchmark[Any], item: Any, chat: Chat, reply: str) -> None:
     """Submit the answer that the last reply states, with or without a submission; else treat it as an action."""
     try:
-        answer = of.extract(item, reply)
+        answer = of.scoring.extract(item, reply)
     except ActionError:
         chat.hear(reply)
         return
-    for action in of.handing_in(answer, tuple(chat.episode.steps)):
+    for action in of.play.submission(answer, tuple(chat.episode.steps)):
         chat.episode.act(action)

@@ -33,7 +33,7 @@ def endless(of: Benchmark[Any], suite: str, seed: int) -> Iterator[Any]:
     """Yield the items of a suite without end; item i does not depend on how many are drawn."""
     num_items = 0
     for doubling in count():
-        items = of.drawn_part(of.suite(suite), seed, range(num_items, FIRST_DRAWN << doubling))
+        items = of.suites.draw_part(of.suites.check_name(suite), seed, range(num_items, FIRST_DRAWN << doubling))
         yield from items
         num_items += len(items)
 
@@ -61,4 +61,4 @@ def _place_items(of: Benchmark[Any], suite: str, stage: int, seed: int) -> Itera
 
 def _suites(of: Benchmark[Any], suites: Sequence[str]) -> list[str]:
     """Return the suites of a curriculum, by default those that the benchmark orders by difficulty."""
-    return [of.suite(suite) for suite in suites or of.training.stages]
+    return [of.suites.check_name(suite) for suite in suites or of.training.stages]

@@ -37,7 +37,7 @@ class Lesson:
         if not isinstance(value, dict):
             raise CalibrantError(f"record is {short_repr(value)}, not an object")
         try:
-            self.item = self.of.item_of_record(value)
+            self.item = self.of.items.item_of_record(value)
         except PoolError as error:
             raise CalibrantError(f"record of {short_repr(value.get('id'))}: {error}") from None
         self._decided: tuple[bool | None] | None = None
@@ -51,8 +51,8 @@ class Lesson:
     def decided(self) -> bool | None:
         """Return whether the item's evidence decides the question; None where that is not computed. Cached."""
         if self._decided is None:
-            nothing = self.of.no_answer(self.item)
-            attribution = self.of.attribution(self.item, nothing, (), self.of.score(self.item, nothing, ()))
+            nothing = self.of.scoring.no_answer(self.item)
+            attribution = self.of.attribution(self.item, nothing, (), self.of.scoring.score(self.item, nothing, ()))
             self._decided = (None if attribution is None else bool(attribution["decided"]),)
         return self._decided[0]
 

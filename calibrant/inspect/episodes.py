@@ -48,7 +48,7 @@ class Transcript(StoreModel):
     def keep(self, of: SampleItem, episode: Episode[Any, Any]) -> None:
         """Store the steps of an episode and whether it is over."""
         self.steps = msgspec.to_builtins(step_records(episode.steps))
-        self.handed_in = of.benchmark.handed_in(episode.steps) is not None
+        self.handed_in = of.benchmark.play.submitted(episode.steps) is not None
         self.closed = episode.closed
 
 
@@ -62,13 +62,13 @@ def _experiment(of: SampleItem) -> Tool:
                 action: One JSON object, an action as the task describes them.
             """
             transcript = store_as(Transcript)
-            episode = verify_transcript(of.benchmark.episode(of.item), transcript.as_steps())
+            episode = verify_transcript(of.benchmark.play.open(of.item), transcript.as_steps())
             try:
-                step = episode.act(of.benchmark.reply_action(of.item, action))
+                step = episode.act(of.benchmark.play.parse_action(of.item, action))
             except ActionError as error:
                 return f"Not understood: {error}."
             transcript.keep(of, episode)
-            return of.benchmark.describe_step(episode, step) + (" The task is over." if episode.closed else "")
+            return of.benchmark.play.describe(episode, step) + (" The task is over." if episode.closed else "")
 
         return execute
 
@@ -82,7 +82,7 @@ def experiments() -> Solver:
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         of = item_of(state.metadata)
         if of.benchmark.is_interactive(of.item):
-            state.store_as(Transcript).keep(of, of.benchmark.episode(of.item))
+            state.store_as(Transcript).keep(of, of.benchmark.play.open(of.item))
             state.tools.append(_experiment(of))
         return state
 

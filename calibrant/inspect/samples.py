@@ -41,7 +41,7 @@ def pool_dataset(path: Path, wanted: str) -> Dataset:
     of = benchmark_of(path)
     if of.name != wanted:
         raise CalibrantError(f"{path.name}: a pool of '{of.name}'; the task is calibrant/{of.name}")
-    pool, digest = of.read_pool(path), pool_digest(path)
+    pool, digest = of.items.read_pool(path), pool_digest(path)
     sample = partial(_sample, of, {"pool": pool.name, "poolDigest": digest}, PublicIds.of_pool(path, pool.items))
     if isinstance(pool.items, StoredItems):
         return StoredSamples(pool.items, range(len(pool)), sample, DatasetLabels(pool.name, str(path)))
@@ -120,8 +120,8 @@ def _sample(of: Benchmark[Any], pool: Mapping[str, str], public: PublicIds, item
         **pool,
         "setting": item.setting,
         "stratum": item.stratum,
-        CLUSTER: of.unit(item),
-        "record": of.record(item),
+        CLUSTER: of.metrics.unit_of(item),
+        "record": of.items.record(item),
     }
     return Sample(input=_messages(of, item), id=public.public(item.id), metadata=metadata)
 
@@ -130,12 +130,12 @@ def _messages(of: Benchmark[Any], item: Item[Any, Any]) -> list[ChatMessage]:
     """Return the prompt, and what an episode shows before the first action."""
     messages: list[ChatMessage] = [
         (ChatMessageSystem if message["role"] == "system" else ChatMessageUser)(content=message["content"])
-        for message in of.messages(item)
+        for message in of.items.messages(item)
     ]
-    if of.is_interactive(item) and not of.prompts_show_opening:
-        episode = of.episode(item)
+    if of.is_interactive(item) and not of.play.prompts_show_opening:
+        episode = of.play.open(item)
         messages[-1].content = "\n\n".join(
-            [messages[-1].text, *(of.describe_step(episode, step) for step in episode.steps)]
+            [messages[-1].text, *(of.play.describe(episode, step) for step in episode.steps)]
         )
     return messages
 
@@ -155,4 +155,4 @@ def item_of(metadata: Mapping[str, Any]) -> SampleItem:
 @lru_cache(maxsize=_KEPT)
 def _item(name: str, record: bytes) -> SampleItem:
     of = benchmark(name)
-    return SampleItem(of, of.item_of_record(msgspec.json.decode(record)))
+    return SampleItem(of, of.items.item_of_record(msgspec.json.decode(record)))

@@ -75,8 +75,8 @@ def verdict(extractor: Literal["paper", "published"] = "paper") -> Scorer:
 
 def figures(of: Benchmark[Any], record: Mapping[str, Any], setting: str) -> dict[str, float]:
     """`correct`, then the columns of the benchmark's default view; the same keys for every answer."""
-    fields = of.measures.verdict(record, setting, InvalidHandling.PUBLISHED)
-    columns = of.measures.views[of.measures.default_view].metrics
+    fields = of.metrics.verdict(record, setting, InvalidHandling.PUBLISHED)
+    columns = of.metrics.views[of.metrics.default_view].metrics
     values = {column.key: column.value(fields) for column in columns}
     return {
         "correct": float(record["correct"] is True),
@@ -85,5 +85,5 @@ def figures(of: Benchmark[Any], record: Mapping[str, Any], setting: str) -> dict
 
 
 def _answer(of: Benchmark[Any], told: Transcript | None, response: str) -> str:
-    submitted = of.handed_in(told.as_steps()) if told and told.handed_in else None
+    submitted = of.play.submitted(told.as_steps()) if told and told.handed_in else None
     return response if submitted is None else json.dumps(submitted)

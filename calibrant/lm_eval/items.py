@@ -41,15 +41,15 @@ def documents(
             raise CalibrantError(
                 f"{short_repr(pool)} is a pool of {pool_benchmark.title}; its task is calibrant_{pool_benchmark.name}"
             )
-        items = list(of.read_pool(Path(pool)).items)
+        items = list(of.items.read_pool(Path(pool)).items)
         public = PublicIds.of_pool(Path(pool), items)
     rows = [
         {
             "id": public.public(item.id),
             "benchmark": benchmark,
-            "question": of.prompt(item),
+            "question": of.items.prompt(item),
             "answer": json.dumps(of.training.gold(item)),
-            "record": json.dumps(of.record(item)),
+            "record": json.dumps(of.items.record(item)),
         }
         for item in items
     ]

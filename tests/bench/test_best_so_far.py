@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from calibrant.bench.replayscm.protocols.exact import Exact
-from calibrant.bench.replayscm.solve import ReplayScmVerbs
+from calibrant.bench.replayscm.solve import ReplayScmFunctions
 from calibrant.dsl.replayscm.sampling.problems import sample_problem
 from calibrant.dsl.replayscm.sampling.strata import stratum
 from calibrant.solvers.outcome import BestSoFar
@@ -16,9 +16,9 @@ from calibrant.solvers.replayscm import exact
 
 def test_the_verb_has_it_as_a_solution_and_the_record_tells_the_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = sample_problem(stratum("large_n20"), 0)
-    outcome = ReplayScmVerbs().solve(problem, max_parents=4, states=0)
+    outcome = ReplayScmFunctions().solve(problem, max_parents=4, states=0)
     assert isinstance(outcome, BestSoFar)
-    assert ReplayScmVerbs().score(problem, outcome.value.answer).train_exact
+    assert ReplayScmFunctions().score(problem, outcome.value.answer).train_exact
     assert outcome.value.size == outcome.upper_bound >= (outcome.lower_bound or 0) > 0
     monkeypatch.setattr(exact, "solve", partial(exact.solve, states=0))
     recorded = Exact(max_parents=4).answer(problem.task)

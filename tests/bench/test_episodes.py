@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Prompting
 from calibrant.bench.blickets.text_episode import text_episode
-from calibrant.bench.episodes import JsonChat, Reaction, TextEpisode, sole_action
+from calibrant.bench.episodes import JsonChat, Reaction, TextEpisode
+from calibrant.dsl.action import sole_action
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.episode import Step

@@ -19,7 +19,7 @@ from calibrant.bench.core.registry import benchmarks
 from calibrant.bench.examples import EXAMPLES
 from calibrant.bench.help_groups import GROUPS, MAX_SHORT_HELP
 from calibrant.bench.pools.bundled import bundled_pool
-from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols.base import PROTOCOLS, Protocol
 from calibrant.bench.protocols.registry import describe_protocol, meanings
 from tests.support.commands import program, refused
 
@@ -85,7 +85,7 @@ def test_the_completion_of_a_shell_can_be_shown() -> None:
     assert "_CALIBRANT_COMPLETE=complete_bash" in done.stdout
 
 
-REAL = [protocol for one in benchmarks() for protocol in one.protocols.values()]
+REAL = [protocol for one in benchmarks() for protocol in one.require(PROTOCOLS)]
 
 
 @pytest.mark.parametrize("protocol", REAL, ids=lambda protocol: protocol.name)

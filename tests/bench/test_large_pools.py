@@ -76,7 +76,7 @@ def test_commands_write_the_same(
     kept = outputs(benchmark, tmp_path / "kept", capfd)
     monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 1)
     pool = tmp_path / "kept" / "pool.jsonl"
-    assert isinstance(benchmark_of(pool).read_pool(pool).items, StoredItems)
+    assert isinstance(benchmark_of(pool).items.read_pool(pool).items, StoredItems)
     _pool.cache_clear()
     stored = outputs(benchmark, tmp_path / "stored", capfd)
     for name, value in kept.items():
@@ -89,7 +89,7 @@ def test_processes_that_score_read_the_same_file(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 1)
     monkeypatch.setattr(calibrant.bench.scoring.parallel, "PARALLEL_THRESHOLD", 1)
     pool, told = bundled_files()["causim"][0], tmp_path / "responses.jsonl"
-    ids = [item.id for item in benchmark_of(pool).read_pool(pool).items]
+    ids = [item.id for item in benchmark_of(pool).items.read_pool(pool).items]
     told.write_text("".join(json.dumps({"instanceId": name, "response": "{}"}) + "\n" for name in ids))
     for workers in ("1", "2"):  # also: what this process has met before does not hinder sending it
         assert main(["score", str(pool), str(told), "--out", str(tmp_path / workers), "--workers", workers]) == 0

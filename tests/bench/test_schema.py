@@ -13,9 +13,9 @@ from calibrant.audits.replayscm.certificates.shape import CertificateFile
 from calibrant.bench.cli import main
 from calibrant.bench.commands.schema import schema as command_schema
 from calibrant.bench.core.registry import NAMES
-from calibrant.bench.core.schemas import SCHEMAS, line_schema
 from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
 from calibrant.bench.replayscm.fields import VerdictLine
+from calibrant.bench.schemas import SCHEMAS, line_schema
 from tests.bench.pools.sample_suites import SAMPLES
 from tests.support.commands import jsonl, refused
 from tests.support.shared import shared_file, shared_vectors

@@ -43,7 +43,7 @@ def test_checkers_and_structs_agree(function: str, name: str, keywords: str | No
     verb = "score" if function == "score_many" else function
     struct = keyword_struct(verb, name)
     declared = {field.name: field.default for field in msgspec.structs.fields(struct)}
-    taken = keywords_of(getattr(benchmark(name).verbs, verb))
+    taken = keywords_of(getattr(benchmark(name).functions, verb))
     typed = get_type_hints(getattr(options, keywords)) if keywords else {}
     assert typed.keys() == taken.keys() <= declared.keys()
     hints = get_type_hints(struct)
@@ -64,5 +64,5 @@ def test_every_declared_keyword_is_one_of_a_function(name: str) -> None:
 
     for function, struct in import_module(f"calibrant.bench.{name}.options").KEYWORDS.items():
         assert {field.name for field in msgspec.structs.fields(struct)} == keywords_of(
-            getattr(benchmark(name).verbs, function)
+            getattr(benchmark(name).functions, function)
         ).keys()

@@ -34,7 +34,7 @@ RIGHT = {"rule": "conjunctive", "blickets": ["A", "B"]}
 
 
 def _record(item: Any) -> str:
-    return json.dumps(benchmark(item.benchmark).record(item))
+    return json.dumps(benchmark(item.benchmark).items.record(item))
 
 
 def _of(reward: Reward, item: Any, *completions: Any) -> list[float | None]:

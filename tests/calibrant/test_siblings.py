@@ -17,6 +17,7 @@ import calibrant
 from calibrant.audits.blickets.attribution import attribute_episode
 from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.pools.generated import write_drawn
 from calibrant.dsl.causalab.item import Weights
 from calibrant.dsl.causim.model import run
 from calibrant.dsl.causim.values import plain
@@ -36,7 +37,7 @@ ITEMS: tuple[calibrant.Item, ...] = (DETECTOR, LAB, QUESTION)
 
 def _pool(of: str, folder: Path, count: int = 2) -> Path:
     path = folder / f"{of}.jsonl"
-    benchmark(of).write_drawn(path, [SUITES[of]], 3, count)
+    write_drawn(benchmark(of), path, [SUITES[of]], 3, count)
     return path
 
 
@@ -252,11 +253,11 @@ def test_audits_are_the_findings_of_the_command() -> None:
 
 @pytest.mark.parametrize("of", SIBLINGS)
 def test_the_same_seed_gives_the_same_item(of: Any) -> None:
-    for suite in (SUITES[of], benchmark(of).suites[-1]):
+    for suite in (SUITES[of], benchmark(of).suites.names[-1]):
         made = calibrant.generate(7, of=of, suite=suite)
         assert made == calibrant.generate(7, of=of, suite=suite)
         assert made != calibrant.generate(8, of=of, suite=suite)
-    assert calibrant.generate(7, of=of) == calibrant.generate(7, of=of, suite=benchmark(of).suites[0])
+    assert calibrant.generate(7, of=of) == calibrant.generate(7, of=of, suite=benchmark(of).suites.names[0])
     with pytest.raises(calibrant.CalibrantError, match="unknown suite 'chess'; known: "):
         calibrant.generate(7, of=of, suite="chess")
 

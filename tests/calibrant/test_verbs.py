@@ -213,12 +213,12 @@ def test_a_line_that_cannot_be_read_is_named(pool: calibrant.Pool[calibrant.Prob
 
 
 def test_samples_of_one_item_share_an_evaluator(item: calibrant.Problem) -> None:
-    from calibrant.bench.replayscm.solve import VERBS
+    from calibrant.bench.replayscm.solve import FUNCTIONS
 
-    before = len(VERBS._evaluators)
+    before = len(FUNCTIONS._evaluators)
     for _ in calibrant.score_many([item] * 100, ["{}"] * 100):
         pass
-    assert len(VERBS._evaluators) <= before + 1
+    assert len(FUNCTIONS._evaluators) <= before + 1
 
 
 # --- options ------------------------------------------------------------------------------------------------------

@@ -36,10 +36,10 @@ def head(source: Path, number: int, target: Path) -> Path:
 def test_stored_items_are_the_items(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = head(source, 5, tmp_path / "pool.jsonl")
     of = benchmark_of(pool)
-    kept = of.read_pool(pool).items
+    kept = of.items.read_pool(pool).items
     assert isinstance(kept, tuple)
     monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 1)
-    stored = of.read_pool(pool).items
+    stored = of.items.read_pool(pool).items
     assert isinstance(stored, StoredItems)
     assert tuple(stored) == kept
     assert stored == kept
@@ -69,13 +69,13 @@ def test_places_are_right_whatever_stands_between_lines(tmp_path: Path, before: 
     content = before + plain.read_bytes().replace(b"\n", b"\r\n \n").rstrip()
     odd.write_bytes(gzip.compress(content) if compressed else content)
     of = benchmark_of(plain)
-    assert of.read_pool(odd).items == of.read_pool(plain).items
+    assert of.items.read_pool(odd).items == of.items.read_pool(plain).items
 
 
 @pytest.mark.usefixtures("few_kept")
 def test_a_file_that_is_replaced_or_removed_goes_on_being_read(tmp_path: Path) -> None:
     path = written(tmp_path / "pool.jsonl")
-    items = benchmark_of(path).read_pool(path).items
+    items = benchmark_of(path).items.read_pool(path).items
     before = tuple(items)
     os.replace(written(tmp_path / "other.jsonl", 2), path)
     assert items == before
@@ -86,7 +86,7 @@ def test_a_file_that_is_replaced_or_removed_goes_on_being_read(tmp_path: Path) -
 @pytest.mark.usefixtures("few_kept")
 def test_a_file_whose_bytes_change_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "pool.jsonl")
-    items = benchmark_of(path).read_pool(path).items
+    items = benchmark_of(path).items.read_pool(path).items
     with path.open("r+b") as file:
         file.seek(-20, os.SEEK_END)
         file.write(b"0")
@@ -101,10 +101,10 @@ def test_what_is_wrong_with_a_late_line_is_said_when_the_file_is_read(tmp_path: 
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines, lines[2]]))
     with pytest.raises(PoolError, match=r"pool.jsonl: line 6 \('.*'\): id: a second item of that id"):
-        benchmark_of(path).read_pool(path)
+        benchmark_of(path).items.read_pool(path)
     path.write_bytes(b"".join([*lines, b"\xff\n"]))
     with pytest.raises(PoolError, match=f"pool.jsonl: not UTF-8 at byte {sum(map(len, lines))}"):
-        benchmark_of(path).read_pool(path)
+        benchmark_of(path).items.read_pool(path)
 
 
 @pytest.mark.usefixtures("few_kept")
@@ -112,7 +112,7 @@ def test_files_are_closed_when_nothing_reads_from_them(tmp_path: Path) -> None:
     path = written(tmp_path / "pool.jsonl")
     of = benchmark_of(path)
     before = len(os.listdir("/dev/fd"))
-    part = of.read_pool(path).items[1:]
+    part = of.items.read_pool(path).items[1:]
     assert len(part) == len(list(part)) == 3
     assert len(os.listdir("/dev/fd")) == before + 1
     del part

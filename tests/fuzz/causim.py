@@ -65,7 +65,7 @@ def _target(item: CausimItem) -> Target:
     worked, keys = work_out(model, question), question.required_keys(model)
     first = next(iter(worked.answers), None)
     base = json.loads(first) if first is not None else dict.fromkeys(keys, "x")
-    return Target(item, json.dumps(BENCHMARK.record(item)), keys, frozenset(worked.answers), base)
+    return Target(item, json.dumps(BENCHMARK.items.record(item)), keys, frozenset(worked.answers), base)
 
 
 def odd_value(rng: random.Random) -> Any:
@@ -103,13 +103,13 @@ def _object(rng: random.Random) -> str:
 
 def check_answer(target: Target, answer: dict[str, Any]) -> str:
     """Compare the verdict on an answer with what running every world says; the outcome in a word."""
-    record = BENCHMARK.score(target.item, answer, ())
-    _, remark = BENCHMARK.read_answer(target.item, answer)
+    record = BENCHMARK.scoring.score(target.item, answer, ())
+    _, remark = BENCHMARK.scoring.read_answer(target.item, answer)
     require(record["correct"] is is_right(target, answer), f"reward {record['correct']} for {short_repr(answer)}")
     require(record["answered"] is True, "an answer with exactly the required keys is none")
     require(not (record["correct"] and remark), f"a right answer has a remark: {remark}")
     require(len(remark) < MAX_MESSAGE_CHARS and (not remark or remark.isprintable()), f"a remark of lines: {remark!a}")
-    require(BENCHMARK.same_answer(target.item, answer, answer) is True, "an answer is not the same as itself")
+    require(BENCHMARK.scoring.same_answer(target.item, answer, answer) is True, "an answer is not the same as itself")
     json.loads(json.dumps(record, allow_nan=False))
     json.loads(record["meaning"])
     if record["nodes"] is not None:
@@ -128,7 +128,7 @@ def _reply(rng: random.Random) -> str:
     is_wrapped = rng.random() < 0.3
     if is_wrapped:
         text = rng.choice(['{"answer": %s}', '{"memory": "m", "value": [%s]}', '%s {"confidence": 1}']) % text
-    score = BENCHMARK.verbs.score(target.item, f"so: {text}\n")
+    score = BENCHMARK.functions.score(target.item, f"so: {text}\n")
     expected = not is_wrapped and is_right(target, answer)
     require(score.correct is expected, f"reward {score.correct} for {short_repr(text)}")
     require(score.correct is (score.failure is None), "a wrong reply without a reason")
@@ -168,8 +168,8 @@ def _record(rng: random.Random) -> str:
     else:
         record = damaged(rng, record)
     try:
-        item = BENCHMARK.item_of_record(record)
-        BENCHMARK.score(item, BENCHMARK.no_answer(item), ())
+        item = BENCHMARK.items.item_of_record(record)
+        BENCHMARK.scoring.score(item, BENCHMARK.scoring.no_answer(item), ())
     except CalibrantError as error:
         message = str(error)
         require(message.isprintable() and len(message) <= MAX_MESSAGE_CHARS, f"not one line: {message!a}")

@@ -117,7 +117,7 @@ def _actions(rng: random.Random) -> str:
             require((episode.left, episode.closed) == before and not step.cost, "a refusal has an effect")
         else:
             num_done += 1
-        REPLAYSCM.describe_step(episode, step)
+        REPLAYSCM.play.describe(episode, step)
     again = ScmEpisode(problem)
     for step in episode.steps[1:]:
         again.act(step.action)
@@ -204,7 +204,7 @@ def _record(rng: random.Random) -> str:
         values = [_value(rng, 2), {"H1": _value(rng, 1)}, {"shared": _value(rng, 2)}, allowance]
         record[rng.choice(FIELDS)] = rng.choice(values)
     try:
-        problem = REPLAYSCM.item_of_record(record)
+        problem = REPLAYSCM.items.item_of_record(record)
     except CalibrantError as error:
         require("\n" not in str(error), "several lines")
         return "record: refused"

@@ -30,8 +30,8 @@ def page_text() -> str:
     parts = [HEAD]
     for benchmark in benchmarks():
         parts.append(f"\n## {benchmark.title}\n")
-        for name in benchmark.measures.views:
-            parts.append(f"\nView `{name}`:\n\n{metric_table(benchmark.measures, name)}\n")
+        for name in benchmark.metrics.views:
+            parts.append(f"\nView `{name}`:\n\n{metric_table(benchmark.metrics, name)}\n")
     return "".join(parts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calibrant.audits.causalab.why import LabWhy, explain
 from calibrant.audits.why import number_text
-from calibrant.bench.core.capabilities import Explainable
+from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.why.sections import TableExplanations, WhyTable, best_advice, experiment_table
 
 

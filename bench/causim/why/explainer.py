@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from calibrant.audits.causim.why import QuestionWhy, explain
 from calibrant.audits.why import listed, number_text
-from calibrant.bench.core.capabilities import Explainable
+from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.why.sections import TableExplanations, WhyTable, experiment_table
 
 MAX_VALUES = 8  # of a noise variable that a row lists

@@ -44,7 +44,7 @@ def list_items(
     from calibrant.bench.core.registry import benchmark_of
 
     of = benchmark_of(pool)
-    items = of.read_pool(pool).items
+    items = of.items.read_pool(pool).items
     chosen = [k for k, item in enumerate(items) if setting is None or item.setting == setting]
     if not chosen and setting is not None:
         settings = dict.fromkeys(item.setting for item in items)
@@ -62,8 +62,11 @@ def list_items(
 
 
 def _rows(of: Benchmark[Any], items: Iterator[Any], *, why: bool) -> Iterator[dict[str, str]]:
+    from calibrant.bench.core.capabilities import STATISTICS
+
+    group = of.require(STATISTICS).group
     for item in items:
-        row = {"id": item.id, "setting": item.setting, "suite": of.suite_of(item)}
+        row = {"id": item.id, "setting": item.setting, "suite": group(item)}
         if why:
             reason = _explain(of, item)
             row |= {"fit": "", "reason": reason} if isinstance(reason, str) else _reason_columns(reason)
@@ -76,7 +79,7 @@ def _reason_columns(why: Why) -> dict[str, str]:
 
 def _explain(of: Benchmark[Any], item: Any) -> Why | str:
     """Return the reason, or why there is none."""
-    from calibrant.bench.core.capabilities import EXPLANATIONS
+    from calibrant.bench.pages.capabilities import EXPLANATIONS
 
     try:
         return of.require(EXPLANATIONS).explain(item, ())
@@ -85,7 +88,7 @@ def _explain(of: Benchmark[Any], item: Any) -> Why | str:
 
 
 def _write_index(of: Benchmark[Any], pool: Path, items: Iterator[Any], html: Path) -> None:
-    from calibrant.bench.core.capabilities import EXPLANATIONS
+    from calibrant.bench.pages.capabilities import EXPLANATIONS
     from calibrant.bench.pages.why.index import MAX_EMBEDDED, index_page
     from calibrant.dsl.atomic_write import write_atomically
 

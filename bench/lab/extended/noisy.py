@@ -11,6 +11,7 @@ from calibrant.audits.replayscm.extended.attribution import decide_extended
 from calibrant.audits.replayscm.extended.generate import sample_extended
 from calibrant.audits.replayscm.extended.strata import SHAPES, ExtendedStratum
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.protocols.registry import protocols_of
 from calibrant.bench.replayscm.extended.labels import right_blind_rows
 from calibrant.bench.replayscm.extended.rows import task_evidence
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
@@ -89,9 +90,11 @@ def protocol_lines(number: int) -> Iterator[str]:
         blind = [right_blind_rows(item, task_class(item.task), task_evidence(item.task)) for item in items]
         yield f"{rate!s:5} blind rows that are right: {sum(bool(rows) for rows in blind)} of {number}"
         for name in ROWS:
-            protocol = of.protocols[name]()
+            protocol = protocols_of(of)[name]()
             results = [(item, protocol.answer(item.task)) for item in items]
-            scores = [of.score(item, result.answer or of.no_answer(item), ()) for item, result in results]
+            scores = [
+                of.scoring.score(item, result.answer or of.scoring.no_answer(item), ()) for item, result in results
+            ]
             exact = fmean(score.get("heldoutExact") is True for score in scores)
             excess = [score["excessLogLoss"] for score in scores if score.get("excessLogLoss") is not None]
             yield f"{rate!s:5} {name:14}  {exact:14.3f}  {fmean(excess) if excess else float('nan'):.4f}"

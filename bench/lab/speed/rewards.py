@@ -40,7 +40,7 @@ def _answers(name: str) -> Iterator[tuple[str, str]]:
     golds = [json.dumps(of.training.gold(item)) for item in items]
     for place, item in enumerate(items):
         reply = (golds[place], golds[place - 1], "I cannot tell.")[place % 3]
-        yield json.dumps(of.record(item)), reply
+        yield json.dumps(of.items.record(item)), reply
 
 
 def _reward(worth: Worth, name: str, answers: Sequence[tuple[str, str]], repeats: int) -> None:

@@ -43,7 +43,7 @@ class WhyTable:
 
 @dataclass(frozen=True)
 class TableExplanations(Generic[I, W]):
-    """Implements bench.core.capabilities.Explainable for reasons that are shown as tables.
+    """Implements bench.pages.capabilities.Explainable for reasons that are shown as tables.
 
     items: their name in a refusal; find_reason: from an item and steps; tables, advice: of a reason, see `tables_body`
     """

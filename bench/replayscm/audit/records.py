@@ -6,8 +6,9 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
+from calibrant.audits.replayscm.certificates.shape import CertificateFile
 from calibrant.audits.replayscm.findings import Findings
-from calibrant.bench.core.finding_records import FindingRecord
+from calibrant.bench.pools.claim_records import FindingRecord
 from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling
 from calibrant.bench.runs.audits import AuditHead, record_order
 from calibrant.bench.runs.jsonl_file import RecordKind
@@ -35,3 +36,6 @@ class AuditRecord(AuditHead, frozen=True, forbid_unknown_fields=True):
 
 
 AUDIT_RECORDS = RecordKind("audits", "an audit", AuditRecord, RECORD_VERSION, record_order)
+
+
+LINE_RECORDS = {"audits": (AuditRecord,), "certificates": (CertificateFile,)}

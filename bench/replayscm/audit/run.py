@@ -11,8 +11,8 @@ from msgspec import UNSET
 
 from calibrant.audits.replayscm.findings import Findings
 from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
-from calibrant.bench.core.finding_records import FindingRecord
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.pools.claim_records import FindingRecord
 from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling, generator_ceiling
 from calibrant.bench.replayscm.audit.records import AUDIT_RECORDS, AuditRecord
 from calibrant.bench.replayscm.extended.audit import finding_records

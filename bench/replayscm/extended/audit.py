@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from calibrant.audits.finding import ClaimStatus
 from calibrant.audits.replayscm.extended.findings import audit_extended
-from calibrant.bench.core.finding_records import FindingRecord
+from calibrant.bench.pools.claim_records import FindingRecord
 from calibrant.bench.replayscm.extended.labels import right_blind_rows
 from calibrant.bench.replayscm.extended.rows import task_evidence
 from calibrant.bench.replayscm.extended.scoring import is_episode

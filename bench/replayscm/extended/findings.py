@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import UNSET
 
 from calibrant.audits.replayscm.extended.findings import Finding
-from calibrant.bench.core.finding_records import FindingRecord
+from calibrant.bench.pools.claim_records import FindingRecord
 from calibrant.bench.pools.findings_audit import FindingsRecord, FindingsReport, findings_lines
 from calibrant.bench.replayscm.audit.records import AuditRecord
 from calibrant.bench.runs.audits import AuditedPool

@@ -42,7 +42,7 @@ def _episodes(of: Benchmark[Any], contents: ReportContents) -> Iterator[tuple[st
         (digest, item.id): item
         for path in pools
         for digest in [pool_digest(path)]
-        for item in of.read_pool(path).items
+        for item in of.items.read_pool(path).items
         if is_episode(item)
     }
     for transcript in transcripts(sources, pools, contents.fields):

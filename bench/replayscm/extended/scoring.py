@@ -12,7 +12,7 @@ import numpy as np
 from calibrant.audits.replayscm.extended.attribution import ExtendedDecision, decide_extended
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, attribution_record
-from calibrant.bench.core.evaluator import Prediction, line_head, line_place
+from calibrant.bench.core.scoring import Prediction, line_head, line_place
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.replayscm.verdict import funnel, structure
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
@@ -214,7 +214,7 @@ def read_submission(problem: Problem, response: str | Mapping[str, Any]) -> dict
 
 
 class ExtendedLineEvaluator:
-    """Implements Evaluator (bench.core.evaluator) for one extended item."""
+    """Implements Evaluator (bench.core.scoring) for one extended item."""
 
     def __init__(self, problem: Problem, options: ScoreOptions) -> None:
         self._verdicts = ExtendedVerdicts(problem, extractor=options.extractor, with_regret=options.regret)

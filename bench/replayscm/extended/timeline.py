@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from calibrant.bench.pages.episode_views import TimelineViews
 from calibrant.bench.pages.timeline import Decision, Light, Moment, News, Timeline
 from calibrant.bench.replayscm.extended.scoring import ExtendedVerdicts
 from calibrant.dsl.episode import Step, verify_transcript
@@ -110,3 +111,6 @@ def _decision(problem: Problem, episode: ScmEpisode) -> Decision:
         why += f"; the most probable one has a posterior of {posterior:.3g}"
     reason = f" {score.failure}." if score.failure else ""
     return Decision(answer[:MAX_ANSWER_CHARS], truth[:MAX_ANSWER_CHARS], score.correct, kind, f"{why}.{reason}")
+
+
+EPISODE_VIEWS = TimelineViews(scm_timeline)

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from calibrant.audits.replayscm.why.explanation import explain
 from calibrant.audits.replayscm.why.parts import ReplayWhy
-from calibrant.bench.core.capabilities import Explainable
+from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.replayscm.why.drawing import drawing
 from calibrant.bench.replayscm.why.page import body
 from calibrant.bench.replayscm.why.words import lines

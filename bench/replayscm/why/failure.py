@@ -10,9 +10,9 @@ from markupsafe import Markup
 
 from calibrant.audits.replayscm.why.failure import FailureWhy, VariableComparison, explain_failure
 from calibrant.audits.why import listed
-from calibrant.bench.core.capabilities import AnswerExplainable
 from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.capabilities import AnswerExplainable
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.pages.why.graphs import Graph, GraphNode, draw_together
 from calibrant.dsl.errors import CalibrantError

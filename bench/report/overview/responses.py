@@ -211,7 +211,7 @@ class _LocatedPredictions(Predictions):
 
 
 def _of_predictions(file: Path, pools: Sequence[Path], fields: FieldNames | None) -> Iterator[RawAnswer]:
-    scorer = PoolScorer(pools, benchmark_of(pools[0]).report_options)
+    scorer = PoolScorer(pools, benchmark_of(pools[0]).scoring.report_options)
     predictions = _LocatedPredictions(file, scorer, skip_unknown=True, fields=fields)
     for prediction in predictions:
         line = _json(predictions.fields_of_line)

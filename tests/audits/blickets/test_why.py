@@ -14,7 +14,7 @@ from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem
 
-POOL = benchmark("blickets").read_pool(bundled_sample("blickets"))
+POOL = benchmark("blickets").items.read_pool(bundled_sample("blickets"))
 ITEMS = [item for item in POOL.items if item.setting in ("conjunctive", "disjunctive")][:4]
 WALKS = ("A", "ABCD", "ABCDE", "EAB", "ABCDEDC")  # objects that are toggled one after the other
 

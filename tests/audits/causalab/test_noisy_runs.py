@@ -12,6 +12,7 @@ from calibrant.audits.causalab.spaces import frequency_posterior, graph_posterio
 from calibrant.audits.causalab.trajectory import trajectory
 from calibrant.baselines.causalab.rows import ROWS, play
 from calibrant.bench.causalab.benchmark import BENCHMARK
+from calibrant.bench.pages.capabilities import EPISODE_VIEWS
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem, Weights
@@ -136,6 +137,6 @@ def test_a_run_without_a_space_has_no_picture_and_one_line_says_why() -> None:
     steps = ran(item, "total-effects").steps
     assert BENCHMARK.attribution(item, {}, steps, {}) is None
     with pytest.raises(CalibrantError, match="no picture: only noise with one draw for all affected nodes"):
-        BENCHMARK.account(item, steps, "m")
+        BENCHMARK.require(EPISODE_VIEWS).text(item, steps, "m")
     with pytest.raises(CalibrantError, match="no picture: only noise with one draw for all affected nodes"):
-        BENCHMARK.episodes_page(item, [("m", steps)])
+        BENCHMARK.require(EPISODE_VIEWS).page(item, [("m", steps)])

@@ -15,7 +15,7 @@ from calibrant.dsl.causim.model import run
 from calibrant.dsl.causim.question import project
 from calibrant.dsl.causim.reference import worlds
 
-POOL = benchmark("causim").read_pool(bundled_sample("causim"))
+POOL = benchmark("causim").items.read_pool(bundled_sample("causim"))
 
 
 def fitting(item: CausimItem) -> list[tuple[dict[str, str], tuple[tuple[str, str], ...]]]:

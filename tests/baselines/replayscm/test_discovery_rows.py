@@ -18,7 +18,7 @@ from calibrant.baselines.replayscm.frames import frame_from_panel
 from calibrant.baselines.structure_learning.frame import Frame
 from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_pool
-from calibrant.bench.protocols.registry import chosen_protocols, left_out, make_protocol
+from calibrant.bench.protocols.registry import chosen_protocols, left_out, make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.protocols.discovery import (
     DISCOVERY,
@@ -49,7 +49,7 @@ NEEDS = {"pc+dsl": "causallearn", "ges+dsl": "causallearn", "pgmpy-hc+dsl": "pgm
 
 
 def test_the_rows_have_their_names() -> None:
-    assert {p.name: BENCHMARK.protocols[p.name] for p in DISCOVERY} == {
+    assert {p.name: protocols_of(BENCHMARK)[p.name] for p in DISCOVERY} == {
         "pc+dsl": PcThenFit,
         "ges+dsl": GesThenFit,
         "pgmpy-hc+dsl": PgmpyThenFit,
@@ -158,7 +158,7 @@ def test_there_is_no_row_for_alternatives(protocol: Discovery) -> None:
 )
 def test_options_have_their_ranges(name: str, option: str, value: str) -> None:
     with pytest.raises(CalibrantError, match=f"protocol '.*'.*{option}"):
-        make_protocol(BENCHMARK.protocols, name, {option: value})
+        make_protocol(protocols_of(BENCHMARK), name, {option: value})
 
 
 # --- hidden roots -----------------------------------------------------------------------------------------------------
@@ -263,22 +263,22 @@ def test_what_is_missing_is_said_in_one_line(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.splitlines() == [f"calibrant: {message}"]
-    assert protocol.name not in {chosen.name for chosen in chosen_protocols(BENCHMARK.protocols, "all", {})}
+    assert protocol.name not in {chosen.name for chosen in chosen_protocols(protocols_of(BENCHMARK), "all", {})}
 
 
 def test_all_says_which_protocols_it_leaves_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beside two rows that are quick: what the others answer is not the matter."""
-    rows = {name: row for name, row in BENCHMARK.protocols.items() if row in DISCOVERY or name in QUICK}
+    rows = {name: row for name, row in protocols_of(BENCHMARK).items() if row in DISCOVERY or name in QUICK}
     monkeypatch.setattr(BENCHMARK, "protocols", rows)
     for module in ("causallearn", "pgmpy", "gies"):
         monkeypatch.setitem(sys.modules, module, None)
-    assert set(left_out(BENCHMARK.protocols)) == {"pc+dsl", "ges+dsl", "pgmpy-hc+dsl", "gies+dsl"}
+    assert set(left_out(protocols_of(BENCHMARK))) == {"pc+dsl", "ges+dsl", "pgmpy-hc+dsl", "gies+dsl"}
     line = ["run", "all", str(bundled_pool("ordered")), "--out", str(tmp_path / "out"), "--limit", "1"]
     assert main([*line, "--workers", "1"]) == 0
     told = capsys.readouterr().err.splitlines()
-    assert [text.split(" ")[0] for text in told if " is left out: " in text] == list(left_out(BENCHMARK.protocols))
+    assert [text.split(" ")[0] for text in told if " is left out: " in text] == list(left_out(protocols_of(BENCHMARK)))
     assert {record.protocol for record in folder_records(tmp_path / "out")} == QUICK
 
 

@@ -25,7 +25,7 @@ from calibrant.baselines.replayscm.posterior.prior import (
     slot_mass,
 )
 from calibrant.baselines.replayscm.posterior.root_evidence import root_probability
-from calibrant.bench.protocols.registry import make_protocol
+from calibrant.bench.protocols.registry import make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.protocols.exact import Exact
 from calibrant.bench.replayscm.protocols.posterior import MostPosterior
@@ -264,7 +264,7 @@ def test_every_answer_is_legal_and_exact_and_a_pool_is_better_than_by_size(name:
 @pytest.mark.parametrize("choose", ["probable", "agreeing"])
 def test_the_same_task_gets_the_same_answer_whatever_is_sealed(choose: str) -> None:
     for problem in dev_problems("t1_hidden_roots")[:4]:
-        row = make_protocol(BENCHMARK.protocols, "posterior", {"choose": choose})
+        row = make_protocol(protocols_of(BENCHMARK), "posterior", {"choose": choose})
         first = row.answer(problem.task)
         worlds = tuple(replace(world, id=f"other_{i}") for i, world in enumerate(problem.task.training.worlds))
         renamed = replace(problem.task, training=replace(problem.task.training, worlds=worlds))

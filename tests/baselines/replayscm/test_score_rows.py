@@ -21,7 +21,7 @@ from calibrant.baselines.replayscm.portfolio import (
     root_hypotheses,
 )
 from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.protocols.registry import make_protocol
+from calibrant.bench.protocols.registry import make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.protocols.score_portfolios import BnlearnThenFit, ExactMbdeThenFit
 from calibrant.dsl.formulas.text import STANDARD, parse
@@ -150,9 +150,9 @@ def test_one_seed_gives_one_answer_and_seeds_differ() -> None:
 
 
 def test_options_arrive_as_text() -> None:
-    known = BENCHMARK.protocols
+    known = protocols_of(BENCHMARK)
     assert make_protocol(known, "bnlearn+dsl", {"seed": "7"}) == BnlearnThenFit(seed=7)
-    assert make_protocol(BENCHMARK.protocols, "exact-mbde+dsl", {"iss": "10", "networks": "5"}) == ExactMbdeThenFit(
+    assert make_protocol(protocols_of(BENCHMARK), "exact-mbde+dsl", {"iss": "10", "networks": "5"}) == ExactMbdeThenFit(
         iss=10.0, networks=5
     )
 

@@ -30,7 +30,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def items(pool: Path) -> tuple[BlicketItem, ...]:
-    return tuple(BENCHMARK.read_pool(pool).items)
+    return tuple(BENCHMARK.items.read_pool(pool).items)
 
 
 def test_tables_know_the_kinds_of_attribution() -> None:
@@ -91,7 +91,7 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_an_episode_is_played_in_lines_of_json(pool: Path, typed: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    (item,) = [one for one in BENCHMARK.read_pool(pool).items if one.id == "conjunctive-5-1"]
+    (item,) = [one for one in BENCHMARK.items.read_pool(pool).items if one.id == "conjunctive-5-1"]
     rule = item.sealed.mechanisms[0].rule.as_json(item.task.objects)
     first = rule["blickets"][0]
     typed(json.dumps({"place": first}), "what?", json.dumps({"remove": "Z"}), json.dumps({"check": rule}))
@@ -123,7 +123,7 @@ def test_a_pool_is_written_again_with_the_same_items(
     assert main(["pool", "convert", str(packed), str(again)]) == 0
     assert "6 instances written" in capsys.readouterr().err
     assert again.read_bytes() == pool.read_bytes()
-    assert tuple(BENCHMARK.read_pool(again).items) == items
+    assert tuple(BENCHMARK.items.read_pool(again).items) == items
     before = again.read_bytes()
     assert main(["pool", "convert", str(again), str(again)]) == 2
     assert again.read_bytes() == before

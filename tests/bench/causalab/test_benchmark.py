@@ -15,6 +15,7 @@ from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.protocols.registry import protocols_of
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem
@@ -43,7 +44,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def items(pool: Path) -> tuple[LabItem, ...]:
-    return tuple(BENCHMARK.read_pool(pool).items)
+    return tuple(BENCHMARK.items.read_pool(pool).items)
 
 
 def test_the_same_seed_draws_the_same_bytes(pool: Path, tmp_path: Path, items: tuple[LabItem, ...]) -> None:
@@ -54,10 +55,10 @@ def test_the_same_seed_draws_the_same_bytes(pool: Path, tmp_path: Path, items: t
 
 
 def test_a_system_is_told_that_a_try_of_the_reactor_leaves_no_setting(items: tuple[LabItem, ...]) -> None:
-    episode = BENCHMARK.episode(items[0])
+    episode = BENCHMARK.play.open(items[0])
     first = episode.act({"set": items[0].task.settable[0], "value": 1})
-    assert BENCHMARK.describe_step(episode, first).endswith(f"}} Settings left: {items[0].task.allowance - 1}.")
-    assert BENCHMARK.describe_step(episode, episode.act({"reactor": 0})) == "The reactor stays off. Settings left: 0."
+    assert BENCHMARK.play.describe(episode, first).endswith(f"}} Settings left: {items[0].task.allowance - 1}.")
+    assert BENCHMARK.play.describe(episode, episode.act({"reactor": 0})) == "The reactor stays off. Settings left: 0."
 
 
 def test_runs_keep_steps_and_attributions_and_do_not_depend_on_workers(
@@ -106,28 +107,28 @@ def test_a_run_goes_on_and_its_table_counts_by_suite(
 
 
 def test_the_seed_of_a_row_that_draws_is_an_option(items: tuple[LabItem, ...]) -> None:
-    drawn = BENCHMARK.protocols["random"]
-    answers = [drawn(**options).answer(BENCHMARK.episode(items[0])) for options in ({}, {"seed": 0}, {"seed": 1})]
+    drawn = protocols_of(BENCHMARK)["random"]
+    answers = [drawn(**options).answer(BENCHMARK.play.open(items[0])) for options in ({}, {"seed": 0}, {"seed": 1})]
     assert answers[0] == answers[1] != answers[2]
 
 
 def test_an_answer_without_a_transcript_is_dialled_and_submitted(items: tuple[LabItem, ...]) -> None:
     item = items[0]
     answer = {"frequency": item.sealed.target, "hypothesis": state_mechanism(item.sealed.mechanism)}
-    score = BENCHMARK.score(item, answer, ())
+    score = BENCHMARK.scoring.score(item, answer, ())
     assert (score["correct"], score["graph_correct"], score["settings"], score["all_weight_f1"]) == (True, True, 0, 1.0)
     attribution = BENCHMARK.attribution(item, answer, (), score)
     assert attribution is not None
     assert attribution["graph"]["kind"] in ("lucky", "earned")
     assert BENCHMARK.attribution(item, {}, (), score) is None
-    missed = BENCHMARK.score(item, BENCHMARK.no_answer(item), ())
+    missed = BENCHMARK.scoring.score(item, BENCHMARK.scoring.no_answer(item), ())
     assert (missed["correct"], missed["frequency"], missed["shd"]) == (False, None, len(item.sealed.mechanism.edges))
 
 
 def test_a_released_suite_is_run_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     suite = jsonl(tmp_path / "small.jsonl", CONFIG, CONFIG)
     assert benchmark_of(suite) is BENCHMARK
-    items = BENCHMARK.read_pool(suite).items
+    items = BENCHMARK.items.read_pool(suite).items
     assert [item.id for item in items] == ["small/0/0", "small/1/0"]
     assert items[0].sealed.mechanism.weights(FREQUENCY) == {"ph": 3}
     assert items[0].sealed.bases != items[1].sealed.bases
@@ -140,10 +141,10 @@ def test_a_released_suite_is_converted_and_may_be_compressed(tmp_path: Path) -> 
     suite = jsonl(tmp_path / "small.jsonl", CONFIG, CONFIG)
     packed, native = tmp_path / "small.jsonl.gz", tmp_path / "native.jsonl"
     packed.write_bytes(gzip.compress(suite.read_bytes()))
-    items = BENCHMARK.read_pool(suite).items
-    assert BENCHMARK.read_pool(packed) == BENCHMARK.read_pool(suite)
+    items = BENCHMARK.items.read_pool(suite).items
+    assert BENCHMARK.items.read_pool(packed) == BENCHMARK.items.read_pool(suite)
     assert main(["pool", "convert", str(packed), str(native)]) == 0
-    assert BENCHMARK.read_pool(native).items == items
+    assert BENCHMARK.items.read_pool(native).items == items
     assert json.loads(native.read_text(encoding="utf-8").splitlines()[0])["benchmark"] == "causalab"
 
 

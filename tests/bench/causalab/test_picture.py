@@ -14,6 +14,7 @@ from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.causalab.picture import lab_picture
 from calibrant.bench.cli import main
 from calibrant.bench.pages.graph import EdgeStatus, GraphPicture, graph_text, graphs_svg
+from calibrant.bench.pools.generated import write_drawn
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.hypothesis import state_mechanism
@@ -127,7 +128,7 @@ def test_large_numbers_of_mechanisms_are_shortened() -> None:
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a pool of two laboratories, and a run on it."""
     folder = tmp_path_factory.mktemp("shown")
-    BENCHMARK.write_drawn(folder / "pool.jsonl", ["4nodes", "4nodes_quad_hard"], 3, 1)
+    write_drawn(BENCHMARK, folder / "pool.jsonl", ["4nodes", "4nodes_quad_hard"], 3, 1)
     line = ["run", "exact,total-effects", str(folder / "pool.jsonl"), "--out", str(folder / "run"), "--workers", "1"]
     assert main(line) == 0
     return folder

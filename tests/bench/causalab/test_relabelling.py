@@ -11,6 +11,7 @@ from calibrant.bench.causalab import relabelling
 from calibrant.bench.causalab.__main__ import main
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.causalab.relabelling import recompute_labels, relabelled_suite, weighted_graphs
+from calibrant.bench.pools.generated import write_drawn
 from calibrant.dsl.causalab.generation import Plan, with_labels
 from calibrant.dsl.causalab.item import LabItem
 
@@ -64,12 +65,12 @@ def test_an_item_that_depends_on_how_many_are_drawn_is_noticed(monkeypatch: pyte
 
 def test_labels_travel_with_items_that_are_written(tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("labels") / "pool.jsonl"
-    assert BENCHMARK.write_drawn(path, ["4nodes"], 3, 2) == 2
-    for item in BENCHMARK.read_pool(path).items:
+    assert write_drawn(BENCHMARK, path, ["4nodes"], 3, 2) == 2
+    for item in BENCHMARK.items.read_pool(path).items:
         again = recompute_labels(item)
         assert again == {name: item.sealed.labels[name] for name in again}
         assert "fewest_settings" in again
-        assert "fewest_settings" not in BENCHMARK.prompt(item)
+        assert "fewest_settings" not in BENCHMARK.items.prompt(item)
 
 
 def test_the_command_prints_a_line_for_each_suite(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ import pytest
 from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.cli import main
 from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.protocols.registry import protocols_of
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.dsl.causim.item import CausimItem, Labels, Task
 from calibrant.dsl.causim.question import Question
@@ -64,7 +65,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def items(pool: Path) -> dict[str, CausimItem]:
-    return {item.id: item for item in BENCHMARK.read_pool(pool).items}
+    return {item.id: item for item in BENCHMARK.items.read_pool(pool).items}
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +117,7 @@ def test_an_answer_is_right_exactly_where_some_world_gives_it(
         assert flags == [worked.copy, None if worked.effect_some is None else not worked.effect_some]
         assert record.setting == f"{item.task.question.type}-{worked.scenario}"
         seen.add((record.protocol, record.score["correct"]))
-    assert seen == {(name, right) for name in BENCHMARK.protocols for right in (True, False)} - {
+    assert seen == {(name, right) for name in protocols_of(BENCHMARK) for right in (True, False)} - {
         (name, False) for name in ("exact", "most_probable_noise", "most_probable_answer", "truncated")
     }
 
@@ -143,7 +144,7 @@ def test_a_run_does_not_depend_on_workers_and_goes_on(
     assert {r.key: (r.answer, r.score, r.setting) for r in folder_records(tmp_path / "two")} == one
     rows = [row for row in json.loads(printed.out)["rows"] if row["system"] == "copy"]
     assert [row["setting"].partition("-")[0] for row in rows] == sorted(
-        (row["setting"].partition("-")[0] for row in rows), key=BENCHMARK.settings.index
+        (row["setting"].partition("-")[0] for row in rows), key=BENCHMARK.metrics.settings.index
     )
     assert sum(row["n"] for row in rows) == 24
     assert {row["benchmark"] for row in rows} == {"causim"}
@@ -167,9 +168,9 @@ def test_what_was_decided_is_told_of_questions_with_one_answer(
 def test_no_answer_is_right_nowhere(items: dict[str, CausimItem]) -> None:
     nothing_asked = Question("abduction", fixed={"U_A": '"y"', "U_B": '"x"', "U_C": "0"}, observed=SEEN)
     item = CausimItem("told", Task(PROGRAM, nothing_asked, "deterministic"), Labels(1, True))
-    assert BENCHMARK.score(item, {}, ())["correct"] is True
+    assert BENCHMARK.scoring.score(item, {}, ())["correct"] is True
     for one in (item, *items.values()):
-        assert BENCHMARK.score(one, BENCHMARK.no_answer(one), ())["correct"] is False
+        assert BENCHMARK.scoring.score(one, BENCHMARK.scoring.no_answer(one), ())["correct"] is False
 
 
 def test_findings_of_an_item_made_by_hand_are_these(wrong: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -231,7 +232,7 @@ def test_hardened_questions_have_one_answer_and_certificates_that_hold(
     line = ["harden", str(pool), "--out", str(out), "--certificates", str(certificates)]
     assert main([*line, "--report", str(tmp_path / "report.jsonl")]) == 1
     reports = [json.loads(text) for text in (tmp_path / "report.jsonl").read_text(encoding="utf-8").splitlines()]
-    made = {item.id: item for item in BENCHMARK.read_pool(out).items}
+    made = {item.id: item for item in BENCHMARK.items.read_pool(out).items}
     assert [report["instance"] for report in reports] == list(items)
     assert [report["made"] for report in reports] == list(made)
     for report in reports:
@@ -259,7 +260,7 @@ def test_an_item_without_its_world_is_written_unchanged(
 ) -> None:
     assert main(["harden", str(wrong), "--out", str(tmp_path / "hard.jsonl")]) == 1
     assert capsys.readouterr().err.count("failed: ") == 3
-    assert BENCHMARK.read_pool(tmp_path / "hard.jsonl").items == BENCHMARK.read_pool(wrong).items
+    assert BENCHMARK.items.read_pool(tmp_path / "hard.jsonl").items == BENCHMARK.items.read_pool(wrong).items
 
 
 def test_training_data_are_written_in_the_order_of_the_curriculum(
@@ -273,7 +274,9 @@ def test_training_data_are_written_in_the_order_of_the_curriculum(
     assert versions == sorted(versions)
     assert len(lines) == len(items)
     for line in lines:
-        verdict = BENCHMARK.score(items[line["id"]], BENCHMARK.extract(items[line["id"]], line["solution"]), ())
+        verdict = BENCHMARK.scoring.score(
+            items[line["id"]], BENCHMARK.scoring.extract(items[line["id"]], line["solution"]), ()
+        )
         assert verdict["correct"] is True
     main(["schema", "training"])
     capsys.readouterr()

@@ -180,7 +180,7 @@ def test_the_page_draws_every_node_inside_itself_and_marks_what_changes(pool: Pa
 @needs_chromium
 @pytest.mark.parametrize("topology", ["inverted_star", "poly_tree"])
 def test_generated_programs_of_ten_nodes_fit_the_page(topology: str, tmp_path: Path) -> None:
-    drawn = [one for one in BENCHMARK.drawn([topology], 5, 20) if one.version == 10][-1]
+    drawn = [one for one in BENCHMARK.suites.draw([topology], 5, 20) if one.version == 10][-1]
     said = measured(PAGES.page(drawn, reveal_sealed=True), tmp_path)
     assert said[:2] == ["10", "10"]
     assert said[2] == str(sum(len(node.parents) for node in drawn.task.model.nodes))

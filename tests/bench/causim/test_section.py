@@ -125,7 +125,7 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main(["generate", "--benchmark", "causim", "--seed", "3", *strata, "--out", str(made / "pool.jsonl")]) == 0
     lines = [
         {"id": item.id, "model": "<b>", "response": text}
-        for item in BENCHMARK.read_pool(made / "pool.jsonl").items
+        for item in BENCHMARK.items.read_pool(made / "pool.jsonl").items
         for text in (json.dumps(dict.fromkeys(item.task.question.required_keys(item.task.model), 0)), "nothing")
     ]
     predictions = jsonl(made / "in.jsonl", *lines)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from calibrant.bench.core.registry import NAMES, benchmark_of
 from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.pools.generated import write_drawn
 from calibrant.dsl.episode import Step, TranscriptError, verify_transcript
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Pool
@@ -120,18 +121,18 @@ def test_a_transcript_replays_to_the_same_steps_and_a_false_reading_is_found(
     subject: Subject, data: st.DataObject
 ) -> None:
     item = data.draw(st.sampled_from(subject.every()))
-    episode = subject.benchmark.episode(item)
+    episode = subject.benchmark.play.open(item)
     for action in data.draw(subject.actions(item)):
         episode.act(action)
     steps = list(episode.steps)
-    again = verify_transcript(subject.benchmark.episode(item), steps).steps
+    again = verify_transcript(subject.benchmark.play.open(item), steps).steps
     assert [_seen(step) for step in again] == [_seen(step) for step in steps]
     read = [number for number, step in enumerate(steps) if step.reading is not None]
     if read:
         number = data.draw(st.sampled_from(read))
         false = replace(steps[number], reading=subject.untrue(steps[number].reading))
         with pytest.raises(TranscriptError) as caught:
-            verify_transcript(subject.benchmark.episode(item), [*steps[:number], false, *steps[number + 1 :]])
+            verify_transcript(subject.benchmark.play.open(item), [*steps[:number], false, *steps[number + 1 :]])
         assert caught.value.number == number
 
 
@@ -139,7 +140,7 @@ def test_a_transcript_replays_to_the_same_steps_and_a_false_reading_is_found(
 def test_rows_answer_alike_where_only_what_they_read_is_known(subject: Subject) -> None:
     for item in subject.every()[::5]:
         for protocol in (make() for make in subject.protocols().values()):
-            episode = subject.benchmark.episode(item)
+            episode = subject.benchmark.play.open(item)
             opening = len(episode.steps)
             first = protocol.answer(episode)
             twin = Twin(episode, opening)
@@ -158,8 +159,8 @@ def test_items_come_back_from_a_pool_file(subject: Subject, tmp_path: Path) -> N
             assert replayscm_files.read_pool(path).problems == pool.problems
         return
     items = tuple(subject.every())
-    subject.benchmark.write_native(Pool("pool", subject.name, items, {"made": 1}), path)
-    read = benchmark_of(path).read_pool(path)
+    subject.benchmark.items.write_pool(Pool("pool", subject.name, items, {"made": 1}), path)
+    read = benchmark_of(path).items.read_pool(path)
     assert isinstance(read, Pool)
     assert (read.name, read.items, dict(read.metadata)) == ("pool", items, {"made": 1})
 
@@ -169,8 +170,8 @@ def _written(subject: Subject, path: Path, seed: int) -> None:
     if subject.name == "replayscm":
         replayscm_files.write_pool(sample_pool(NAMED_STRATA[:2], 1, seed, SETTINGS[0]), path)
     else:
-        suites = subject.benchmark.suites
-        assert subject.benchmark.write_drawn(path, suites, seed, 1) == len(suites)
+        suites = subject.benchmark.suites.names
+        assert write_drawn(subject.benchmark, path, suites, seed, 1) == len(suites)
 
 
 @each
@@ -210,7 +211,7 @@ ANY_REPLY = st.lists(REPLIES | FRAGMENTS, max_size=5).map("".join)
 def test_any_response_leads_to_a_verdict(subject: Subject, data: st.DataObject, text: str) -> None:
     item = data.draw(st.sampled_from(subject.every()))
     assert subject.right(item, text) in (True, False)
-    score = subject.benchmark.score(item, {"text": text}, ())
+    score = subject.benchmark.scoring.score(item, {"text": text}, ())
     assert score["correct"] is not True
     json.dumps(score)
 
@@ -238,7 +239,7 @@ def test_any_file_is_a_pool_or_one_line(originals: Sequence[bytes], data: st.Dat
     path.write_bytes(content)
     told = ""
     try:
-        benchmark_of(path).read_pool(path)
+        benchmark_of(path).items.read_pool(path)
     except CalibrantError as error:
         told = str(error) or "\n"
     assert "\n" not in told

@@ -37,7 +37,7 @@ def test_show_suggests_the_first_of_equally_close_ids(
         pool = tmp_path / "pool.jsonl"
         item = calibrant.generate(4, of=of)  # type: ignore[call-overload]
         items = tuple(replace(item, id=f"item-{place}") for place in range(4))
-        benchmark(of).write_native(Pool("made", of, items, {}), pool)
+        benchmark(of).items.write_pool(Pool("made", of, items, {}), pool)
     said = refused(capsys, "show", pool, "item-9")
     assert [said.find(f"item-{place}") >= 0 for place in range(4)] == [True, True, True, False]
 

@@ -18,7 +18,7 @@ def test_the_page_of_metrics_is_written_from_the_declarations() -> None:
 
 @pytest.mark.parametrize("benchmark", benchmarks(), ids=lambda benchmark: benchmark.name)
 def test_every_metric_has_a_meaning_and_a_key_of_its_own(benchmark: Benchmark[Any]) -> None:
-    metrics = [metric for view in benchmark.measures.views.values() for metric in view.metrics]
+    metrics = [metric for view in benchmark.metrics.views.values() for metric in view.metrics]
     assert len({metric.key for metric in metrics}) == len(metrics)
     for metric in metrics:
         assert len(metric.meaning) >= 10

@@ -11,6 +11,7 @@ import pytest
 
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.pools.generated import write_drawn
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.records import convert_object
 from calibrant.dsl.replayscm.pools.records import ProblemRecord
@@ -20,10 +21,10 @@ def _items(name: str, folder: Path) -> Sequence[Any]:
     """Two items of every suite, or of every bundled pool."""
     of = benchmark(name)
     if name == "replayscm":
-        return [item for path in bundled_pools() for item in of.read_pool(path).items[:2]]
+        return [item for path in bundled_pools() for item in of.items.read_pool(path).items[:2]]
     path = folder / "pool.jsonl"
-    of.write_drawn(path, list(of.suites), 5, 2)
-    return of.read_pool(path).items
+    write_drawn(of, path, list(of.suites.names), 5, 2)
+    return of.items.read_pool(path).items
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -35,17 +36,17 @@ def test_an_item_comes_back_from_its_record(given: tuple[str, Sequence[Any]]) ->
     name, items = given
     assert len(items) >= 8
     for item in items:
-        assert benchmark(name).item_of_record(json.loads(json.dumps(benchmark(name).record(item)))) == item
+        assert benchmark(name).items.item_of_record(json.loads(json.dumps(benchmark(name).items.record(item)))) == item
 
 
 def test_what_is_sealed_is_under_one_key_of_the_record(given: tuple[str, Sequence[Any]]) -> None:
     name, items = given
-    assert {"id", "sealed"} <= benchmark(name).record(items[0]).keys()
+    assert {"id", "sealed"} <= benchmark(name).items.record(items[0]).keys()
 
 
 def test_a_record_that_cannot_be_meant_is_one_line(given: tuple[str, Sequence[Any]]) -> None:
     name, items = given
-    of, record = benchmark(name), benchmark(name).record(items[0])
+    of, record = benchmark(name), benchmark(name).items.record(items[0])
     for wrong in (
         {},
         {**record, "sealed": 3},
@@ -55,15 +56,15 @@ def test_a_record_that_cannot_be_meant_is_one_line(given: tuple[str, Sequence[An
         {**record, "id": {1, 2}},
     ):
         with pytest.raises(PoolError) as refused:
-            of.item_of_record(wrong)
+            of.items.item_of_record(wrong)
         assert "\n" not in str(refused.value)
 
 
 def test_messages_are_the_prompt(given: tuple[str, Sequence[Any]]) -> None:
     name, items = given
     for item in items:
-        messages = benchmark(name).messages(item)
-        assert "\n\n".join(message["content"] for message in messages) == benchmark(name).prompt(item)
+        messages = benchmark(name).items.messages(item)
+        assert "\n\n".join(message["content"] for message in messages) == benchmark(name).items.prompt(item)
         assert [message["role"] for message in messages] in (["user"], ["system", "user"])
 
 

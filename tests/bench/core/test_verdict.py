@@ -51,6 +51,6 @@ def test_a_line_is_read_strictly() -> None:
 
 @pytest.mark.parametrize("benchmark", benchmarks(), ids=lambda benchmark: benchmark.name)
 def test_every_benchmark_says_where_an_answer_belongs(benchmark: Any) -> None:
-    keys = [field.encode_name for field in msgspec.structs.fields(benchmark.verdict_record)]
+    keys = [field.encode_name for field in msgspec.structs.fields(benchmark.scoring.verdict_record)]
     assert {*HEAD[1:], *TAIL} <= {*keys}
     assert benchmark.name == "replayscm" or (keys[: len(HEAD)], keys[-len(TAIL) :]) == (HEAD, TAIL)

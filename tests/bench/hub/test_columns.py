@@ -17,6 +17,7 @@ from calibrant.bench.hub.croissant import croissant
 from calibrant.bench.hub.describe import RESPONSIBLE_AI, Described
 from calibrant.bench.hub.rows import ExportRows
 from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.pools.generated import write_drawn
 from calibrant.dsl.blickets.item import Mechanism
 from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.blickets.rule import Form, Rule
@@ -28,24 +29,24 @@ PUBLIC = [column.name for column in COLUMNS if not column.sealed]
 def _pool(folder: Path, name: str) -> Path:
     path = folder / f"{name}.jsonl"
     of = benchmark(name)
-    of.write_drawn(path, of.training.stages[:2], 5, 2)
+    write_drawn(of, path, of.training.stages[:2], 5, 2)
     return path
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_of_every_benchmark(name: str, tmp_path: Path) -> None:
     path = _pool(tmp_path, name)
-    items = benchmark_of(path).read_pool(path).items
+    items = benchmark_of(path).items.read_pool(path).items
     rows = ExportRows([path], tmp_path / "rows")
     assert len(rows) == len(items)
     assert [row["item"] for row in rows] == [item.id for item in items]
     for row, item in zip(rows, items, strict=True):
         assert row["benchmark"] == name
-        assert benchmark(name).item_of_record(json.loads(row["record"])) == item
+        assert benchmark(name).items.item_of_record(json.loads(row["record"])) == item
         assert row["record_digest"] == hashlib.sha256(row["record"].encode()).hexdigest()
         assert row["pool_digest"] == hashlib.sha256(path.read_bytes()).hexdigest()
         assert row["digest"] == hashlib.sha256(f"{row['system']}\0{row['prompt']}".encode()).hexdigest()
-        told = [message["content"] for message in benchmark(name).messages(item)]
+        told = [message["content"] for message in benchmark(name).items.messages(item)]
         assert [text for text in (row["system"], row["prompt"]) if text] == told
 
 

@@ -40,7 +40,7 @@ def _hostile_pool(of: str, pool: Path, folder: Path) -> Path:
         return pool
     path = folder / f"{of}.jsonl"
     item = replace(calibrant.generate(1, of=of), id=NAME)  # type: ignore[call-overload]
-    benchmark(of).write_native(Pool(NAME, of, (item,), {}), path)
+    benchmark(of).items.write_pool(Pool(NAME, of, (item,), {}), path)
     return path
 
 

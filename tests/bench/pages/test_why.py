@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.bench.core.capabilities import EXPLANATIONS
 from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.pages.capabilities import EXPLANATIONS
 from calibrant.bench.pages.design.plots import Scale, bar_chart
 from calibrant.bench.pages.why.page import why_page
 from calibrant.bench.pools.bundled import bundled_sample
@@ -25,10 +25,10 @@ EXAMPLES = {
 def page(name: str, num_moves: int = 4) -> str:
     pool = bundled_sample(name)
     of = benchmark_of(pool)
-    item = next(item for item in of.read_pool(pool).items if item.id == EXAMPLES[name])
+    item = next(item for item in of.items.read_pool(pool).items if item.id == EXAMPLES[name])
     steps = []
     if name == "blickets":
-        episode = of.episode(item)
+        episode = of.play.open(item)
         for thing in item.task.objects[:num_moves]:
             episode.act({"place": thing})
         steps = list(episode.steps)
@@ -62,10 +62,10 @@ def test_terminal_json_and_page_have_one_reason(name: str, tmp_path: Path) -> No
 def test_after_the_moves_of_a_prediction_the_reason_is_another(tmp_path: Path) -> None:
     pool = bundled_sample("blickets")
     of = benchmark_of(pool)
-    item = next(item for item in of.read_pool(pool).items if item.id == EXAMPLES["blickets"])
+    item = next(item for item in of.items.read_pool(pool).items if item.id == EXAMPLES["blickets"])
     lines = []
     for model, number in (("short", 1), ("long", 3)):
-        episode = of.episode(item)
+        episode = of.play.open(item)
         for thing in item.task.objects[:number]:
             episode.act({"place": thing})
         steps = [{"action": dict(s.action), "reading": s.reading, "cost": s.cost} for s in episode.steps]

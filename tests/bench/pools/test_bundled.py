@@ -24,7 +24,7 @@ def test_a_bundled_pool_is_what_the_command_gives(of: str, tmp_path: Path) -> No
 def test_a_bundled_pool_is_small_and_of_several_suites(of: str, strata: int) -> None:
     path = bundled_sample(of)
     assert path.stat().st_size < 200_000
-    pool = benchmark_of(path).read_pool(path)
+    pool = benchmark_of(path).items.read_pool(path)
     assert pool.name == f"sample_{of}"
     assert len(pool) == len(SAMPLES[of].suites) * SAMPLES[of].each
     assert len({item.stratum for item in pool.items}) == strata

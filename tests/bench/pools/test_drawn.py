@@ -6,14 +6,14 @@ from itertools import chain
 
 import pytest
 
-from calibrant.bench.causalab.benchmark import LEAST_PART, MOST_PARTS
+from calibrant.bench.causalab.generate import LEAST_PART, MOST_PARTS
 from calibrant.bench.core.registry import NAMES, benchmark
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_parts_are_all_places_in_order(name: str) -> None:
     for count in (0, 1, 7, 8, 9, 64, 65, 1000):
-        parts = benchmark(name).parts(count)
+        parts = benchmark(name).suites.parts(count)
         assert list(chain.from_iterable(parts)) == list(range(count))
         assert len(parts) <= MOST_PARTS
 
@@ -22,16 +22,16 @@ def test_parts_are_all_places_in_order(name: str) -> None:
 def test_laboratories_of_parts_are_those_of_the_whole_suite(suite: str) -> None:
     """Of three nodes there are so few topologies that later items have those of earlier ones again."""
     of, count = benchmark("causalab"), 2 * LEAST_PART + 3
-    whole = list(of.drawn([suite], 6, count))
-    parts = of.parts(count)
+    whole = list(of.suites.draw([suite], 6, count))
+    parts = of.suites.parts(count)
     assert len(parts) == 3
-    assert [of.record(item) for places in parts for item in of.drawn_part(suite, 6, places)] == list(
-        map(of.record, whole)
+    assert [of.items.record(item) for places in parts for item in of.suites.draw_part(suite, 6, places)] == list(
+        map(of.items.record, whole)
     )
 
 
 def test_a_part_of_any_suite_is_what_stands_at_its_places() -> None:
     for name in ("blickets", "causim", "replayscm"):
         of = benchmark(name)
-        suite = of.suites[0]
-        assert list(of.drawn_part(suite, 2, range(3, 5))) == list(of.drawn([suite], 2, 9)[3:5])
+        suite = of.suites.names[0]
+        assert list(of.suites.draw_part(suite, 2, range(3, 5))) == list(of.suites.draw([suite], 2, 9)[3:5])

@@ -28,7 +28,7 @@ QUESTION = calibrant.generate(1, of="causim", suite="chain")
 def _pool(folder: Path, *items: Any) -> Path:
     of = benchmark(items[0].benchmark)
     path = folder / "pool.jsonl"
-    of.write_native(Pool("made", of.name, tuple(items), {}), path)
+    of.items.write_pool(Pool("made", of.name, tuple(items), {}), path)
     return path
 
 

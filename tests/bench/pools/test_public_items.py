@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 from calibrant import load_pool, score_many
+from calibrant.bench.core.capabilities import PLAY
 from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
 from calibrant.bench.hub.columns import COLUMNS, columns_of
 from calibrant.bench.hub.rows import ExportRows
+from calibrant.bench.pools.generated import write_drawn
 from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.pools.public_items import PublicPool, public_record
 from tests.support.commands import called, jsonl
@@ -39,7 +41,7 @@ each = pytest.mark.parametrize("name", NAMES)
 def pool(name: str, tmp_path: Path) -> Path:
     of = benchmark(name)
     path = tmp_path / "pool.jsonl"
-    of.write_drawn(path, SUITES[name], 7, 2)
+    write_drawn(of, path, SUITES[name], 7, 2)
     return path
 
 
@@ -53,7 +55,7 @@ def _printed(of: Any, pool: Path, item: Any, folder: Path) -> Iterator[tuple[str
     shown = called("show", pool, item.id, "--html", page)
     if shown.returncode == 0:
         yield "show --html", shown.stdout + page.read_text(encoding="utf-8")
-    if of.transcripts:
+    if PLAY in of.provides:
         for option in ([], ["--jsonl"]):
             yield " ".join(["play", *option]), called("play", pool, item.id, *option).stdout
         called("play", pool, item.id, "--html", page)
@@ -66,7 +68,7 @@ def test_no_command_names_what_is_hidden(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO())
     of = benchmark_of(pool)
-    for item in of.read_pool(pool).items:
+    for item in of.items.read_pool(pool).items:
         hidden = {item.id, *([item.stratum] if name == "replayscm" else [])}
         for command, text in _printed(of, pool, item, tmp_path):
             assert text, command
@@ -78,9 +80,9 @@ def test_no_command_names_what_is_hidden(
 @each
 def test_records_hold_public_fields_only(name: str, pool: Path) -> None:
     of = benchmark_of(pool)
-    for item in of.read_pool(pool).items:
+    for item in of.items.read_pool(pool).items:
         printed = json.loads(called("show", pool, item.id, "--json").stdout)
-        assert printed.keys() <= set(of.public_fields)
+        assert printed.keys() <= set(of.items.public_fields)
         assert PUBLIC_ID.fullmatch(printed["id"])
         told = json.loads(called("prompts", pool, "--only", item.id).stdout)
         assert told.keys() == PROMPT_FIELDS
@@ -90,9 +92,9 @@ def test_records_hold_public_fields_only(name: str, pool: Path) -> None:
 @each
 def test_episodes_have_public_events_only(name: str, pool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     of = benchmark_of(pool)
-    if not of.transcripts:
+    if PLAY not in of.provides:
         pytest.skip("no episodes")
-    item = of.read_pool(pool).items[0]
+    item = of.items.read_pool(pool).items[0]
     monkeypatch.setattr("sys.stdin", io.StringIO())
     *events, verdict = map(json.loads, called("play", pool, item.id, "--jsonl").stdout.splitlines())
     assert verdict["event"] == "verdict"  # after the end of the episode
@@ -103,12 +105,12 @@ def test_episodes_have_public_events_only(name: str, pool: Path, monkeypatch: py
 
 def test_a_condition_is_shown_to_the_informed_only(tmp_path: Path) -> None:
     of = benchmark("blickets")
-    of.write_drawn(tmp_path / "pool.jsonl", ["easy-3"], 1, 1)
-    item = of.read_pool(tmp_path / "pool.jsonl").items[0]
-    record = of.record(item)
+    write_drawn(of, tmp_path / "pool.jsonl", ["easy-3"], 1, 1)
+    item = of.items.read_pool(tmp_path / "pool.jsonl").items[0]
+    record = of.items.record(item)
     assert item.task.condition is None
     assert "condition" not in public_record(of, item)
-    informed = of.item_of_record(record | {"informed": True})
+    informed = of.items.item_of_record(record | {"informed": True})
     assert public_record(of, informed)["condition"] == "moderator"
     for field in ("condition", "strict_singleton", "labels", "sealed"):
         assert field in record
@@ -116,17 +118,17 @@ def test_a_condition_is_shown_to_the_informed_only(tmp_path: Path) -> None:
 
 def test_a_program_is_hidden_where_sentences_are_shown(tmp_path: Path) -> None:
     of = benchmark("causim")
-    of.write_drawn(tmp_path / "pool.jsonl", ["chain"], 1, 1)
-    item = of.read_pool(tmp_path / "pool.jsonl").items[0]
-    record = of.record(item)
+    write_drawn(of, tmp_path / "pool.jsonl", ["chain"], 1, 1)
+    item = of.items.read_pool(tmp_path / "pool.jsonl").items[0]
+    record = of.items.record(item)
     assert public_record(of, item)["program"] == record["program"]
-    assert "program" not in public_record(of, of.item_of_record(record | {"view": "prose"}))
+    assert "program" not in public_record(of, of.items.item_of_record(record | {"view": "prose"}))
 
 
 @each
 def test_the_public_part_of_an_export(name: str, pool: Path, tmp_path: Path) -> None:
     rows = ExportRows([pool], tmp_path / "rows")
-    items = benchmark_of(pool).read_pool(pool).items
+    items = benchmark_of(pool).items.read_pool(pool).items
     assert {column.name for column in COLUMNS if not column.sealed} == PUBLIC_COLUMNS
     assert {column.name for column in columns_of(rows, with_gold=False)} == PUBLIC_COLUMNS
     public = [{name: row[name] for name in PUBLIC_COLUMNS} for row in rows.by_id()]
@@ -163,7 +165,7 @@ def test_public_ids_depend_on_the_file_alone(tmp_path: Path) -> None:
     of = benchmark("blickets")
     first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     for path, seed in ((first, 1), (second, 2)):
-        of.write_drawn(path, ["order"], seed, 2)
+        write_drawn(of, path, ["order"], seed, 2)
     pools = [PublicPool(of, path) for path in (first, first, second)]
     ids = [[pool.ids.public(item.id) for item in pool.items.items] for pool in pools]
     assert ids[0] == ids[1]

@@ -86,7 +86,7 @@ def test_records_hold_the_findings_that_are_printed(name: str, tmp_path: Path) -
     pool = pool_of(name, tmp_path)
     printed = called("audit", pool, "--out", tmp_path / "audits", "--json", "--workers", "2")
     records = records_of(tmp_path / "audits")
-    items = benchmark(name).read_pool(pool).items
+    items = benchmark(name).items.read_pool(pool).items
     assert [record["instance"] for record in records] == [item.id for item in items]
     assert [finding for record in records for finding in record["findings"]] == json.loads(printed.stdout) != []
     assert called("audit", pool, "--json").stdout == printed.stdout
@@ -131,7 +131,7 @@ def test_an_item_that_cannot_be_audited_fails_the_audit_and_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool, out = pool_of("causim", tmp_path), tmp_path / "audits"
-    second = benchmark("causim").read_pool(pool).items[1].id
+    second = benchmark("causim").items.read_pool(pool).items[1].id
     line = ["audit", pool, "--out", out, "--html", tmp_path / "audit.html"]
     from calibrant.bench.causim.audit import CausimFindings
 

@@ -135,7 +135,7 @@ def test_drawn_pools_are_those_drawn_here(
     name: str, suites: int, count: int, tmp_path: Path, loopback: Loopback
 ) -> None:
     """Ten items of a laboratory are two parts of a suite."""
-    chosen = ",".join(benchmark(name).suites[:suites])
+    chosen = ",".join(benchmark(name).suites.names[:suites])
     line = ["generate", "--benchmark", name, "--seed", "3", "--strata", chosen, "--per-stratum", str(count)]
     for folder, where in (("cluster", ["--cluster", loopback.address]), ("here", [])):
         (tmp_path / folder).mkdir()

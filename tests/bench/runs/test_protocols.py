@@ -10,14 +10,14 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.protocols.registry import chosen_protocols, describe_protocol
+from calibrant.bench.protocols.registry import chosen_protocols, describe_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.stub_protocols import Stub, small_pool
 
-REAL = BENCHMARK.protocols
+REAL = protocols_of(BENCHMARK)
 
 
 class Other(Stub, frozen=True):
@@ -41,17 +41,17 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_protocol_takes_options_several_do_not() -> None:
-    assert chosen_protocols(BENCHMARK.protocols, "stub", {"pause": "0.5"}) == [Stub(pause=0.5)]
-    assert chosen_protocols(BENCHMARK.protocols, "other, stub", {}) == [Other(), Stub()]
+    assert chosen_protocols(protocols_of(BENCHMARK), "stub", {"pause": "0.5"}) == [Stub(pause=0.5)]
+    assert chosen_protocols(protocols_of(BENCHMARK), "other, stub", {}) == [Other(), Stub()]
     with pytest.raises(CalibrantError, match="options are for one protocol at a time, not for 'other,stub'"):
-        chosen_protocols(BENCHMARK.protocols, "other,stub", {"pause": "0.5"})
+        chosen_protocols(protocols_of(BENCHMARK), "other,stub", {"pause": "0.5"})
     with pytest.raises(CalibrantError, match="unknown protocol 'nope'; known: stub, unavailable, other"):
-        chosen_protocols(BENCHMARK.protocols, "stub,nope", {})
+        chosen_protocols(protocols_of(BENCHMARK), "stub,nope", {})
 
 
 def test_all_are_those_whose_libraries_are_there() -> None:
-    assert chosen_protocols(BENCHMARK.protocols, "all", {}) == [Stub(), Other()]
-    assert chosen_protocols(BENCHMARK.protocols, "unavailable", {}) == [Unavailable()]
+    assert chosen_protocols(protocols_of(BENCHMARK), "all", {}) == [Stub(), Other()]
+    assert chosen_protocols(protocols_of(BENCHMARK), "unavailable", {}) == [Unavailable()]
 
 
 def test_several_protocols_fill_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from calibrant.bench.protocols.base import Protocol
-from calibrant.bench.protocols.registry import make_protocol
+from calibrant.bench.protocols.registry import make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.protocols.answers import no_answer
 from calibrant.bench.replayscm.protocols.exact import Exact, warming_task
@@ -289,17 +289,17 @@ def test_leftovers_of_a_run_killed_while_sorting_are_removed(pool: Path, tmp_pat
 
 def test_options_come_as_texts_or_values_and_are_checked() -> None:
     assert (
-        make_protocol(BENCHMARK.protocols, "exact", {"max_parents": "4"})
-        == make_protocol(BENCHMARK.protocols, "exact", {"max_parents": 4})
+        make_protocol(protocols_of(BENCHMARK), "exact", {"max_parents": "4"})
+        == make_protocol(protocols_of(BENCHMARK), "exact", {"max_parents": 4})
         == Exact(4)
     )
     assert Exact().config == {"max_parents": 5}
     with pytest.raises(CalibrantError, match="unknown protocol 'exat'; known: exact"):
-        make_protocol(BENCHMARK.protocols, "exat", {})
+        make_protocol(protocols_of(BENCHMARK), "exat", {})
     for options in ({"max_parents": 0}, {"max_parents": "7"}, {"max_parents": "five"}, {"depth": 3}):
         with pytest.raises(CalibrantError, match=r"protocol 'exact': .*its options: max_parents"):
-            make_protocol(BENCHMARK.protocols, "exact", options)
-    assert all(name == protocol.name for name, protocol in BENCHMARK.protocols.items())
+            make_protocol(protocols_of(BENCHMARK), "exact", options)
+    assert all(name == protocol.name for name, protocol in protocols_of(BENCHMARK).items())
 
 
 def test_no_answer_fits_every_tasks_schema_and_is_not_valid() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import calibrant.audits.replayscm.attribution
 from calibrant.audits.replayscm.attribution import HeldoutDecision
-from calibrant.bench.replayscm.benchmark import ReplayScm
+from calibrant.bench.replayscm.scoring import ReplayScmAttribution
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.dsl import stored_items
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
@@ -35,15 +35,15 @@ def test_a_value_is_computed_once_for_equal_items(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(calibrant.audits.replayscm.attribution, "heldout_decision", decision)
     path = tmp_path / "pool.jsonl"
     write_pool(small_pool(["good", "or"]), path)
-    benchmark = ReplayScm()
+    attribute = ReplayScmAttribution()
     said = []
     for _ in range(200):
         for item in read_pool(path).problems:
-            said.append(benchmark.attribution(item, {}, (), SCORE))
+            said.append(attribute(item, {}, (), SCORE))
     assert len(computed) == 2
     assert [one and one["members"] for one in said] == ["1", "2"] * 200
     other = replace(read_pool(path).problems[0], sealed=read_pool(path).problems[1].sealed)
-    assert (benchmark.attribution(other, {}, (), SCORE) or {})["members"] == "3"  # the same id is not the same item
+    assert (attribute(other, {}, (), SCORE) or {})["members"] == "3"  # the same id is not the same item
 
 
 def test_the_least_recently_used_values_are_dropped() -> None:
@@ -119,9 +119,9 @@ def test_attributions_of_a_large_pool_leave_one_entry_an_item(tmp_path: Path, mo
     monkeypatch.setattr(calibrant.audits.replayscm.attribution, "heldout_decision", lambda problem: None)
     path = tmp_path / "pool.jsonl"
     write_pool(small_pool(["good", "or", "xor"]), path)
-    benchmark, problems = ReplayScm(), read_pool(path).problems
+    attribute, problems = ReplayScmAttribution(), read_pool(path).problems
     for _ in range(3):
         for item in problems:
-            benchmark.attribution(item, {}, (), SCORE)
+            attribute(item, {}, (), SCORE)
     assert problems[0] is not problems[0]
-    assert len(benchmark._decisions) == 3
+    assert len(attribute._decisions) == 3

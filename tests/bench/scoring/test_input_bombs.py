@@ -19,7 +19,7 @@ from calibrant.dsl.parse_limits import MAX_JSON_BYTES
 from tests.support.peak_memory import MEGABYTE, command_cost, repeated_gzip
 
 POOL = bundled_pools()[0]
-INSTANCE = benchmark("replayscm").read_pool(POOL).items[0].id
+INSTANCE = benchmark("replayscm").items.read_pool(POOL).items[0].id
 MAX_PEAK = 700  # megabytes; a line of the largest size, decoded, beside the 150 of the program
 MAX_SECONDS = 60.0  # of the processor; 3 to 25
 HANGING = 400.0  # seconds of the clock

@@ -11,8 +11,8 @@ import pytest
 
 from calibrant.bench.causalab.verdict import LabVerdict
 from calibrant.bench.cli import main
-from calibrant.bench.core.schemas import line_schema
 from calibrant.bench.runs.records import folder_records, step_records
+from calibrant.bench.schemas import line_schema
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK, LabItem

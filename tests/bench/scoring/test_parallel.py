@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.core.evaluator import Prediction
+from calibrant.bench.core.scoring import Prediction
 from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.table import ResultTable

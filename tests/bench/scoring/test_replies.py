@@ -216,10 +216,10 @@ def test_replies_of_the_vectors_get_their_rewards_from_the_command(
 
 
 def test_the_same_answer_is_the_same_typed_values_under_any_names(pool: Path) -> None:
-    item = next(one for one in BENCHMARK.read_pool(pool).items if one.id == "seen")
-    assert BENCHMARK.same_answer(item, {"A": 1, "B": 2}, {"b": 2, "a": 1})
-    assert not BENCHMARK.same_answer(item, {"A": 1, "B": 2}, {"A": True, "B": 2})
-    assert not BENCHMARK.same_answer(item, {"A": 1, "B": 2}, {"A": 1})
+    item = next(one for one in BENCHMARK.items.read_pool(pool).items if one.id == "seen")
+    assert BENCHMARK.scoring.same_answer(item, {"A": 1, "B": 2}, {"b": 2, "a": 1})
+    assert not BENCHMARK.scoring.same_answer(item, {"A": 1, "B": 2}, {"A": True, "B": 2})
+    assert not BENCHMARK.scoring.same_answer(item, {"A": 1, "B": 2}, {"A": 1})
 
 
 @pytest.mark.parametrize("option", [["--structure"], ["--extractor", "published"]])
@@ -238,7 +238,7 @@ def test_a_line_about_no_item_is_refused_by_its_number(
 
 
 def test_a_digest_of_another_prompt_is_refused_in_one_line(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    prompt = next(item.task.prompt for item in BENCHMARK.read_pool(pool).items if item.id == "seen")
+    prompt = next(item.task.prompt for item in BENCHMARK.items.read_pool(pool).items if item.id == "seen")
     digest = hashlib.sha256(prompt.encode()).hexdigest()
     line = {"answer": {"A": 2, "B": 2}, "promptDigest": digest}
     assert scored(capsys, pool, line)[0][0]["correct"] is True

@@ -17,7 +17,7 @@ EASY = {name: benchmark(name).training.stages[0] for name in NAMES}
 def test_item_i_is_the_same_however_many_are_taken(name: str) -> None:
     of = benchmark(name)
     taken = list(islice(endless(of, EASY[name], 3), FIRST_DRAWN + 2))
-    assert taken[: FIRST_DRAWN - 1] == list(of.drawn((EASY[name],), 3, FIRST_DRAWN - 1))
+    assert taken[: FIRST_DRAWN - 1] == list(of.suites.draw((EASY[name],), 3, FIRST_DRAWN - 1))
     assert len({item.id for item in taken}) == len(taken)
     assert taken[0] != next(endless(of, EASY[name], 4))
 
@@ -26,7 +26,7 @@ def test_item_i_is_the_same_however_many_are_taken(name: str) -> None:
 def test_stages_are_suites_of_the_benchmark(name: str) -> None:
     of = benchmark(name)
     assert len(of.training.stages) > 1
-    assert set(of.training.stages) <= set(of.suites)
+    assert set(of.training.stages) <= set(of.suites.names)
 
 
 @pytest.mark.parametrize("name", NAMES)

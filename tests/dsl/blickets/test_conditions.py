@@ -96,13 +96,13 @@ def test_attribution_is_of_the_class_that_has_the_mechanism_or_there_is_none() -
     for (mechanisms, certain, noisy), condition in product(RELATION, Condition):
         for p, conditions in ((1.0, certain), (0.7, noisy)):
             item = _item(condition, mechanisms, p)
-            steps = of.episode(item).steps
-            said = of.attribution(item, {}, steps, of.score(item, {}, steps))
+            steps = of.play.open(item).steps
+            said = of.attribution(item, {}, steps, of.scoring.score(item, {}, steps))
             if not conditions:
                 assert said is None
                 continue
             right = replace(item, condition=min(conditions))
-            expected = of.attribution(right, {}, steps, of.score(right, {}, steps))
+            expected = of.attribution(right, {}, steps, of.scoring.score(right, {}, steps))
             assert said is not None
             assert expected is not None
             assert said["class"] == expected["class"]

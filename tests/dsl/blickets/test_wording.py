@@ -64,7 +64,7 @@ def _by_text_episode(form: str) -> bool:
 def _by_conversation(form: str) -> bool:
     chat = conversation(OF, ITEM)
     chat.hear(form)
-    return chat.closed and OF.score(ITEM, {}, list(chat.episode.steps))["correct"] is True
+    return chat.closed and OF.scoring.score(ITEM, {}, list(chat.episode.steps))["correct"] is True
 
 
 def _by_reward(form: str) -> bool:

@@ -52,19 +52,19 @@ def test_no_reading_is_a_negative_zero(
         assert negative_zeros([dict(row) for row in rows]) == []
         assert negative_zeros([entry.value for entry in task.trace]) == []
         assert negative_zeros([item.sealed.target]) == []
-        assert negative_zeros(BENCHMARK.prompt(item)) == []
-        record = BENCHMARK.record(item)
+        assert negative_zeros(BENCHMARK.items.prompt(item)) == []
+        record = BENCHMARK.items.record(item)
         assert negative_zeros({key: record.get(key) for key in ("records", "baseline", "reactor", "trace")}) == []
         episode = LabEpisode(item)
         for value in (-0.0, -0.001, 0, 5, -5, -0.0, 1e-9, -1e-9):
             for name in ("a", "b"):
                 step = episode.act({"set": name, "value": value})
                 assert step.reading is None or negative_zeros(dict(step.reading)) == []
-                assert negative_zeros(BENCHMARK.describe_step(episode, step)) == []
+                assert negative_zeros(BENCHMARK.play.describe(episode, step)) == []
         assert negative_zeros(dict(episode.act({"reactor": -0.0}).reading or {})) == []
-        score = BENCHMARK.score(item, {"frequency": -0.0, "hypothesis": {}}, ())
+        score = BENCHMARK.scoring.score(item, {"frequency": -0.0, "hypothesis": {}}, ())
         assert negative_zeros(score) == []
-        assert negative_zeros(BENCHMARK.extract(item, {"frequency": -0.0})) == []
+        assert negative_zeros(BENCHMARK.scoring.extract(item, {"frequency": -0.0})) == []
 
 
 def test_rounding_keeps_whole_numbers_whole() -> None:

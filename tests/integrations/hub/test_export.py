@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from calibrant.bench.pools.generated import write_drawn
 from tests.support.packages import needs
 
 needs("pyarrow", "datasets", "mlcroissant")
@@ -40,7 +41,7 @@ def pools(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("pools")
     for name in NAMES[1:]:
         of = benchmark(name)
-        of.write_drawn(folder / f"{name}.jsonl", of.suites, 5, 1)
+        write_drawn(of, folder / f"{name}.jsonl", of.suites.names, 5, 1)
     return [*bundled_pools(), *sorted(folder.glob("*.jsonl"))]
 
 
@@ -53,7 +54,7 @@ def exported(pools: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 def test_items_come_back_equal(pools: list[Path], exported: Path) -> None:
     read = exported_items(exported / "gold" / "gold.parquet")
-    assert list(read) == [item for path in pools for item in benchmark_of(path).read_pool(path).items]
+    assert list(read) == [item for path in pools for item in benchmark_of(path).items.read_pool(path).items]
 
 
 def test_the_public_part_has_no_sealed_column(exported: Path) -> None:
@@ -68,7 +69,7 @@ def test_datasets_loads_a_part(part: str, exported: Path, tmp_path: Path, pools:
     read = [
         (PublicIds.of_pool(path, items), items)
         for path in pools
-        for items in [benchmark_of(path).read_pool(path).items]
+        for items in [benchmark_of(path).items.read_pool(path).items]
     ]
     ids = [public.public(item.id) for public, items in read for item in items]
     assert rows["id"] == (ids if part == "gold" else sorted(ids))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.core.registry import NAMES, benchmark
+from calibrant.bench.pools.generated import write_drawn
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.sampling.problems import sample_pool
 from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA
@@ -36,5 +37,5 @@ def pool_of(name: str, folder: Path) -> Path:
     if name == "replayscm":
         write_pool(sample_pool(NAMED_STRATA[:4], 1, 3, "ordered"), path)
     else:
-        benchmark(name).write_drawn(path, SUITES[name], 3, 2)
+        write_drawn(benchmark(name), path, SUITES[name], 3, 2)
     return path

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from calibrant.bench.protocols.registry import protocols_of
 from tests.support.packages import needs
 
 needs("inspect_ai")
@@ -37,8 +38,8 @@ def interactive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 def _actions(pool: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the exact row's actions in each item's episode, the submission too."""
     of = benchmark(pool.stem)
-    row = of.protocols["exact"]()
-    answers = {item.id: timed_answer(row, of.handout(item)) for item in of.read_pool(pool).items}
+    row = protocols_of(of)["exact"]()
+    answers = {item.id: timed_answer(row, of.handout(item)) for item in of.items.read_pool(pool).items}
     return {item: [dict(step.action) for step in answer.steps or ()] for item, answer in answers.items()}
 
 
@@ -48,8 +49,8 @@ def _played(pool: Path, folder: Path, replies: Mapping[str, Sequence[ModelOutput
     A model knows an item by its prompt: of those that share one, the first is played.
     """
     of = benchmark(pool.stem)
-    items = of.read_pool(pool).items
-    known = {of.messages(item)[-1]["content"]: item.id for item in items[::-1]}
+    items = of.items.read_pool(pool).items
+    known = {of.items.messages(item)[-1]["content"]: item.id for item in items[::-1]}
 
     def reply(messages: list[Any]) -> ModelOutput:
         asked = next(message.text for message in messages if message.role == "user")

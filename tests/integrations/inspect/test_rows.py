@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from calibrant.bench.protocols.registry import protocols_of
 from tests.support.packages import needs
 
 needs("inspect_ai")
@@ -24,15 +25,15 @@ from tests.integrations.inspect.logs import evaluated, figures, metrics, own_id,
 @pytest.mark.parametrize("row", ["exact", None])
 def test_a_row_scores_as_in_a_run(pool: Path, tmp_path: Path, row: str | None) -> None:
     of = benchmark(pool.stem)
-    name = row or list(of.protocols)[-1]
+    name = row or list(protocols_of(of))[-1]
     log = evaluated(getattr(adapter, of.name)(str(pool)), tmp_path, solver=protocol(name))
     recorded = {record.instance: record for record in calibrant.run(name, pool, tmp_path / "runs")}
     assert len(samples(log)) == len(recorded) == 4
-    columns = of.measures.views[of.measures.default_view].metrics
+    columns = of.metrics.views[of.metrics.default_view].metrics
     for sample in samples(log):
         record = recorded[own_id(sample)]
         assert json.loads(sample.output.completion or "{}") == record.answer
-        asked = of.measures.verdict(record.score, record.setting, InvalidHandling.PUBLISHED)
+        asked = of.metrics.verdict(record.score, record.setting, InvalidHandling.PUBLISHED)
         expected = {column.key: column.value(asked) for column in columns} | {
             "correct": record.score["correct"] is True
         }
@@ -48,7 +49,7 @@ def test_epochs_are_samples_of_the_row(pool: Path, tmp_path: Path, capsys: pytes
     log = evaluated(getattr(adapter, pool.stem)(str(pool)), tmp_path, solver=protocol("exact"), epochs=2)
     assert main(["score", str(pool), log.location, "--json"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    ids = [item.id for item in benchmark(pool.stem).read_pool(pool).items]
+    ids = [item.id for item in benchmark(pool.stem).items.read_pool(pool).items]
     assert [(line["instanceId"], line["sample"]) for line in lines] == [(one, k) for one in ids for k in (0, 1)]
     assert {(line["model"], line["correct"]) for line in lines} == {("exact", True)}
 

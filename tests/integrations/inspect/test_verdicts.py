@@ -48,13 +48,13 @@ def test_a_completion_gets_the_verdict_of_the_public_name(tmp_path: Path) -> Non
         items = calibrant.load_pool(pool)
         texts = [json.dumps(_solved(items[0])), f"It is {json.dumps(_solved(items[1]))}", "no answer", "{}"]
         of = benchmark(name)
-        replies = {of.messages(item)[-1]["content"]: text for item, text in zip(items, texts, strict=True)}
+        replies = {of.items.messages(item)[-1]["content"]: text for item, text in zip(items, texts, strict=True)}
 
         def reply(messages: list[Any], replies: dict[str, str] = replies) -> ModelOutput:
             return said(replies[messages[-1].text])
 
         log = evaluated(getattr(adapter, name)(str(pool)), tmp_path, reply=reply)
-        by_prompt = {of.messages(item)[-1]["content"]: item for item in items}  # samples are sorted by public ids
+        by_prompt = {of.items.messages(item)[-1]["content"]: item for item in items}  # samples are sorted by public ids
         for sample in samples(log):
             (prompt,) = (message.text for message in sample.messages if message.role == "user")
             item, text = by_prompt[prompt], replies[prompt]
@@ -74,7 +74,7 @@ def test_the_extractor_is_an_option_of_task_and_scorer(tmp_path: Path) -> None:
     """A reply that breaks off after its mechanisms is an answer by the protocol's rule only."""
     pool = pool_of("replayscm", tmp_path)
     texts = {
-        benchmark("replayscm").messages(item)[-1]["content"]: json.dumps(_solved(item))[:-1] + ', "because": "it'
+        benchmark("replayscm").items.messages(item)[-1]["content"]: json.dumps(_solved(item))[:-1] + ', "because": "it'
         for item in calibrant.load_pool(pool)
     }
 
@@ -107,7 +107,9 @@ def test_standard_errors_are_clustered_by_latent_scm(tmp_path: Path) -> None:
     answered = set(sorted(set(clusters))[:3])
     items = read_pool(pool).problems
     replies = {
-        benchmark("replayscm").messages(item)[-1]["content"]: json.dumps(_solved(item)) if one in answered else "?"
+        benchmark("replayscm").items.messages(item)[-1]["content"]: json.dumps(_solved(item))
+        if one in answered
+        else "?"
         for item, one in zip(items, clusters, strict=True)
     }
     log = evaluated(task, tmp_path, reply=lambda messages: said(replies[messages[-1].text]))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from calibrant.bench.pools.generated import write_drawn
 from tests.support.packages import needs
 
 needs("lm_eval")
@@ -67,12 +68,12 @@ def test_strict_and_extracted_verdicts(name: str) -> None:
 
 def test_a_pool_is_evaluated(tmp_path: Path) -> None:
     of = benchmark("causim")
-    of.write_drawn(tmp_path / "pool.jsonl", ["chain"], 1, 3)
+    write_drawn(of, tmp_path / "pool.jsonl", ["chain"], 1, 3)
     rows = documents("causim", pool=str(tmp_path / "pool.jsonl"))["test"]
-    items = of.read_pool(tmp_path / "pool.jsonl").items
+    items = of.items.read_pool(tmp_path / "pool.jsonl").items
     public = PublicIds.of_pool(tmp_path / "pool.jsonl", items)
     assert rows["id"] == [public.public(item.id) for item in items]
-    assert [of.item_of_record(json.loads(record)) for record in rows["record"]] == list(items)
+    assert [of.items.item_of_record(json.loads(record)) for record in rows["record"]] == list(items)
     assert results(rows[0], [rows[0]["answer"]]) == dict.fromkeys(METRICS, 1.0)
     with pytest.raises(CalibrantError, match="is a pool of CauSim; its task is calibrant_causim"):
         documents("blickets", pool=str(tmp_path / "pool.jsonl"))

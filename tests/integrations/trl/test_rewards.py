@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from calibrant.bench.pools.generated import write_drawn
 from tests.support.packages import needs
 from tests.support.random_model import write_random_model
 
@@ -31,7 +32,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("pools")
     for name in NAMES:
         of = benchmark(name)
-        of.write_drawn(folder / f"{name}.jsonl", [of.training.stages[0]], 5, 2)
+        write_drawn(of, folder / f"{name}.jsonl", [of.training.stages[0]], 5, 2)
     return list(ExportRows(sorted(folder.glob("*.jsonl")), folder / "rows"))
 
 
@@ -89,7 +90,7 @@ def test_conversations_of_episodes(trainer: Any) -> None:
     columns = {
         "prompt": [{"role": "user", "content": "p"}],
         "benchmark": "blickets",
-        "record": json.dumps(of.record(item)),
+        "record": json.dumps(of.items.record(item)),
     }
     said = [{"place": "A"}, {"check": of.training.gold(item)}]
     played = [{"role": "assistant", "content": json.dumps(one)} for one in said]

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from calibrant.bench.pools.generated import write_drawn
 from tests.support.packages import needs
 
 needs("verifiers")
@@ -93,7 +94,7 @@ def _asked(messages: list[dict[str, Any]]) -> list[str]:
 
 def test_a_model_that_answers_at_once(tmp_path: Path) -> None:
     of, items = benchmark("causim"), _drawn("causim", 2)
-    right = {of.prompt(items[0]): json.dumps(of.training.gold(items[0])), of.prompt(items[1]): "no idea"}
+    right = {of.items.prompt(items[0]): json.dumps(of.training.gold(items[0])), of.items.prompt(items[1]): "no idea"}
     traces = _played("causim", lambda messages: right[_asked(messages)[0]], tmp_path, "-n", 2)
     found = {trace["task"]["data"]["id"]: trace["rewards"]["verdict"]["score"] for trace in traces}
     public = PublicIds.of_seed("causim", 0)
@@ -140,8 +141,8 @@ def test_a_model_that_sets_a_property_first_in_a_laboratory(tmp_path: Path) -> N
     (trace,) = _played("causalab", model, tmp_path, "-n", 1)
     assert trace["rewards"]["verdict"]["score"] == 1.0
     assert trace["metrics"]["answered"] == 1.0
-    told = of.episode(item)
-    assert heard[1:] == [of.describe_step(told, told.act(action)) for action in actions[:-1]]
+    told = of.play.open(item)
+    assert heard[1:] == [of.play.describe(told, told.act(action)) for action in actions[:-1]]
     assert f"{item.task.settable[0]}" in heard[1]
     assert len(set(heard)) == 4
 
@@ -157,10 +158,10 @@ def test_items_without_end_have_labels_and_come_in_stages() -> None:
 
 def test_a_pool_is_a_bounded_taskset(tmp_path: Path) -> None:
     of = benchmark("causim")
-    of.write_drawn(tmp_path / "pool.jsonl", ["chain"], 1, 3)
+    write_drawn(of, tmp_path / "pool.jsonl", ["chain"], 1, 3)
     tasks = _loaded(pool=tmp_path / "pool.jsonl")
     assert tasks.bounded
-    items = of.read_pool(tmp_path / "pool.jsonl").items
+    items = of.items.read_pool(tmp_path / "pool.jsonl").items
     assert [task.lesson.item for task in tasks] == list(items)
 
 

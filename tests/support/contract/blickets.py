@@ -15,6 +15,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from calibrant.baselines.blickets.replies import read_reply
+from calibrant.bench.protocols.registry import protocols_of
 from calibrant.dsl.action import Action
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import grade
@@ -122,7 +123,7 @@ class Blickets(Subject):
                 return sum(all(lights(r, p) == lit for p, lit in seen) for r in named_rules(objects))
 
     def settled(self) -> Iterator[Settled]:
-        exact = self.benchmark.protocols["exact"]()
+        exact = protocols_of(self.benchmark)["exact"]()
         rng = random.Random(1)
         for item in (replace(one, task=replace(one.task, condition=one.condition)) for one in self.items()):
             for length in (0, 8, 20):
@@ -141,11 +142,11 @@ class Blickets(Subject):
         return "INACTIVE" if is_active(reading) else "ACTIVE"
 
     def right(self, item: BlicketItem, text: str) -> bool:
-        episode = self.benchmark.episode(item)
+        episode = self.benchmark.play.open(item)
         action: Mapping[str, Any] | None = read_reply(text, item.task.objects).action
         if action is not None:
             episode.act(action)
-        return self.benchmark.score(item, {}, episode.steps)["correct"] is True
+        return self.benchmark.scoring.score(item, {}, episode.steps)["correct"] is True
 
 
 def _toggled(item: BlicketItem, choices: Sequence[int]) -> BlicketEpisode:

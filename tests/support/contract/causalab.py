@@ -13,7 +13,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from calibrant.audits.causalab.spaces import decided_frequency, space_of
-from calibrant.bench.causalab.solve import LabVerbs
+from calibrant.bench.causalab.solve import FUNCTIONS
+from calibrant.bench.protocols.registry import protocols_of
 from calibrant.dsl.action import Action
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, Plan, generate_items
@@ -84,7 +85,7 @@ class CausaLab(Subject):
         return len(members_by_reference(evidence_of(item.task, steps), bounded=False))
 
     def settled(self) -> Iterator[Settled]:
-        exact = self.benchmark.protocols["exact"]()
+        exact = protocols_of(self.benchmark)["exact"]()
         for item in _drawn(("3nodes", "4nodes", "5nodes", "4nodes_freqparent"), 8):
             episode = LabEpisode(item)
             answer = exact.answer(episode).answer or {}
@@ -92,7 +93,7 @@ class CausaLab(Subject):
             frequency = decided_frequency(space)
             if space.count == 1 and frequency is not None:
                 said = hypothesis(answer.get("hypothesis"))
-                score = self.benchmark.score(item, answer, ())
+                score = self.benchmark.scoring.score(item, answer, ())
                 best = score["correct"] and score["graph_correct"] and score["all_weight_f1"] == 1
                 left = space.certain_edges, round(frequency, 2)
                 yield Settled(item.id, left, (said.edges, round(answer.get("frequency", -1), 2)), best)
@@ -113,7 +114,7 @@ class CausaLab(Subject):
         return {key: not value if isinstance(value, bool) else float(not value) for key, value in reading.items()}
 
     def right(self, item: LabItem, text: str) -> bool:
-        return LabVerbs(self.benchmark, LabItem).score(item, text).correct
+        return FUNCTIONS.score(item, text).correct
 
 
 @cache

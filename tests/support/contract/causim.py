@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 
-from calibrant.bench.causim.solve import CausimVerbs
+from calibrant.bench.causim.solve import FUNCTIONS
+from calibrant.bench.protocols.registry import protocols_of
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import run
 from calibrant.dsl.causim.reference import work_out, worlds
@@ -58,7 +59,7 @@ class Causim(Subject):
         return found
 
     def settled(self) -> Iterator[Settled]:
-        exact = self.benchmark.protocols["exact"]()
+        exact = protocols_of(self.benchmark)["exact"]()
         for item in _drawn(12):
             if AnswerSet(item.task.model, item.task.question).worlds > LARGEST:
                 continue
@@ -66,14 +67,14 @@ class Causim(Subject):
             if len(answers) == 1:
                 answer = exact.answer(item.task).answer
                 assert answer is not None
-                right = self.benchmark.score(item, answer, ())["correct"] is True
+                right = self.benchmark.scoring.score(item, answer, ())["correct"] is True
                 yield Settled(item.id, answers[0], assignment_text(symbols(answer)), right)
 
     def protocols(self) -> Mapping[str, object]:
         return {}
 
     def right(self, item: CausimItem, text: str) -> bool:
-        return CausimVerbs(self.benchmark).score(item, text).correct
+        return FUNCTIONS.score(item, text).correct
 
 
 @cache

@@ -9,6 +9,7 @@ from typing import Any
 
 from calibrant.audits.replayscm.ambiguity import gold_class
 from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.protocols.registry import protocols_of
 from calibrant.dsl.replayscm.pools import files
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import first_mismatch
@@ -74,7 +75,7 @@ class ReplayScm(Subject):
                 roots, mechanisms = found[0]
                 scm = outcome.value.model
                 functions = {v: (f.parents, f.table.bits) for v, f in scm.local_functions.items()}
-                answer = self.benchmark.protocols["exact"]().answer(task).answer
+                answer = protocols_of(self.benchmark)["exact"]().answer(task).answer
                 left = roots, {v: (parents, bits) for v, parents, bits in mechanisms}
                 best = answer is not None and Evaluator(problem).score_answer(answer).train_exact
                 yield Settled(problem.id, left, (tuple(scm.roots), functions), best)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.protocols.registry import protocols_of
 from calibrant.dsl.action import Action
 
 Evidence = Sequence[tuple[Any, Any]]  # experiments with what they read, oldest first
@@ -98,7 +99,7 @@ class Subject(ABC):
 
     def protocols(self) -> Mapping[str, Any]:
         """Rows that are asked again without what is sealed."""
-        return self.benchmark.protocols
+        return protocols_of(self.benchmark)
 
     def actions(self, item: Any) -> st.SearchStrategy[list[Action]]:
         """Actions of an episode: legal, illegal and meaningless ones."""

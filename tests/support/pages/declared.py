@@ -68,7 +68,7 @@ def right_answers(pool: str) -> Callable[[Path], None]:
 
     def write(path: Path) -> None:
         benchmark = benchmark_of(path.parent / pool)
-        items = benchmark.read_pool(path.parent / pool).items
+        items = benchmark.items.read_pool(path.parent / pool).items
         answers = [(item.id, benchmark.training.gold(item)) for item in items]
         lines = [json.dumps({"id": name, "model": "m", "response": json.dumps(answer)}) for name, answer in answers]
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -115,8 +115,8 @@ def knowing_model(folder: Path) -> Model:
 
     def reply(messages: list[dict[str, Any]]) -> str:
         benchmark = benchmark_of(folder / "pool.jsonl")
-        items = benchmark.read_pool(folder / "pool.jsonl").items
-        right = {benchmark.prompt(item): json.dumps(benchmark.training.gold(item)) for item in items}
+        items = benchmark.items.read_pool(folder / "pool.jsonl").items
+        right = {benchmark.items.prompt(item): json.dumps(benchmark.training.gold(item)) for item in items}
         return right[messages[-1]["content"]]
 
     return reply

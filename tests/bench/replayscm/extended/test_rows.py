@@ -10,6 +10,7 @@ import pytest
 
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.protocols.registry import protocols_of
 from calibrant.bench.replayscm.extended.protocols import EXTENDED
 from calibrant.bench.runs.records import folder_records
 from calibrant.bench.runs.runner import run
@@ -53,7 +54,7 @@ class Twin:
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("rate", [None, "1/20"])
 def test_rows_read_nothing_that_is_sealed(name: str, rate: str | None) -> None:
-    protocol = REPLAYSCM.protocols[name]()
+    protocol = protocols_of(REPLAYSCM)[name]()
     problem = small_problem(1, rate=rate, num_worlds=3)
     episode = ScmEpisode(problem)
     first = protocol.answer(episode)
@@ -68,7 +69,7 @@ def test_rows_read_nothing_that_is_sealed(name: str, rate: str | None) -> None:
 @pytest.mark.parametrize("name", ["greedy", "random"])
 def test_other_sealed_fields_change_nothing_until_readings_differ(name: str) -> None:
     """Two items of one task, with other gold: the actions agree as long as the readings do."""
-    protocol = REPLAYSCM.protocols[name]()
+    protocol = protocols_of(REPLAYSCM)[name]()
     differing = 0
     for seed in range(4):
         one = small_problem(seed, rate="1/10", num_worlds=3)
@@ -89,8 +90,8 @@ def test_exact_is_right_where_the_evidence_decides() -> None:
     for seed in range(6):
         problem = small_problem(seed)
         episode = ScmEpisode(problem)
-        REPLAYSCM.protocols["greedy"]().answer(episode)
-        score = REPLAYSCM.score(problem, {}, episode.steps)
+        protocols_of(REPLAYSCM)["greedy"]().answer(episode)
+        score = REPLAYSCM.scoring.score(problem, {}, episode.steps)
         attribution = REPLAYSCM.attribution(problem, {}, episode.steps, score)
         assert attribution is not None
         assert score["trainExact"]
@@ -106,7 +107,7 @@ def test_rows_of_plain_items_refuse_extended_ones_and_the_other_way_round() -> N
     for protocol in EXTENDED:
         assert protocol().refusal(plain)
         assert not protocol().refusal(episode)
-    for name, make in REPLAYSCM.protocols.items():
+    for name, make in protocols_of(REPLAYSCM).items():
         answers = name in ROWS or make in EXTENDED
         assert bool(make().refusal(episode)) is not answers, name
         assert bool(make().refusal(plain)) is (make in EXTENDED), name
@@ -116,7 +117,7 @@ def test_runs_resume_to_the_same_records(tmp_path: Path) -> None:
     pool = tmp_path / "pool.jsonl"
     items = (small_problem(0), small_problem(1, rate="1/10"), small_problem(2, num_hidden=1, is_episode=False))
     write_pool(Pool("pool", items), pool)
-    protocol = REPLAYSCM.protocols["greedy"]()
+    protocol = protocols_of(REPLAYSCM)["greedy"]()
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     run(protocol, [pool], whole)
     from calibrant.bench.runs.runner import Selection
@@ -140,9 +141,9 @@ def _timeless(folder: Path) -> Sequence[Any]:
 @pytest.mark.parametrize("search", ["optimum", "hill-climbing", "posterior"])
 @pytest.mark.parametrize("name", ["noisy-weights", "mbde-majority"])
 def test_structure_learning_answers_noisy_items(name: str, search: str) -> None:
-    protocol = REPLAYSCM.protocols[name](search=search)
+    protocol = protocols_of(REPLAYSCM)[name](search=search)
     problem = small_problem(2, rate="1/10", is_episode=False)
     result = protocol.answer(problem.task)
     assert result.outcome == "found"
-    assert REPLAYSCM.score(problem, result.answer or {}, ())["valid"]
+    assert REPLAYSCM.scoring.score(problem, result.answer or {}, ())["valid"]
     assert protocol.answer(small_problem(2, is_episode=False).task).outcome == "impossible"

@@ -40,7 +40,7 @@ def _played(problem: Problem, actions: Sequence[dict[str, Any]]) -> list[Step[An
 def test_gold_is_right_and_replays(rate: str | None, num_hidden: int) -> None:
     for seed in range(3):
         problem = small_problem(seed, rate=rate, num_hidden=num_hidden, is_episode=False)
-        record = REPLAYSCM.score(problem, gold_submission(problem), ())
+        record = REPLAYSCM.scoring.score(problem, gold_submission(problem), ())
         assert record["valid"]
         assert record["correct"]
         assert record["heldoutWorldExactAccuracy"] in (1.0, None)
@@ -61,7 +61,7 @@ def test_renamed_hidden_variables_are_no_error() -> None:
         return " ".join(swap.get(word, word) for word in text.replace("(", "( ").replace(")", " )").split())
 
     mechanisms = {swap.get(v, v): swapped(text) for v, text in answer.items()}
-    record = REPLAYSCM.score(problem, {"mechanisms": mechanisms}, ())
+    record = REPLAYSCM.scoring.score(problem, {"mechanisms": mechanisms}, ())
     assert record["correct"]
     assert record["structure"]["exact_map"]
 
@@ -90,7 +90,7 @@ def test_attributions_equal_listing(rate: str | None) -> None:
     for seed in range(4 if rate is None else 2):  # listing SCMs under noise takes 2 s an item
         problem = small_problem(seed, rate=rate)
         steps = _played(problem, [{"do": {"X1": 1}}, {"do": {"X4": 0}}, {"submit": gold_submission(problem)}])
-        score = REPLAYSCM.score(problem, {}, steps)
+        score = REPLAYSCM.scoring.score(problem, {}, steps)
         attribution = REPLAYSCM.attribution(problem, {}, steps, score)
         assert attribution is not None
         scm_class = task_class(problem.task)
@@ -123,14 +123,16 @@ def test_forecasts_are_scored_against_the_law() -> None:
     verdicts = ExtendedVerdicts(problem)
     laws = verdicts.evaluator._laws
     stated = {"forecast": [[{v: float(p) for v, p in row.items()} for row in rows] for rows in laws]}
-    best = REPLAYSCM.score(problem, stated, ())
+    best = REPLAYSCM.scoring.score(problem, stated, ())
     assert best["correct"]
     assert best["excessBrier"] == pytest.approx(0, abs=1e-12)
-    flat = REPLAYSCM.score(problem, {"forecast": [[dict.fromkeys(row, 0.5) for row in rows] for rows in laws]}, ())
+    flat = REPLAYSCM.scoring.score(
+        problem, {"forecast": [[dict.fromkeys(row, 0.5) for row in rows] for rows in laws]}, ()
+    )
     assert flat["logLoss"] == pytest.approx(1)
     assert not flat["correct"]
-    assert REPLAYSCM.score(problem, {"forecast": [[{"X1": 0.5}]]}, ())["stage"] == "schema"
-    implied = REPLAYSCM.score(problem, gold_submission(problem), ())
+    assert REPLAYSCM.scoring.score(problem, {"forecast": [[{"X1": 0.5}]]}, ())["stage"] == "schema"
+    implied = REPLAYSCM.scoring.score(problem, gold_submission(problem), ())
     assert implied["excessLogLoss"] == pytest.approx(0, abs=1e-12)
 
 

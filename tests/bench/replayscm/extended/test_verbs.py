@@ -51,7 +51,7 @@ def test_replies_are_rewarded() -> None:
     assert result.answered
     assert result.verdict.correct
     assert result.verdict.to_dict()["refusals"] == 1
-    task = lesson("replayscm", json.dumps(REPLAYSCM.record(item)))
+    task = lesson("replayscm", json.dumps(REPLAYSCM.items.record(item)))
     assert verdict(task, result) == 1
     assert attributed(task, result) in (0.5, 1.0)
     bare = score_replies(REPLAYSCM, item, [json.dumps(gold_submission(item))])

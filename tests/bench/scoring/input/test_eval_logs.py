@@ -16,6 +16,8 @@ import pytest
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.pools.generated import write_drawn
+from calibrant.bench.protocols.registry import protocols_of
 from calibrant.bench.runs.records import step_records
 from calibrant.bench.runs.workers import timed_answer
 from calibrant.bench.scoring.input import eval_logs
@@ -25,7 +27,7 @@ from tests.support.commands import jsonl, refused
 
 POOL = bundled_pools()[0]
 REPLAY = benchmark("replayscm")
-IDS = [item.id for item in REPLAY.read_pool(POOL).items]
+IDS = [item.id for item in REPLAY.items.read_pool(POOL).items]
 HEADER = {
     "eval": {"model": "maker/model-1", "dataset": {"sample_ids": IDS}},
     "plan": {"steps": [{"solver": "generate"}]},
@@ -118,8 +120,8 @@ def test_a_sample_may_be_a_number(tmp_path: Path) -> None:
 def test_a_report_finds_the_pools_that_a_log_is_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Pools of two benchmarks, and a log of the second of them."""
     other = tmp_path / "pool.jsonl"
-    benchmark("causim").write_drawn(other, ["chain"], 2, 2)
-    samples = [_sample(item.id, text="no JSON") for item in benchmark("causim").read_pool(other).items]
+    write_drawn(benchmark("causim"), other, ["chain"], 2, 2)
+    samples = [_sample(item.id, text="no JSON") for item in benchmark("causim").items.read_pool(other).items]
     log = _log(tmp_path / "log.eval", samples)
     assert main(["report", "--predictions", str(log), "--pools", str(POOL), "--pools", str(other)]) == 0
     printed = capsys.readouterr()
@@ -129,9 +131,9 @@ def test_a_report_finds_the_pools_that_a_log_is_about(tmp_path: Path, capsys: py
 
 def test_an_episode_is_replayed_and_a_false_reading_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     of, pool = benchmark("blickets"), tmp_path / "pool.jsonl"
-    of.write_drawn(pool, ["conjunctive"], 2, 1)
-    (item,) = of.read_pool(pool).items
-    row = of.protocols["exact"]()
+    write_drawn(of, pool, ["conjunctive"], 2, 1)
+    (item,) = of.items.read_pool(pool).items
+    row = protocols_of(of)["exact"]()
     answer = timed_answer(row, of.handout(item))
     assert answer.steps is not None
     steps = [

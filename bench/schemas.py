@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.core.registry import benchmark, benchmarks
+from calibrant.bench.core.capabilities import LINE_RECORDS
+from calibrant.bench.core.registry import NAMES, benchmark
 
 TAG_DESCRIPTION = "kind of this record"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -53,36 +54,41 @@ def records(name: str) -> dict[str, Any]:
 
 def verdicts(name: str) -> dict[str, Any]:
     """Return the schema of lines of `calibrant score`."""
-    return line_schema("A line that `calibrant score` writes", benchmark(name).verdict_record)
+    return line_schema("A line that `calibrant score` writes", benchmark(name).scoring.verdict_record)
 
 
 def audits(name: str) -> dict[str, Any]:
     """Return the schema of what `calibrant audit --out` writes."""
     from calibrant.bench.pools.findings_audit import FindingsRecord
 
-    records = benchmark(name).line_records("audits") or (FindingsRecord,)
+    records = _own_records(name, "audits") or (FindingsRecord,)
     return line_schema("A line of audits.jsonl, which `calibrant audit` writes", *records)
 
 
 def certificates(name: str) -> dict[str, Any]:
     """Return the schema of a certificate file."""
-    from calibrant.bench.core.finding_records import ClaimFile
+    from calibrant.bench.pools.claim_records import ClaimFile
 
     title = "A certificate, which `calibrant audit --certificates` writes"
-    return line_schema(title, *(benchmark(name).line_records("certificates") or (ClaimFile,)))
+    return line_schema(title, *(_own_records(name, "certificates") or (ClaimFile,)))
 
 
 def pools(name: str) -> dict[str, Any]:
     """Return the schema of lines of native pool files."""
     title = "A line of a native pool file: the header first, then the instances"
-    return line_schema(title, *benchmark(name).pool_records)
+    return line_schema(title, *benchmark(name).items.pool_records)
 
 
 def training(name: str) -> dict[str, Any]:
     """Return the schema of lines of `calibrant training`, whose items are of one benchmark, whatever the name."""
-    records_by_benchmark = (candidate.line_records("training") for candidate in benchmarks())
+    records_by_benchmark = (_own_records(candidate, "training") for candidate in NAMES)
     title = "A line that `calibrant training` writes: the header first, then the examples"
     return line_schema(title, *next(filter(None, records_by_benchmark)))
+
+
+def _own_records(name: str, kind: str) -> tuple[type[msgspec.Struct], ...]:
+    """Return a benchmark's own Structs of a kind of file; none where it has none."""
+    return (benchmark(name).capability(LINE_RECORDS) or {}).get(kind, ())
 
 
 SCHEMAS: Mapping[str, Callable[[str], dict[str, Any]]] = {

@@ -1,0 +1,69 @@
+"""Answers of CauSim: how they are read, scored and attributed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from calibrant.bench.causim.solve import FUNCTIONS
+from calibrant.bench.causim.verdict import CausimVerdict, is_answered, is_right, score_record
+from calibrant.bench.core.attribution import attribution_record
+from calibrant.bench.core.scoring import Scorable
+from calibrant.dsl.action import ActionError
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.score import answer_of, last_object, misplaced_answer_message, odd_value_message
+from calibrant.dsl.episode import Step
+
+
+class CausimScoring(Scorable[CausimItem]):
+    """Implements Scorable (bench.core.scoring)."""
+
+    @property
+    def verdict_record(self) -> type[msgspec.Struct]:
+        return CausimVerdict
+
+    def no_answer(self, item: CausimItem) -> dict[str, Any]:
+        """A key that no question asks for: an empty object is right where nothing is unknown."""
+        return {"no answer": None}
+
+    def score(self, item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
+        """The flags are worked out, whatever the item's labels say."""
+        judge = FUNCTIONS.judge(item)
+        record = score_record(judge, judge.judge_object(answer))
+        return record | {"why": "no_object"} if dict(answer) == self.no_answer(item) else record
+
+    def extract(self, item: CausimItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
+        """The last object that is not inside another; the verdict says whether its keys are those asked for."""
+        answer = last_object(response) if isinstance(response, str) else dict(response)
+        if answer is None:
+            raise ActionError("no JSON object in the response")
+        return answer
+
+    def read_answer(self, item: CausimItem, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        """Return the object, and what is wrong with its form: an answer in another wrapping, or no value."""
+        extracted = self.extract(item, response)
+        keys = item.task.question.required_keys(item.task.model)
+        answer = answer_of(extracted, keys)
+        return extracted, misplaced_answer_message(response, keys) if answer is None else odd_value_message(answer)
+
+    def same_answer(self, item: CausimItem, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        """Keys count in any case that fits, and `true` is not 1."""
+        keys = item.task.question.required_keys(item.task.model)
+        answers = answer_of(one, keys), answer_of(other, keys)
+        return answers[0] == answers[1] if None not in answers else dict(one) == dict(other)
+
+
+SCORING = CausimScoring()
+
+
+def attribute(
+    item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Attribute answers to questions that state one answer; where any of several counts, None."""
+    from calibrant.audits.causim.items import attribute_item_answer
+
+    fits = is_right(score) if is_answered(score) else None
+    result = attribute_item_answer(item, fits=fits)
+    return None if result is None else attribution_record(result)

@@ -1,0 +1,113 @@
+"""Predictions, what scores them, and evaluators that give verdicts on those about one item."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+import msgspec
+
+from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.dsl.episode import Step
+from calibrant.dsl.item import Item
+
+I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
+Answer: TypeAlias = str | dict[str, Any]
+
+
+class Prediction(NamedTuple):
+    """One answer of a model to an item.
+
+    pool: digest of the pool that has the item; sample: number among the model's answers to it
+    seconds: the time that it took, if the line states it
+    steps: of an episode, all of them, the submission too; problem: why nothing was submitted
+    unread: why the response has no answer; gap: the part that a submitted answer lacks, and why
+    """
+
+    pool: str
+    instance: str
+    model: str | None
+    sample: int
+    answer: Answer
+    seconds: float | None = None
+    steps: tuple[Step[Any], ...] = ()
+    problem: str = ""
+    unread: str = ""
+    gap: str = ""
+
+
+class Scorable(ABC, Generic[I]):
+    """Answers of a benchmark: how they are read and scored.
+
+    report_options: of `calibrant score`, with which a report scores predictions; None for the defaults
+    """
+
+    report_options: Any = None
+
+    @property
+    @abstractmethod
+    def verdict_record(self) -> type[msgspec.Struct]:
+        """The Struct of a line of `calibrant score`."""
+
+    @abstractmethod
+    def no_answer(self, item: I) -> dict[str, Any]:
+        """Return the answer that stands in where a protocol gives none; it is of the item's schema and not right."""
+
+    @abstractmethod
+    def score(self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
+        """Return the score of an answer, ready for JSON; a transcript is replayed before it counts."""
+
+    @abstractmethod
+    def extract(self, item: I, response: str | Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer that a response gives, of the item's schema; `ActionError` says why there is none."""
+
+    def read_answer(self, item: I, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        """Return the answer of `extract`, and what of the response could not be read; empty if all was."""
+        return self.extract(item, response), ""
+
+    def same_answer(self, item: I, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        """Return whether two answers of the item's schema state the same."""
+        return dict(one) == dict(other)
+
+
+class Evaluator(Protocol):
+    """Gives verdicts on answers to one item; it may be expensive to make, and is cached while answers arrive."""
+
+    def evaluate(self, prediction: Prediction, context: AnswerContext) -> Mapping[str, Any]:
+        """Return the line of the verdict; a `LazyVerdict` where tables can count it before the line is made."""
+
+
+class EvaluatorMaker(Protocol):
+    """Makes the evaluator of an item, for benchmarks whose responses become answers with their verdict.
+
+    options: the Struct of `calibrant score`
+    """
+
+    def __call__(self, item: Any, options: Any) -> Evaluator: ...
+
+
+class Attribute(Protocol):
+    """Function that says whether the evidence decided what was asked (bench.core.attribution)."""
+
+    def __call__(
+        self, item: Any, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """Return the attribution as records have it; None where it is not known."""
+        ...
+
+
+def line_head(prediction: Prediction) -> dict[str, Any]:
+    """Return the first fields of a line: who answered what."""
+    return {"instanceId": prediction.instance, "model": prediction.model, "sample": prediction.sample}
+
+
+def line_place(context: AnswerContext) -> dict[str, Any]:
+    """Return the fields of a line that place its item."""
+    return {
+        "pool": context.pool,
+        "poolDigest": context.pool_digest,
+        "poolSize": context.pool_size,
+        "setting": context.setting,
+        "stratum": context.stratum,
+    }

@@ -1,0 +1,45 @@
+"""Episodes of ReplaySCM: how they are opened, acted in and submitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calibrant.bench.core.play import Playable
+from calibrant.bench.episodes import Chat
+from calibrant.dsl.action import Action
+from calibrant.dsl.episode import Episode, Step
+from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+
+
+class ScmPlay(Playable[Problem]):
+    """Implements Playable (bench.core.play); items of other kinds are answered at once."""
+
+    prompts_show_opening = True
+
+    def is_played(self, item: Problem) -> bool:
+        return item.task.kind is TaskKind.EPISODE
+
+    def open(self, item: Problem) -> ScmEpisode:
+        if not self.is_played(item):
+            raise CalibrantError(f"{in_one_line(item.id)} is no episode: it is answered at once")
+        return ScmEpisode(item)
+
+    def chat(self, item: Problem, instructions: str = "") -> Chat:
+        from calibrant.bench.replayscm.extended.text_episode import ScmChat
+
+        return ScmChat(self.open(item), instructions)
+
+    def parse_action(self, item: Problem, text: str) -> Action:
+        from calibrant.bench.replayscm.extended.text_episode import read_action_text
+
+        return read_action_text(text)
+
+    def describe(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
+        from calibrant.bench.replayscm.extended.text_episode import describe_step
+
+        return describe_step(episode, step)
+
+
+PLAY = ScmPlay()

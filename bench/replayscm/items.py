@@ -1,0 +1,130 @@
+"""Items of ReplaySCM as pool files, records and prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from calibrant.bench.core.items import ItemFormats
+from calibrant.bench.replayscm.extended.play import PLAY
+from calibrant.bench.replayscm.options import ConvertOptions
+from calibrant.dsl.message import Message
+from calibrant.dsl.replayscm.problem import Pool, Problem
+
+
+class ReplayScmItems(ItemFormats[Problem]):
+    """Implements ItemFormats (bench.core.items)."""
+
+    public_fields = (
+        "id",
+        "kind",
+        "variables",
+        "units",
+        "disclosure",
+        "training",  # without the environments: their keys are the roots
+        "operators",
+        "allow_constants",
+        "shares_units",
+        "reference",
+        "setting",  # of this benchmark it is what is disclosed
+        "num_heldout",
+        "max_parents",
+        "prior",
+        "noise",
+        "hidden",
+        "allowance",
+        "question",
+        "asked",
+    )
+
+    @property
+    def pool_records(self) -> tuple[type[msgspec.Struct], ...]:
+        from calibrant.dsl.replayscm.pools.records import HeaderRecord, ProblemRecord
+
+        return HeaderRecord, ProblemRecord
+
+    @property
+    def pool_schema(self) -> dict[str, Any]:
+        from calibrant.dsl.replayscm.pools.records import schema
+
+        return schema()
+
+    def read_pool(self, path: Path) -> Pool:
+        from calibrant.dsl.replayscm.pools.files import read_pool
+
+        return read_pool(path, keep_results=False)
+
+    def write_pool(self, pool: Any, path: Path) -> None:
+        from calibrant.dsl.replayscm.pools.files import write_pool
+
+        write_pool(Pool(pool.name, tuple(pool.items), pool.metadata), path)
+
+    def convert(self, source: Path, target: Path, options: ConvertOptions) -> int:
+        """Write a pool in the native format, or in the official one where the file is called .yaml or .yml."""
+        from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+        from calibrant.dsl.replayscm.pools.runtime_yaml import SUFFIXES, write_official
+
+        pool = read_pool(source, keep_results=not options.drop_results)
+        write = write_official if target.suffix.lower() in SUFFIXES else write_pool
+        write(pool, target)
+        return len(pool)
+
+    def find(self, pool: Any, instance: str | None) -> Problem:
+        from calibrant.bench.replayscm.pages import find_instance
+
+        return super().find(pool, None) if instance is None else find_instance(pool, instance)
+
+    def record(self, item: Problem) -> dict[str, Any]:
+        """Without results that a file embeds: they are answers, and no part of the item."""
+        from calibrant.dsl.replayscm.pools.files import record_from_problem
+
+        record = record_from_problem(item)
+        record.results = []
+        return dict(msgspec.to_builtins(record))
+
+    def item_of_record(self, record: Mapping[str, Any]) -> Problem:
+        from calibrant.dsl.records import convert_object
+        from calibrant.dsl.replayscm.pools.build import problem_from_record
+        from calibrant.dsl.replayscm.pools.records import ProblemRecord
+
+        parsed = convert_object(record, ProblemRecord)
+        parsed.results = []
+        return problem_from_record(parsed)
+
+    def shown_record(self, item: Problem) -> dict[str, Any]:
+        from calibrant.bench.replayscm.pages import instance_record
+
+        return instance_record(item)
+
+    def revealed_record(self, item: Problem) -> dict[str, Any]:
+        from calibrant.bench.replayscm.pages import sealed_record
+
+        return self.shown_record(item) | {"sealed": sealed_record(item)}
+
+    def prompt(self, item: Problem) -> str:
+        return "\n\n".join(message["content"] for message in self.messages(item))
+
+    def system_and_prompt(self, item: Problem) -> tuple[str, str]:
+        from calibrant.dsl.replayscm.prompt import SYSTEM, prompt
+
+        if PLAY.is_played(item):
+            from calibrant.bench.replayscm.extended.text_episode import opening_prompt
+
+            return "", opening_prompt(item)
+        return SYSTEM, prompt(item.task)
+
+    def messages(self, item: Problem) -> list[Message]:
+        system, prompt = self.system_and_prompt(item)
+        user: Message = {"role": "user", "content": prompt}
+        return [{"role": "system", "content": system}, user] if system else [user]
+
+    def text(self, item: Problem, *, reveal_sealed: bool) -> str:
+        from calibrant.bench.replayscm.pages import instance_text, sealed_text
+
+        return "\n\n".join([instance_text(item), *([sealed_text(item)] if reveal_sealed else [])])
+
+
+ITEMS = ReplayScmItems()
