@@ -63,7 +63,7 @@ def sole_action(text: str) -> Action:
             end = json_object.end
     if not actions:
         raise ActionError(f"expected a JSON object, found {short_repr(text)}")
-    if any(other != actions[0] for other in actions):
+    if any(action != actions[0] for action in actions):
         raise ActionError("several actions; a reply carries one")
     return actions[0]
 

@@ -116,22 +116,22 @@ class Benchmark(Generic[I]):
 
     @property
     def scoring(self) -> Scorable[I]:
-        """What scores answers to its items."""
+        """Reading and scoring of answers to its items."""
         return self.require(SCORING)
 
     @property
     def metrics(self) -> MetricSet:
-        """How tables read its scores."""
+        """Metrics and views of its tables."""
         return self.require(METRICS)
 
     @property
     def functions(self) -> ItemFunctions:
-        """What the public functions do with its items."""
+        """Its part of the public functions."""
         return self.require(FUNCTIONS)
 
     @property
     def training(self) -> Trainable:
-        """What trainers need beside its verdicts."""
+        """Needs of trainers beside its verdicts."""
         return self.require(TRAINING)
 
     @property
@@ -141,7 +141,7 @@ class Benchmark(Generic[I]):
 
     @property
     def play(self) -> Playable[I]:
-        """How episodes of its items are played."""
+        """Episodes of its items."""
         return self.require(PLAY)
 
     def is_interactive(self, item: I) -> bool:

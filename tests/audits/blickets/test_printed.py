@@ -19,9 +19,9 @@ from calibrant.audits.blickets.printed import (
 )
 from calibrant.audits.blickets.statistics import TwoByTwo, cochran_mantel_haenszel, cohens_h, odds_ratio
 from calibrant.audits.finding import ClaimStatus
-from calibrant.bench.blickets.__main__ import main
-from calibrant.bench.blickets.paper_tables.findings import paper_findings
 from calibrant.bench.blickets.paper_tables.printed import paper
+from calibrant.bench.lab.blickets.__main__ import main
+from calibrant.bench.lab.blickets.findings import paper_findings
 from tests.support.shared import shared_file
 
 
@@ -128,5 +128,5 @@ def test_without_the_library_the_command_says_how_to_get_it(
     assert main(["findings"]) == 2
     assert capsys.readouterr() == (
         "",
-        "bench.blickets: scipy is missing; run: pip install 'calibrant[statistics]'\n",
+        "bench.lab.blickets: scipy is missing; run: pip install 'calibrant[statistics]'\n",
     )

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.causalab.__main__ import main as causalab
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.lab.causalab.__main__ import main as causalab
 from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.protocols.registry import protocols_of
 from calibrant.bench.runs.records import Record, folder_records
@@ -181,7 +181,7 @@ def test_the_released_rows_are_rebuilt_by_one_command(tmp_path: Path, capsys: py
     (fine,) = [line for line in lines if line[1:2] == ["exact-weights"]]
     assert (fine[0], fine[9], float(fine[11]) <= 12) == ("4nodes_quad_hard", "1.000", True)
     assert causalab(["rows", str(tmp_path)]) == 2
-    assert capsys.readouterr().err == "bench.causalab: 3nodes.jsonl: cannot be read: No such file or directory\n"
+    assert capsys.readouterr().err == "bench.lab.causalab: 3nodes.jsonl: cannot be read: No such file or directory\n"
 
 
 def test_findings_on_the_released_files_and_the_printed_rows_are_listed_by_one_command(

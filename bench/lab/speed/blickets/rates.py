@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from calibrant.audits.blickets.public_runs import attribute_runs
 from calibrant.baselines.blickets.grid import GRID
 from calibrant.bench.blickets.agents import agent
-from calibrant.bench.blickets.paper_tables.standing import SEED, all_played
+from calibrant.bench.lab.blickets.results import SEED, all_played
 from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options
 from calibrant.dsl.action import Action

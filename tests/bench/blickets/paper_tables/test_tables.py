@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from calibrant.audits.finding import ClaimStatus
-from calibrant.bench.blickets.paper_tables.findings import class_sums, paper_findings
 from calibrant.bench.blickets.paper_tables.printed import paper
 from calibrant.bench.blickets.paper_tables.rates import (
     Counts,
@@ -21,6 +20,7 @@ from calibrant.bench.blickets.paper_tables.rates import (
 from calibrant.bench.blickets.paper_tables.setup import setup_tables
 from calibrant.bench.blickets.paper_tables.tables import PlayedEpisode, paper_tables, printed_counts, printed_detections
 from calibrant.bench.blickets.section import class_plot
+from calibrant.bench.lab.blickets.findings import class_sums, paper_findings
 from calibrant.bench.report.formats import as_markdown
 from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.dsl.blickets.episode import BlicketEpisode

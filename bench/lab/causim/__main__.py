@@ -1,16 +1,15 @@
-"""The command `python -m calibrant.bench.causim`: the paper's tables, with runs or scored predictions beside them."""
+"""The command `python -m calibrant.bench.lab.causim`: the tables of the paper alone, or with answers beside them."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from calibrant.bench.causim.tables import paper_tables, questions_asked
-from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.lab.table_text import text_of
 from calibrant.bench.report.items import items_of_pools
-from calibrant.bench.report.layout import Table, TableRow
 from calibrant.bench.report.named_answers import named_answers
 from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.dsl.errors import CalibrantError
@@ -19,7 +18,7 @@ from calibrant.dsl.errors import CalibrantError
 def main(arguments: Sequence[str] | None = None) -> int:
     """Count, print; 0, or 2 if a source has no answers."""
     parser = argparse.ArgumentParser(
-        prog="python -m calibrant.bench.causim", description="Answers beside printed rows."
+        prog="python -m calibrant.bench.lab.causim", description="Answers beside printed rows."
     )
     parser.add_argument(
         "sources", nargs="*", type=Path, metavar="SOURCE", help="folders of `calibrant run`, files of `calibrant score`"
@@ -35,25 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         answers = [answer for answer in scored_answers(options.sources) if answer[0].benchmark == "causim"]
     except CalibrantError as error:
-        print(f"bench.causim: {error}", file=sys.stderr)
+        print(f"bench.lab.causim: {error}", file=sys.stderr)
         return 2
     views = {key: item.task.view for key, item in items_of_pools("causim", options.pool).items()}
     tables = paper_tables(questions_asked(named_answers(answers), views))
     sys.stdout.write("\n\n".join(text_of(table) for table in tables) + "\n")
     return 0
-
-
-def text_of(table: Table) -> str:
-    """Return a table with its caption and notes, for a terminal; intervals behind the figures."""
-    headings = [heading.text for heading in (*table.labels, *table.headings)]
-    lines = aligned(["Source", *headings], [list(_texts(row)) for row in table.rows])
-    return "\n".join([f"Table {table.id}: {table.title}", table.caption, "", lines, "", *table.notes])
-
-
-def _texts(row: TableRow) -> Iterator[str]:
-    yield row.source.value
-    yield from row.labels
-    yield from (f"{cell.text} {cell.interval}".rstrip() for cell in row.cells)
 
 
 if __name__ == "__main__":

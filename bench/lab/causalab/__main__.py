@@ -1,4 +1,4 @@
-"""The command `python -m calibrant.bench.causalab`: rows over the released suites; labels computed again."""
+"""The command `python -m calibrant.bench.lab.causalab`: rows over the released suites; labels computed again."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from calibrant.baselines.causalab.rows import ROWS
-from calibrant.bench.causalab.findings import released_findings
-from calibrant.bench.causalab.relabelling import relabelled_suite, relabelling_table
-from calibrant.bench.causalab.standing import (
+from calibrant.bench.lab.causalab.findings import released_findings
+from calibrant.bench.lab.causalab.relabelling import relabelled_suite, relabelling_table
+from calibrant.bench.lab.causalab.results import (
     LINEAR,
     OTHERS,
     QUADRATIC,
     SOLVERS,
     TO_SIX_DECIMALS,
     linear_table,
+    method_results,
     reach_table,
     solver_table,
-    standing,
 )
 from calibrant.dsl.causalab.generation import PLANS
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -42,12 +42,12 @@ def _rows(options: argparse.Namespace) -> int:
     """0, or 2 if a file cannot be read."""
     try:
         rows = tuple(row for row in ROWS if row != TO_SIX_DECIMALS)
-        linear = standing(options.folder, LINEAR, rows, options.seeds, options.records, options.jobs)
-        other_suites = standing(options.folder, OTHERS, ("exact",), options.seeds, options.records, options.jobs)
-        other_suites |= standing(options.folder, (QUADRATIC,), (TO_SIX_DECIMALS,), options.seeds, options.records)
+        linear = method_results(options.folder, LINEAR, rows, options.seeds, options.records, options.jobs)
+        other_suites = method_results(options.folder, OTHERS, ("exact",), options.seeds, options.records, options.jobs)
+        other_suites |= method_results(options.folder, (QUADRATIC,), (TO_SIX_DECIMALS,), options.seeds, options.records)
         reach = reach_table(options.folder, (*LINEAR, *LINEAR_OTHERS))
     except CalibrantError as error:
-        print(f"bench.causalab: {error}", file=sys.stderr)
+        print(f"bench.lab.causalab: {error}", file=sys.stderr)
         return 2
     solved = {key: of for key, of in linear.items() if key[1] in SOLVERS}
     about = f"Means over {options.seeds} drawn episodes of each config, {options.records} records;"
@@ -63,7 +63,7 @@ def _findings(options: argparse.Namespace) -> int:
         for finding in released_findings(options.folder, options.seeds):
             print(f"{finding.kind}, {finding.verdict}: {finding.where}: {finding.claim}")
     except CalibrantError as error:
-        print(f"bench.causalab: {error}", file=sys.stderr)
+        print(f"bench.lab.causalab: {error}", file=sys.stderr)
         return 2
     return 0
 
@@ -79,7 +79,7 @@ def _labels(options: argparse.Namespace) -> int:
 
 
 def _arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m calibrant.bench.causalab", description="Rows, labels and traces.")
+    parser = argparse.ArgumentParser(prog="python -m calibrant.bench.lab.causalab", description="Rows and labels.")
     commands = parser.add_subparsers(dest="what", required=True)
     rows = commands.add_parser("rows", help="the calibration rows over the released suites")
     rows.add_argument("folder", type=Path, metavar="DIR", help="where the released files are, such as 4nodes.jsonl")

@@ -1,4 +1,4 @@
-"""The command `python -m calibrant.bench.blickets`: agents under the paper's conditions, its tables, findings.
+"""The command `python -m calibrant.bench.lab.blickets`: agents under the paper's conditions, its tables, findings.
 
 `learners` is the table of the exact learners beside the figures that a prototype gave.
 """
@@ -7,23 +7,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from calibrant.baselines.blickets.grid import GRID
 from calibrant.bench.blickets.agents import agent
-from calibrant.bench.blickets.paper_tables.findings import paper_findings
-from calibrant.bench.blickets.paper_tables.learners import learner_table
 from calibrant.bench.blickets.paper_tables.setup import setup_tables
-from calibrant.bench.blickets.paper_tables.standing import (
+from calibrant.bench.blickets.paper_tables.tables import paper_tables
+from calibrant.bench.lab.blickets.findings import paper_findings
+from calibrant.bench.lab.blickets.learners import learner_table
+from calibrant.bench.lab.blickets.results import (
     DEFAULT_AGENTS,
     DEFAULT_SUITES,
     SEED,
+    agent_table,
     all_played,
-    standing_table,
 )
-from calibrant.bench.blickets.paper_tables.tables import paper_tables
-from calibrant.bench.pages.aligned import aligned
-from calibrant.bench.report.layout import Table, TableRow
+from calibrant.bench.lab.table_text import text_of
 from calibrant.dsl.blickets.sampling import SUITES
 from calibrant.dsl.errors import CalibrantError, short_repr
 
@@ -36,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         sys.stdout.write(_findings() if options.table == "findings" else _tables(options))
     except CalibrantError as error:
-        print(f"bench.blickets: {error}", file=sys.stderr)
+        print(f"bench.lab.blickets: {error}", file=sys.stderr)
         return 2
     return 0
 
@@ -54,27 +53,13 @@ def _tables(options: argparse.Namespace) -> str:
         return text_of(learner_table(options.episodes, seed=options.seed, jobs=options.jobs)) + "\n"
     agents = [member.name for member in GRID] if options.grid else options.agents
     episodes = all_played(agents, options.suites, options.episodes, seed=options.seed, jobs=options.jobs)
-    tables = (standing_table(episodes),) if options.table == "standing" else paper_tables(episodes)
+    tables = (agent_table(episodes),) if options.table == "standing" else paper_tables(episodes)
     return "\n\n".join(text_of(table) for table in tables) + "\n"
-
-
-def text_of(table: Table) -> str:
-    """Return a table with its caption and notes, for a terminal; intervals behind the figures."""
-    headings = [heading.text for heading in (*table.labels, *table.headings)]
-    lines = aligned(["Source", *headings], [list(_texts(row)) for row in table.rows])
-    title = f"Table {table.id}: {table.title}"
-    return "\n".join([title, table.caption, "", lines, "", *table.notes])
-
-
-def _texts(row: TableRow) -> Iterator[str]:
-    yield row.source.value
-    yield from row.labels
-    yield from (f"{cell.text} {cell.interval}".rstrip() for cell in row.cells)
 
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m calibrant.bench.blickets", description="Agents beside printed rows."
+        prog="python -m calibrant.bench.lab.blickets", description="Agents beside printed rows."
     )
     parser.add_argument(
         "table",

@@ -72,7 +72,7 @@ HEADINGS = (
 )
 
 
-def standing_table(episodes: Iterable[PlayedEpisode]) -> Table:
+def agent_table(episodes: Iterable[PlayedEpisode]) -> Table:
     """Rows by suite and agent, in the order in which they first occur; after each suite what the paper prints of it."""
     groups: dict[str, dict[str, list[PlayedEpisode]]] = {}
     for episode in episodes:

@@ -34,7 +34,7 @@ Records: TypeAlias = Literal["released", "fresh"]
 
 
 @dataclass(frozen=True)
-class Standing:
+class MethodResult:
     """One row on one suite.
 
     episodes: how many; answered: in how many the row had an answer of its own
@@ -57,12 +57,12 @@ class Standing:
         return stdev(values) / sqrt(len(values)) if len(values) > 1 else 0.0
 
 
-Standings: TypeAlias = dict[tuple[str, str], Standing]  # by suite and row
+MethodResults: TypeAlias = dict[tuple[str, str], MethodResult]  # by suite and row
 
 
-def standing(
+def method_results(
     folder: Path, suites: Iterable[str], rows: Sequence[str], seeds: int, records: Records, jobs: int = 1
-) -> Standings:
+) -> MethodResults:
     """Each row on each suite; the seeds are 0, 1, ... `PoolError` names a file that is not there."""
     configs = {suite: read_configs(folder / f"{suite}.jsonl") for suite in suites}
     keys = [(suite, row) for suite in configs for row in rows]
@@ -77,7 +77,7 @@ def standing(
     return {key: by_key[key] for key in keys}
 
 
-def _stands(configs: Sequence[Config], row: str, seeds: int, records: Records) -> Standing:
+def _stands(configs: Sequence[Config], row: str, seeds: int, records: Records) -> MethodResult:
     by_seed, answered, imperfect, undecided = [], 0, 0, 0
     for seed in range(seeds):
         flats = []
@@ -90,7 +90,7 @@ def _stands(configs: Sequence[Config], row: str, seeds: int, records: Records) -
                 imperfect += 1
                 undecided += _is_undecided(item, played.steps)
         by_seed.append({name: mean(flat[name] for flat in flats) for name in flats[0]})
-    return Standing(seeds * len(configs), answered, by_seed, imperfect, undecided)
+    return MethodResult(seeds * len(configs), answered, by_seed, imperfect, undecided)
 
 
 def _is_undecided(item: LabItem, steps: Sequence[LabStep]) -> bool:
@@ -101,18 +101,18 @@ def _is_undecided(item: LabItem, steps: Sequence[LabStep]) -> bool:
         return False
 
 
-def linear_table(standings: Standings) -> str:
+def linear_table(results: MethodResults) -> str:
     """Return a line a row: accuracy in percent / F1 / SHD by suite; where draws decide, with its standard error."""
-    suites, rows = _keys(standings)
-    lines = [[row, *(_triple(standings[suite, row]) for suite in suites)] for row in rows]
+    suites, rows = _keys(results)
+    lines = [[row, *(_triple(results[suite, row]) for suite in suites)] for row in rows]
     return aligned(["Row", *suites], lines)
 
 
-def solver_table(standings: Standings) -> str:
+def solver_table(results: MethodResults) -> str:
     """Return a line for each suite and row with the columns that the first table has no room for."""
     headings = ["Suite", "Row", "Episodes", "Answered", "Accuracy", "Activated", "F1", "SHD", "Root F1"]
     headings += ["Weights 1e-6", "Weights .01", "Settings", "Imperfect", "Undecided"]
-    return aligned(headings, [list(_line(standings, key)) for key in standings])
+    return aligned(headings, [list(_line(results, key)) for key in results])
 
 
 def reach_table(folder: Path, suites: Iterable[str]) -> str:
@@ -126,17 +126,17 @@ def reach_table(folder: Path, suites: Iterable[str]) -> str:
     return aligned(["Suite", "Unwinnable %", "Activated % at most", "Graphs", "Highest chance"], lines)
 
 
-def _keys(standings: Standings) -> tuple[list[str], list[str]]:
-    return list(dict.fromkeys(suite for suite, _ in standings)), list(dict.fromkeys(row for _, row in standings))
+def _keys(results: MethodResults) -> tuple[list[str], list[str]]:
+    return list(dict.fromkeys(suite for suite, _ in results)), list(dict.fromkeys(row for _, row in results))
 
 
-def _triple(of: Standing) -> str:
+def _triple(of: MethodResult) -> str:
     error = f"\N{PLUS-MINUS SIGN}{100 * of.error('accuracy'):.1f}" if 0 < of.mean("accuracy") < 1 else ""
     return f"{100 * of.mean('accuracy'):.0f}{error}/{of.mean('all_edge_f1'):.3f}/{of.mean('shd'):.2f}"
 
 
-def _line(standings: Standings, key: tuple[str, str]) -> Iterator[str]:
-    of = standings[key]
+def _line(results: MethodResults, key: tuple[str, str]) -> Iterator[str]:
+    of = results[key]
     yield from key
     yield from (str(of.episodes), str(of.answered))
     yield f"{100 * of.mean('accuracy'):.1f}"

@@ -10,11 +10,11 @@ from itertools import islice
 
 import pytest
 
-from calibrant.bench.blickets.__main__ import main
 from calibrant.bench.blickets.agents import AGENTS, agent, play_agent
 from calibrant.bench.blickets.paper_tables.conditions import is_easy, is_hard, is_order, is_stochastic
 from calibrant.bench.blickets.paper_tables.rates import Counts, count_classes
-from calibrant.bench.blickets.paper_tables.standing import SEED, all_played, standing_table
+from calibrant.bench.lab.blickets.__main__ import main
+from calibrant.bench.lab.blickets.results import SEED, agent_table, all_played
 from calibrant.bench.report.layout import NOTHING, Source
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.errors import CalibrantError
@@ -119,7 +119,7 @@ def test_exactly_n_is_avoidable_without_knowing_n(name: str, rate: float, suite:
 
 
 def test_our_rows_and_then_the_papers_stand_under_each_condition() -> None:
-    table = standing_table(all_played(["static", "quiet"], ["conjunctive", "hard-3", "stochastic"], 4))
+    table = agent_table(all_played(["static", "quiet"], ["conjunctive", "hard-3", "stochastic"], 4))
     assert [(row.source is Source.PAPER, *row.labels) for row in table.rows] == [
         (False, "conjunctive", "static"),
         (False, "conjunctive", "quiet"),
@@ -147,7 +147,7 @@ def test_our_rows_and_then_the_papers_stand_under_each_condition() -> None:
 
 
 def test_agents_that_are_wrong_before_the_switch_or_never_answer_are_counted_too() -> None:
-    table = standing_table(all_played(["random", "abstain"], ["hard-3"], 20))
+    table = agent_table(all_played(["random", "abstain"], ["hard-3"], 20))
     abstain = next(row for row in table.rows if row.labels[1] == "abstain")
     assert [cell.text for cell in abstain.cells] == [
         "0.0",

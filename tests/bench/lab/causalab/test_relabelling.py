@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from calibrant.audits.causalab.labels import generate_labelled
-from calibrant.bench.causalab import relabelling
-from calibrant.bench.causalab.__main__ import main
 from calibrant.bench.causalab.benchmark import BENCHMARK
-from calibrant.bench.causalab.relabelling import recompute_labels, relabelled_suite, weighted_graphs
+from calibrant.bench.lab.causalab import relabelling
+from calibrant.bench.lab.causalab.__main__ import main
+from calibrant.bench.lab.causalab.relabelling import recompute_labels, relabelled_suite, weighted_graphs
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.dsl.causalab.generation import Plan, with_labels
 from calibrant.dsl.causalab.item import LabItem
