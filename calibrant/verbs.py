@@ -243,7 +243,10 @@ def open_episode(item: BlicketItem) -> BlicketEpisode: ...
 def open_episode(item: LabItem) -> LabEpisode: ...
 def open_episode(item: Problem | BlicketItem | LabItem) -> Any:
     """Open an episode of an interactive item: `act` on it, read `steps`. `CalibrantError` if it is not interactive."""
-    return benchmark_of_item(item).play.open(item)
+    of = benchmark_of_item(item)
+    if not of.is_interactive:
+        raise CalibrantError(f"`open_episode` does not support {of.title}")
+    return of.play.open(item)
 
 
 def _call_for_item(item: object, name: str, options: Mapping[str, Any], *arguments: object) -> Any:

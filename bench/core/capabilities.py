@@ -47,17 +47,17 @@ Providers: TypeAlias = Mapping[Capability[Any], str]
 ITEMS: Capability[ItemFormats[Any]] = Capability("reading of pools")
 SCORING: Capability[Scorable[Any]] = Capability("`score`")
 METRICS: Capability[MetricSet] = Capability("`table`")
-FUNCTIONS: Capability[ItemFunctions] = Capability("a public function")
-TRAINING: Capability[Trainable] = Capability("a reward")
+FUNCTIONS: Capability[ItemFunctions] = Capability("`calibrant.score`")
+TRAINING: Capability[Trainable] = Capability("`calibrant.rewards`")
 
 # what some have
-PLAY: Capability[Playable[Any]] = Capability("an episode")
-TRACES: Capability[Callable[[Any, Mapping[str, Any]], Sequence[Step[Any]]]] = Capability("a trace")
+PLAY: Capability[Playable[Any]] = Capability("`play`")
+TRACES: Capability[Callable[[Any, Mapping[str, Any]], Sequence[Step[Any]]]] = Capability("`score` of traces")
 EVALUATOR: Capability[EvaluatorMaker] = Capability("scoring of responses with their verdict")
 ATTRIBUTION: Capability[Attribute] = Capability("attribution")
 SUITES: Capability[Drawable[Any]] = Capability("drawing of items")
 STATISTICS: Capability[PoolStatistics[Any]] = Capability("`pool stats`")
-LOGS: Capability[Callable[[Path], Iterator[tuple[AnswerContext, Mapping[str, Any]]]]] = Capability("scoring of logs")
+LOGS: Capability[Callable[[Path], Iterator[tuple[AnswerContext, Mapping[str, Any]]]]] = Capability("`score` of logs")
 LINE_RECORDS: Capability[Mapping[str, tuple[type[msgspec.Struct], ...]]] = Capability("records of its own")
 """Structs of lines by kind of file (audits, certificates, training), where a benchmark has some of its own."""
 

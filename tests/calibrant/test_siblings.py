@@ -277,7 +277,7 @@ def test_what_a_benchmark_does_not_have_is_one_clear_line() -> None:
         (calibrant.version_space, DETECTOR, {"family": "all"}, "version_space: Invalid enum value 'all'"),
         (calibrant.separate, LAB, {}, "`separate` does not support CausaLab"),
         (calibrant.harden, DETECTOR, {}, "`harden` does not support Extended blickets"),
-        (calibrant.open_episode, QUESTION, {}, "CauSim does not support episodes"),
+        (calibrant.open_episode, QUESTION, {}, "`open_episode` does not support CauSim"),
     ]
     for verb, item, options, said in verbs:
         with pytest.raises(calibrant.CalibrantError) as refused:
