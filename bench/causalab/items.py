@@ -43,7 +43,7 @@ class LabItems(ItemFormats[LabItem]):
         return Header, LabRecord
 
     def read_pool(self, path: Path) -> Pool[LabItem]:
-        """A native pool, or a released suite: its configs with fresh crystals of seed 0."""
+        """Return a native pool, or a released suite: its configs with fresh crystals of seed 0."""
         return suite_pool(path, seed=0) if is_suite(path) else read_pool(path)
 
     def write_pool(self, pool: Pool[LabItem], path: Path) -> None:

@@ -25,7 +25,7 @@ class LabPlay(Playable[LabItem]):
         return f"{shown_step(step)} Settings left: {episode.left}.".replace("\n", " ")
 
     def submission(self, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> Sequence[Action]:
-        """The frequency is dialled first, unless it is what stands on the dial; then the hypothesis is submitted."""
+        """Return the actions of a submission: dial the frequency unless it is there, then submit the hypothesis."""
         dial = (
             ()
             if answer.get("frequency") in (None, last_dialled_frequency(steps))

@@ -20,9 +20,10 @@ class CausimSuites(Drawable[CausimItem]):
         return (*TOPOLOGIES, *BUILT_IN)
 
     def draw(self, suites: Sequence[str], seed: int, count: int) -> Sequence[CausimItem]:
-        """A suite is a topology, programs of 2, 4, 6, 8 and 10 nodes in turns with a question of each type about each.
+        """Return items of suites.
 
-        Or it is a built-in model, of which there may be fewer items.
+        A suite is a topology: programs of 2, 4, 6, 8 and 10 nodes in turns, with a question of each type about each; or
+        a built-in model, of which there may be fewer items.
         """
         sequences = [(built_in_items if name in BUILT_IN else sampled_items)(seed, name) for name in suites]
         return tuple(item for sequence in sequences for item in islice(sequence, count))

@@ -25,17 +25,17 @@ class CausimScoring(Scorable[CausimItem]):
         return CausimVerdict
 
     def no_answer(self, item: CausimItem) -> dict[str, Any]:
-        """A key that no question asks for: an empty object is right where nothing is unknown."""
+        """Return a key that no question asks for: an empty object is right where nothing is unknown."""
         return {"no answer": None}
 
     def score(self, item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        """The flags are worked out, whatever the item's labels say."""
+        """Return the score of an answer, its flags computed, whatever the item's labels are."""
         judge = FUNCTIONS.judge(item)
         record = score_record(judge, judge.judge_object(answer))
         return record | {"why": "no_object"} if dict(answer) == self.no_answer(item) else record
 
     def extract(self, item: CausimItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
-        """The last object that is not inside another; the verdict says whether its keys are those asked for."""
+        """Return the last object that is not inside another; the verdict checks its keys."""
         answer = last_object(response) if isinstance(response, str) else dict(response)
         if answer is None:
             raise ActionError("no JSON object in the response")

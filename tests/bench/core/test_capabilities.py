@@ -1,0 +1,71 @@
+"""Capabilities of the registered benchmarks: every key leads to an object, and a refusal names who has it."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from calibrant.bench.core import capabilities as core
+from calibrant.bench.core.capabilities import Capability
+from calibrant.bench.core.items import ItemFormats
+from calibrant.bench.core.metrics import MetricSet
+from calibrant.bench.core.play import Playable
+from calibrant.bench.core.registry import NAMES, benchmark
+from calibrant.bench.core.scoring import Scorable
+from calibrant.bench.core.suites import Drawable
+from calibrant.bench.pages import capabilities as pages
+from calibrant.bench.pools import capabilities as pools
+from calibrant.bench.protocols.base import PROTOCOLS
+from calibrant.bench.report.capabilities import REPORT
+from calibrant.dsl.errors import CalibrantError
+
+KEYS = [key for module in (core, pages, pools) for key in vars(module).values() if isinstance(key, Capability)]
+REQUIRED = (core.ITEMS, core.SCORING, core.METRICS, core.FUNCTIONS, core.TRAINING, core.SUITES, PROTOCOLS, REPORT)
+CLASSES: dict[Capability[Any], type] = {
+    core.ITEMS: ItemFormats,
+    core.SCORING: Scorable,
+    core.METRICS: MetricSet,
+    core.PLAY: Playable,
+    core.SUITES: Drawable,
+}
+each = pytest.mark.parametrize("name", NAMES)
+
+
+@each
+def test_every_key_leads_to_an_object_of_its_class(name: str) -> None:
+    of = benchmark(name)
+    assert set(REQUIRED) <= of.provides.keys()
+    for key in of.provides:
+        provider = of.require(key)
+        assert provider is of.capability(key)
+        assert isinstance(provider, CLASSES.get(key, object)), key
+
+
+@pytest.mark.parametrize("key", [*KEYS, PROTOCOLS, REPORT], ids=lambda key: key.subject)
+def test_a_benchmark_without_a_capability_is_refused_with_those_that_have_it(key: Capability[Any]) -> None:
+    having = [benchmark(name) for name in NAMES if key in benchmark(name).provides]
+    assert having, "a key that nothing provides"
+    for of in {benchmark(name) for name in NAMES} - {*having}:
+        with pytest.raises(CalibrantError) as refusal:
+            of.require(key)
+        titles = " and ".join(one.title for one in having)
+        assert str(refusal.value) == f"{key.subject} does not support {of.title}; it supports {titles}"
+
+
+@each
+def test_a_benchmark_is_the_same_object_where_it_is_sent(name: str) -> None:
+    assert pickle.loads(pickle.dumps(benchmark(name))) is benchmark(name)
+
+
+def test_listing_benchmarks_loads_none_of_their_languages_and_solvers() -> None:
+    program = (
+        "import sys; from calibrant.bench.core.registry import benchmarks; benchmarks();"
+        "names = ('calibrant.solvers.', 'calibrant.audits.', 'numba');"
+        "print([name for name in sys.modules if name.startswith(names)])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("['calibrant.solvers.outcome']\n", "")  # types of answers
