@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args, get
 import msgspec
 
 from calibrant.arguments import path_argument, seed_argument
+from calibrant.bench.core.capabilities import PLAY
 from calibrant.bench.core.options import keyword_struct
 from calibrant.bench.core.registry import benchmark, benchmark_of, benchmark_of_item
 from calibrant.bench.core.solutions import Solution
@@ -244,7 +245,7 @@ def open_episode(item: LabItem) -> LabEpisode: ...
 def open_episode(item: Problem | BlicketItem | LabItem) -> Any:
     """Open an episode of an interactive item: `act` on it, read `steps`. `CalibrantError` if it is not interactive."""
     of = benchmark_of_item(item)
-    if not of.is_interactive:
+    if PLAY not in of.provides:
         raise CalibrantError(f"`open_episode` does not support {of.title}")
     return of.play.open(item)
 
