@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from calibrant.bench.cli import main
-from calibrant.bench.replayscm.stored_results import StoredResults, is_same_value
+from calibrant.bench.replayscm.pools.stored_results import StoredResults, is_same_value
 from tests.support.commands import refused
 from tests.support.replayscm.official_records import written_file
 from tests.support.shared import shared_file
