@@ -16,11 +16,11 @@ from calibrant.bench.core.attribution import KEY, decision_notes
 from calibrant.bench.core.samples import Item
 from calibrant.bench.pages.graph import GraphPicture, graphs_svg
 from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribution_plot
-from calibrant.bench.report.items import items_of_pools
 from calibrant.bench.report.layout import Table, anchor_of
 from calibrant.bench.report.named_answers import NamedAnswer, coverage_notes, named_answers
 from calibrant.bench.report.rows import Answer, Grouping, Row, natural, section_rows
 from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
+from calibrant.bench.report.sources import items_of_pools
 from calibrant.bench.report.views import view_table
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.causalab.item import LabItem

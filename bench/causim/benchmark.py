@@ -44,7 +44,7 @@ BENCHMARK: Benchmark[CausimItem] = Benchmark(
         ITEMS: "items:ITEMS",
         LINE_RECORDS: "worked_solutions:LINE_RECORDS",
         METRICS: "verdict:METRICS",
-        PAGES: "pages:PAGES",
+        PAGES: "picture:PAGES",
         PROTOCOLS: "protocols:ROWS",
         REPORT: "section:REPORT",
         SCORING: "scoring:SCORING",

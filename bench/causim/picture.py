@@ -9,7 +9,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from calibrant.bench.pages.html_page import html_page
-from calibrant.bench.pages.layered import LayeredNode, LayeredPicture, Mark, layered_svg
+from calibrant.bench.pages.layered import LayeredNode, LayeredPicture, Mark, layered_svg, layered_text
 from calibrant.bench.version import program_version
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import Node, run
@@ -153,3 +153,18 @@ def _answers(item: CausimItem) -> dict[str, Any]:
     except BudgetSpent:
         complete = False
     return {"listed": rows, "whole": complete}
+
+
+def drawing(item: CausimItem, *, reveal_sealed: bool) -> str:
+    """Return the graph of the program in text."""
+    return layered_text(question_picture(item, reveal_sealed=reveal_sealed))
+
+
+class CausimPages:
+    """Implements Pageable (bench.pages.capabilities)."""
+
+    def page(self, item: CausimItem, *, reveal_sealed: bool) -> str:
+        return question_page(item, reveal_sealed=reveal_sealed)
+
+
+PAGES = CausimPages()

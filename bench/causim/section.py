@@ -12,12 +12,12 @@ from calibrant.bench.causim.tables import level_of, paper_tables, questions_aske
 from calibrant.bench.causim.verdict import METRICS
 from calibrant.bench.core.samples import Item
 from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribution_plot
-from calibrant.bench.report.items import items_of_pools
 from calibrant.bench.report.layout import Heading, Table
 from calibrant.bench.report.named_answers import NamedAnswer, coverage_notes, named_answers
 from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
 from calibrant.bench.report.samples import sample_rows, sample_table
 from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
+from calibrant.bench.report.sources import items_of_pools
 from calibrant.bench.report.table import ResultTable
 from calibrant.bench.report.views import view_table
 from calibrant.bench.runs.jobs import Progress

@@ -9,6 +9,7 @@ from typing import Any
 
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.registry import NAMES, benchmark_of
+from calibrant.bench.core.samples import Item
 from calibrant.bench.pools.capabilities import STORED_RESULTS
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.scored_answers import scored_answers
@@ -16,7 +17,8 @@ from calibrant.bench.scoring.input.answer_fields import FieldNames
 from calibrant.bench.scoring.input.json_lines import STANDARD_INPUT
 from calibrant.bench.scoring.input.prediction_file import PredictionFile
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.stored_items import item_ids
+from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.stored_items import item_ids, items_by_id
 
 
 @dataclass(frozen=True)
@@ -110,3 +112,16 @@ class Sources:
 
 def _first_line(path: Path) -> dict[str, Any]:
     return next((content or {} for _, content in PredictionFile(path).objects()), {})
+
+
+def items_of_pools(name: str, pools: Sequence[Path]) -> dict[Item, Any]:
+    """Return the items of one benchmark's pools, by digest of the pool and id."""
+    items: dict[Item, Any] = {}
+    for path in pools:
+        of = benchmark_of(path)
+        if of.name == name:
+            digest = file_digest(path)
+            items |= {
+                (digest, instance): item for instance, item in items_by_id(of.items.read_pool(path).items).items()
+            }
+    return items

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from calibrant.bench.causim.tables import paper_tables, questions_asked
 from calibrant.bench.lab.table_text import text_of
-from calibrant.bench.report.items import items_of_pools
 from calibrant.bench.report.named_answers import named_answers
 from calibrant.bench.report.scored_answers import scored_answers
+from calibrant.bench.report.sources import items_of_pools
 from calibrant.dsl.errors import CalibrantError
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.causim.benchmark import BENCHMARK
-from calibrant.bench.causim.pages import PAGES
-from calibrant.bench.causim.picture import question_picture
+from calibrant.bench.causim.picture import PAGES, question_picture
 from calibrant.bench.cli import main
 from calibrant.bench.pages.layered import Mark, layered_text
 from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task
