@@ -42,7 +42,7 @@ BENCHMARK: Benchmark[CausimItem] = Benchmark(
         GUIDE: "guide:GUIDE",
         HARDEN: "hardening:HARDEN",
         ITEMS: "items:ITEMS",
-        LINE_RECORDS: "worked_solutions:LINE_RECORDS",
+        LINE_RECORDS: "training:LINE_RECORDS",
         METRICS: "verdict:METRICS",
         PAGES: "picture:PAGES",
         PROTOCOLS: "protocols:ROWS",
@@ -52,6 +52,6 @@ BENCHMARK: Benchmark[CausimItem] = Benchmark(
         SUITES: "generate:SUITES",
         TRAINING: "training:TRAINING",
         VERIFY: "audit:AUDIT",
-        WORKED_SOLUTIONS: "worked_solutions:WORKED_SOLUTIONS",
+        WORKED_SOLUTIONS: "training:WORKED_SOLUTIONS",
     },
 )

@@ -1,10 +1,12 @@
-"""CauSim for trainers."""
+"""CauSim for trainers: labels and rewards, and worked solutions of questions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from calibrant.audits.causim.training import ORDERS, TrainingHeader, TrainingRecord, write_training
 from calibrant.bench.causim.solve import CausimScore
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.topology import TOPOLOGIES
@@ -43,3 +45,18 @@ class CausimTraining:
 
 
 TRAINING = CausimTraining()
+
+
+class CausimSolutions:
+    """Implements WorkedSolutions (bench.core.capabilities)."""
+
+    @property
+    def orders(self) -> Sequence[str]:
+        return ORDERS
+
+    def write(self, path: Path, items: Sequence[CausimItem], order: str) -> tuple[int, int]:
+        return write_training(path, items, ORDERS[ORDERS.index(order)])
+
+
+WORKED_SOLUTIONS = CausimSolutions()
+LINE_RECORDS = {"training": (TrainingHeader, TrainingRecord)}
