@@ -54,6 +54,12 @@ class MechanismClass:
         return tuple(v for v in candidates if v in allowed)
 
     @cached_property
+    def candidate_indices(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """Each observed endogenous variable with its admissible parents, numbered as `variables`."""
+        index = {variable: i for i, variable in enumerate(self.variables)}
+        return tuple((index[v], tuple(index[u] for u in self.admissible_parents(v))) for v in self.endogenous)
+
+    @cached_property
     def parent_weights(self) -> tuple[Fraction, ...]:
         """Prior weight of a mechanism by its number of functional parents."""
         return parent_weights(self.prior, len(self.variables), self.max_parents)

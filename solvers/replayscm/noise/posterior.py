@@ -20,6 +20,7 @@ from calibrant.solvers.acyclic.marginals import Marginals
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
 from calibrant.solvers.replayscm.noise.local_weights import parent_masks, scaled_rate, set_weights
 from calibrant.solvers.replayscm.noise.rows import EvidenceRow, VariableRows, evidence_rows, variable_rows
+from calibrant.solvers.replayscm.noise.subset_tables import exact_mass_by_tables
 
 
 class Term(NamedTuple):
@@ -52,6 +53,9 @@ class Posterior:
     @cached_property
     def mass(self) -> Fraction:
         """Sum of prior x P(rows | contexts)."""
+        by_tables = exact_mass_by_tables(self.scm_class, self.rows)
+        if by_tables is not None:
+            return by_tables
         return sum((term.factor * total(term.weights) for term in self.terms()), start=Fraction(0))
 
     @cached_property
