@@ -77,6 +77,7 @@ class WorldChooser:
         self.item_id = item_id
         self.candidates = candidate_worlds(scm_class.observed, task.extension.allowance.max_targets)
         self.places = self._compared_places()
+        self._listed_rows: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[Rows, I64]] = {}
 
     def _compared_places(self) -> list[int]:
         """Return the candidates that are compared, in their order."""
@@ -132,7 +133,7 @@ class WorldChooser:
         # pairs need simulation only, so all candidates are compared by them, and masses decide among the best few
         shares = np.zeros(len(self.places))
         for variant in contexts:
-            rows, spans = candidate_rows(self.scm_class, self._requests(variant))
+            rows, spans = self._candidate_rows(tuple(variant))
             shares += alike_shares(members.outcomes(rows), spans)
         shares /= len(contexts)
         if shares.min() >= 1.0:
@@ -160,7 +161,7 @@ class WorldChooser:
     ) -> Choice | None:
         """Return the first candidate that splits, by exact masses of one member's readings; None if none does."""
         for variant in contexts:
-            rows, spans = candidate_rows(self.scm_class, self._requests(variant))
+            rows, spans = self._candidate_rows(tuple(variant))
             readings = members.outcomes(rows)[0]
             # a mass below the whole proves that some member reads otherwise, however rare it is
             masses = space.masses(Rows(readings, rows.targets), spans)
@@ -235,6 +236,13 @@ class WorldChooser:
             bits += (by_member - logs).mean(axis=0) / log(2)
         return bits / len(contexts)
 
+    def _candidate_rows(self, contexts: tuple[int, ...]) -> tuple[Rows, I64]:
+        """Return the rows of all compared candidates; kept for the next step, which mostly has the same contexts."""
+        key = contexts, tuple(self.places)
+        if key not in self._listed_rows:
+            self._listed_rows = {key: candidate_rows(self.scm_class, self._requests(contexts))}
+        return self._listed_rows[key]
+
     def _requests(self, contexts: Sequence[int]) -> list[tuple[Mapping[str, int], Sequence[int]]]:
         return [(self.candidates[place], contexts) for place in self.places]
 
@@ -264,11 +272,11 @@ def alike_shares(readings: U64, spans: I64) -> F64:
     keys = np.sort(np.add.reduceat(mixed, spans[:-1], axis=1), axis=0)
     starts = np.ones(keys.shape, np.bool_)
     starts[1:] = keys[1:] != keys[:-1]
-    shares = np.empty(keys.shape[1])
-    for candidate in range(keys.shape[1]):
-        sizes = np.diff(np.append(np.flatnonzero(starts[:, candidate]), num_members))
-        # pairs of different draws: with each draw paired with itself the estimate would be too large by up to 1/256
-        shares[candidate] = (sizes * (sizes - 1)).sum() / (num_members * (num_members - 1))
+    # the i-th member of a group, from 0, has i alike before it; every pair is counted in both orders. Draws are not
+    # paired with themselves: the estimate would be too large by up to 1/256
+    rank = np.arange(num_members)[:, None]
+    alike_before = rank - np.maximum.accumulate(np.where(starts, rank, 0), axis=0)
+    shares: F64 = 2 * alike_before.sum(axis=0) / (num_members * (num_members - 1))
     return shares
 
 
