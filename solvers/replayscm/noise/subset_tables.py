@@ -189,8 +189,8 @@ def _count_codes(layout: Layout, max_parents: int, rows: Sequence[EvidenceRow]) 
     counts = _pattern_counts(layout, max_parents, noisy)
     codes = counts[:, 0] * base + counts[:, 1]
     if len(noisy) < len(rows):
-        seen = _pattern_counts(layout, max_parents, [row for row in rows if row.is_clean]) > 0
-        codes += (seen[:, 0] + 2 * seen[:, 1]) * base**2
+        has_cells = _pattern_counts(layout, max_parents, [row for row in rows if row.is_clean]) > 0
+        codes += (has_cells[:, 0] + 2 * has_cells[:, 1]) * base**2
     cells = [sum(not row.clamped >> v & 1 for row in noisy) for v in layout.variables]
     return codes.ravel()[layout.bins], base, cells
 
