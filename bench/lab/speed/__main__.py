@@ -30,7 +30,7 @@ BENCHMARKS = {
     "load": "replayscm.loading",
     "structures": "replayscm.structures",
     "engines": "replayscm.engines",
-    "noise": "replayscm.noisy_masses",
+    "noise": "replayscm.extended.masses",
     "audits": "replayscm.audits",
     "episodes": "replayscm.episodes",
     "large": "replayscm.large.proofs",

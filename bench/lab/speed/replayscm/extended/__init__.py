@@ -1,0 +1,1 @@
+"""Speed of extended items: episodes, noise."""
