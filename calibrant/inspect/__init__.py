@@ -17,7 +17,7 @@ from inspect_ai import Task, task
 from inspect_ai.solver import Solver, generate
 
 from calibrant.bench.version import program_version
-from calibrant.inspect.episodes import Transcript, experimenter, experiments
+from calibrant.inspect.episodes import Transcript, experimenter, experiments, player
 from calibrant.inspect.rows import protocol
 from calibrant.inspect.samples import pool_dataset
 from calibrant.inspect.verdicts import verdict
@@ -29,6 +29,7 @@ __all__ = [
     "causim",
     "experimenter",
     "experiments",
+    "player",
     "protocol",
     "replayscm",
     "verdict",
@@ -36,12 +37,13 @@ __all__ = [
 
 
 @task
-def replayscm(pool: str, extractor: Literal["paper", "published"] = "paper") -> Task:
-    """ReplaySCM: one completion is one answer.
+def replayscm(pool: str, extractor: Literal["paper", "published"] = "paper", turns: int = 100) -> Task:
+    """ReplaySCM: one completion is one answer; an agent plays episodes.
 
     pool: a pool file, native or official; extractor: how a response text becomes an answer
+    turns: replies of the agent that are taken at most
     """
-    task_of_pool = _task("replayscm", pool, generate())
+    task_of_pool = _task("replayscm", pool, player(turns))
     task_of_pool.scorer = [verdict(extractor)]
     return task_of_pool
 

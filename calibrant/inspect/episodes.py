@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from inspect_ai.agent import AgentPrompt, AgentState, AgentSubmit, as_solver, react
 from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.solver import generate as generate_once
 from inspect_ai.tool import Tool, tool
 from inspect_ai.util import StoreModel, store_as
 from pydantic import Field
@@ -85,6 +86,21 @@ def experiments() -> Solver:
             state.store_as(Transcript).keep(of, of.benchmark.play.open(of.item))
             state.tools.append(_experiment(of))
         return state
+
+    return solve
+
+
+@solver
+def player(turns: int = 100) -> Solver:
+    """Be the agent of `experimenter` on items that are played, and answer others by one completion.
+
+    turns: replies that are taken at most of the former
+    """
+    play, answer = experimenter(turns), generate_once()
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        of = item_of(state.metadata)
+        return await (play if of.benchmark.is_interactive(of.item) else answer)(state, generate)
 
     return solve
 

@@ -183,7 +183,7 @@ def _regret_record(step: StepRegret) -> dict[str, Any]:
         "best": step.best,
         "regret": step.regret,
         "exact": step.is_exact,
-        "standardError": None,
+        "standardError": step.standard_error,
     }
 
 

@@ -212,6 +212,11 @@ class WorldChooser:
         self, posterior: Posterior, contexts: Sequence[Sequence[int]], rng: Random, num_draws: int
     ) -> F64:
         """Return the estimate after the evidence of a posterior, from so many drawn readings."""
+        bits: F64 = self.bits_by_draw(posterior, contexts, rng, num_draws).mean(axis=0)
+        return bits
+
+    def bits_by_draw(self, posterior: Posterior, contexts: Sequence[Sequence[int]], rng: Random, num_draws: int) -> F64:
+        """[d, c] bits of each candidate by drawn reading; their mean over draws is an unbiased estimate."""
         posterior = replace(posterior, scm_class=self.scm_class)
         sampler = posterior_sampler(posterior)
         has_hidden = bool(self.scm_class.hidden_parents)
@@ -221,7 +226,7 @@ class WorldChooser:
         # all variables of a member have one rate: EACH was replaced by a shared grid
         rates = [next(iter(values.values())) for _, values in drawn_pairs]
         array_rng = numpy_rng(rng)
-        bits = np.zeros(len(self.places))
+        bits = np.zeros((num_draws, len(self.places)))
         masses = None if has_hidden else ApproximateMasses(posterior)
         for variant in contexts:
             words, targets, spans = self._rows(variant)
@@ -233,8 +238,9 @@ class WorldChooser:
                 logs = _logs_by_mixture(members, rates, readings[:num_draws], targets, spans)
             # the mean of log P(reading | member) - log P(reading) are the bits; the variance of the flips cancels
             by_member = _flip_logs(members, rates[:num_draws], flips[:num_draws], targets, spans)
-            bits += (by_member - logs).mean(axis=0) / log(2)
-        return bits / len(contexts)
+            bits += (by_member - logs) / log(2)
+        by_draw: F64 = bits / len(contexts)
+        return by_draw
 
     def _candidate_rows(self, contexts: tuple[int, ...]) -> tuple[Rows, I64]:
         """Return the rows of all compared candidates; kept for the next step, which mostly has the same contexts."""

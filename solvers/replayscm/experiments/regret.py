@@ -26,6 +26,7 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 # listing is exact and costs members x candidates; above it 256 members by pairs, under noise 64 drawn truths
 MAX_REGRET_MEMBERS = 2_000
 NUM_TRUTHS = 64
+NUM_GROUPS = 8  # of drawn members, for a standard error
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,13 @@ class StepRegret:
 
     value: of the world that was asked for; best: of the best candidate (least share, most bits); regret: at least 0
     is_exact: by listing; otherwise estimated from drawn truths
+    standard_error: of an estimated difference; the best of many estimates is overrated besides
     """
 
     value: float
     best: float
     is_exact: bool
+    standard_error: float | None = None
 
     @property
     def regret(self) -> float:
@@ -103,8 +106,14 @@ def _pair_regret(
     words = np.array([word for world in rows for word, _ in world], np.uint64)
     targets = np.array([clamped for world in rows for _, clamped in world], np.uint64)
     spans = np.arange(len(rows) + 1, dtype=np.int64) * len(contexts)
-    shares = alike_shares(members.readings(words, targets), spans)
-    return StepRegret(float(shares[chosen]), float(shares.min()), is_exact=False)
+    readings = members.readings(words, targets)
+    shares = alike_shares(readings, spans)
+    best = int(shares.argmin())
+    # groups of members share no pair; pairs across groups, which the estimate has too, make it better than this
+    groups = [alike_shares(readings[first::NUM_GROUPS], spans) for first in range(NUM_GROUPS)]
+    differences = np.array([group[chosen] - group[best] for group in groups])
+    error = float(differences.std(ddof=1)) / NUM_GROUPS**0.5
+    return StepRegret(float(shares[chosen]), float(shares[best]), is_exact=False, standard_error=error)
 
 
 def _bits_regret(
@@ -130,8 +139,12 @@ def _bits_regret(
     chooser = WorldChooser(task, posterior.scm_class, seed)
     # the world asked for may not be among the compared ones; it is rated by the same draws as the best
     chooser.places = sorted({*chooser.places, chosen})
-    values = chooser.expected_bits_after(posterior, [contexts], Random(seed), NUM_TRUTHS)
-    return StepRegret(float(values[chooser.places.index(chosen)]), float(values.max()), is_exact=False)
+    by_draw = chooser.bits_by_draw(posterior, [contexts], Random(seed), NUM_TRUTHS)
+    values = by_draw.mean(axis=0)
+    place, best_place = chooser.places.index(chosen), int(values.argmax())
+    # of the differences: both worlds are rated by the same drawn members
+    error = float((by_draw[:, best_place] - by_draw[:, place]).std(ddof=1)) / NUM_TRUTHS**0.5
+    return StepRegret(float(values[place]), float(values[best_place]), is_exact=False, standard_error=error)
 
 
 def score_episode(
