@@ -28,6 +28,7 @@ from calibrant.bench.commands.table import table
 from calibrant.bench.commands.verify import verify
 from calibrant.bench.examples import epilog
 from calibrant.bench.help_groups import GroupedCommands, short_help
+from calibrant.bench.option_help import ItemOptionsCommand
 
 app = typer.Typer(
     name="calibrant",
@@ -59,7 +60,11 @@ for command in (
     training,
     fit,
 ):
-    app.command(epilog=epilog(command.__name__), short_help=short_help(command.__name__))(guard_paths(command))
+    app.command(
+        cls=ItemOptionsCommand if command is generate else None,
+        epilog=epilog(command.__name__),
+        short_help=short_help(command.__name__),
+    )(guard_paths(command))
 app.command("list", epilog=epilog("list"), short_help=short_help("list"))(guard_paths(list_items))
 app.add_typer(pool_app, name="pool", short_help=short_help("pool"))
 

@@ -83,9 +83,16 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "pool convert": (
         "calibrant pool convert pool.yaml pool.jsonl --drop-results",
         "calibrant pool convert hard.jsonl hard.yaml",
+        "calibrant pool convert 4nodes.jsonl pool.jsonl -o records=6 -o allowance=0",
+        "calibrant pool convert state.json pool.jsonl -o each=5 -o types=counterfactual",
     ),
     "pool alternatives": ("calibrant pool alternatives pool.yaml alternative_scm.jsonl --seed 1",),
-    "pool check": ("calibrant pool check pool.yaml --fields",),
+    "pool check": (
+        "calibrant pool check pool.yaml --fields",
+        "calibrant pool check programs.jsonl --nodes 20 --topology layered",
+        "calibrant pool check program.py --reference nihss --map score=total",
+    ),
+    "pool unpack": ("calibrant pool unpack pool.jsonl folder",),
     "pool stats": ("calibrant pool stats ordered.yaml hidden.yaml",),
     "pool schema": ("calibrant pool schema",),
     "schema": ("calibrant schema records",),

@@ -228,3 +228,15 @@ def _skip_space(text: str, position: int) -> int:
     while text[position] in _SPACE:
         position += 1
     return position
+
+
+THINK, THINK_END = "<think>", "</think>"
+
+
+def without_thoughts(text: str) -> str:
+    """Return a reply without its closed blocks; one that is never closed stays."""
+    pieces, position = [], 0
+    while (opening := text.find(THINK, position)) >= 0 and (closing := text.find(THINK_END, opening)) >= 0:
+        pieces.append(text[position:opening])
+        position = closing + len(THINK_END)
+    return "".join(pieces) + text[position:]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from calibrant.audits.causim.answer_summary import UNCOUNTED, summarize_answers
 from calibrant.audits.soundness import Soundness
-from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.item import CausimItem, load_model
+from calibrant.dsl.causim.prompt import ProseStyle
+from calibrant.dsl.causim.prose.reader import same_model
+from calibrant.dsl.causim.prose.sentences import prose, read_prose
+from calibrant.dsl.causim.prose.uniform import read_uniform_prose, uniform_prose
 from calibrant.dsl.causim.question import scenario_of
 from calibrant.dsl.causim.topology import TOPOLOGIES, satisfies
+from calibrant.dsl.causim.values import ModelError
 from calibrant.dsl.causim.verifier import graph_of
 from calibrant.dsl.errors import short_repr
 from calibrant.solvers.causim.items import BUILT_IN
@@ -68,6 +75,21 @@ def topology_holds(item: CausimItem) -> str | None:
     return "" if satisfies(graph_of(item.task.model), item.topology) else f"the graph is no {item.topology}"
 
 
+def prose_holds(item: CausimItem) -> str | None:
+    """Return why the prose that a prompt shows is not read back as the program; None for prompts with the program."""
+    return None if item.task.view == "code" else _prose_fault(item.task.source, item.task.style)
+
+
+@lru_cache(maxsize=512)  # items about one program follow one another
+def _prose_fault(source: str, style: ProseStyle) -> str:
+    model = load_model(source)
+    try:
+        read = read_prose(prose(model)) if style == "sentences" else read_uniform_prose(uniform_prose(model))
+    except ModelError as error:
+        return str(error)
+    return "" if same_model(read, model) else "its prose means another model"
+
+
 def explain_undecided(item: CausimItem) -> str | None:
     """Return why no right answer is certain to exist; several right answers are no obstacle."""
     summary = summarize_answers(item)
@@ -77,8 +99,12 @@ def explain_undecided(item: CausimItem) -> str | None:
 
 
 def duplicate_key(item: CausimItem) -> bytes | None:
-    """Encode program, question, scenario and view."""
-    return msgspec.json.encode((item.task.source, item.task.question, item.task.scenario, item.task.view))
+    """Encode program, question, scenario, view and style."""
+    return msgspec.json.encode((item.task.source, item.task.question, item.task.scenario, _look(item)))
+
+
+def _look(item: CausimItem) -> str:
+    return item.task.view if item.task.view == "code" else f"{item.task.view} {item.task.style}"
 
 
 SOUNDNESS = Soundness(
@@ -88,6 +114,7 @@ SOUNDNESS = Soundness(
         "the scenario is that of its answers": scenario_holds,
         "v is the number of nodes": version_holds,
         "the topology is that of the graph": topology_holds,
+        "prose is read back as the program": prose_holds,
     },
     explain_undecided,
     duplicate_key,

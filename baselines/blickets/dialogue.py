@@ -7,9 +7,10 @@ leaves open, and the number of turns is bounded instead.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import UNSET
 
@@ -32,6 +33,8 @@ from calibrant.dsl.blickets.prompt import instructions, observation
 from calibrant.dsl.episode import Episode, Step
 from calibrant.dsl.message import Message, Model
 
+Actions: TypeAlias = Literal["named", "numbered"]
+_NUMBERED = re.compile(r"^([ \t>*_]*ACTION[*_]*:[*_ \t]*)([0-9]{1,3})(?=[*_ \t.]*$)", re.IGNORECASE | re.MULTILINE)
 TURNS_PER_MOVE = 2
 SPARE_TURNS = 20
 
@@ -78,12 +81,20 @@ class Dialogue:
     messages: all so far; the last one is addressed to the agent until the dialogue is closed
     turns: the outcome of each reply
     context: where the agent stands, None without a context graph
+    actions: numbered lists the moves after each reading, and `ACTION: 1` is the first of them
     """
 
-    def __init__(self, episode: Episode[Task, str], prompting: Prompting, scorer: Scorer = deterministic) -> None:
+    def __init__(
+        self,
+        episode: Episode[Task, str],
+        prompting: Prompting,
+        scorer: Scorer = deterministic,
+        actions: Actions = "named",
+    ) -> None:
         self.episode = episode
         self.prompting = prompting
         self.context = prompting.start
+        self.actions = actions
         self.memory = EpisodeMemory(episode.task)
         self.turns: list[Turn] = []
         for step in episode.steps:
@@ -92,7 +103,8 @@ class Dialogue:
         self._max_turns = TURNS_PER_MOVE * episode.task.budget + SPARE_TURNS
         opening = [instructions(episode.task)]
         opening += [observation(step, self.memory.names, episode.left) for step in episode.steps[-1:]]
-        self.messages: list[Message] = [{"role": "user", "content": "\n\n".join([*opening, *self._shown_context()])}]
+        opening += [*self._shown_moves(), *self._shown_context()]
+        self.messages: list[Message] = [{"role": "user", "content": "\n\n".join(opening)}]
 
     @property
     def closed(self) -> bool:
@@ -101,7 +113,34 @@ class Dialogue:
 
     def hear(self, text: object) -> Turn:
         """Take a model's reply as it wrote it; anything that is no text is refused like unreadable text."""
-        return self._take(read_reply(text, self.episode.task.objects), text if isinstance(text, str) else "")
+        words = self._named_action(text) if self.actions == "numbered" and isinstance(text, str) else text
+        return self._take(read_reply(words, self.episode.task.objects), text if isinstance(text, str) else "")
+
+    @property
+    def unread_share(self) -> float | None:
+        """Share of the replies without an action, the paper's parse failures; None before any reply."""
+        unread = sum(turn.step is None for turn in self.turns)
+        return unread / len(self.turns) if self.turns else None
+
+    @property
+    def moves(self) -> list[str]:
+        """The moves that are possible, in the order of the objects."""
+        placed = self.memory.names
+        return [f"{'remove' if name in placed else 'place'} {name}" for name in self.episode.task.objects]
+
+    def _named_action(self, text: str) -> str:
+        """Return a reply with the move in place of its number; a number without a move stays."""
+
+        def move(match: re.Match[str]) -> str:
+            number = int(match.group(2))
+            return f"{match.group(1)}{self.moves[number - 1]}" if 1 <= number <= len(self.moves) else match.group()
+
+        return _NUMBERED.sub(move, text)
+
+    def _shown_moves(self) -> list[str]:
+        if self.actions == "named":
+            return []
+        return ["\n".join(f"{number}. {move}" for number, move in enumerate(self.moves, 1))]
 
     def take(self, reply: Reply) -> Turn:
         """Take a structured reply, of a symbolic policy; its text is written here."""
@@ -171,7 +210,9 @@ class Dialogue:
             lines.append(observation(turn.step, turn.placed, self.episode.left))
         if turn.notice:
             lines.append(f"NOTICE: {turn.notice}")
-        return "\n\n".join(["\n".join(lines), *self._shown_context()] if not self.episode.closed else lines)
+        if self.episode.closed:
+            return "\n\n".join(lines)
+        return "\n\n".join(["\n".join(lines), *self._shown_moves(), *self._shown_context()])
 
     def _shown_context(self) -> list[str]:
         return [self.context.render()] if self.context else []

@@ -18,9 +18,10 @@ import numpy as np
 
 from calibrant.baselines.causalab.frequency import decided_equation, least_norm_equation, space_before_settings
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.hypothesis import state_mechanism
+from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import Family, Weights
 from calibrant.dsl.causalab.mechanism import Edge
+from calibrant.dsl.causalab.notebook.own_data import missed_readings
 from calibrant.solvers.causalab.answer import Answer
 from calibrant.solvers.causalab.evidence import evidence_of
 from calibrant.solvers.causalab.exact import solve
@@ -106,6 +107,33 @@ def least_norm(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
     return Found(HandedIn(equation.hypothesis, equation.predicted))
 
 
+NUM_IGNORED = 2  # settings that a hasty answer does not look at
+
+
+def hasty(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
+    """Make two settings, ignore them, and answer the least-norm equation of what was shown before."""
+    _set_first(episode)
+    return least_norm(episode, seed)
+
+
+def hasty_verified(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
+    """Answer as `hasty`, unless its own readings contradict the equation: then set on and refit.
+
+    This is what one returned answer can change (arXiv 2605.26029, section 5.5).
+    """
+    answer = hasty(episode, seed)
+    if not isinstance(answer, Found) or episode.left <= 0:
+        return answer
+    stated = hypothesis(answer.value.hypothesis)
+    return exact(episode, seed) if missed_readings(stated, episode.task, episode.steps) else answer
+
+
+def _set_first(episode: LabEpisode) -> None:
+    for name in episode.task.settable[:NUM_IGNORED]:
+        before = dict(zip(episode.task.nodes, evidence_of(episode.task).observations[-1].values, strict=True))
+        episode.act({"set": name, "value": far_end(before[name])})
+
+
 def mean(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
     """Answer the mean of the frequencies shown, and no hypothesis."""
     return Found(HandedIn({}, float(np.mean(evidence_of(episode.task).table[:, -1]))))
@@ -147,6 +175,8 @@ ROWS: Final[Mapping[str, Row]] = MappingProxyType(
         "abstain": abstain,
         "total-effects": total_effects,
         "least-norm": least_norm,
+        "hasty": hasty,
+        "hasty-verified": hasty_verified,
         "mean": mean,
         "random": random_mechanism,
         "prior": prior,

@@ -1,16 +1,19 @@
-"""Generation of pools of extended blickets, suite by suite."""
+"""Generation of pools of extended blickets, suite by suite, and the options of their items."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
+from calibrant.bench.blickets.options import GeneratedItems
 from calibrant.bench.core.suites import Drawable
 from calibrant.bench.pools.generated import SuiteGenerator
-from calibrant.dsl.blickets.item import BlicketItem
-from calibrant.dsl.blickets.sampling import SUITES as FACTORIES
-from calibrant.dsl.blickets.sampling import sample_items
+from calibrant.bench.pools.item_options import refused_plan
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, OrderReading, SwitchBy
+from calibrant.dsl.blickets.sampling import SUITES as SUITE_PLANS
+from calibrant.dsl.blickets.sampling import Plan, sample_items
 
 
 class BlicketSuites(Drawable[BlicketItem]):
@@ -18,15 +21,75 @@ class BlicketSuites(Drawable[BlicketItem]):
 
     @property
     def names(self) -> Sequence[str]:
-        return tuple(FACTORIES)
+        return tuple(SUITE_PLANS)
 
     def draw(self, suites: Sequence[str], seed: int, count: int) -> Sequence[BlicketItem]:
         return tuple(
             replace(item, id=f"{name}-{seed}-{place}", labels={**item.labels, "stratum": name})
             for name in suites
-            for place, item in enumerate(islice(sample_items(FACTORIES[name], seed), count))
+            for place, item in enumerate(islice(sample_items(SUITE_PLANS[name], seed), count))
         )
 
 
+def plan_with_options(suite: str, options: GeneratedItems) -> Plan:
+    """Return the plan of a suite under options; `OptionError` for what does not go with the suite."""
+    plan = SUITE_PLANS[suite]
+    changes: dict[str, Any] = {
+        "n": options.objects,
+        "budget": options.budget,
+        "count": None if options.count is None else Count(options.count),
+        "order_reading": None if options.order_reading is None else OrderReading(options.order_reading),
+        "random_start": None if options.start is None else options.start == "random",
+        "informed": options.informed,
+        "graded": options.graded,
+        "strict_singleton": options.strict_singleton,
+        "switch_by": None if options.switch_by is None else SwitchBy(options.switch_by),
+        "p": options.p,
+        "conjunctive_share": options.conjunctive_share,
+        "series": options.series,
+    }
+    stated = {name: value for name, value in changes.items() if value is not None}
+    try:
+        return replace(plan, **stated, **_mechanism_changes(plan, options))
+    except ValueError as error:
+        raise refused_plan(ValueError(f"suite {suite}: {error}")) from None
+
+
+def _mechanism_changes(plan: Plan, options: GeneratedItems) -> dict[str, Any]:
+    """Return the changes of rules, switches and exposure."""
+    changes: dict[str, Any] = {}
+    ordered = plan.condition is Condition.ORDER
+    if options.blickets is not None and ordered:
+        raise ValueError("blickets are ordered there; give order_length")
+    if options.order_length is not None and not ordered:
+        raise ValueError("order_length needs a suite with an order")
+    size = options.order_length if ordered else options.blickets
+    if size is not None:
+        changes["blickets"] = size
+    if options.order_reading is not None and not ordered:
+        raise ValueError("order_reading needs a suite with an order")
+    if options.switch is not None or options.switch_by is not None:
+        if not plan.later:
+            raise ValueError("switch and switch_by need a suite with a switch")
+        shift = 0 if options.switch is None else options.switch - plan.later[0].switch
+        changes["later"] = tuple(replace(later, switch=later.switch + shift) for later in plan.later)
+    exposure = {"after_switch": options.forced_after_switch, "moves": options.forced_moves}
+    stated: dict[str, Any] = {name: value for name, value in exposure.items() if value is not None}
+    if options.forced_after_switch and not plan.later:
+        raise ValueError("forced_after_switch needs a suite with a switch")
+    if stated:
+        changes["exposure"] = replace(plan.exposure, **stated)
+    return changes
+
+
+def draw_with_options(suite: str, seed: int, places: range, options: GeneratedItems) -> Sequence[BlicketItem]:
+    """Draw the items of a suite at these places."""
+    items = islice(sample_items(plan_with_options(suite, options), seed, places.start), len(places))
+    return tuple(
+        replace(item, id=f"{suite}-{seed}-{place}", labels={**item.labels, "stratum": suite})
+        for place, item in zip(places, items, strict=True)
+    )
+
+
 SUITES = BlicketSuites()
-GENERATE = SuiteGenerator("blickets")
+GENERATE = SuiteGenerator("blickets", draw_with_options)

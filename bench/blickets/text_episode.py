@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.baselines.blickets.dialogue import BASE, Dialogue, Prompting
+from calibrant.baselines.blickets.dialogue import BASE, Actions, Dialogue, Prompting
 from calibrant.baselines.blickets.monitors import Scorer, deterministic
 from calibrant.bench.blickets.verdict import is_right
 from calibrant.bench.episodes import TextEpisode
@@ -15,18 +15,25 @@ from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.episode import Step
 
 
-def text_episode(item: BlicketItem, prompting: Prompting = BASE, scorer: Scorer = deterministic) -> TextEpisode:
+def text_episode(
+    item: BlicketItem, prompting: Prompting = BASE, scorer: Scorer = deterministic, actions: Actions = "named"
+) -> TextEpisode:
     """Return an item as an environment: reward 1 for a correct answer, else 0.
+
+    actions: numbered lists the moves, and a reply may give the number of one
+    The score has, as `unread`, the share of replies without an action.
 
     An episode may also end open, when its turns were spent on replies without an action: the score then has `closed`
     false, and `correct` is null.
     """
+    opened: list[Dialogue] = []
 
     def open_dialogue() -> Dialogue:
-        return Dialogue(BlicketEpisode(item), prompting, scorer)
+        opened[:] = [Dialogue(BlicketEpisode(item), prompting, scorer, actions)]
+        return opened[0]
 
     def score(steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        return grade(item, steps).as_json(item.task.objects)
+        return grade(item, steps).as_json(item.task.objects) | {"unread": opened[0].unread_share}
 
     return TextEpisode(open_dialogue, score, reward_of_answer)
 

@@ -18,7 +18,7 @@ from calibrant.bench.core.capabilities import (
     TRAINING,
 )
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, EXPLANATIONS, PAGES
-from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
+from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, ITEM_CONVERSION, VERIFY
 from calibrant.bench.protocols.base import PROTOCOLS
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview.contract import GUIDE
@@ -41,6 +41,7 @@ BENCHMARK: Benchmark[LabItem] = Benchmark(
         GENERATE: "generate:GENERATE",
         GUIDE: "guide:GUIDE",
         ITEMS: "items:ITEMS",
+        ITEM_CONVERSION: "generate:CONVERT",
         METRICS: "verdict:METRICS",
         PAGES: "pages:PAGES",
         PLAY: "play:PLAY",

@@ -1,13 +1,23 @@
-"""Generation of pools of CausaLab, suite by suite."""
+"""Generation of pools of CausaLab, suite by suite, and the options of their items."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+from calibrant.bench.causalab.options import ConvertedItems, GeneratedItems
 from calibrant.bench.core.suites import Drawable
 from calibrant.bench.pools.generated import SuiteGenerator
-from calibrant.dsl.causalab.generation import PLANS
-from calibrant.dsl.causalab.item import LabItem
+from calibrant.bench.pools.item_options import ItemOptions, refused_plan
+from calibrant.dsl.causalab.generation import PLANS, NoisePlan, Plan, Trace
+from calibrant.dsl.causalab.item import LabItem, Weights
+from calibrant.dsl.causalab.noise import Draw
+from calibrant.dsl.causalab.reactor import TRIES
+from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.causalab.variant import NUM_RECORDS, Variant, View
+from calibrant.dsl.errors import CalibrantError
 
 LEAST_PART, MOST_PARTS = 8, 8  # items that are labelled together; parts of a suite, each of which draws all topologies
 
@@ -34,5 +44,76 @@ class LabSuites(Drawable[LabItem]):
         return [range(first, min(first + size, count)) for first in range(0, count, size)]
 
 
+def plan_with_options(suite: str, options: GeneratedItems) -> Plan:
+    """Return the plan of a suite under options; `OptionError` for what does not go with the suite."""
+    plan = PLANS[suite]
+    changes: dict[str, Any] = {
+        "records": options.records,
+        "allowance": options.allowance,
+        "tries": options.tries,
+        "fixed": options.fixed,
+        "reading": None if options.reading is None else Reading(options.reading),
+        "view": None if options.view is None else View(options.view),
+        "weights": None if options.weights is None else Weights(options.weights),
+        "trace": None if options.trace is None else Trace(options.trace),
+    }
+    try:
+        noise = _noise_plan(plan.noise, options)
+        return replace(plan, noise=noise, **{name: value for name, value in changes.items() if value is not None})
+    except ValueError as error:
+        raise refused_plan(ValueError(f"suite {suite}: {error}")) from None
+
+
+def _noise_plan(noise: NoisePlan | None, options: GeneratedItems) -> NoisePlan | None:
+    details = {
+        "affected": options.noise,
+        "frequency": options.noise_frequency,
+        "scale": options.noise_scale,
+        "draw": None if options.noise_draw is None else Draw(options.noise_draw),
+    }
+    stated: dict[str, Any] = {name: value for name, value in details.items() if value is not None}
+    if (noise is None and not options.noise) or options.noise == 0:
+        if stated.keys() - {"affected"}:
+            raise ValueError("noise_frequency, noise_scale and noise_draw belong to items with noise; give noise=NODES")
+        return None
+    return replace(noise or NoisePlan(options.noise or 1), **stated)
+
+
+def draw_with_options(suite: str, seed: int, places: range, options: GeneratedItems) -> Sequence[LabItem]:
+    """Draw the items of a suite at these places, with their labels."""
+    from calibrant.audits.causalab.labels import generate_labelled
+
+    return tuple(generate_labelled(plan_with_options(suite, options), seed, places.stop, places.start))
+
+
+def variant_of(options: ConvertedItems) -> Variant:
+    """Return the terms of items on a released suite."""
+    return Variant(
+        NUM_RECORDS if options.records is None else options.records,
+        bool(options.released),
+        options.allowance,
+        options.fixed or 0,
+        View(options.view or View.ALL),
+        options.tries or TRIES,
+        Reading(options.reading or Reading.VALUE),
+    )
+
+
+class SuiteConverter:
+    """Implements ItemConvertible: released suites under options, which the header of the pool keeps."""
+
+    def convert_with_options(self, source: Path, target: Path, options: ItemOptions) -> int:
+        from calibrant.dsl.causalab.configs import is_suite, suite_pool
+        from calibrant.dsl.causalab.pool import write_pool
+
+        if not is_suite(source):
+            raise CalibrantError(f"{source.name} is no released suite; options of items apply to those alone")
+        values: ConvertedItems = options.values
+        pool = suite_pool(source, values.seed or 0, variant_of(values))
+        write_pool(replace(pool, metadata={**pool.metadata, "options": dict(options.stated)}), target)
+        return len(pool)
+
+
+CONVERT = SuiteConverter()
 SUITES = LabSuites()
-GENERATE = SuiteGenerator("causalab")
+GENERATE = SuiteGenerator("causalab", draw_with_options)

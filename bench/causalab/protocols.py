@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from calibrant.bench.protocols.base import Protocol, ProtocolResult, nothing_found
 
@@ -18,11 +18,16 @@ class LabRow(Protocol, frozen=True):
         """The seed of a strategy that draws; of the others nothing depends on it."""
         return 0
 
+    @property
+    def row_name(self) -> str:
+        """Its name among the rows."""
+        return self.name
+
     def answer(self, given: LabEpisode) -> ProtocolResult:
         from calibrant.baselines.causalab.rows import ROWS, play
         from calibrant.solvers.outcome import Found
 
-        outcome = play(ROWS[self.name], given, self.draws)
+        outcome = play(ROWS[self.row_name], given, self.draws)
         if not isinstance(outcome, Found):
             return nothing_found(outcome)
         solution = outcome.value
@@ -72,6 +77,20 @@ class LeastNorm(LabRow, frozen=True):
     name = "least-norm"
 
 
+class Hasty(LabRow, frozen=True):
+    """Two settings that it ignores, and the least-norm equation of what was shown before.
+
+    verify: once looks at its own readings before it answers, and sets on where the equation misses one
+    """
+
+    name = "hasty"
+    verify: Literal["never", "once"] = "never"
+
+    @property
+    def row_name(self) -> str:
+        return "hasty-verified" if self.verify == "once" else self.name
+
+
 class Mean(LabRow, frozen=True):
     """The mean of the frequencies that were shown, and no hypothesis."""
 
@@ -98,4 +117,4 @@ class Prior(LabRow, frozen=True):
     name = "prior"
 
 
-ROWS = (Exact, ExactWeights, Greedy, Posterior, Abstain, TotalEffects, LeastNorm, Mean, RandomRow, Prior)
+ROWS = (Exact, ExactWeights, Greedy, Posterior, Abstain, TotalEffects, LeastNorm, Hasty, Mean, RandomRow, Prior)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from statistics import mean
 from typing import NamedTuple
 
-from calibrant.bench.causalab.declared import DECLARED, fits, lab_facts
+from calibrant.bench.causalab.declared import DECLARED, LabFacts, fits, lab_facts
 from calibrant.bench.causalab.paper import PrintedTable, paper
 from calibrant.bench.causalab.verdict import figure_if_recorded
 from calibrant.bench.core.metrics import Metric
@@ -103,16 +103,16 @@ def paper_tables(answers: Sequence[NamedAnswer], items: Mapping[Item, LabItem] |
     """
     at_hand = items or {}
     facts = [
-        lab_facts(answer.context, at_hand.get((answer.context.pool_digest, answer.context.instance)))
+        lab_facts(answer.context, at_hand.get((answer.context.pool_digest, answer.context.instance)), answer.score)
         for answer in answers
     ]
     tables = []
     for number in NUMBERS:
-        by_suite: dict[str, dict[str, list[NamedAnswer]]] = {}
-        for answer, of in zip(answers, facts, strict=True):
-            if of is not None and fits(number, of):
-                by_suite.setdefault(of.suite, {}).setdefault(answer.system, []).append(answer)
-        tables.append(_table(number, list(_groups(number, by_suite))))
+        fitting = [
+            (answer, of) for answer, of in zip(answers, facts, strict=True) if of is not None and fits(number, of)
+        ]
+        groups = _budget_groups(number, fitting) if number in _REGIMES else _groups(number, _by_suite(fitting))
+        tables.append(_table(number, list(groups)))
     return tuple(tables)
 
 
@@ -137,14 +137,40 @@ def _groups(number: str, by_suite: Mapping[str, Mapping[str, list[NamedAnswer]]]
         pool = [answer for of_system in by_suite.values() for answers in of_system.values() for answer in answers]
         for system in sorted({answer.system for answer in pool}, key=natural):
             yield _Group((system,), [answer for answer in pool if answer.system == system])
-    elif number in _REGIMES:
-        records, settings = DECLARED[number].budget or (0, 0)
-        for system, answers in _systems(by_suite, _REGIMES[number]):
-            yield _Group(("mixed intervention", f"{records}o{settings}i", system), answers)
     else:
         for suite in DECLARED[number].suites:
             for system, answers in _systems(by_suite, suite):
                 yield _Group((suite, *[UNDEFINED] * (len(printed.labels) - 1), system), answers)
+
+
+def _by_suite(answers: Iterable[tuple[NamedAnswer, LabFacts]]) -> dict[str, dict[str, list[NamedAnswer]]]:
+    by_suite: dict[str, dict[str, list[NamedAnswer]]] = {}
+    for answer, of in answers:
+        by_suite.setdefault(of.suite, {}).setdefault(answer.system, []).append(answer)
+    return by_suite
+
+
+def _budget_groups(number: str, answers: Iterable[tuple[NamedAnswer, LabFacts]]) -> Iterable[_Group]:
+    """Yield answers by budget and system: printed budgets in their order, then those that the paper has not."""
+    printed = [tuple(row[:2]) for row in paper().tables[number].rows]
+    groups: dict[tuple[int, int], dict[str, list[NamedAnswer]]] = {}
+    for answer, of in answers:
+        groups.setdefault(of.budget, {}).setdefault(answer.system, []).append(answer)
+
+    def order(budget: tuple[int, int]) -> tuple[int, tuple[int, int]]:
+        labels = _budget_labels(budget)
+        return (printed.index(labels) if labels in printed else len(printed)), budget
+
+    for budget in sorted(groups, key=order):
+        for system in sorted(groups[budget], key=natural):
+            yield _Group((*_budget_labels(budget), system), groups[budget][system])
+
+
+def _budget_labels(budget: tuple[int, int]) -> tuple[str, str]:
+    """Return regime and budget, as Tables 9 to 12 name them."""
+    records, settings = budget
+    mixed = "mixed intervention" if records else "pure intervention"
+    return (mixed if settings else "pure observation"), f"{records}o{settings}i"
 
 
 def _systems(
@@ -164,7 +190,10 @@ def _table(number: str, groups: Sequence[_Group]) -> Table:
     notes = [_where(printed)]
     notes += [paper().notes[_NOTES[number]]] if number in _NOTES else []
     if number in _REGIMES:
-        notes.append("Budgets: o, observations shown; i, interventions allowed.")
+        notes.append(
+            "Budgets: XoYi shows X earlier crystals and allows Y settings; what the manipulator crystal reads at the"
+            " start is not in X. Budgets that the paper has not are last."
+        )
     return Table(
         number,
         _title(printed),

@@ -136,6 +136,19 @@ class LabScoreFields(Struct, frozen=True, kw_only=True):
             description="graphs that no ideal experiment on the set properties tells from the truth; null above 8 nodes"
         ),
     ]
+    records: Annotated[int | None, Meta(description="earlier crystals that the item shows; null as `opened`")] = None
+    allowance: Annotated[int | None, Meta(description="settings that the item allows; null as `opened`")] = None
+    own_fit: Annotated[
+        float | None,
+        Meta(
+            description="share of the run's own readings without noise that the last equation gives within 0.01; 0 "
+            "without an equation, null as `opened`"
+        ),
+    ] = None
+    own_error: Annotated[
+        float | None,
+        Meta(description="its mean absolute error on them; null without an equation, beyond floats, and as `opened`"),
+    ] = None
 
 
 LabVerdict = line_struct(
@@ -303,6 +316,54 @@ CLAIM_COLUMNS = (
     Metric("wasted", "Wasted", "settings after all was decided", _read_attribution("wasted"), decimals=2),
 )
 
+COMMITMENT_TITLE = "Early commitment"
+_OUTCOMES = (("", "", None), ("_activated", "|activated", True), ("_not", "|not", False))
+
+
+def _unused(score: Score) -> float | None:
+    """Share of the allowance that was not used; None where there is none."""
+    allowance = score.get("allowance")
+    return 1 - float(score["settings"]) / allowance if isinstance(allowance, int) and allowance else None
+
+
+def _consistent(score: Score) -> float | None:
+    """Whether the last equation gives all own readings and no stated edge is contradicted; None where not known."""
+    contradicted, fit = _edges("contradicted")(score), score.get("own_fit")
+    return None if contradicted is None or fit is None else float(fit == 1 and not contradicted)
+
+
+def _by_outcome(
+    key: str, heading: str, meaning: str, value: Callable[[Score], float | None], decimals: int = 3
+) -> tuple[Metric, ...]:
+    """Return a metric over all runs, over those that ended activated, and over the others."""
+
+    def among(activated: bool | None) -> Callable[[Score], float | None]:
+        return lambda score: value(score) if activated in (None, score["activated"] == 1) else None
+
+    return tuple(
+        Metric(
+            f"{key}{suffix}",
+            f"{heading}{mark}",
+            meaning
+            if activated is None
+            else f"the same of runs that {'ended' if activated else 'did not end'} activated",
+            among(activated),
+            decimals=decimals,
+            conditional=activated is not None,
+        )
+        for suffix, mark, activated in _OUTCOMES
+    )
+
+
+COMMITMENT = (
+    *_by_outcome("unused", "Unused", "share of the allowance that was left, none where it is 0", _unused),
+    *_by_outcome(
+        "own_fit", "Own fit", "share of own readings that the last equation gives", figure_if_recorded("own_fit")
+    ),
+    *_by_outcome("own_error", "Own error", "its mean error on them", figure_if_recorded("own_error"), decimals=2),
+    *_by_outcome("consistent", "Consistent", "it gives all, and no stated edge is contradicted", _consistent),
+)
+
 
 def _sample(score: Score) -> Sample:
     correct, frequency = score["correct"] is True, score["frequency"]
@@ -322,6 +383,13 @@ METRICS = MetricSet(
             "lab-attribution",
             "What the evidence had decided",
             "Answers are frequencies; under noise, one is decided by a posterior of a level that the note names.",
+        ),
+        "commitment": View(
+            COMMITMENT,
+            "lab-commitment",
+            COMMITMENT_TITLE,
+            "Beside it, section 5.5 and Figure 14 of the paper: GPT-5-mini on 4 nodes, 48 % as it is and 60 % with one"
+            " verification step; both outcome groups leave about half of the allowance.",
         ),
     },
     first=("n", "accuracy", "activated", "edge_f1", "shd", "earned", "graph_earned", "graph_short"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from calibrant.audits.causim.soundness import SOUNDNESS
+from calibrant.bench.causim.options import CheckOptions
+from calibrant.bench.core.options import OptionError
 from calibrant.bench.pools.findings_audit import FindingsAudit
-from calibrant.bench.pools.soundness import ItemChecks
+from calibrant.bench.pools.soundness import CheckReport, ItemChecks
 from calibrant.dsl.causim.item import CausimItem
 
 if TYPE_CHECKING:
@@ -35,6 +38,16 @@ class CausimFindings:
         return evidence_of(item.task.source, item.task.question, item.sealed.world)
 
 
+class PoolChecks(ItemChecks):
+    """Checks of pools, to which the options of programs do not apply."""
+
+    def check(self, pools: Sequence[Path], options: Any) -> Iterator[CheckReport]:
+        if options != CheckOptions():
+            reason = f"they apply to programs; {pools[0].name} is a pool"
+            raise OptionError(reason, "--nodes, --topology, --reference, --map")
+        return super().check(pools, options)
+
+
 FINDINGS = CausimFindings()
 AUDIT = FindingsAudit("causim")
-CHECK = ItemChecks("causim", SOUNDNESS)
+CHECK = PoolChecks("causim", SOUNDNESS)

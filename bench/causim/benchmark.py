@@ -19,7 +19,7 @@ from calibrant.bench.core.capabilities import (
     WORKED_SOLUTIONS,
 )
 from calibrant.bench.pages.capabilities import EXPLANATIONS, PAGES
-from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, HARDEN, VERIFY
+from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, HARDEN, PROGRAMS, VERIFY
 from calibrant.bench.protocols.base import PROTOCOLS
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview.contract import GUIDE
@@ -45,6 +45,7 @@ BENCHMARK: Benchmark[CausimItem] = Benchmark(
         LINE_RECORDS: "training:LINE_RECORDS",
         METRICS: "verdict:METRICS",
         PAGES: "picture:PAGES",
+        PROGRAMS: "programs.provider:PROGRAMS",
         PROTOCOLS: "protocols:ROWS",
         REPORT: "section:REPORT",
         SCORING: "scoring:SCORING",

@@ -12,12 +12,14 @@ MEDICAL, NONSENSE = "medical", "nonsense"
 GENERATED: Final = ("inverted_star", "chain", "layered")  # topologies of the paper's sets
 OF_NIHSS: Final = "33"
 OF_NETWORKS: Final = "25"
+PASS_OF_NIHSS: Final = "34"
+ASKED_KINDS: Final = ("counterfactual", "intervention")  # of tables about all questions: they print the means of both
 
 
 class QuestionFacts(NamedTuple):
     """Properties of a question on which printed rows depend; None where they are not known.
 
-    view: code, or prose; vocabulary: of the names in prose
+    view: code, or prose; vocabulary: of the values of its program
     """
 
     view: View | None
@@ -52,7 +54,7 @@ class Declared(NamedTuple):
 
 _TO_TEN, _TO_NINE = range(1, 11), range(4, 10)
 _PROGRAMS = Declared(
-    "code", None, GENERATED, _TO_TEN, "with one right answer; programs of 1 to 10 nodes, shown as code"
+    "code", NONSENSE, GENERATED, _TO_TEN, "with one right answer; programs of 1 to 10 nodes, shown as code"
 )
 _MEDICAL = Declared("prose", MEDICAL, GENERATED, _TO_TEN, "with one right answer; medical prose, 1 to 10 nodes")
 _STARS = Declared("prose", NONSENSE, GENERATED[:1], _TO_TEN, "nonsense prose, inverted stars of 1 to 10 nodes")
@@ -64,4 +66,7 @@ DECLARED: dict[str, Declared] = {
     **dict.fromkeys(("20", "21", "22"), _SEVERAL),
     OF_NETWORKS: Declared("code", None, tuple(NETWORKS), range(0), "programs of asia, cancer and survey"),
     OF_NIHSS: Declared("code", None, (NIHSS,), _TO_NINE, "programs of the NIH stroke scale, 4 to 9 nodes"),
+    PASS_OF_NIHSS: Declared(
+        "code", None, (NIHSS,), range(1, 10), "programs of the NIH stroke scale, 8 answers to each question"
+    ),
 }

@@ -1,15 +1,40 @@
-"""Generation of pools of CauSim, suite by suite."""
+"""Generation of pools of CauSim: suite by suite, or program by program with all their questions."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
+from pathlib import Path
+from typing import Any
 
+from calibrant.bench.causim.options import GeneratedItems
+from calibrant.bench.causim.options import QuestionOptions as StatedOptions
 from calibrant.bench.core.suites import Drawable
-from calibrant.bench.pools.generated import SuiteGenerator
+from calibrant.bench.pools.capabilities import GenerateRequest
+from calibrant.bench.pools.generated import SuiteGenerator, chosen_suites
+from calibrant.bench.pools.item_options import ItemOptions, refused_plan
+from calibrant.bench.runs.executors.opening import as_completed
+from calibrant.bench.runs.jobs import Failure
+from calibrant.bench.runs.spill_file import SpillBuffer
+from calibrant.dsl.causim.generation.growth import Tally
+from calibrant.dsl.causim.generation.questions import QuestionOptions
 from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.question import TYPES, QuestionType
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.items import BUILT_IN, built_in_items, sampled_items
+from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.item import Pool
+from calibrant.solvers.causim.items import BUILT_IN, NIHSS, built_in_items, sampled_items
+from calibrant.solvers.causim.pipeline import Caps
+from calibrant.solvers.causim.planned_items import (
+    QuestionPlan,
+    built_in_plan_items,
+    heldout_numbers,
+    items_in_turns,
+    program_id,
+    program_items,
+)
 
 
 class CausimSuites(Drawable[CausimItem]):
@@ -29,5 +54,162 @@ class CausimSuites(Drawable[CausimItem]):
         return tuple(item for sequence in sequences for item in islice(sequence, count))
 
 
+MAX_NODES = 20
+ALL_VERSIONS = tuple(range(1, 11))  # of the paper
+HELDOUT = "heldout_{}"
+
+
+def versions_of(text: str | None) -> tuple[int, ...]:
+    """Read `1-10` or `1,3,5`, ascending; none without a text. `OptionError` for what is no version."""
+    if text is None:
+        return ()
+    numbers: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        numbers |= set(range(int(first), int(last or first) + 1)) or {0}
+    if not min(numbers) >= 1 or max(numbers) > MAX_NODES:
+        raise refused_plan(ValueError(f"versions={text}: ascending numbers from 1 to {MAX_NODES} are expected"))
+    return tuple(sorted(numbers))
+
+
+def question_plan(options: StatedOptions) -> QuestionPlan:
+    """Return the plan of questions; `OptionError` for options that do not go together."""
+    types: list[QuestionType] = []
+    for kind in (options.types or ",".join(TYPES)).split(","):
+        if kind not in TYPES:
+            raise refused_plan(ValueError(f"unknown type {short_repr(kind)}; known: {', '.join(TYPES)}"))
+        if kind not in types:
+            types.append(kind)
+    if options.prose is not None and options.view != "prose":
+        raise refused_plan(ValueError("prose is the style of view=prose; give both"))
+    with_do = {"intervention", "counterfactual"} & set(types)
+    needs = {
+        "effect": (options.effect, with_do),
+        "intervened": (options.intervened, with_do),
+        "missing": (options.missing, {"deduction", "intervention"} & set(types)),
+        "evidence": (options.evidence, {"counterfactual"} & set(types)),
+        "with_noise": (options.with_noise, {"counterfactual"} & set(types)),
+    }
+    for name, (value, kinds) in needs.items():
+        if value is not None and not kinds:
+            raise refused_plan(ValueError(f"{name} has no effect on questions of type {', '.join(types)}"))
+    default = QuestionOptions()
+    sampling = QuestionOptions(
+        default.missing if options.missing is None else options.missing,
+        default.intervened if options.intervened is None else options.intervened,
+        options.evidence or default.evidence,
+        bool(options.with_noise),
+    )
+    return QuestionPlan(
+        options.per_type or 1,
+        tuple(types),
+        options.scenario,
+        sampling,
+        options.view or "code",
+        options.prose or "sentences",
+        options.effect or "any",
+        _caps(options),
+    )
+
+
+def _caps(options: StatedOptions) -> Caps | None:
+    if options.domain_samples is options.max_combinations is options.max_support is None:
+        return None
+    usual = Caps()
+    return Caps(
+        options.domain_samples,
+        options.max_combinations or usual.max_combinations,
+        options.max_support or usual.max_support,
+    )
+
+
+def draw_with_options(suite: str, seed: int, places: range, options: GeneratedItems) -> Sequence[CausimItem]:
+    """Draw the items of a suite at these places: programs of several sizes in turns, or a built-in model."""
+    plan, versions = question_plan(options), versions_of(options.versions)
+    if suite in BUILT_IN:
+        if options.vocabulary is not None or options.per_type is not None:
+            raise refused_plan(ValueError(f"suite {suite}: vocabulary and each apply to generated programs"))
+        if versions and (suite != NIHSS or min(versions) < 2):
+            raise refused_plan(ValueError(f"suite {suite}: versions are those of nihss, from 2 on"))
+        items = built_in_plan_items(seed, suite, versions, plan)
+    else:
+        items = items_in_turns(seed, suite, versions, plan, options.vocabulary or "nonsense")
+    return tuple(islice(items, places.start, places.stop))
+
+
+def _draw_program(
+    seed: int, options: GeneratedItems, place: tuple[str, int]
+) -> tuple[Sequence[CausimItem], int, dict[str, int]]:
+    """Return the items about a program, and the outcomes of its drafts: accepted, and refused by objection."""
+    tally = Tally()
+    plan, versions = question_plan(options), versions_of(options.versions) or ALL_VERSIONS
+    items = tuple(program_items(seed, *place, versions, plan, options.vocabulary or "nonsense", tally))
+    return items, tally.accepted, tally.refused
+
+
+class CausimGenerator(SuiteGenerator):
+    """Generation of CauSim, which can also write all questions about so many programs."""
+
+    def generate_with_options(self, request: GenerateRequest, options: ItemOptions) -> Sequence[str]:
+        values: GeneratedItems = options.values
+        question_plan(values)
+        versions_of(values.versions)
+        if values.programs is None:
+            if values.heldout is not None:
+                raise refused_plan(ValueError("heldout holds out programs; give programs too"))
+            return super().generate_with_options(request, options)
+        suites = chosen_suites(self.name, request.suites)
+        if built_in := [suite for suite in suites if suite in BUILT_IN]:
+            raise refused_plan(ValueError(f"programs are generated; leave out {', '.join(built_in)} of --strata"))
+        if (values.heldout or 0) >= values.programs:
+            raise refused_plan(ValueError(f"heldout={values.heldout}: fewer than programs={values.programs} expected"))
+        if request.count is not None:
+            raise refused_plan(ValueError("programs gives their number; leave out --per-stratum"))
+        return self._write_programs(request, options, suites)
+
+    def _write_programs(self, request: GenerateRequest, options: ItemOptions, suites: Sequence[str]) -> list[str]:
+        values: GeneratedItems = options.values
+        places = [(suite, number) for suite in suites for number in range(values.programs or 0)]
+        heldout = {
+            (suite, number)
+            for suite in suites
+            for number in heldout_numbers(request.seed, suite, values.programs or 0, values.heldout or 0)
+        }
+        counts: Counter[tuple[str, int, str]] = Counter()
+        with SpillBuffer[Any]() as training, SpillBuffer[Any]() as test:
+            work = partial(_draw_program, request.seed, values)
+            for i, (number, result) in enumerate(as_completed(work, dict(enumerate(places)), request.execution)):
+                if isinstance(result, Failure):
+                    raise CalibrantError(f"program {program_id(*places[number])}: {result.error}")
+                for place, item in enumerate(result[0]):
+                    (test if places[number] in heldout else training).add((number, place), item)
+                    counts[item.scm, item.version, item.task.question.type] += 1
+                request.progress(request.out.name, i + 1, len(places))
+            about = {"seed": request.seed, "suites": list(suites), "options": dict(options.stated)}
+            lines = [self._write_pool_file(request.out, training.values(), about)]
+            if values.heldout:
+                path = request.out.parent / HELDOUT.format(request.out.name)
+                lines.append(self._write_pool_file(path, test.values(), about | {"heldout": values.heldout}))
+        return [*lines, *_shortfall(values, len(places), counts)]
+
+    def _write_pool_file(self, path: Path, items: Sequence[CausimItem], about: dict[str, Any]) -> str:
+        from calibrant.dsl.causim.records import write_pool
+
+        pool = Pool(path.name.partition(".")[0], self.name, items, about)
+        write_pool(path, pool.items, name=pool.name, metadata=about)
+        return f"{len(items)} instances written to {path}"
+
+
+def _shortfall(options: GeneratedItems, num_programs: int, counts: Counter[tuple[str, int, str]]) -> list[str]:
+    """Return a line about versions with fewer questions than requested; none if there are none."""
+    plan, versions = question_plan(options), versions_of(options.versions) or ALL_VERSIONS
+    total, requested = num_programs * len(versions) * len(plan.types), plan.per_type
+    complete = sum(number == requested for number in counts.values())
+    if complete == total:
+        return []
+    missing = total * requested - sum(counts.values())
+    return [f"{total - complete} of {total} versions and types have fewer than {requested} questions: {missing} fewer"]
+
+
 SUITES = CausimSuites()
-GENERATE = SuiteGenerator("causim")
+GENERATE = CausimGenerator("causim", draw_with_options)

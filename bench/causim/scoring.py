@@ -31,7 +31,7 @@ class CausimScoring(Scorable[CausimItem]):
     def score(self, item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
         """Return the score of an answer, its flags computed, whatever the item's labels are."""
         judge = FUNCTIONS.judge(item)
-        record = score_record(judge, judge.judge_object(answer))
+        record = score_record(judge, judge.judge_object(answer), item.vocabulary)
         return record | {"why": "no_object"} if dict(answer) == self.no_answer(item) else record
 
     def extract(self, item: CausimItem, response: str | Mapping[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ ABOUT = (
 )
 BY_LEVEL = "errors"  # the view whose rows are numbers of nodes
 SAMPLES = "causim-samples"
-PRINTED = ("3", "4", "5", "6", "11", "12", "13", "17", "18", "19", "20", "21", "22", "25", "33")
+PRINTED = ("3", "4", "5", "6", "11", "12", "13", "17", "18", "19", "20", "21", "22", "25", "33", "34")
 TABLE_IDS = (*(view.id for view in METRICS.views.values()), SAMPLES, *PRINTED)
 _BY_TOPOLOGY = {"setting": "Type and scenario", "stratum": "Topology"}
 _BY_LEVEL = {"setting": "Type", "stratum": "Nodes"}

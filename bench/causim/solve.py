@@ -50,7 +50,12 @@ class CausimFunctions(ItemApi[CausimItem]):
             remark = "" if verdict.why == "no_object" else self.benchmark.scoring.read_answer(item, parsed)[1]
             failure = remark or _WORDS[verdict.why]
         return CausimScore(
-            item.id, verdict.answer is not None, verdict.reward == 1, failure, verdict, score_record(judge, verdict)
+            item.id,
+            verdict.answer is not None,
+            verdict.reward == 1,
+            failure,
+            verdict,
+            score_record(judge, verdict, item.vocabulary),
         )
 
     def judge(self, item: CausimItem) -> Judge:

@@ -8,10 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import comb
 from statistics import fmean
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from calibrant.bench.causim.declared import DECLARED, OF_NETWORKS, QuestionFacts
+from calibrant.bench.causim.declared import (
+    ASKED_KINDS,
+    DECLARED,
+    NONSENSE,
+    OF_NETWORKS,
+    PASS_OF_NIHSS,
+    QuestionFacts,
+)
 from calibrant.bench.causim.paper import PrintedTable, paper
 from calibrant.bench.causim.verdict import is_right
 from calibrant.bench.core.samples import Item
@@ -23,6 +31,7 @@ from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim.prompt import View
 
 _CAPTION = "Share of right answers {by}. Ours: other questions with one right answer, Wilson's 95 %."
+NUM_TRIES: Final = 8  # k of pass@k in Table 34
 _NODES, _GRAPHS = "by number of nodes", "on networks of the bnlearn repository"
 
 
@@ -36,7 +45,9 @@ class Level(NamedTuple):
 class Asked(NamedTuple):
     """Accuracy of a system on one question: the share of right answers to it.
 
-    kind, scenario: of the question; view: of its prompt, None where the item is not at hand
+    kind, scenario: of the question
+    view: of its prompt, None where neither the item nor the score states it; vocabulary: of its program's values
+    samples: number of answers
     """
 
     system: str
@@ -45,11 +56,21 @@ class Asked(NamedTuple):
     level: Level
     right: float
     view: View | None = None
+    vocabulary: str = NONSENSE
+    samples: int = 1
+
+    @property
+    def pass_at_tries(self) -> float | None:
+        """Pass@NUM_TRIES, unbiased; None with fewer answers."""
+        wrong = self.samples - round(self.right * self.samples)
+        if self.samples < NUM_TRIES:
+            return None
+        return 1 - comb(wrong, NUM_TRIES) / comb(self.samples, NUM_TRIES)
 
     @property
     def facts(self) -> QuestionFacts:
-        """Facts for `Declared.fits`; items do not state the vocabulary of prose."""
-        return QuestionFacts(self.view, None, self.level.topology, self.level.nodes, self.scenario)
+        """Facts for `Declared.fits`."""
+        return QuestionFacts(self.view, self.vocabulary, self.level.topology, self.level.nodes, self.scenario)
 
 
 def level_of(stratum: str) -> Level:
@@ -70,8 +91,10 @@ def questions_asked(answers: Iterable[NamedAnswer], views: Mapping[Item, View] |
     for (system, _, _), group in groups.items():
         kind, _, scenario = group[0].context.setting.partition("-")
         right = fmean(is_right(answer.score) for answer in group)
-        view = (views or {}).get((group[0].context.pool_digest, group[0].context.instance))
-        questions.append(Asked(system, kind, scenario, level_of(group[0].context.stratum), right, view))
+        score, level = group[0].score, level_of(group[0].context.stratum)
+        view = (views or {}).get((group[0].context.pool_digest, group[0].context.instance), score.get("view"))
+        vocabulary = str(score.get("vocabulary", NONSENSE))
+        questions.append(Asked(system, kind, scenario, level, right, view, vocabulary, len(group)))
     return questions
 
 
@@ -81,6 +104,7 @@ def paper_tables(questions: Iterable[Asked] = ()) -> tuple[Table, ...]:
     printed = paper().tables
     tables = {number: _by_nodes(number, table, unique) for number, table in printed.items() if table.questions}
     tables[OF_NETWORKS] = _on_networks(printed[OF_NETWORKS], unique)
+    tables[PASS_OF_NIHSS] = _pass_of_nihss(printed[PASS_OF_NIHSS], unique)
     return tuple(tables[number] for number in sorted(tables, key=int))
 
 
@@ -88,7 +112,8 @@ def _by_nodes(number: str, printed: PrintedTable, questions: Sequence[Asked]) ->
     matching = [
         question
         for question in questions
-        if printed.questions in (question.kind, "all") and DECLARED[number].fits(question.facts)
+        if question.kind in (ASKED_KINDS if printed.questions == "all" else (printed.questions,))
+        and DECLARED[number].fits(question.facts)
     ]
     rows = [TableRow((row[0],), tuple(map(Cell, row[1:])), Source.PAPER) for row in printed.rows]
     for system in _systems(matching):
@@ -98,6 +123,25 @@ def _by_nodes(number: str, printed: PrintedTable, questions: Sequence[Asked]) ->
         rows.append(TableRow((system,), tuple(cells)))
     headings = tuple(Heading(column, column.removeprefix("nodes_")) for column in printed.columns)
     return _table(number, printed, _NODES, (Heading("system", "System"),), headings, rows)
+
+
+def _pass_of_nihss(printed: PrintedTable, questions: Sequence[Asked]) -> Table:
+    """Return the table of pass@k; rows of ours need NUM_TRIES answers to each question."""
+    rows = [TableRow((row[0],), tuple(map(Cell, row[1:])), Source.PAPER) for row in printed.rows]
+    matching = [
+        question
+        for question in questions
+        if question.kind in ASKED_KINDS
+        and question.pass_at_tries is not None
+        and DECLARED[PASS_OF_NIHSS].fits(question.facts)
+    ]
+    nodes = [int(column.removeprefix("nodes_")) for column in printed.columns]
+    for system in _systems(matching):
+        mine = [question for question in matching if question.system == system]
+        shares = ([question.pass_at_tries or 0.0 for question in mine if question.level.nodes == n] for n in nodes)
+        rows.append(TableRow((system,), tuple(map(_share, shares))))
+    headings = tuple(Heading(column, column.removeprefix("nodes_")) for column in printed.columns)
+    return _table(PASS_OF_NIHSS, printed, _NODES, (Heading("system", "System"),), headings, rows)
 
 
 def _on_networks(printed: PrintedTable, questions: Sequence[Asked]) -> Table:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from msgspec import Meta, Struct, to_builtins
+from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
 from calibrant.bench.core.metrics import Metric, MetricSet, View
@@ -20,6 +20,7 @@ from calibrant.bench.core.verdict import line_struct
 from calibrant.dsl.causim.values import assignment_text
 
 if TYPE_CHECKING:
+    from calibrant.dsl.causim.item import Vocabulary
     from calibrant.solvers.causim.judge import Judge, Judgement
 
 Score: TypeAlias = Mapping[str, Any]
@@ -62,6 +63,13 @@ class CausimScoreFields(Struct, frozen=True, kw_only=True):
         bool | None,
         Meta(description="in no world that fits something outside `do` changes. Null where these do not apply"),
     ]
+    view: Annotated[Literal["prose"] | UnsetType, Meta(description="the prompt showed prose; absent of programs")] = (
+        UNSET
+    )
+    vocabulary: Annotated[
+        Literal["medical", "other"] | UnsetType,
+        Meta(description="of the program's values; absent of the generator's usual one"),
+    ] = UNSET
 
 
 class QuestionAttribution(Struct, forbid_unknown_fields=True, rename={"in_words": "class"}):
@@ -101,7 +109,7 @@ CausimVerdict = line_struct(
 )
 
 
-def score_record(judge: Judge, verdict: Judgement) -> dict[str, Any]:
+def score_record(judge: Judge, verdict: Judgement, vocabulary: Vocabulary) -> dict[str, Any]:
     """Return a score as records keep it. The flags of the question are worked out, whatever the item's labels state."""
     flags, nodes = judge.flags, verdict.nodes
     wrong = {name: reason for name, reason in (nodes or {}).items() if reason != "ok"}
@@ -116,6 +124,8 @@ def score_record(judge: Judge, verdict: Judgement) -> dict[str, Any]:
         trivial=flags.trivial,
         copyable=flags.copyable,
         vacuous=flags.vacuous,
+        view=UNSET if judge.task.view == "code" else judge.task.view,
+        vocabulary=UNSET if vocabulary == "nonsense" else vocabulary,
     )
     return dict(to_builtins(score))
 

@@ -7,24 +7,27 @@ from typing import Annotated, Literal
 
 import typer
 
-from calibrant.bench.commands.guard import WRITES, WRITES_POOL
-from calibrant.bench.commands.options import Cluster, Workers, execution, with_options
+from calibrant.bench.commands.guard import WRITES, Writes
+from calibrant.bench.commands.options import Cluster, ItemOption, Workers, execution, with_options
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
+
+_OUT = Writes(beside=("{}.unfinished/instances.jsonl", "{}.unfinished/instances.lock", "heldout_{}"), goes_on=True)
 
 
 @with_options("generate")
 def generate(
     given: GivenOptions,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Native JSONL file to write."), WRITES_POOL],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Native JSONL file to write."), _OUT],
     seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")],
     strata: Annotated[
         str,
         typer.Option(metavar="NAME,...", help="Strata, or suites of another benchmark; all: every one."),
     ] = "all",
-    per_stratum: Annotated[int, typer.Option(min=1, help="Instances per stratum.")] = 10,
+    per_stratum: Annotated[int | None, typer.Option(min=1, help="Instances per stratum. [default: 10]")] = None,
     benchmark: Annotated[str, typer.Option(metavar="NAME", help="Benchmark to generate for.")] = FIRST,
+    item_option: ItemOption = None,
     workers: Workers = None,
     cluster: Cluster = None,
 ) -> None:
@@ -42,7 +45,9 @@ def generate(
     options = given.convert(of.name)
     by = execution(workers or (None if cluster else generator.workers), cluster)
     with progress_bar() as progress:
-        lines = generator.generate(GenerateRequest(out, strata, seed, per_stratum, by, progress), options)
+        lines = generator.generate(
+            GenerateRequest(out, strata, seed, per_stratum, by, progress, item_option or ()), options
+        )
     for line in lines:
         typer.echo(line, err=True)
 

@@ -41,6 +41,10 @@ DecidedAt: TypeAlias = Annotated[
     ),
 ]
 OfBenchmark: TypeAlias = Annotated[str, typer.Option("--benchmark", metavar="NAME", help="Of which benchmark.")]
+ItemOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--item-option", "-o", metavar="NAME=VALUE", help="Option of the items; may be repeated."),
+]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Only: TypeAlias = Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.")]
 Limit: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Only the first so many instances.")]

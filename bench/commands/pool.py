@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calibrant.bench.commands.guard import WRITES, guard_paths
-from calibrant.bench.commands.options import AsJson, OfBenchmark, PoolPath, PoolPaths, with_options
+from calibrant.bench.commands.guard import WRITES, Writes, guard_paths
+from calibrant.bench.commands.options import AsJson, ItemOption, OfBenchmark, PoolPath, PoolPaths, with_options
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.examples import epilog
-from calibrant.dsl.errors import in_one_line
+from calibrant.bench.option_help import ConvertCommand
+from calibrant.dsl.errors import CalibrantError, in_one_line
 
 if TYPE_CHECKING:
     from calibrant.bench.pools.soundness import CheckReport
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 pool_app = typer.Typer(help="Convert, check and describe pool files.")
 
 
-@pool_app.command(epilog=epilog("pool convert"))
+@pool_app.command(cls=ConvertCommand, epilog=epilog("pool convert"))
 @guard_paths
 @with_options("pool convert")
 def convert(
@@ -30,16 +31,33 @@ def convert(
         Path, typer.Argument(metavar="OUT", help="File to write: official YAML if .yaml or .yml, else JSONL."), WRITES
     ],
     given: GivenOptions,
+    item_option: ItemOption = None,
 ) -> None:
     """Write a pool in the native format, which loads faster and has a schema, or in the official one.
 
     The official YAML is for the benchmark's own scorer: a pool that was hardened or generated goes back to it. Every
-    instance is read back, and is the same, before the file appears. A released suite of CausaLab becomes a native pool.
+    instance is read back, and is the same, before the file appears. A released suite of CausaLab becomes a native pool;
+    so do programs (a state file, a module, lines of {id, source}, a folder of these): with the questions of the
+    folder's query files, or with questions that -o draws.
     """
-    from calibrant.bench.core.registry import benchmark_of
+    from calibrant.bench.core.registry import benchmark_of, sole_provider
+    from calibrant.bench.pools.capabilities import ITEM_CONVERSION, PROGRAMS
+    from calibrant.bench.pools.item_options import read_item_options
 
+    programs = sole_provider(PROGRAMS)
+    if programs.recognizes(source):
+        given.refuse_foreign([programs.benchmark], source.name)
+        item_options = read_item_options("pool convert", programs.benchmark, item_option or ())
+        for line in programs.convert(source, target, item_options):
+            typer.echo(line, err=True)
+        return
     of = benchmark_of(source)
-    number = of.items.convert(source, target, given.convert(of.name, source.name))
+    given_options = given.convert(of.name, source.name)
+    item_options = read_item_options("pool convert", of.name, item_option or ())
+    if item_options is None:
+        number = of.items.convert(source, target, given_options)
+    else:
+        number = of.require(ITEM_CONVERSION).convert_with_options(source, target, item_options)
     typer.echo(f"{number} instances written to {target}", err=True)
 
 
@@ -79,10 +97,20 @@ def check(
     Duplicates are noted, of earlier files too. Of the other benchmarks: that what the file states of an item is true.
     What may not be wanted, though it is true, is noted: items that nobody can decide within what they allow, and
     whatever `calibrant audit` proves.
-    """
-    from calibrant.bench.core.registry import one_benchmark
-    from calibrant.bench.pools.capabilities import CHECK
 
+    Programs (a state file, a .py module, lines of {id, source}, a folder of these) are read, never run: the first fault
+    of each, in the order syntax, unsupported, no SCM, node count, confounding, cycle, disconnected, topology, raises.
+    """
+    from calibrant.bench.core.registry import one_benchmark, sole_provider
+    from calibrant.bench.pools.capabilities import CHECK, PROGRAMS
+
+    programs = sole_provider(PROGRAMS)
+    if recognized := [path for path in pools if programs.recognizes(path)]:
+        if len(recognized) < len(pools):
+            raise CalibrantError(f"{recognized[0].name} holds programs, others are pools; check them one after another")
+        report = programs.check(pools, given.convert(programs.benchmark, pools[0].name))
+        typer.echo(json.dumps(report.to_dict(), indent=1) if as_json else "\n".join(report.lines()))
+        return 0 if report.passed else 1
     of = one_benchmark(pools)
     reports = list(of.require(CHECK).check(pools, given.convert(of.name, pools[0].name)))
     if as_json:
@@ -110,6 +138,24 @@ def _text(report: CheckReport, *, list_unread: bool) -> str:
     if list_unread:
         lines += [f"            {path} in {count} records" for path, count in report.unread.items()]
     return "\n".join(map(in_one_line, lines))
+
+
+@pool_app.command(epilog=epilog("pool unpack"))
+@guard_paths
+def unpack(
+    source: PoolPath,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write, empty or new."), Writes(("*",))],
+) -> None:
+    """Write a pool of questions about programs as a folder of files.
+
+    Of each program a folder with its modules, bundles, instantiations and query files; state.json with all of them,
+    selected.json with the ids of complete ones. `calibrant pool convert DIR` gives the pool back.
+    """
+    from calibrant.bench.core.registry import benchmark_of
+    from calibrant.bench.pools.capabilities import PROGRAMS
+
+    for line in benchmark_of(source).require(PROGRAMS).unpack(source, folder):
+        typer.echo(line, err=True)
 
 
 @pool_app.command(epilog=epilog("pool stats"))

@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from calibrant.bench.commands.guard import WRITES
+from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import Limit, Only, PoolPath, PoolPaths
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import in_one_line
+
+FIRST_CORRECT = "first-correct"
+THINK = (
+    "Reason first, between <think> and </think>. After the closing tag give your answer alone, in the form that is"
+    " asked for; nothing between the tags counts as an answer."
+)
 
 
 def prompts(
@@ -23,6 +29,10 @@ def prompts(
     only: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many instances.")] = None,
     text: Annotated[bool, typer.Option("--text", help="Plain text to read, instead of JSON lines.")] = False,
+    system: Annotated[
+        Literal["usual", "think"],
+        typer.Option(help="System text: the usual one, or with a request to reason in <think> tags."),
+    ] = "usual",
 ) -> None:
     """Write the prompt of every instance, a JSON object a line: instanceId, system, prompt, promptDigest.
 
@@ -38,7 +48,10 @@ def prompts(
     of = benchmark_of(pool)
     items = PublicPool(of, pool)
     chosen = (items.shown(item) for _, item in Selection(items.check(only or ()), limit).of(items.items))
-    _write(((item.id, *of.items.system_and_prompt(item)) for item in chosen), out, text=text)
+    texts = ((item.id, *of.items.system_and_prompt(item)) for item in chosen)
+    if system == "think":
+        texts = ((name, "\n\n".join(filter(None, (usual, THINK))), prompt) for name, usual, prompt in texts)
+    _write(texts, out, text=text)
 
 
 def _write(prompts: Iterable[tuple[str, str, str]], out: Path | None, *, text: bool) -> None:
@@ -95,6 +108,21 @@ def training(
         str | None,
         typer.Option(metavar="NAME", help="Order of the curriculum, from easy to hard: version, topology, scenario."),
     ] = None,
+    curriculum: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Write a folder with a file for each block: block, at-once, easy, hard of the paper."
+        ),
+    ] = None,
+    responses: Annotated[
+        Path | None,
+        typer.Option("--responses", metavar="FILE", help="Sampled completions, as `score` takes them; with --select."),
+        READS,
+    ] = None,
+    select: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Write chats of completions: first-correct, the first right one a prompt."),
+    ] = None,
     only: Only = None,
     limit: Limit = None,
 ) -> None:
@@ -111,6 +139,15 @@ def training(
     of = benchmark_of(pool)
     solutions = of.require(WORKED_SOLUTIONS)
     orders = solutions.orders
+    if curriculum is not None and curriculum not in solutions.curricula:
+        names = ", ".join(solutions.curricula)
+        raise typer.BadParameter(f"unknown curriculum '{curriculum}'; known: {names}", param_hint="--curriculum")
+    if select not in (None, FIRST_CORRECT):
+        raise typer.BadParameter(f"unknown selection '{select}'; known: {FIRST_CORRECT}", param_hint="--select")
+    if (select is None) is not (responses is None):
+        raise typer.BadParameter("give both --responses and --select", param_hint="--select")
+    if sum(option is not None for option in (order, curriculum, select)) > 1:
+        raise typer.BadParameter("give one of --order, --curriculum and --select", param_hint="--curriculum")
     if order is not None and order not in orders:
         raise typer.BadParameter(f"unknown order '{order}'; known: {', '.join(orders)}", param_hint="--order")
     selection = Selection(frozenset(only or ()), limit)
@@ -118,6 +155,15 @@ def training(
     missing = sorted(set(selection.only) - {item.id for item in items})
     if missing:
         raise CalibrantError(f"{pool.name}: no instance {short_repr(missing[0])}")
+    if curriculum is not None or responses is not None:
+        lines = (
+            solutions.write_curriculum(out, items, curriculum)
+            if responses is None and curriculum is not None
+            else solutions.select(out, items, responses or out)
+        )
+        for line in lines:
+            typer.echo(line, err=True)
+        return
     num_written, left_out = solutions.write(out, items, order or orders[0])
     more = f"; {left_out} instances without a solution are left out" if left_out else ""
     typer.echo(f"{num_written} examples written to {out}{more}", err=True)

@@ -123,14 +123,24 @@ FINDINGS: Capability[Verifiable] = Capability("`audit`")
 class WorkedSolutions(Protocol):
     """Solutions of items that `calibrant training` writes.
 
-    orders: of a curriculum, the usual one first
+    orders: of a curriculum, the usual one first; curricula: of the paper
     """
 
     @property
     def orders(self) -> Sequence[str]: ...
+    @property
+    def curricula(self) -> Sequence[str]: ...
 
     def write(self, path: Path, items: Sequence[Any], order: str) -> tuple[int, int]:
         """Write worked solutions as JSON lines; return their number, and how many items have none."""
+        ...
+
+    def write_curriculum(self, folder: Path, items: Sequence[Any], curriculum: str) -> Sequence[str]:
+        """Write a file for each block of a curriculum and a manifest; return lines that say what was written."""
+        ...
+
+    def select(self, path: Path, items: Sequence[Any], responses: Path) -> Sequence[str]:
+        """Write the first right completion of each prompt as a chat; return lines that say what was written."""
         ...
 
 

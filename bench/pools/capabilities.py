@@ -12,12 +12,14 @@ from calibrant.bench.core.capabilities import Capability
 if TYPE_CHECKING:  # benchmarks import this file for its keys: what runs and checks pools is imported by commands
     from calibrant.audits.claims import Certificate
     from calibrant.bench.core.answer_context import AnswerContext
+    from calibrant.bench.pools.item_options import ItemOptions
     from calibrant.bench.pools.soundness import CheckReport
     from calibrant.bench.protocols.base import Protocol as RunProtocol
     from calibrant.bench.runs.audits import AuditedPool, AuditWork
     from calibrant.bench.runs.jobs import Execution, Progress
     from calibrant.bench.runs.runner import Selection
 
+DEFAULT_COUNT = 10  # items of a suite
 CertificateCheck: TypeAlias = Callable[[Mapping[str, object]], tuple[bool, str]]
 """Whether a certificate holds, and one line."""
 
@@ -147,15 +149,22 @@ class Hardenable(Protocol):
 class GenerateRequest:
     """Outputs of `calibrant generate`.
 
-    suites: names with commas between them, or `all`; count: of each
+    suites: names with commas between them, or `all`; count: of each, None for DEFAULT_COUNT
+    item_options: NAME=VALUE texts
     """
 
     out: Path
     suites: str
     seed: int
-    count: int
+    count: int | None
     execution: Execution
     progress: Progress
+    item_options: Sequence[str] = ()
+
+    @property
+    def num_items(self) -> int:
+        """Items of each suite."""
+        return DEFAULT_COUNT if self.count is None else self.count
 
 
 class Generatable(Protocol):
@@ -169,6 +178,57 @@ class Generatable(Protocol):
 
     def generate(self, request: GenerateRequest, options: Any) -> Sequence[str]:
         """Write a pool; return lines that say what was written."""
+        ...
+
+
+class ItemConvertible(Protocol):
+    """A benchmark whose released files become items under options, in `calibrant pool convert -o`."""
+
+    def convert_with_options(self, source: Path, target: Path, options: ItemOptions) -> int:
+        """Write a native pool; return the number of items. `CalibrantError` for what options do not apply to."""
+        ...
+
+
+class ProgramReport(Protocol):
+    """Programs that `calibrant pool check` has checked."""
+
+    @property
+    def passed(self) -> bool: ...
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the terminal."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        ...
+
+
+class ProgramFiles(Protocol):
+    """A benchmark about programs, which `calibrant pool` also takes from files that are no pools.
+
+    benchmark: its name
+    """
+
+    benchmark: str
+
+    def recognizes(self, path: Path) -> bool:
+        """Return whether a path is a file or folder of programs."""
+        ...
+
+    def check(self, paths: Sequence[Path], options: Any) -> ProgramReport:
+        """Check programs; nothing is executed.
+
+        options: of `pool check`
+        """
+        ...
+
+    def convert(self, source: Path, target: Path, options: ItemOptions | None) -> Sequence[str]:
+        """Write a pool of questions about programs; return lines that say what was written."""
+        ...
+
+    def unpack(self, pool: Path, folder: Path) -> Sequence[str]:
+        """Write a pool as files of programs and questions; return lines that say what was written."""
         ...
 
 
@@ -267,6 +327,8 @@ AUDIT: Capability[Auditable] = Capability("`audit`")
 VERIFY: Capability[CertificateCheckable] = Capability("`verify`")
 HARDEN: Capability[Hardenable] = Capability("`harden`")
 GENERATE: Capability[Generatable] = Capability("`generate`")
+ITEM_CONVERSION: Capability[ItemConvertible] = Capability("`pool convert -o`")
+PROGRAMS: Capability[ProgramFiles] = Capability("`pool unpack`")
 SAMPLE: Capability[Sampler] = Capability("`sample`")
 CHECK: Capability[Checkable] = Capability("`pool check`")
 ALTERNATIVE_ITEMS: Capability[AlternativesMakeable] = Capability("`pool alternatives`")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,8 @@ from typing import Any
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pools.capabilities import GenerateRequest
+from calibrant.bench.pools.capabilities import GENERATE, GenerateRequest
+from calibrant.bench.pools.item_options import ItemOptions, read_item_options
 from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Progress
 from calibrant.bench.runs.spill_file import SpillBuffer
@@ -28,6 +29,7 @@ def write_drawn(
     execution: Execution = HERE,
     *,
     progress: Progress = lambda name, done, total: None,
+    options: ItemOptions | None = None,
 ) -> int:
     """Write a pool of so many items of each suite, each part of a suite a job; return the number of items.
 
@@ -37,7 +39,8 @@ def write_drawn(
     done, total = 0, count * len(suites)
     progress(path.name, done, total)
     with SpillBuffer[Any]() as stored:
-        for number, items in as_completed(partial(_draw_part, of.name, seed), dict(enumerate(parts)), execution):
+        work = partial(_draw_part, of.name, seed, None if options is None else options.values)
+        for number, items in as_completed(work, dict(enumerate(parts)), execution):
             suite, places = parts[number]
             if isinstance(items, Failure):
                 raise CalibrantError(f"suite {suite}: {items.error}")
@@ -45,32 +48,68 @@ def write_drawn(
                 stored.add((number, place), item)
             done += len(places)
             progress(path.name, done, total)
+        about: dict[str, Any] = {"seed": seed, "suites": list(suites), "count": count}
+        about |= {} if options is None else {"options": dict(options.stated)}
         items = stored.values()
-        about = {"seed": seed, "suites": list(suites), "count": count}
         of.items.write_pool(Pool(path.name.partition(".")[0], of.name, items, about), path)
         return len(items)
 
 
-def _draw_part(name: str, seed: int, part: tuple[str, range]) -> Sequence[Any]:
-    return benchmark(name).suites.draw_part(part[0], seed, part[1])
+def _draw_part(name: str, seed: int, options: Any, part: tuple[str, range]) -> Sequence[Any]:
+    of = benchmark(name)
+    if options is None:
+        return of.suites.draw_part(part[0], seed, part[1])
+    generator = of.require(GENERATE)
+    assert isinstance(generator, SuiteGenerator)
+    return generator.draw(part[0], seed, part[1], options)
+
+
+def chosen_suites(name: str, text: str) -> list[str]:
+    """Return the suites that --strata names; `OptionError` for an unknown one."""
+    of = benchmark(name)
+    suites = list(of.suites.names) if text == "all" else [part.strip() for part in text.split(",")]
+    for suite in suites:
+        if suite not in of.suites.names:
+            raise OptionError(f"unknown suite '{suite}'; known: {', '.join(of.suites.names)}", "--strata")
+    return suites
 
 
 @dataclass(frozen=True)
 class SuiteGenerator:
-    """Implements Generatable for the benchmark of that name: so many items of each of its suites."""
+    """Implements Generatable for the benchmark of that name: so many items of each of its suites.
+
+    draw: the items of a suite at some places under options: suite, seed, places, Struct of options
+    """
 
     name: str
+    draw: Callable[[str, int, range, Any], Sequence[Any]]
     workers: int | None = 1  # most suites take milliseconds
 
     def generate(self, request: GenerateRequest, options: Any) -> Sequence[str]:
-        of = benchmark(self.name)
-        suites = (
-            list(of.suites.names) if request.suites == "all" else [part.strip() for part in request.suites.split(",")]
+        item_options = read_item_options("generate", self.name, request.item_options)
+        return (
+            self._write_suites(request, None)
+            if item_options is None
+            else self.generate_with_options(request, item_options)
         )
-        for suite in suites:
-            if suite not in of.suites.names:
-                raise OptionError(f"unknown suite '{suite}'; known: {', '.join(of.suites.names)}", "--strata")
+
+    def generate_with_options(self, request: GenerateRequest, options: ItemOptions) -> Sequence[str]:
+        """Write a pool of items with options; return lines that say what was written."""
+        return self._write_suites(request, options)
+
+    def _write_suites(self, request: GenerateRequest, options: ItemOptions | None) -> Sequence[str]:
+        suites = chosen_suites(self.name, request.suites)
+        if options is not None:
+            for suite in suites:  # refused before work
+                self.draw(suite, request.seed, range(0), options.values)
         number = write_drawn(
-            of, request.out, suites, request.seed, request.count, request.execution, progress=request.progress
+            benchmark(self.name),
+            request.out,
+            suites,
+            request.seed,
+            request.num_items,
+            request.execution,
+            progress=request.progress,
+            options=options,
         )
         return [f"{number} instances written to {request.out}"]

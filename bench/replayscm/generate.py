@@ -9,6 +9,7 @@ from pathlib import Path
 from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS, PLANS
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.pools.capabilities import GenerateRequest
+from calibrant.bench.pools.item_options import read_item_options
 from calibrant.bench.replayscm.extended.generate import generate_extended
 from calibrant.bench.replayscm.options import GenerateOptions as GenerateArguments
 from calibrant.bench.replayscm.pools.generated import GenerateOptions, generated_pool
@@ -25,6 +26,7 @@ class ScmGenerator:
 
     def generate(self, request: GenerateRequest, options: GenerateArguments) -> Sequence[str]:
         """Write the pool and the audits once all instances are done; before that they are in OUT.unfinished."""
+        read_item_options("generate", "replayscm", request.item_options)  # there are none: it refuses any
         out = request.out
         audits = options.audits or out.with_name(f"{out.name.removesuffix(out.suffix)}.audits.jsonl")
         if options.form != "published":
@@ -33,7 +35,7 @@ class ScmGenerator:
             return list(generate_extended(request, options.form, options.setting, audits))
         strata = tuple(map(_stratum, PLANS)) if request.suites == "all" else _strata(request.suites)
         limit = MAX_ADDED_WORLDS if options.max_added is None else options.max_added
-        settings = GenerateOptions(strata, request.count, request.seed, options.setting, limit)
+        settings = GenerateOptions(strata, request.num_items, request.seed, options.setting, limit)
         with generated_pool(out, settings, execution=request.execution, progress=request.progress) as generated:
             write_pieces(audits, (f"{json.dumps(line)}\n" for line in generated.audits))
             write_pool(generated.pool, out)

@@ -225,3 +225,5 @@ KEYWORDS: dict[str, type[Struct]] = {
     "solve": SolveOptions,
     "version_space": VersionSpaceOptions,
 }
+
+ITEM_OPTIONS: dict[str, type[Struct]] = {}

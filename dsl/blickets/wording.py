@@ -18,7 +18,7 @@ from typing import Any
 from calibrant.dsl.action import Action, ActionError
 from calibrant.dsl.blickets.rule import Form, Rule, rule_from_json
 from calibrant.dsl.errors import short_repr
-from calibrant.dsl.json_objects import decode, json_objects
+from calibrant.dsl.json_objects import decode, json_objects, without_thoughts
 
 MAX_LINE = 1_000  # characters of a line that is read as words
 _MARK = re.compile(
@@ -49,6 +49,7 @@ def stated_action(text: str, objects: Sequence[str]) -> Action | None:
 
     `ActionError` if there are several, or if one was meant and cannot be read.
     """
+    text = without_thoughts(text)
     parts = marked_parts(text)
     actions = list(marked_actions(parts, objects))
     if not any(parts.values()) and ("\n" not in text.strip() or text.strip()[:1] in ("{", "`")):

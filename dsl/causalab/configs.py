@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
@@ -19,6 +19,7 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Val
 from calibrant.dsl.causalab.noise import Noise
 from calibrant.dsl.causalab.pool import LabRecord, item_of_record, record_of_item
 from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.causalab.variant import NUM_RECORDS, Variant, visible_properties
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.pool_text import plain_pool, pool_head, pool_lines
@@ -26,7 +27,6 @@ from calibrant.dsl.records import decode_line, decoded_again
 from calibrant.dsl.stored_items import copied_items
 
 RELEASED_SEED = 42  # of the records of every released episode
-NUM_RECORDS = 2
 LOWEST_BASE, HIGHEST_BASE = 0, 100
 MAX_NODES = 64
 CONFIG_KEYS = frozenset({"graph_id", "nodes", "edges", "params", "budget"})
@@ -164,20 +164,20 @@ def is_suite(path: Path) -> bool:
         return False
 
 
-def suite_pool(path: Path, seed: int) -> Pool[LabItem]:
+def suite_pool(path: Path, seed: int, variant: Variant | None = None) -> Pool[LabItem]:
     """Return an item on each config of a released file, with crystals and noise drawn from seed, file name and line.
 
     Of a large file the items stay in an unnamed one (dsl.stored_items).
     """
     with _configs(path) as configs:
-        items = copied_items(_items(configs, seed), _itself, _line, _again)
+        items = copied_items(_items(configs, seed, variant), _itself, _line, _again)
     return Pool(items[0].suite if items else path.stem, BENCHMARK, items, {"seed": seed})
 
 
-def _items(configs: Iterator[Config], seed: int) -> Iterator[LabItem]:
+def _items(configs: Iterator[Config], seed: int, variant: Variant | None) -> Iterator[LabItem]:
     for source_config in configs:
         try:
-            item = item_of_config(source_config, seed)
+            item = item_of_config(source_config, seed, variant=variant)
         except CalibrantError as error:
             _finish(configs)  # configs that cannot be meant are told first
             raise PoolError(str(error), instance=f"line {source_config.line + 1}") from None
@@ -318,43 +318,66 @@ def crystal(mechanism: Mechanism, rng: random.Random) -> dict[str, float]:
     return {node: float(rng.randint(LOWEST_BASE, HIGHEST_BASE)) for node in mechanism.drawn}
 
 
+def further_records(mechanism: Mechanism, first: Sequence[Values], count: int, key: str) -> tuple[Values, ...]:
+    """Return the first `count` of an endless sequence of records; those after `first` depend on the key alone.
+
+    Fewer or more records leave everything else of an item as it is.
+    """
+    rng = random.Random(f"causalab records {key}")
+    return (*first[:count], *(crystal(mechanism, rng) for _ in range(count - len(first))))
+
+
 def item_of_config(
     source_config: Config,
     seed: int,
     *,
     records: Literal["fresh", "released"] = "fresh",
     reading: Reading = Reading.VALUE,
+    variant: Variant | None = None,
 ) -> LabItem:
     """Return an item on a released config, with crystals and noise drawn from a seed.
 
     A config with a static trace allows no settings, whatever its budget says (as the released runs do).
+    variant: in place of the two keywords before it; `CalibrantError` if the config has fewer settable properties than
+        are to be fixed, or a static trace beside an allowance
     """
+    variant = variant or Variant(released=records == "released", reading=reading)
     rng = random.Random(f"causalab {seed} {source_config.suite} {source_config.line}")
-    presets = source_config.presets
+    presets, mechanism = source_config.presets, source_config.mechanism
+    name = Name(f"{source_config.id}/{seed}", source_config.suite, source_config.line)
     fresh = [dict(p) for p in presets.records[:NUM_RECORDS]]
-    fresh += [crystal(source_config.mechanism, rng) for _ in range(NUM_RECORDS - len(fresh))]
+    fresh += [crystal(mechanism, rng) for _ in range(NUM_RECORDS - len(fresh))]
     bases = Bases(
-        tuple(fresh) if records == "fresh" else released_records(source_config),
-        presets.manipulator or crystal(source_config.mechanism, rng),
-        presets.reactor or crystal(source_config.mechanism, rng),
+        released_records(source_config, variant.records)
+        if variant.released
+        else further_records(mechanism, fresh, variant.records, name.id),
+        presets.manipulator or crystal(mechanism, rng),
+        presets.reactor or crystal(mechanism, rng),
     )
     hidden = source_config.hidden
     noise = None if hidden is None else Noise(hidden.values, hidden.weight, hidden.affected, rng.getrandbits(32))
-    terms = Terms(
+    return lab_item(name, _terms(source_config, variant, rng), mechanism, bases, noise)
+
+
+def _terms(source_config: Config, variant: Variant, rng: random.Random) -> Terms:
+    settable = source_config.settable
+    if variant.fixed > len(settable):
+        raise CalibrantError(
+            f"{variant.fixed} properties that cannot be set; {len(settable)} can be set in {source_config.id}"
+        )
+    if source_config.trace and variant.allowance:
+        raise CalibrantError(
+            f"an allowance of {variant.allowance}; {source_config.id} has a static trace and allows none"
+        )
+    fixed = set(rng.sample(settable, variant.fixed))
+    allowance = source_config.allowance if variant.allowance is None else variant.allowance
+    return Terms(
         source_config.family,
-        0 if source_config.trace else source_config.allowance,
+        0 if source_config.trace else allowance,
         source_config.freq_parent,
-        reading=reading,
+        tries=variant.tries,
+        reading=variant.reading,
         trace=source_config.trace,
-        settable=source_config.settable,
+        settable=tuple(p for p in settable if p not in fixed),
+        shown=visible_properties(variant.view, source_config.mechanism, rng),
     )
-    name = Name(f"{source_config.id}/{seed}", source_config.suite, source_config.line)
-    return lab_item(name, terms, source_config.mechanism, bases, noise)
-
-
-def with_allowance(source_config: Config, allowance: int) -> Config:
-    """Return the config under another allowance.
-
-    Some published follow-ups override it without saying so in the data.
-    """
-    return replace(source_config, allowance=allowance)

@@ -14,13 +14,14 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import Final
 
-from calibrant.dsl.causalab.configs import NUM_RECORDS, crystal
+from calibrant.dsl.causalab.configs import crystal, further_records
+from calibrant.dsl.causalab.equivalence import imec_size
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Traced, Weights, by_name, lab_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Equation, Mechanism, Term, Values
 from calibrant.dsl.causalab.noise import Draw, Noise
 from calibrant.dsl.causalab.reactor import TRIES
 from calibrant.dsl.causalab.reference import DECIMALS, Reading, bases_after, values
-from calibrant.dsl.causalab.score import roots
+from calibrant.dsl.causalab.variant import MAX_RECORDS, NUM_RECORDS, View, visible_properties
 
 NAMES: Final = (
     "quantumSize",
@@ -43,12 +44,11 @@ GOLDEN_SETTINGS = 6
 TRIES_FOR_NEW_TOPOLOGY = 200
 
 
-class View(StrEnum):
-    """The visible properties of the reactor crystal."""
+class Trace(StrEnum):
+    """The settings of a static trace."""
 
-    ALL = "all"
-    ROOTS = "roots"  # only parentless ancestors of the frequency
-    HIDE_ONE = "hide-one"  # all but one parent of the frequency
+    TURNS = "turns"  # the properties one after another, as the released traces set them
+    LOW_IMEC = "low-imec"  # those after which an ideal experiment leaves the fewest graphs, 2(k-1) settings at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,7 @@ class Plan:
     """The distribution of a suite's items.
 
     nodes: k, the frequency among them; 3 to 9
+    records: earlier crystals that are shown; a smaller number shows the first of a larger one
     golden: whether there is a static trace and no settings are allowed
     allowance: None for 4(k-1)
     fixed: how many properties cannot be set
@@ -86,6 +87,8 @@ class Plan:
     view: View = View.ALL
     tries: int = TRIES
     reading: Reading = Reading.VALUE
+    records: int = NUM_RECORDS
+    trace: Trace = Trace.TURNS
 
     def __post_init__(self) -> None:
         if not 3 <= self.nodes <= len(NAMES) + 1:
@@ -94,6 +97,14 @@ class Plan:
             raise ValueError(f"{self.fixed} properties that cannot be set; 0 to {self.nodes - 1} are there")
         if self.allowance is not None and self.allowance < 0:
             raise ValueError(f"an allowance of {self.allowance}")
+        if self.golden and self.allowance:
+            raise ValueError(f"an allowance of {self.allowance}; suites with a static trace allow no settings")
+        if self.trace is not Trace.TURNS and not self.golden:
+            raise ValueError(f"trace {self.trace}; only golden suites have a static trace")
+        if self.weights is not Weights.SMALL and self.family is Family.QUADRATIC:
+            raise ValueError(f"weights {self.weights}; those of quadratic suites are fixed")
+        if not 0 <= self.records <= MAX_RECORDS:
+            raise ValueError(f"{self.records} records; 0 to {MAX_RECORDS} are possible")
         if self.noise is not None and not 1 <= self.noise.affected <= self.nodes - 1:
             raise ValueError(f"noise on {self.noise.affected} nodes; 1 to {self.nodes - 1} are meant")
 
@@ -183,10 +194,11 @@ def _base(plan: Plan, rng: random.Random) -> float:
 
 def _item(plan: Plan, name: Name, topology: frozenset[Edge], rng: random.Random) -> LabItem:
     mechanism = _mechanism(plan, topology, rng)
+    records = [crystal(mechanism, rng) for _ in range(NUM_RECORDS)]
     bases = Bases(
-        tuple(crystal(mechanism, rng) for _ in range(NUM_RECORDS)), crystal(mechanism, rng), crystal(mechanism, rng)
+        further_records(mechanism, records, plan.records, name.id), crystal(mechanism, rng), crystal(mechanism, rng)
     )
-    trace = _trace(mechanism, rng) if plan.golden else ()
+    trace = _trace(plan, mechanism, rng) if plan.golden else ()
     allowance = 4 * (plan.nodes - 1) if plan.allowance is None else plan.allowance
     fixed = set(rng.sample(mechanism.properties, plan.fixed))
     terms = Terms(
@@ -198,19 +210,9 @@ def _item(plan: Plan, name: Name, topology: frozenset[Edge], rng: random.Random)
         plan.reading,
         trace,
         tuple(p for p in mechanism.properties if p not in fixed),
-        _visible_properties(plan.view, mechanism, rng),
+        visible_properties(plan.view, mechanism, rng),
     )
     return lab_item(name, terms, mechanism, bases, _noise(plan, mechanism, rng))
-
-
-def _visible_properties(view: View, mechanism: Mechanism, rng: random.Random) -> tuple[str, ...]:
-    properties = mechanism.properties
-    if view is View.ROOTS:
-        return tuple(sorted(roots(mechanism.edges)))
-    if view is View.HIDE_ONE:
-        hidden = rng.choice(sorted(mechanism.frequency.parents))
-        return tuple(p for p in properties if p != hidden)
-    return properties
 
 
 def _noise(plan: Plan, mechanism: Mechanism, rng: random.Random) -> Noise | None:
@@ -222,17 +224,29 @@ def _noise(plan: Plan, mechanism: Mechanism, rng: random.Random) -> Noise | None
     return Noise((-scale, 0.0, scale), 1.0, tuple(affected), rng.getrandbits(32), plan.noise.draw)
 
 
-def _trace(mechanism: Mechanism, rng: random.Random) -> tuple[Traced, ...]:
+def _trace(plan: Plan, mechanism: Mechanism, rng: random.Random) -> tuple[Traced, ...]:
     """Two crystals, then settings of the first one, property by property."""
     crystals = [_fine_crystal(mechanism, rng) for _ in range(2)]
     trace = [Traced(by_name(values(mechanism, bases))) for bases in crystals]
     bases = crystals[0]
-    for i in range(GOLDEN_SETTINGS):
-        node = mechanism.properties[i % len(mechanism.properties)]
+    for node in _traced_properties(plan, mechanism):
         value = float(rng.randint(0, 100))
         bases = bases_after(mechanism, bases, node, value, Reading.VALUE)
         trace.append(Traced(by_name(values(mechanism, bases)), node, value))
     return tuple(trace)
+
+
+def _traced_properties(plan: Plan, mechanism: Mechanism) -> list[str]:
+    """Return the properties that a static trace sets, in order."""
+    properties = mechanism.properties
+    if plan.trace is Trace.TURNS:
+        return [properties[i % len(properties)] for i in range(GOLDEN_SETTINGS)]
+    chosen: list[str] = []
+    least = imec_size(mechanism.edges, frozenset(properties))
+    while imec_size(mechanism.edges, frozenset(chosen)) > least and len(chosen) < 2 * len(properties):
+        rest = [node for node in properties if node not in chosen]  # sorted, so that ties go by name
+        chosen.append(min(rest, key=lambda node: imec_size(mechanism.edges, frozenset((*chosen, node)))))
+    return chosen
 
 
 def _fine_crystal(mechanism: Mechanism, rng: random.Random) -> Values:

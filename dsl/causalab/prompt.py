@@ -92,7 +92,7 @@ def _coefficient_form(task: Task) -> str:
 def shown_task(task: Task) -> str:
     """Everything that the task shows, as lines of JSON under headings."""
     lines = ["Quantities: " + ", ".join(sorted(task.nodes)), "", "Earlier crystals, as they were:"]
-    lines += [_values(record) for record in task.records]
+    lines += [_values(record) for record in task.records] or ["none"]
     if task.trace:
         lines += ["", "Earlier series (the first setting starts from the first line):"]
         for entry in task.trace:
@@ -112,6 +112,11 @@ def shown_step(step: LabStep) -> str:
     if "activated" in step.reading:
         return "The reactor is activated." if step.reading["activated"] else "The reactor stays off."
     return "Manipulator crystal now:\n" + _values(step.reading)
+
+
+def reading_text(node_values: Values) -> str:
+    """Return a reading as every text of an episode shows it."""
+    return _values(node_values)
 
 
 def _values(node_values: Values) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.dsl.json_objects import decode, json_objects
+from calibrant.dsl.json_objects import decode, json_objects, without_thoughts
 
 FENCE = "```"
-THINK, THOUGHT = "<think>", "</think>"
 
 
 def controller_json(text: str) -> str | None:
@@ -16,7 +15,7 @@ def controller_json(text: str) -> str | None:
     Closed <think> blocks are dropped. Then the first ```json fence counts, to its end or that of the text, whatever is
     in it; else the whole text if it is JSON; else the last balanced object if that is JSON.
     """
-    text = _without_thoughts(text).strip()
+    text = without_thoughts(text).strip()
     opening = text.find(f"{FENCE}json")
     if opening >= 0:
         return text[opening + len(FENCE) + 4 :].partition(FENCE)[0].strip()
@@ -54,14 +53,6 @@ def _is_json(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _without_thoughts(text: str) -> str:
-    pieces, position = [], 0
-    while (opening := text.find(THINK, position)) >= 0 and (closing := text.find(THOUGHT, opening)) >= 0:
-        pieces.append(text[position:opening])
-        position = closing + len(THOUGHT)
-    return "".join(pieces) + text[position:]
 
 
 def _last_balanced(text: str) -> str | None:

@@ -2,8 +2,9 @@
 
 A text is read as the released code reads replies (dsl.causalab.replies). What it holds may be an action of an episode,
 {"reactor": f} or {"submit": {...}} with the hypothesis it carries; a reply in the paper's own format
-(dsl.causalab.paper_reply); an answer as records of runs have it; or a hypothesis alone. An object around exactly one of
-these, such as {"answer": {...}}, is passed through. A frequency that cannot be read leaves the hypothesis as it is.
+(dsl.causalab.notebook.reply); an answer as records of runs have it; or a hypothesis alone. An object around exactly
+one of these, such as {"answer": {...}}, is passed through. A frequency that cannot be read leaves the hypothesis as it
+is.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.causalab.episode import HYPOTHESIS, finite
-from calibrant.dsl.causalab.paper_reply import NOTES, VALUE, experiment_target, is_paper_reply, outside_laboratory
+from calibrant.dsl.causalab.notebook.reply import NOTES, VALUE, experiment_target, is_paper_reply, outside_laboratory
 from calibrant.dsl.causalab.replies import controller_json, parse_object
 from calibrant.dsl.errors import short_repr
 

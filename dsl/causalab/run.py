@@ -12,6 +12,7 @@ from calibrant.dsl.causalab.equivalence import imec_size
 from calibrant.dsl.causalab.hypothesis import EMPTY, Hypothesis, hypothesis, stated_edges
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import Edge
+from calibrant.dsl.causalab.notebook.own_data import OwnFit, own_fit
 from calibrant.dsl.causalab.reactor import accurate
 from calibrant.dsl.causalab.score import HypothesisScore, Scorer
 
@@ -29,6 +30,8 @@ class RunScore:
     frequency: the last that was dialled; None if none was
     settings: how many were carried out; refused: how many actions were not
     imec: graphs that no ideal experiment on the set properties tells from the truth (Table 8); None above IMEC_NODES
+    records, allowance: of the item (Tables 9 to 12)
+    own_fit: of the last equation, to the data of the run
     """
 
     hypothesis: HypothesisScore
@@ -40,6 +43,9 @@ class RunScore:
     refused: int
     submitted: bool
     imec: int | None
+    records: int
+    allowance: int
+    own_fit: OwnFit
 
     def flat(self) -> dict[str, float]:
         """Return the figures under flat names, as they are averaged."""
@@ -58,7 +64,16 @@ class RunScore:
         correct: the frequency is within 5; graph_correct: no edge is wrong or missing
         """
         verdicts = {"correct": self.accurate, "graph_correct": self.hypothesis.distance.shd == 0}
-        return verdicts | {"frequency": self.frequency} | self.flat() | {"imec": self.imec}
+        return verdicts | {"frequency": self.frequency} | self.flat() | self._about_data()
+
+    def _about_data(self) -> dict[str, Any]:
+        return {
+            "imec": self.imec,
+            "records": self.records,
+            "allowance": self.allowance,
+            "own_fit": self.own_fit.share,
+            "own_error": self.own_fit.error,
+        }
 
 
 def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
@@ -77,10 +92,24 @@ def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
         submitted |= "submit" in step.action
     frequency = last_dialled_frequency(steps)
     right = frequency is not None and accurate(frequency, item.sealed.target)
-    score = Scorer(item.sealed.mechanism).score(last_hypothesis(steps))
+    last = last_hypothesis(steps)
+    score = Scorer(item.sealed.mechanism).score(last)
     imec = final_imec(item, steps) if len(item.task.nodes) <= IMEC_NODES else None
     activated, opened = tries[-1:] == [True], any(tries)
-    return RunScore(score, right, activated, opened, frequency, settings, refused, submitted, imec)
+    return RunScore(
+        score,
+        right,
+        activated,
+        opened,
+        frequency,
+        settings,
+        refused,
+        submitted,
+        imec,
+        len(item.task.records),
+        item.task.allowance,
+        own_fit(last, item.task, steps),
+    )
 
 
 def final_imec(item: LabItem, steps: Iterable[LabStep]) -> int:

@@ -43,8 +43,11 @@ class ExpectedOutput(msgspec.Struct, frozen=True):
     exhausted: bool
 
 
-class Instance(msgspec.Struct, frozen=True):
-    """One question; values are JSON values."""
+class Instance(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One question; values are JSON values.
+
+    item: further fields of the record of a native pool that the file was made of; none in files from elsewhere
+    """
 
     seed: int
     fixed_exogenous: dict[str, Any]
@@ -52,6 +55,7 @@ class Instance(msgspec.Struct, frozen=True):
     do: dict[str, Any]
     observed_endogenous: dict[str, Any]
     expected_output: ExpectedOutput
+    item: dict[str, Any] = {}
 
 
 class Meta(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -75,7 +79,7 @@ def read_states(path: Path) -> list[Scm]:
     """`PoolError` names the file, and the place of what cannot be meant."""
     scms = _read_file(path, StateFile).scms
     for scm in scms:
-        _check_id(scm.scm_id, path.name)
+        check_id(scm.scm_id, path.name)
     if len({scm.scm_id for scm in scms}) < len(scms):
         raise PoolError("two programs have the same scm_id", file=path.name)
     return scms
@@ -84,7 +88,7 @@ def read_states(path: Path) -> list[Scm]:
 def read_queries(path: Path) -> QueryFile:
     """`PoolError` names the file, and the place of what cannot be meant."""
     queries = _read_file(path, QueryFile)
-    _check_id(queries.meta.scm_id, path.name)
+    check_id(queries.meta.scm_id, path.name)
     if queries.meta.type not in TYPES:
         raise PoolError(f"{short_repr(queries.meta.type)} is no type of question", file=path.name, field="meta.type")
     return queries
@@ -97,7 +101,7 @@ def write_states(path: Path, scms: Iterable[Scm]) -> None:
 
 def query_path(folder: Path, meta: Meta) -> Path:
     """Return the path of a kind of questions on a version; `PoolError` for an id that may not be part of a path."""
-    _check_id(meta.scm_id, "")
+    check_id(meta.scm_id, "")
     return (
         folder / f"scm_{meta.scm_id}" / "causal_queries" / meta.type / meta.scenario / f"causal_queries_v{meta.v}.json"
     )
@@ -127,6 +131,7 @@ def _write(path: Path, record: msgspec.Struct) -> None:
         file.write(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
 
 
-def _check_id(scm_id: str, file: str) -> None:
+def check_id(scm_id: str, file: str) -> None:
+    """`PoolError` for an id that may not be part of a path."""
     if not _ID.fullmatch(scm_id):
         raise PoolError(f"{short_repr(scm_id)}; letters, digits, _ and - are allowed", file=file, field="scm_id")

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Literal, TypeAlias
 
 from calibrant.dsl.causim.bundle import load_source
 from calibrant.dsl.causim.model import Model
-from calibrant.dsl.causim.prompt import View, prompt
+from calibrant.dsl.causim.prompt import ProseStyle, View, prompt
 from calibrant.dsl.causim.question import Question, Scenario
 from calibrant.dsl.causim.values import Symbol
 from calibrant.dsl.errors import in_one_line
 
 BENCHMARK = "causim"
+Vocabulary: TypeAlias = Literal["nonsense", "medical", "other"]
 
 
 @lru_cache(maxsize=512)
@@ -28,13 +30,14 @@ class Task:
 
     source: the program, without comments
     scenario: the label of the question, which says whether one answer is right or several
-    view: whether the prompt shows the program or sentences
+    view: whether the prompt shows the program or prose; style: of the prose
     """
 
     source: str
     question: Question
     scenario: Scenario
     view: View = "code"
+    style: ProseStyle = "sentences"
 
     def __repr__(self) -> str:
         return f"<Task: {self.question.type}, {self.scenario}>"
@@ -45,7 +48,7 @@ class Task:
 
     @property
     def prompt(self) -> str:
-        return prompt(self.model, self.question, self.scenario, source=self.source, view=self.view)
+        return prompt(self.model, self.question, self.scenario, source=self.source, view=self.view, style=self.style)
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,7 @@ class CausimItem:
 
     scm, version: the program it is about; a version has that many nodes
     topology: of the program, or the name of a built-in model; empty if it is none and has none of the six
+    vocabulary: of the program's values; other of those that were not generated here
     """
 
     id: str
@@ -90,6 +94,7 @@ class CausimItem:
     scm: str = ""
     version: int = 0
     topology: str = ""
+    vocabulary: Vocabulary = "nonsense"
 
     def __repr__(self) -> str:
         return f"<CausimItem {in_one_line(self.id)[:60]}: {self.setting}, {self.version} nodes>"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias
 
 from calibrant.dsl.causim.model import Model
-from calibrant.dsl.causim.prose import prose
+from calibrant.dsl.causim.prose.sentences import prose
+from calibrant.dsl.causim.prose.uniform import uniform_prose
 from calibrant.dsl.causim.question import Question, QuestionType, Scenario
 from calibrant.dsl.causim.values import assignment_text, compact
 
 View: TypeAlias = Literal["code", "prose"]
+ProseStyle: TypeAlias = Literal["sentences", "rules"]
 
 _RULES: Final = """\
 How the system works:
@@ -34,9 +36,20 @@ _SCENARIOS: Final[dict[Scenario, str]] = {
 }
 
 
-def prompt(model: Model, question: Question, scenario: Scenario, *, source: str, view: View = "code") -> str:
-    """Return the text of a question. `source` is the program without comments; in sentences it is not shown."""
-    shown_model = f"```python\n{source.rstrip()}\n```" if view == "code" else prose(model).rstrip()
+def prompt(
+    model: Model,
+    question: Question,
+    scenario: Scenario,
+    *,
+    source: str,
+    view: View = "code",
+    style: ProseStyle = "sentences",
+) -> str:
+    """Return the text of a question. `source` is the program without comments; in prose it is not shown."""
+    if view == "code":
+        shown_model = f"```python\n{source.rstrip()}\n```"
+    else:
+        shown_model = (prose(model) if style == "sentences" else uniform_prose(model)).rstrip()
     givens = [
         ("Given noise", assignment_text(question.fixed)),
         ("Unknown noise", compact(list(question.unknown))),

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from calibrant.dsl.causim.item import BENCHMARK, CausimItem, Labels, Sealed, Task
+from calibrant.dsl.causim.item import BENCHMARK, CausimItem, Labels, Sealed, Task, Vocabulary
 from calibrant.dsl.causim.model import Model
-from calibrant.dsl.causim.prompt import View
+from calibrant.dsl.causim.prompt import ProseStyle, View
 from calibrant.dsl.causim.question import (
     Question,
     QuestionRecord,
@@ -59,6 +59,10 @@ class ItemRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
     world: Annotated[
         dict[str, Any], Meta(description="sealed, the noise of the world that the question was drawn from")
     ] = {}
+    prose: Annotated[ProseStyle, Meta(description="style of the prose")] = "sentences"
+    vocabulary: Annotated[Vocabulary, Meta(description="of the program's values; other if it is from elsewhere")] = (
+        "nonsense"
+    )
 
 
 def read_pool(path: Path) -> Pool[CausimItem]:
@@ -77,12 +81,13 @@ def item_from_record(record: ItemRecord) -> CausimItem:
     task.model.under(question.do)  # a mechanism that raises for a value of `do` refuses the question
     return CausimItem(
         record.id,
-        Task(record.program, question, record.scenario, record.view),
+        Task(record.program, question, record.scenario, record.view, record.prose),
         Labels(labels.size, labels.trivial, _set(labels.effect_all), _set(labels.effect_some), _set(labels.copy)),
         Sealed(_world(record, task.model)),
         record.scm_id,
         record.v or len(task.model),
         record.topology,
+        record.vocabulary,
     )
 
 
@@ -122,6 +127,8 @@ def record_of_item(item: CausimItem) -> ItemRecord:
         v=item.version,
         topology=item.topology,
         world=plain(item.sealed.world),
+        prose="sentences" if item.task.style == "sentences" else item.task.style,
+        vocabulary="nonsense" if item.vocabulary == "nonsense" else item.vocabulary,
     )
 
 

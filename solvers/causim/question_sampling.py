@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Literal, TypeAlias
 
 from calibrant.dsl.causim.generation.draws import Draws
 from calibrant.dsl.causim.generation.questions import QuestionOptions, draw_question
@@ -15,6 +16,8 @@ from calibrant.solvers.budget import Budget
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
 
+Effect: TypeAlias = Literal["any", "some", "all"]
+Acceptance: TypeAlias = Callable[[Model, Question], bool]
 ATTEMPTS = 10
 SEEDS = 200
 
@@ -46,12 +49,14 @@ def sample_question(
     key: str = "",
     scenario: Scenario | None = None,
     options: QuestionOptions | None = None,
-    with_effect: bool = False,
+    effect: Effect = "any",
+    accepts: Acceptance | None = None,
 ) -> Outcome[LabelledQuestion]:
-    """Sample the first question of at most ATTEMPTS that has the scenario, and an effect if requested.
+    """Sample the first question of at most ATTEMPTS that has the scenario and the effect, and is accepted.
 
     key: what else the random stream depends on, such as the program's id. Deductions and interventions that are to have
     one answer leave less noise open from attempt to attempt, and none at the last.
+    effect: something outside `do` changes in some, in all worlds that fit; without `do` any question has it
     """
     options = options or QuestionOptions()
     for attempt in range(ATTEMPTS):
@@ -65,13 +70,15 @@ def sample_question(
         size = members.size(Budget(20_000))
         if not isinstance(size, Found) or (scenario is not None and scenario_of(size.value) != scenario):
             continue
-        effect = members.effect
-        if with_effect and not (effect and effect[1]):
+        changes = members.effect
+        if changes is not None and effect != "any" and not changes[effect == "some"]:
+            continue
+        if accepts is not None and not accepts(model, sampled.question):
             continue
         label = scenario_of(size.value)
         trivial = sampled.question.is_trivial(model)
         return Found(
-            LabelledQuestion(sampled.question, seed, sampled.world, label, size.value, trivial, effect, members.copy)
+            LabelledQuestion(sampled.question, seed, sampled.world, label, size.value, trivial, changes, members.copy)
         )
     return OutOfBudget(f"no such question in {ATTEMPTS} attempts")
 
@@ -88,7 +95,8 @@ def questions(
     key: str = "",
     scenario: Scenario | None = None,
     options: QuestionOptions | None = None,
-    with_effect: bool = False,
+    effect: Effect = "any",
+    accepts: Acceptance | None = None,
 ) -> Iterator[LabelledQuestion]:
     """Return up to `number` different questions, from seeds 0, 1, ... below SEEDS; fewer if the model has no more."""
 
@@ -96,7 +104,7 @@ def questions(
         previous: list[Question] = []
         for seed in range(SEEDS):
             labelled = sample_question(
-                model, kind, seed, key=key, scenario=scenario, options=options, with_effect=with_effect
+                model, kind, seed, key=key, scenario=scenario, options=options, effect=effect, accepts=accepts
             )
             if isinstance(labelled, Found) and labelled.value.question not in previous:
                 previous.append(labelled.value.question)

@@ -10,8 +10,8 @@ from importlib import import_module
 from tests.fuzz.campaign import CampaignPlan, Case, run
 
 DESCRIPTION = (
-    "Fuzz the scorer, whole responses, the pool reader, compiled texts, or what reads blickets, CausaLab, CauSim or"
-    " episodes of ReplaySCM."
+    "Fuzz the scorer, whole responses, the pool reader, compiled texts, or what reads blickets, CausaLab, CauSim,"
+    " episodes of ReplaySCM or the papers' formats."
 )
 SHOWN_FAILURES = 20
 # module with a function case(rng), loaded when it is asked for -> cases per chunk
@@ -24,6 +24,7 @@ TARGETS = {
     "causim": 1_000,
     "episodes": 1_000,
     "texts": 1_000,
+    "papers": 1_000,
 }
 
 

@@ -17,7 +17,7 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator, Score
 from calibrant.dsl.replayscm.structure import RootScore
 from calibrant.dsl.replayscm.world import Panel
-from tests.fuzz import blickets, causalab, causim, episodes, pools, responses, submissions
+from tests.fuzz import blickets, causalab, causim, episodes, papers, pools, responses, submissions
 from tests.fuzz.answers import answer, response
 from tests.fuzz.campaign import CampaignPlan, CampaignTally, run, run_chunk
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, LONGEST, damaged
@@ -334,3 +334,19 @@ def test_the_second_reader_sees_what_follows() -> None:
     with pytest.raises(WrongVerdictError, match="after its end"):
         spelled("X1 X2")
     assert spelled("(and X1 X2)") != spelled("(or X1 X2)")
+
+
+def test_the_papers_formats_are_read_or_refused_and_nothing_is_executed() -> None:
+    """A slice of the campaign: all kinds of input, each of them both taken and refused."""
+    tally = run_chunk(papers.case, 11, 0, 600)
+    assert tally.failures == []
+    outcomes = " ".join(tally.outcomes)
+    for word in ("program ok", "program syntax", "prose read", "prose refused", "options read", "options refused"):
+        assert word in outcomes, word
+    for word in ("notebook read", "notebook with a problem", "state", "queries"):
+        assert word in outcomes, word
+
+
+def test_execution_inside_a_reader_is_noticed() -> None:
+    with pytest.raises(WrongVerdictError, match="executed"), papers.nothing_executed():
+        exec("1")

@@ -12,6 +12,7 @@ import msgspec
 
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.options import DeclaredOption, declared_keywords, declared_options
+from calibrant.bench.pools.item_options import option_lines
 from tests.support.commands import CHECKOUT
 
 PAGE = CHECKOUT / "docs" / "options.md"
@@ -68,6 +69,20 @@ def _sections() -> Iterator[tuple[str, str]]:
         yield command, option_table(declared_options(command), flags=True)
     for function in dict.fromkeys(key for module in modules for key in module.KEYWORDS):
         yield f"{function}()", option_table(declared_keywords(function), flags=False)
+    for command in dict.fromkeys(key for module in modules for key in module.ITEM_OPTIONS):
+        yield f"{command} -o", "\n".join(map(_item_table, *zip(*_with_item_options(command), strict=True)))
+
+
+def _with_item_options(command: str) -> Iterator[tuple[str, list[str]]]:
+    for name, title in TITLES.items():
+        if lines := option_lines(command, name):
+            yield title, lines
+
+
+def _item_table(title: str, lines: list[str]) -> str:
+    rows = [line.replace("|", "\\|").partition(": ") for line in lines]
+    head = f"| {title} | values and meaning |\n|---|---|\n"
+    return head + "".join(f"| `{name}` | {text} |\n" for name, _, text in rows)
 
 
 if __name__ == "__main__":

@@ -45,12 +45,12 @@ def generate_extended(request: GenerateRequest, form: str, setting: str, audits:
         "setting": setting,
         "seed": request.seed,
         "strata": [stratum.name for stratum in strata],
-        "per_stratum": request.count,
+        "per_stratum": request.num_items,
     }
     jobs = {
         f"{stratum.name}, seed {seed}": ExtendedJob(stratum.name, seed, setting, form == "episode")
         for stratum in strata
-        for seed in range(request.seed, request.seed + request.count)
+        for seed in range(request.seed, request.seed + request.num_items)
     }
     name = f"extended_{form}_{setting}"
     with unfinished_pool(request.out, {"generate": metadata}) as work:

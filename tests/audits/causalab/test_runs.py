@@ -12,10 +12,11 @@ from calibrant.audits.causalab.trajectory import trajectory
 from calibrant.baselines.causalab.rows import ROWS, play
 from calibrant.dsl.causalab.configs import item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.generation import Plan, View, generate_items
+from calibrant.dsl.causalab.generation import Plan, generate_items
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.causalab.variant import View
 from calibrant.solvers.budget import BudgetSpent
 from tests.support.causalab.laboratories import LINEAR, items, released_suite
 from tests.support.effort import examples

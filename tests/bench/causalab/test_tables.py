@@ -64,7 +64,7 @@ def test_what_is_said_of_printed_rows_goes_with_them() -> None:
         alone = without_printed(table)
         assert {row.source for row in alone.rows} == ({Source.OURS} if table.fits else set())
         assert not any("rinted" in note or "GPT" in note or "same 50" in note for note in alone.notes)
-    assert "observations shown" in without_printed(tables["9"]).notes[0]
+    assert "XoYi shows X earlier crystals" in without_printed(tables["9"]).notes[0]
 
 
 def test_an_answer_stands_behind_the_printed_rows_of_tables_about_its_suite_and_nowhere_else() -> None:
@@ -93,15 +93,34 @@ def test_table_7_is_by_number_of_nodes_and_8_by_system() -> None:
     assert rows == {"exact": ["3.00", "1.00"], "abstain": [NOTHING.text] * 2}
 
 
-def test_tables_of_budgets_have_our_rows_only_under_a_printed_budget() -> None:
-    """Suite 4nodes shows 3 records and allows 12 settings, which is printed; 6nodes shows 3, and 5 are printed."""
-    tables = _tables(_answer("4nodes", settings=0), _answer("6nodes", settings=5))
-    for number in ("9", "11"):
-        assert _ours(tables[number]) == [("mixed intervention", "3o12i", "exact", "1", "ours")]
-        assert ["mixed intervention", "3o12i"] in [row[:2] for row in paper().tables[number].rows]
+def test_regimes_are_told_by_the_items_own_records_and_allowance() -> None:
+    """Printed budgets come in their order, others last; the settings that were made do not matter."""
+    tables = _tables(
+        _answer("6nodes", "old"),
+        _answer("6nodes", records=2, allowance=20),
+        _answer("6nodes", records=5, allowance=5, settings=0),
+        _answer("6nodes", records=0, allowance=5, settings=5),
+        _answer("6nodes", records=0, allowance=5, settings=4),
+        _answer("6nodes", "abstain", records=5, allowance=0, settings=0),
+    )
     for number in ("10", "12"):
-        assert not tables[number].fits
-        assert _ours(tables[number]) == []
+        assert _ours(tables[number]) == [
+            ("pure observation", "5o0i", "abstain", "1", "ours"),
+            ("pure intervention", "0o5i", "exact", "2", "ours"),
+            ("mixed intervention", "5o5i", "exact", "1", "ours"),
+            ("mixed intervention", "2o20i", "exact", "1", "ours"),
+            ("mixed intervention", "2o20i", "old", "1", "ours"),
+        ]
+
+
+def test_an_item_with_another_budget_than_its_suite_stands_in_no_table_about_suites() -> None:
+    def fitting(**score: Any) -> list[str]:
+        return [number for number, table in _tables(_answer("4nodes", **score)).items() if table.fits]
+
+    assert fitting(records=6, allowance=0) == ["9", "11"]
+    assert fitting(records=2, allowance=12) == ["3", "4", "5", "6", "7", "8", "9", "11"]
+    golden = _tables(_answer("4nodes_golden", records=2, allowance=0))
+    assert [number for number, table in golden.items() if table.fits] == ["6"]
 
 
 def test_activated_is_what_the_paper_calls_accuracy_and_has_a_score_interval() -> None:

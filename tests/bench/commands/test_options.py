@@ -67,7 +67,6 @@ VALUES: dict[str, list[str]] = {
     "--fail-on": ["ambiguous"],
     "--runs": ["RUN"],
     "--run": ["RUN"],
-    "--system": ["nobody"],
     "--mode": ["extra-worlds"],
     "--goal": ["heldout-agreement"],
     "--extractor": ["published"],
@@ -91,6 +90,10 @@ VALUES: dict[str, list[str]] = {
     "--targets": ["2"],
     "--sweep": ["POOL"],
     "--seeds": ["2"],
+    "--curriculum": ["block"],
+    "--responses": ["PREDICTIONS"],
+    "--select": ["first-correct"],
+    "--system": ["nobody"],
 }
 BESIDE = {
     "audit:--nested-roots": ["--details"],
@@ -108,6 +111,9 @@ BESIDE = {
 }
 """What an option is given beside."""
 CHOSEN = {
+    "prompts:--system": ["think"],
+    "generate:--item-option": ["view=prose"],
+    "pool convert:--item-option": ["seed=3"],
     "alternatives:--sweep": ["POOL", "--seeds", "1"],
     "alternatives:--seeds": ["1", "--sweep", "POOL"],
     "report:--by": ["setting"],
@@ -273,4 +279,4 @@ def test_the_page_of_options_is_written_from_the_declarations() -> None:
     declared = [import_module(f"calibrant.bench.{name}.options") for name in TITLES]
     assert set(listed) == {command for one in declared for command in one.OPTIONS} | {
         f"{function}()" for one in declared for function in one.KEYWORDS
-    }
+    } | {f"{command} -o" for one in declared for command in one.ITEM_OPTIONS}

@@ -164,7 +164,7 @@ def test_a_conversation_takes_replies_of_the_paper() -> None:
 
 
 def test_a_name_that_could_mean_two_properties_means_none() -> None:
-    from calibrant.dsl.causalab.paper_reply import resolved_property
+    from calibrant.dsl.causalab.notebook.reply import resolved_property
 
     assert resolved_property("Temp_C", ("tempC", "TEMPC")) == "Temp_C"
     assert resolved_property("tempC", ("tempC", "TEMPC")) == "tempC"

@@ -10,13 +10,14 @@ from itertools import combinations
 
 import pytest
 
-from calibrant.dsl.causalab.generation import MAX_PARENTS, PLANS, NoisePlan, Plan, View, generate_items
+from calibrant.dsl.causalab.generation import MAX_PARENTS, PLANS, NoisePlan, Plan, generate_items
 from calibrant.dsl.causalab.item import LabItem, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.causalab.noise import Draw
 from calibrant.dsl.causalab.prompt import messages, shown_step, shown_task
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.causalab.score import roots
+from calibrant.dsl.causalab.variant import View
 from calibrant.dsl.episode import Step
 from tests.support.causalab.laboratories import SUITES, made_item, released_suite
 

@@ -20,7 +20,8 @@ from calibrant.dsl.causim.files import (
     write_states,
 )
 from calibrant.dsl.causim.prompt import prompt
-from calibrant.dsl.causim.prose import prose, read_prose, same_model
+from calibrant.dsl.causim.prose.reader import same_model
+from calibrant.dsl.causim.prose.sentences import prose, read_prose
 from calibrant.dsl.causim.question import QuestionRecord, question_from_record, record_of
 from calibrant.dsl.causim.render import bundle_of
 from calibrant.dsl.causim.values import ModelError

@@ -71,7 +71,7 @@ def test_a_scenario_that_is_asked_for_is_the_scenario_that_comes(items: list[Cau
     model = items[-1].task.model
     for scenario in ("deterministic", "stochastic"):
         for seed in range(5):
-            found = sample_question(model, kind, seed, scenario=scenario, with_effect=kind == "intervention")  # type: ignore[arg-type]
+            found = sample_question(model, kind, seed, scenario=scenario, effect="some")  # type: ignore[arg-type]
             if isinstance(found, Found):
                 assert found.value.scenario == scenario
                 if kind == "intervention":

@@ -13,7 +13,8 @@ from calibrant.dsl.causim.generation.draws import Draws
 from calibrant.dsl.causim.generation.growth import Tally, grow
 from calibrant.dsl.causim.generation.questions import QuestionOptions, draw_question, draw_world
 from calibrant.dsl.causim.model import Model, run
-from calibrant.dsl.causim.prose import prose, read_prose, same_model
+from calibrant.dsl.causim.prose.reader import same_model
+from calibrant.dsl.causim.prose.sentences import prose, read_prose
 from calibrant.dsl.causim.question import TYPES, check_question
 from calibrant.dsl.causim.topology import TOPOLOGIES, satisfies
 from calibrant.dsl.causim.verifier import bundle_objections, graph_of

@@ -1,0 +1,1 @@
+"""Items as conversations in the format of the paper."""

@@ -1,0 +1,1 @@
+"""Programs from elsewhere, and the folders of files that the paper describes."""

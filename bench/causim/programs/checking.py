@@ -1,0 +1,231 @@
+"""Report of `calibrant pool check` on programs: first faults, structures beside a reference, and shares."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from calibrant.bench.causim.options import CheckOptions
+from calibrant.bench.causim.paper import paper
+from calibrant.bench.core.options import OptionError
+from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.statistics import wilson
+from calibrant.dsl.causim import nihss
+from calibrant.dsl.causim.external_programs.check import FaultKind, ProgramCheck, check_program
+from calibrant.dsl.causim.external_programs.outline import read_outline
+from calibrant.dsl.causim.external_programs.reference_graph import StructureDifference, compare_structure
+from calibrant.dsl.causim.external_programs.sources import ProgramSource, read_programs
+from calibrant.dsl.causim.topology import TOPOLOGIES, Parents
+from calibrant.dsl.causim.values import ModelError
+from calibrant.dsl.errors import CalibrantError, in_one_line
+
+NIHSS = "nihss"
+CORRECT = "correct"
+OUTCOMES: Mapping[str, str] = {  # of Table 27, by the first fault
+    FaultKind.DISCONNECTED: "Graph is disconnected",
+    FaultKind.NODE_COUNT: "Wrong number of nodes",
+    FaultKind.SYNTAX: "Invalid syntax",
+    FaultKind.CONFOUNDING: "Exogenous confounding",
+    CORRECT: "Correct",
+}
+
+
+@dataclass(frozen=True)
+class CheckedProgram:
+    """A program with its first fault, and its structure beside the reference.
+
+    difference: None without a reference, or where the equations could not be compared; problem: why not
+    """
+
+    label: str
+    check: ProgramCheck
+    difference: StructureDifference | None = None
+    problem: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return self.check.fault is None and not self.problem and (self.difference is None or self.difference.is_match)
+
+    def lines(self) -> Iterator[str]:
+        """Yield what a person reads about it."""
+        fault = self.check.fault
+        if fault is None:
+            yield f"  {'ok' if self.passed else 'failed':6}  {self.label}"
+        else:
+            place = "".join(
+                [f", line {fault.line}" if fault.line else "", f", node {fault.node}" if fault.node else ""]
+            )
+            yield f"  failed  {self.label}: {fault.kind}{place}: {fault.sentence}"
+        yield from (f"            note: {finding}" for finding in self.check.findings)
+        if self.problem:
+            yield f"            structure: not compared: {self.problem}"
+        elif self.difference is not None:
+            yield f"            structure: {_difference_text(self.difference)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        fault = self.check.fault
+        structure = None if self.difference is None else asdict(self.difference) | {"match": self.difference.is_match}
+        return {
+            "program": self.label,
+            "passed": self.passed,
+            "fault": None if fault is None else asdict(fault),
+            "findings": list(self.check.findings),
+            "structure": structure,
+            "problem": self.problem,
+        }
+
+
+def _difference_text(difference: StructureDifference) -> str:
+    if difference.is_match:
+        return "that of the reference"
+    parts = [
+        f"{name} {', '.join(' -> '.join(edge) if isinstance(edge, tuple) else edge for edge in values)}"
+        for name, values in (
+            ("nodes missing:", difference.missing_nodes),
+            ("nodes extra:", difference.extra_nodes),
+            ("edges missing:", difference.missing_edges),
+            ("edges extra:", difference.extra_edges),
+            ("edges reversed:", difference.reversed_edges),
+        )
+        if values
+    ]
+    return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class ProgramReport:
+    """Programs that were checked, with tables beside the paper's."""
+
+    programs: Sequence[CheckedProgram]
+    with_reference: bool
+
+    @property
+    def passed(self) -> bool:
+        return all(program.passed for program in self.programs)
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line or more for each program, then the tables."""
+        for program in self.programs:
+            yield from map(in_one_line, program.lines())
+        yield ""
+        yield f"Outcomes of {len(self.programs)} programs, beside Table 27 (20 nodes in one reply, of 100 each)"
+        yield from aligned(["Outcome", "n", "%", "95 %", "Qwen", "GPT-5"], list(self._outcome_rows())).split("\n")
+        if self.with_reference:
+            yield ""
+            yield "Structures that are those of the reference, beside Table 2 (NIHSS, of 100 programs each)"
+            yield from aligned(["Programs", "n", "%", "95 %"], list(self._structure_rows())).split("\n")
+
+    def _outcomes(self) -> Counter[str]:
+        return Counter(
+            CORRECT if program.check.fault is None else str(program.check.fault.kind) for program in self.programs
+        )
+
+    def _outcome_rows(self) -> Iterator[list[str]]:
+        printed = {row[0]: row[1:] for row in paper().tables["27"].rows}
+        counts = self._outcomes()
+        for kind in (*FaultKind, CORRECT):
+            title = OUTCOMES.get(kind, str(kind))
+            if counts[kind] or title in printed:
+                yield [title, *self._share(counts[kind]), *printed.get(title, ["", ""])]
+
+    def _structure_rows(self) -> Iterator[list[str]]:
+        matches = sum(program.difference is not None and program.difference.is_match for program in self.programs)
+        yield ["these", *self._share(matches)]
+        for method, correct in paper().tables["2"].rows:
+            yield [
+                f"{method} (paper)",
+                correct,
+                correct,
+                "[{:.0f}, {:.0f}]".format(*_percent_interval(int(correct), 100)),
+            ]
+
+    def _share(self, count: int) -> list[str]:
+        number = len(self.programs)
+        low, high = _percent_interval(count, number)
+        return [str(count), f"{100 * count / number:.0f}" if number else "", f"[{low:.0f}, {high:.0f}]"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        matches = sum(program.difference is not None and program.difference.is_match for program in self.programs)
+        return {
+            "programs": [program.to_dict() for program in self.programs],
+            "outcomes": dict(self._outcomes()),
+            "structures_of_reference": matches if self.with_reference else None,
+            "passed": self.passed,
+        }
+
+
+def _percent_interval(count: int, number: int) -> tuple[float, float]:
+    low, high = wilson(count, number)
+    return 100 * low, 100 * high
+
+
+def check_programs(paths: Sequence[Path], options: CheckOptions) -> ProgramReport:
+    """Check every program of files and folders; nothing of them is executed."""
+    if options.topology is not None and options.topology not in TOPOLOGIES:
+        raise OptionError(f"unknown topology '{options.topology}'; known: {', '.join(TOPOLOGIES)}", "--topology")
+    names = _mapped_names(options)
+    reference = None if options.reference is None else reference_graph(options.reference, options.nodes)
+    checked = []
+    for path in paths:
+        for source in read_programs(path):
+            check = check_program(
+                source.text,
+                num_nodes=source.version if options.nodes is None else options.nodes,
+                topology=options.topology or (source.topology if source.topology in TOPOLOGIES else None),
+            )
+            checked.append(_compared(source, check, reference, names))
+    return ProgramReport(checked, options.reference is not None)
+
+
+def _mapped_names(options: CheckOptions) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for pair in options.map:
+        name, equals, target = pair.partition("=")
+        if not (equals and name and target):
+            raise OptionError(f"'{in_one_line(pair)}' is not NAME=REFERENCE_NAME", "--map")
+        if name in names:
+            raise OptionError(f"{in_one_line(name)} is mapped twice", "--map")
+        names[name] = target
+    if names and options.reference is None:
+        raise OptionError("names are mapped to those of a reference: give --reference", "--map")
+    return names
+
+
+def _compared(
+    source: ProgramSource, check: ProgramCheck, reference: Parents | None, names: Mapping[str, str]
+) -> CheckedProgram:
+    if reference is None:
+        return CheckedProgram(source.label, check)
+    if check.graph is None:
+        return CheckedProgram(source.label, check, problem="its equations could not be read")
+    try:
+        used = {name: target for name, target in names.items() if name in check.graph}
+        return CheckedProgram(source.label, check, compare_structure(check.graph, reference, used))
+    except ModelError as error:
+        return CheckedProgram(source.label, check, problem=str(error))
+
+
+@cache
+def reference_graph(reference: str, nodes: int | None) -> Parents:
+    """Return the graph of the one program in a file, or of NIHSS.
+
+    nodes: of NIHSS with fewer items than it has
+    """
+    if reference == NIHSS:
+        return read_outline(nihss.program(nodes or nihss.MAX_NODES)).graph
+    try:
+        sources = list(read_programs(Path(reference)))
+        if len(sources) != 1:
+            raise CalibrantError(f"{len(sources)} programs; the reference is one")
+        graph = read_outline(sources[0].text).graph
+    except CalibrantError as error:
+        raise OptionError(f"{reference}: {error}", "--reference") from None
+    if not graph:
+        raise OptionError(f"{reference}: no equations in it", "--reference")
+    return graph

@@ -1,0 +1,258 @@
+"""Pools of state files, folders and modules: questions of query files, or drawn by options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from calibrant.bench.causim.generate import question_plan, versions_of
+from calibrant.bench.causim.options import ConvertedItems
+from calibrant.bench.pools.item_options import ItemOptions, refused_plan
+from calibrant.dsl.causim.bundle import load_bundle, module_text
+from calibrant.dsl.causim.external_programs.sources import MODULE, STATE_NAME, ProgramSource, read_programs
+from calibrant.dsl.causim.files import Instance, QueryFile, read_queries, read_states
+from calibrant.dsl.causim.item import CausimItem, Labels, load_model
+from calibrant.dsl.causim.question import QuestionRecord, question_from_record, scenario_of
+from calibrant.dsl.causim.records import ItemRecord, item_from_record, write_pool
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.causim.values import ModelError, assignment_text, symbols
+from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line
+from calibrant.dsl.item import Pool
+from calibrant.dsl.records import convert_object
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.planned_items import Program, items_about
+from calibrant.solvers.outcome import Found
+
+QUERY_GLOB = "scm_*/causal_queries/*/*/causal_queries_v*.json"
+POOL_NAME = "pool.json"
+NO_COMMENTS = "scm_{}_v{}_nocomments.py"
+MAX_SIZE = 200_000  # answers of a question from elsewhere that are counted
+_SHOWN_BY = ("view", "prose")  # options that say how questions of query files are shown, not which are drawn
+
+
+class PoolFacts(msgspec.Struct, frozen=True):
+    """The header of a pool that was unpacked, and the order of its items."""
+
+    name: str
+    metadata: dict[str, Any]
+    order: list[str]
+
+
+class Conversion(NamedTuple):
+    """Result of a conversion.
+
+    number: of items; lines: for standard error
+    """
+
+    number: int
+    lines: list[str]
+
+
+@dataclass
+class _Totals:
+    skipped: list[str] = field(default_factory=list)
+    differing: int = 0
+
+
+def convert_programs(source: Path, target: Path, options: ItemOptions | None) -> Conversion:
+    """Write a native pool; `PoolError` names the file of what is no program or no question."""
+    values: ConvertedItems = ConvertedItems() if options is None else options.values
+    stated: Mapping[str, Any] = {} if options is None else options.stated
+    totals = _Totals()
+    queries = sorted(source.glob(QUERY_GLOB)) if source.is_dir() else []
+    facts = _facts(source)
+    if queries and not stated.keys() - set(_SHOWN_BY):
+        items = [_presented(item, values) for path in queries for item in _queried_items(source, path, totals)]
+        if facts is not None:
+            items = _ordered(items, facts, source)
+    else:
+        items = list(_drawn_items(source, values, totals))
+    if not items:
+        reason = totals.skipped[0] if totals.skipped else "no questions of this kind about its programs"
+        raise PoolError(reason, file=source.name)
+    metadata = dict(facts.metadata) if facts is not None else {}
+    metadata |= {"options": dict(stated)} if stated else {}
+    name = facts.name if facts is not None else source.name.partition(".")[0]
+    pool = Pool(name, "causim", items, metadata)
+    write_pool(target, pool.items, name=pool.name, metadata=metadata)
+    lines = [f"{len(totals.skipped)} programs were left out; the first: {totals.skipped[0]}"] if totals.skipped else []
+    if totals.differing:
+        lines.append(f"{totals.differing} questions state other answers than they have")
+    return Conversion(len(items), lines)
+
+
+def _facts(source: Path) -> PoolFacts | None:
+    path = source / POOL_NAME
+    if not source.is_dir() or not path.is_file():
+        return None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=PoolFacts)
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise PoolError(in_one_line(str(error)), file=path.name) from None
+
+
+def _ordered(items: list[CausimItem], facts: PoolFacts, source: Path) -> list[CausimItem]:
+    by_id = {item.id: item for item in items}
+    if len(by_id) < len(items) or set(facts.order) != set(by_id) or len(facts.order) != len(by_id):
+        raise PoolError(f"{POOL_NAME} lists other items than the query files hold", file=source.name)
+    return [by_id[item_id] for item_id in facts.order]
+
+
+def _presented(item: CausimItem, options: ConvertedItems) -> CausimItem:
+    if options.prose is not None and options.view != "prose":
+        raise refused_plan(ValueError("prose is the style of view=prose; give both"))
+    task = item.task
+    return replace(item, task=replace(task, view=options.view or task.view, style=options.prose or task.style))
+
+
+# --- questions of query files ----------------------------------------------------------------------------------------
+
+
+def _queried_items(folder: Path, path: Path, totals: _Totals) -> Iterator[CausimItem]:
+    queries = read_queries(path)
+    text = _program_text(folder, queries)
+    for number, instance in enumerate(queries.instances):
+        where = f"instance {number}"
+        try:
+            item = (
+                _native_item(queries, instance, text)
+                if instance.item
+                else _foreign_item(queries, instance, text, number)
+            )
+            totals.differing += _states_other_answers(item, instance)
+        except PoolError as error:
+            raise error.with_location(file=path.name, instance=where) from None
+        except CalibrantError as error:
+            raise PoolError(str(error), file=path.name, instance=where) from None
+        yield item
+
+
+def _program_text(folder: Path, queries: QueryFile) -> str:
+    meta = queries.meta
+    module = folder / f"scm_{meta.scm_id}" / NO_COMMENTS.format(meta.scm_id, meta.v)
+    if module.is_file():
+        return next(read_programs(module)).text
+    state = folder / STATE_NAME
+    if state.is_file():
+        for scm in read_states(state):
+            for bundle in scm.history:
+                if (scm.scm_id, bundle.v) == (meta.scm_id, meta.v):
+                    return module_text(bundle, comments=False)
+    raise PoolError(f"no program: neither {module.name} nor version {meta.v} in {STATE_NAME}", file=folder.name)
+
+
+def _question_fields(queries: QueryFile, instance: Instance, text: str) -> dict[str, Any]:
+    meta = queries.meta
+    return {
+        "type": meta.type,
+        "scenario": meta.scenario,
+        "program": text,
+        "fixed_exogenous": instance.fixed_exogenous,
+        "unknown_exogenous": instance.unknown_exogenous,
+        "do": instance.do,
+        "observed_endogenous": instance.observed_endogenous,
+        "scm_id": meta.scm_id,
+        "v": meta.v,
+    }
+
+
+def _native_item(queries: QueryFile, instance: Instance, text: str) -> CausimItem:
+    return item_from_record(convert_object({**instance.item, **_question_fields(queries, instance, text)}, ItemRecord))
+
+
+def _foreign_item(queries: QueryFile, instance: Instance, text: str, number: int) -> CausimItem:
+    meta = queries.meta
+    model = load_model(text)
+    record = QuestionRecord(
+        instance.fixed_exogenous, instance.unknown_exogenous, instance.do, instance.observed_endogenous
+    )
+    question = question_from_record(record, meta.type, model, with_noise=meta.with_noise)
+    answers = AnswerSet(model, question)
+    size = answers.size(Budget(MAX_SIZE))
+    if not isinstance(size, Found):
+        raise ModelError(f"the answers were not counted: {getattr(size, 'reached', 'too many')}")
+    if scenario_of(size.value) != meta.scenario:
+        raise ModelError(f"the file states {meta.scenario}; with {size.value} answers it is {scenario_of(size.value)}")
+    all_change, some_change = answers.effect or (None, None)
+    labels = Labels(size.value, question.is_trivial(model), all_change, some_change, answers.copy)
+    name = f"{meta.scm_id}-v{meta.v:02d}-{meta.type}-{meta.scenario}-{number:03d}"
+    fields = _question_fields(queries, instance, text)
+    plain = {"size": labels.size, "trivial": labels.trivial}
+    flags = {"effect_all": labels.effect_all, "effect_some": labels.effect_some, "copy": labels.copy}
+    plain |= {key: value for key, value in flags.items() if value is not None}
+    return item_from_record(
+        convert_object(
+            {
+                "id": name,
+                **fields,
+                "labels": plain,
+                "with_noise": meta.with_noise,
+                "topology": meta.topology,
+                "vocabulary": "other",
+            },
+            ItemRecord,
+        )
+    )
+
+
+def _states_other_answers(item: CausimItem, instance: Instance) -> bool:
+    """Return whether the stored answers are not answers, or are said to be all and are not."""
+    stated = instance.expected_output
+    answers = AnswerSet(item.task.model, item.task.question)
+    try:
+        if any(not answers.contains(symbols(answer)) for answer in stated.support):
+            return True
+    except (CalibrantError, BudgetSpent):
+        return True
+    texts = {assignment_text(symbols(answer)) for answer in stated.support}
+    return stated.exhausted and (stated.size != item.labels.size or len(texts) != stated.size)
+
+
+# --- questions that are drawn ----------------------------------------------------------------------------------------
+
+
+def _drawn_items(source: Path, options: ConvertedItems, totals: _Totals) -> Iterator[CausimItem]:
+    plan, versions, seed = question_plan(options), versions_of(options.versions), options.seed or 0
+    ids: dict[str, int] = {}
+    for program_source in _sources(source):
+        try:
+            model = load_model(program_source.text)
+        except ModelError as error:
+            totals.skipped.append(f"{program_source.label}: {error}")
+            continue
+        version = len(model)
+        if versions and version not in versions:
+            continue
+        scm_id = program_source.scm_id or _new_id(program_source.label, ids)
+        topology = program_source.topology if program_source.topology in TOPOLOGIES else ""
+        program = Program(program_source.text, scm_id, version, topology, "other")
+        yield from items_about(program, plan, key=f"{seed}/{scm_id}/{version}", name=f"{scm_id}-s{seed}-v{version:02d}")
+
+
+def _sources(source: Path) -> Iterator[ProgramSource]:
+    """Yield the programs; of bundles without their comments, and with what they state checked."""
+    state = source / STATE_NAME if source.is_dir() else source
+    if state.suffix == ".json" and state.is_file():
+        for scm in read_states(state):
+            for bundle in scm.history:
+                label = f"{state.name}: {scm.scm_id} v{bundle.v}"
+                try:
+                    load_bundle(bundle)
+                except ModelError as error:
+                    raise PoolError(str(error), file=state.name, instance=f"{scm.scm_id} v{bundle.v}") from None
+                yield ProgramSource(label, module_text(bundle, comments=False), scm.scm_id, bundle.v, bundle.topology)
+    else:
+        yield from read_programs(source)
+
+
+def _new_id(label: str, ids: dict[str, int]) -> str:
+    """Return an id that no earlier program has, from the last part of a label."""
+    text = re.sub(r"[^A-Za-z0-9_-]+", "_", label.rpartition(": ")[2].removesuffix(MODULE)).strip("_")[:60] or "program"
+    ids[text] = ids.get(text, 0) + 1
+    return text if ids[text] == 1 else f"{text}-{ids[text]}"

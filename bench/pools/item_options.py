@@ -1,0 +1,140 @@
+"""Options of the items that a benchmark draws or converts, given as NAME=VALUE.
+
+`bench/<benchmark>/options.py` declares them once: `ITEM_OPTIONS` maps a command to a Struct, whose fields are the
+options. The header of the written pool holds those that were given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from calibrant.bench.core.names import TITLES
+from calibrant.bench.core.options import OptionError
+from calibrant.dsl.errors import CalibrantError, short_repr
+
+OPTION = "-o"
+_BARE_FRACTION = re.compile(r"\.[0-9]{1,20}")  # .3, which is no JSON number
+
+
+@dataclass(frozen=True)
+class ItemOptions:
+    """Options of items.
+
+    values: the Struct; stated: those that were given, by name, ready for JSON
+    """
+
+    values: Any
+    stated: Mapping[str, Any]
+
+
+def item_option_struct(command: str, benchmark: str) -> type[msgspec.Struct] | None:
+    """Return the Struct of the options of a benchmark's items for a command; None if it has none."""
+    declared: Mapping[str, type[msgspec.Struct]] = import_module(f"calibrant.bench.{benchmark}.options").ITEM_OPTIONS
+    return declared.get(command)
+
+
+def read_item_options(command: str, benchmark: str, pairs: Sequence[str]) -> ItemOptions | None:
+    """Convert NAME=VALUE texts; None without any. `OptionError` for what the benchmark lacks, or a value out of range.
+
+    Every name may be given once.
+    """
+    if not pairs:
+        return None
+    struct = item_option_struct(command, benchmark)
+    if struct is None:
+        having = [title for name, title in TITLES.items() if item_option_struct(command, name)]
+        raise OptionError(f"`{command} -o` does not support {TITLES[benchmark]}; it supports {_listed(having)}", OPTION)
+    fields = _fields(struct)
+    texts: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise OptionError(f"{short_repr(pair)} is not NAME=VALUE", OPTION)
+        if name not in fields:
+            names = ", ".join(fields)
+            raise OptionError(f"unknown option {short_repr(name)} of {TITLES[benchmark]} items; known: {names}", OPTION)
+        if name in texts:
+            raise OptionError(f"{name} is given twice", OPTION)
+        texts[name] = f"0{value}" if _BARE_FRACTION.fullmatch(value) else value
+    try:
+        values = msgspec.convert(texts, struct, strict=False)
+    except msgspec.ValidationError as error:
+        raise OptionError(_reason(error, texts, struct), OPTION) from None
+    return ItemOptions(values, {name: msgspec.to_builtins(getattr(values, fields[name])) for name in texts})
+
+
+def _fields(struct: type[msgspec.Struct]) -> dict[str, str]:
+    """Return the field of each option."""
+    return dict(zip(struct.__struct_encode_fields__, struct.__struct_fields__, strict=True))
+
+
+def _reason(error: msgspec.ValidationError, texts: Mapping[str, str], struct: type[msgspec.Struct]) -> str:
+    """Return the name, the value and what is allowed, in a line."""
+    name = str(error).rpartition("$.")[2].strip("`")
+    if name not in texts:  # a rule of the Struct about several fields
+        return str(error)
+    hint = get_type_hints(struct, include_extras=True)[_fields(struct)[name]]
+    return f"{name}={texts[name]}: {_allowed(hint)} is expected"
+
+
+def _allowed(hint: Any) -> str:
+    """Describe the values of a type: `int from 0 to 64`, `values or bases`."""
+    if get_origin(hint) is Annotated:
+        inner, *metadata = get_args(hint)
+        return _allowed(inner) + _range(metadata)
+    if get_origin(hint) is Literal:
+        return _alternatives([str(value) for value in get_args(hint)])
+    parts = [part for part in get_args(hint) if part is not type(None)]
+    if len(parts) == 1:
+        return _allowed(parts[0])
+    if hint is bool:
+        return "true or false"
+    return {int: "a whole number", float: "a number", str: "a text"}[hint]
+
+
+def _range(metadata: Sequence[Any]) -> str:
+    words = []
+    for mark in metadata:
+        if isinstance(mark, msgspec.Meta):
+            words += [f" from {mark.ge}"] if mark.ge is not None else []
+            words += [f" above {mark.gt}"] if mark.gt is not None else []
+            words += [f" to {mark.le}"] if mark.le is not None else []
+            words += [f" of the form {mark.examples[0]}"] if mark.examples else []
+    return "".join(words)
+
+
+def _listed(titles: Sequence[str]) -> str:
+    return ", ".join(titles[:-1]) + f" and {titles[-1]}" if len(titles) > 1 else "".join(titles)
+
+
+def _alternatives(names: Sequence[str]) -> str:
+    return ", ".join(names[:-1]) + f" or {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def option_lines(command: str, benchmark: str) -> list[str]:
+    """Return a line for each option: name, allowed values, description, default; none without options."""
+    struct = item_option_struct(command, benchmark)
+    if struct is None:
+        return []
+    hints = get_type_hints(struct, include_extras=True)
+    lines = []
+    for field in msgspec.structs.fields(struct):
+        description = get_args(hints[field.name])[-1].description
+        default = "" if field.default is None else f" [default: {_plain(field.default)}]"
+        lines.append(f"{field.encode_name}: {_allowed(hints[field.name])}. {description}{default}")
+    return lines
+
+
+def _plain(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def refused_plan(error: ValueError) -> CalibrantError:
+    """Return the refusal of options that do not go together, or with the suite."""
+    return OptionError(str(error), OPTION)

@@ -1,0 +1,136 @@
+"""Programs in files: modules, state files, JSON lines of {id, source}, and folders of these. Nothing is executed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from calibrant.dsl.causim.bundle import module_text
+from calibrant.dsl.causim.files import read_states
+from calibrant.dsl.errors import PoolError, in_one_line
+from calibrant.dsl.pool_text import pool_head
+from calibrant.dsl.records import decode_line
+
+MODULE, STATES, LINES = ".py", ".json", ".jsonl"
+STATE_NAME = "state.json"
+MAX_MODULE_BYTES = 2_000_000  # the reader of programs refuses texts of over 200,000 characters itself
+_COPY = re.compile(r"scm_.*?(_nocomments|(?<!_v\d)(?<!_v\d\d))\.py")
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramSource:
+    """The text of a program.
+
+    label: file, and id or version, as reports name it
+    scm_id, version, topology: as a state file states them; empty, None elsewhere
+    """
+
+    label: str
+    text: str
+    scm_id: str = ""
+    version: int | None = None
+    topology: str = ""
+
+
+class ProgramLine(msgspec.Struct):
+    """A line of a file of programs; further fields are not read."""
+
+    id: str
+    source: str
+
+
+def holds_programs(path: Path) -> bool:
+    """Return whether a path is a folder, a module, a state file or a file of lines with programs."""
+    if path.is_dir() or path.suffix == MODULE:
+        return True
+    if path.suffix == STATES:
+        return _is_state_file(path)
+    if path.suffix != LINES or not path.is_file():
+        return False
+    try:
+        msgspec.json.decode(pool_head(path), type=ProgramLine)
+    except (PoolError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False
+    return True
+
+
+def _is_state_file(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return b'"scms"' in file.read(200)
+    except OSError:
+        return False
+
+
+def read_programs(path: Path) -> Iterator[ProgramSource]:
+    """Yield the programs of a path, those of a folder by name; `PoolError` names file and line of what is none.
+
+    Of a folder with a state file that is read, else the modules and the files of lines; a module without comments
+    beside the one with comments, and a copy of the latest version, are not read a second time.
+    """
+    if path.is_dir():
+        yield from _read_folder(path)
+    elif path.suffix == MODULE:
+        yield ProgramSource(path.name, _module(path))
+    elif path.suffix == STATES:
+        for scm in read_states(path):
+            for bundle in scm.history:
+                label = f"{path.name}: {scm.scm_id} v{bundle.v}"
+                yield ProgramSource(label, module_text(bundle), scm.scm_id, bundle.v, bundle.topology)
+    else:
+        yield from _read_lines(path)
+
+
+def _read_folder(folder: Path) -> Iterator[ProgramSource]:
+    state = folder / STATE_NAME
+    if state.is_file():
+        yield from read_programs(state)
+        return
+    files = sorted(path for path in folder.rglob("*") if path.suffix in (MODULE, LINES) and path.is_file())
+    names = {path.name for path in files}
+    num_files = 0
+    for path in files:
+        if path.suffix == LINES and not holds_programs(path):
+            continue
+        if _COPY.fullmatch(path.name) and any(
+            name.startswith(path.stem.removesuffix("_nocomments")) for name in names - {path.name}
+        ):
+            continue
+        num_files += 1
+        for source in read_programs(path):
+            place = path.relative_to(folder).as_posix()
+            yield ProgramSource(source.label.replace(path.name, place, 1), source.text)
+    if not num_files:
+        raise PoolError("no programs: neither state.json, nor .py files, nor lines of id and source", file=folder.name)
+
+
+def _module(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_MODULE_BYTES:
+            raise PoolError(f"larger than {MAX_MODULE_BYTES} bytes", file=path.name)
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise PoolError(error.strerror or "cannot be read", file=path.name) from None
+    except UnicodeError as error:
+        raise PoolError(f"no UTF-8 text: {in_one_line(str(error))}", file=path.name) from None
+
+
+def _read_lines(path: Path) -> Iterator[ProgramSource]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                if not line.strip():
+                    continue
+                try:
+                    record = decode_line(line, ProgramLine, where=f"line {number}")
+                except PoolError as error:
+                    raise error.with_location(file=path.name) from None
+                yield ProgramSource(f"{path.name}:{number}: {in_one_line(record.id)[:80]}", record.source)
+    except OSError as error:
+        raise PoolError(error.strerror or "cannot be read", file=path.name) from None
+    except UnicodeError as error:
+        raise PoolError(f"no UTF-8 text: {in_one_line(str(error))}", file=path.name) from None

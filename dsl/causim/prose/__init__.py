@@ -1,0 +1,1 @@
+"""Models in prose, in two styles that are both read back."""

@@ -1,0 +1,166 @@
+"""Items by a plan: which questions about which versions of a program, and how they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, product, zip_longest
+
+from calibrant.dsl.causim import nihss
+from calibrant.dsl.causim.bundle import module_text
+from calibrant.dsl.causim.generation.draws import Draws
+from calibrant.dsl.causim.generation.growth import Tally, grow
+from calibrant.dsl.causim.generation.questions import QuestionOptions
+from calibrant.dsl.causim.generation.words import Vocabulary as GeneratedVocabulary
+from calibrant.dsl.causim.item import CausimItem, Vocabulary, load_model
+from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.networks import network
+from calibrant.dsl.causim.prompt import ProseStyle, View
+from calibrant.dsl.causim.question import TYPES, Question, QuestionType, Scenario
+from calibrant.dsl.causim.render import bundle_of
+from calibrant.dsl.causim.values import ModelError
+from calibrant.solvers.causim.items import NIHSS, NIHSS_SIZES, SIZES, item_of
+from calibrant.solvers.causim.pipeline import Caps, store_answers
+from calibrant.solvers.causim.question_sampling import SEEDS, Effect, questions
+
+MAX_EMPTY = 20
+
+
+@dataclass(frozen=True)
+class QuestionPlan:
+    """Questions about a program, and how they are shown.
+
+    per_type: number of questions of every type; style: of the prose
+    effect: as of `question_sampling.sample_question`
+    caps: of the paper's pipeline, which then has to give all that it stores; None keeps every question
+    """
+
+    per_type: int = 1
+    types: tuple[QuestionType, ...] = TYPES
+    scenario: Scenario | None = None
+    options: QuestionOptions | None = None
+    view: View = "code"
+    style: ProseStyle = "sentences"
+    effect: Effect = "any"
+    caps: Caps | None = None
+
+    def accepts(self, model: Model, question: Question) -> bool:
+        """Return whether the paper's pipeline would store all that it knows of the answers."""
+        if self.caps is None:
+            return True
+        stored = store_answers(model, question, self.caps)
+        return stored.exhausted and bool(stored.answers)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A version of a program, ready to be asked about.
+
+    text: the module without comments; scm_id, version, topology, vocabulary: as of CausimItem
+    """
+
+    text: str
+    scm_id: str
+    version: int
+    topology: str = ""
+    vocabulary: Vocabulary = "nonsense"
+
+
+def items_about(program: Program, plan: QuestionPlan, *, key: str, name: str) -> Iterator[CausimItem]:
+    """Yield the questions of a plan about a program, the types in their order.
+
+    key: of the random stream; name: how ids begin
+    """
+    for kind in plan.types:
+        yield from _items_of_kind(program, plan, kind, key=key, name=name)
+
+
+def _items_of_kind(
+    program: Program, plan: QuestionPlan, kind: QuestionType, *, key: str, name: str, number: int | None = None
+) -> Iterator[CausimItem]:
+    model = load_model(program.text)
+    for question in questions(
+        model,
+        kind,
+        plan.per_type if number is None else number,
+        key=key,
+        scenario=plan.scenario,
+        options=plan.options,
+        effect=plan.effect,
+        accepts=None if plan.caps is None else plan.accepts,
+    ):
+        item = item_of(
+            question,
+            f"{name}-{kind}-{question.seed:03d}",
+            program.text,
+            scm_id=program.scm_id,
+            version=program.version,
+            topology=program.topology,
+            view=plan.view,
+        )
+        yield replace(item, task=replace(item.task, style=plan.style), vocabulary=program.vocabulary)
+
+
+def program_items(
+    seed: int,
+    topology: str,
+    number: int,
+    versions: Sequence[int],
+    plan: QuestionPlan,
+    vocabulary: GeneratedVocabulary,
+    tally: Tally | None = None,
+) -> Iterator[CausimItem]:
+    """Yield the questions about versions of the program of that number; they depend on the arguments alone."""
+    scm_id = program_id(topology, number)
+    grown = grow(seed, scm_id, topology, max(versions), vocabulary=vocabulary, tally=tally)
+    for v in versions:
+        text = module_text(grown[v - 1].bundle, comments=False)
+        program = Program(text, scm_id, v, topology, vocabulary)
+        yield from items_about(program, plan, key=f"{seed}/{scm_id}/{v}", name=f"{scm_id}-s{seed}-v{v:02d}")
+
+
+def program_id(topology: str, number: int) -> str:
+    """Return the id of a generated program."""
+    return f"{topology}-{number:04d}"
+
+
+def heldout_numbers(seed: int, topology: str, programs: int, heldout: int) -> frozenset[int]:
+    """Draw the numbers of the programs that are held out."""
+    return frozenset(Draws("heldout", seed, topology).sample(range(programs), heldout))
+
+
+def items_in_turns(
+    seed: int, topology: str, versions: Sequence[int], plan: QuestionPlan, vocabulary: GeneratedVocabulary
+) -> Iterator[CausimItem]:
+    """Yield items without end: a program of each number of nodes in turns, the questions of the plan about each.
+
+    `ModelError` after MAX_EMPTY programs in a row without any such question.
+    """
+    num_empty = 0
+    for number in count():
+        version = (versions or SIZES)[number % len(versions or SIZES)]
+        num_empty += 1
+        for item in program_items(seed, topology, number, (version,), plan, vocabulary):
+            num_empty = 0
+            yield item
+        if num_empty == MAX_EMPTY:
+            raise ModelError(f"{topology}: no question of this kind about {MAX_EMPTY} programs in a row")
+
+
+def built_in_plan_items(seed: int, name: str, versions: Sequence[int], plan: QuestionPlan) -> Iterator[CausimItem]:
+    """Yield questions about a built-in model, of each type in turns, as many as the model has.
+
+    versions: of NIHSS; the networks have one
+    """
+    if name == NIHSS:
+        texts = [nihss.program(v) for v in versions or NIHSS_SIZES]
+    else:
+        texts = [module_text(bundle_of(network(name)), comments=False)]
+    sequences = []
+    for text, kind in product(texts, plan.types):
+        v = len(load_model(text))
+        program = Program(text, name, v, name)
+        key, prefix = f"{seed}/{name}/{v}", f"{name}-s{seed}-v{v:02d}"
+        sequences.append(_items_of_kind(program, plan, kind, key=key, name=prefix, number=SEEDS))
+    for turn in zip_longest(*sequences):
+        yield from (item for item in turn if item is not None)
