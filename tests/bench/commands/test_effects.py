@@ -84,9 +84,8 @@ def test_pools_show_episodes_of_blickets_in_a_page(files: Callable[[str], Files]
     assert "episode-0-0" not in called(*line).stdout
 
 
-@pytest.mark.parametrize("benchmark", ["causim", "causalab"])
 def test_pools_that_no_part_of_a_report_reads_are_refused(
-    benchmark: str, files: Callable[[str], Files], capsys: pytest.CaptureFixture[str]
+    files: Callable[[str], Files], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    message = refused(capsys, "report", files(benchmark).run, "--pool", files(benchmark).pool)
+    message = refused(capsys, "report", files("causalab").run, "--pool", files("causalab").pool)
     assert "no part of this report reads pools: give --attribution or --predictions too" in message

@@ -1,0 +1,146 @@
+"""docs/papers.md: every command runs and gives the table it stands for; every stored printed table has a line.
+
+The preparations run once, with one item each, and reports that differ in their tables alone run as one: what takes
+seconds is the preparation. A command that the program no longer has, or a table that it no longer makes, fails here.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from calibrant.bench.blickets.paper_tables.printed import paper as blickets_paper
+from calibrant.bench.causalab.paper import paper as causalab_paper
+from calibrant.bench.causim.paper import paper as causim_paper
+from calibrant.bench.lab.blickets.__main__ import main as blickets_main
+from calibrant.bench.replayscm.tables.paper import printed_numbers
+from tests.support.commands import CHECKOUT, called
+from tests.support.shared import shared_file
+
+PAGE = CHECKOUT / "docs" / "papers.md"
+BLICKETS = "python -m calibrant.bench.lab.blickets "
+STORED: dict[str, Callable[[], tuple[str, ...]]] = {
+    "ReplaySCM": printed_numbers,
+    "CausaLab": lambda: tuple(causalab_paper().tables),
+    "CauSim": lambda: tuple(causim_paper().tables),
+    "Extended blickets": lambda: tuple(blickets_paper().tables),
+}
+FILES = {
+    "ReplaySCM": ["replayscm_paper_rows_rest.json"],
+    "CausaLab": ["causalab_paper_rows.json", "causalab_paper_rows_rest.json"],
+    "CauSim": ["causim_paper_rows.json", "causim_paper_rows_rest.json"],
+    "Extended blickets": ["blickets_paper_rows.json", "blickets_paper_rows_rest.json"],
+}
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A section of the page.
+
+    rows: first and second cell of each line of its table
+    """
+
+    title: str
+    preparation: tuple[str, ...]
+    rows: tuple[tuple[str, str], ...]
+
+    @property
+    def keys(self) -> set[str]:
+        return {key for first, _ in self.rows for key in re.findall(r"`([^`]+)`", first)}
+
+    @property
+    def commands(self) -> Iterator[str]:
+        pools = " ".join(f"--pool {name}" for name in self.pools)
+        for _, second in self.rows:
+            for code in re.findall(r"`([^`]+)`", second):
+                is_command = code.startswith(("calibrant ", BLICKETS))
+                if is_command and not re.search(r"\b(FILE|ID|DIR)\b", code):
+                    yield code.replace("POOLS", pools)
+
+    @property
+    def pools(self) -> list[str]:
+        """Return the pools that the preparation makes."""
+        names = (re.search(r"--out (\S+\.jsonl)|alternatives \S+ (\S+\.jsonl)", line) for line in self.preparation)
+        return [name[1] or name[2] for name in names if name]
+
+
+def papers() -> list[Paper]:
+    sections = re.split(r"^## ", PAGE.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    read = []
+    for section in sections:
+        lines = section.splitlines()
+        block = re.search(r"```sh\n(.*?)```", section, flags=re.DOTALL)
+        cells = [re.split(r"(?<!\\) \| ", line.strip("| ")) for line in lines if line.startswith("| ")]
+        rows = [(cell[0], cell[1]) for cell in cells if cell[0] != "in the paper"]
+        read.append(Paper(lines[0], tuple(block[1].splitlines()) if block else (), tuple(rows)))
+    return read
+
+
+PAPERS = {paper.title: paper for paper in papers()}
+
+
+def grouped(commands: Iterator[str]) -> dict[tuple[str, ...], list[str]]:
+    """Return command lines without their tables, each with the tables that it is to make."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for command in commands:
+        words = shlex.split(command)
+        tables = [words[k + 1] for k, word in enumerate(words) if word == "--table"]
+        rest = [word for k, word in enumerate(words) if "--table" not in (word, words[k - 1] if k else "")]
+        groups.setdefault(tuple(rest), []).extend(tables)
+    return groups
+
+
+def test_the_page_has_the_four_papers() -> None:
+    assert list(PAPERS) == list(STORED)
+    assert all(paper.preparation and len(paper.rows) > 10 for paper in PAPERS.values())
+
+
+@pytest.mark.parametrize("title", STORED)
+def test_every_stored_table_has_a_line_with_a_command_or_a_reason(title: str) -> None:
+    missing = set(STORED[title]()) - PAPERS[title].keys
+    assert not missing, f"docs/papers.md lacks {', '.join(sorted(missing))} of {title}"
+    assert all(second.strip() for _, second in PAPERS[title].rows)
+
+
+@pytest.mark.parametrize("title", STORED)
+def test_every_table_of_the_files_of_printed_figures_has_a_line(title: str) -> None:
+    for name in FILES[title]:
+        tables = json.loads(shared_file(name, part="family").read_text("utf-8"))["tables"]
+        assert set(tables) <= PAPERS[title].keys, name
+
+
+@pytest.mark.parametrize("title", STORED)
+def test_every_command_runs_and_names_its_table(
+    title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    paper = PAPERS[title]
+    for line in paper.preparation:
+        assert called(*shlex.split(line)[1:]).returncode in (0, 1), line  # 1: a pool is not hardened to the end
+    for words, tables in grouped(paper.commands).items():
+        if " ".join(words).startswith(BLICKETS):
+            assert blickets_main(words[3:]) == 0
+            assert "Table 1: " in capsys.readouterr().out or words[3] == "findings"
+            continue
+        chosen = [word for table in tables for word in ("--table", table)]
+        form = ["--format", "csv"] if tables else []
+        done = called(*words[1:], *chosen, *form)
+        assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
+        made = {row["table"] for row in csv.DictReader(io.StringIO(done.stdout))} if tables else set()
+        assert set(tables) == made, f"{' '.join(words)}: tables {sorted(set(tables) - made)} are not made"
+
+
+def test_groups_keep_every_table_with_its_own_line() -> None:
+    commands = ["calibrant report r --table 1 --paper", "calibrant report r --table 2 --paper", "calibrant show p i"]
+    assert grouped(iter(commands)) == {
+        ("calibrant", "report", "r", "--paper"): ["1", "2"],
+        ("calibrant", "show", "p", "i"): [],
+    }
