@@ -79,15 +79,32 @@ def alternative_item(problem: Problem, seed: int) -> Problem | None:
     return pair.problem if pair else None
 
 
+def open_ended_item(problem: Problem) -> Problem:
+    """Return the Alternative-SCM item of a problem of which no pair is known: gold is the reference.
+
+    Whether an alternative exists is not claimed; items without a known answer are the paper's open-ended cases.
+    """
+    gold = _gold_of(problem)
+    task = replace(problem.task, kind=TaskKind.ALTERNATIVE, reference=gold)
+    labels = {**problem.sealed.labels, "reference_role": "gold"}
+    return replace(problem, id=problem.id + SUFFIX, task=task, sealed=replace(problem.sealed, labels=labels))
+
+
+def _gold_of(problem: Problem) -> Scm:
+    """Return gold; `ValueError` for a problem without it, with hidden roots or with a reference."""
+    gold = problem.sealed.gold
+    if gold is None or problem.task.kind is not TaskKind.SCM or problem.task.disclosure.roots is None:
+        raise ValueError(f"problem '{problem.id}' has no gold SCM, hides its roots or has a reference")
+    return gold
+
+
 def known_pair(problem: Problem, seed: int) -> KnownPair | None:
     """Draw a pair of gold and a member that a single-variable intervention separates from it.
 
     None if no draw can be separated from gold and solvers.replayscm.alternative finds no other SCM either. `ValueError`
     for a problem that has no gold SCM, hides its roots or already has a reference.
     """
-    gold = problem.sealed.gold
-    if gold is None or problem.task.kind is not TaskKind.SCM or problem.task.disclosure.roots is None:
-        raise ValueError(f"problem '{problem.id}' has no gold SCM, hides its roots or has a reference")
+    gold = _gold_of(problem)
     rng = Random(f"alternative:{problem.id}:{seed}")
     gold_is_reference = rng.random() < 0.5
     for member in _members(problem, gold, rng):

@@ -67,6 +67,9 @@ def alternatives(
     source: PoolPath,
     target: Annotated[Path, typer.Argument(metavar="OUT", help="Native JSONL file to write."), WRITES],
     seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
+    open_ended: Annotated[
+        bool, typer.Option("--open-ended", help="Also of instances without a known alternative; gold is the reference.")
+    ] = False,
 ) -> None:
     """Make Alternative-SCM items of a pool: its evidence with one of two known SCMs as the reference.
 
@@ -79,7 +82,7 @@ def alternatives(
 
     maker = benchmark_of(source).require(ALTERNATIVE_ITEMS)
     with progress_bar() as progress:
-        lines = maker.write_alternatives(source, target, seed, progress)
+        lines = maker.write_alternatives(source, target, seed, progress, open_ended=open_ended)
     for line in lines:
         typer.echo(line, err=True)
 

@@ -249,8 +249,13 @@ class Checkable(Protocol):
 class AlternativesMakeable(Protocol):
     """A benchmark that makes items of another kind of a pool's, for `calibrant pool alternatives`."""
 
-    def write_alternatives(self, source: Path, target: Path, seed: int, progress: Progress) -> Sequence[str]:
-        """Write the pool; return lines that name what was left out and what was written."""
+    def write_alternatives(
+        self, source: Path, target: Path, seed: int, progress: Progress, *, open_ended: bool
+    ) -> Sequence[str]:
+        """Write the pool; return lines that name what was left out and what was written.
+
+        open_ended: instances without a known alternative become items too
+        """
         ...
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.cli import main
+from calibrant.bench.replayscm.tables.appendix.facts import pool_facts
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.problem import Pool, TaskKind
 from calibrant.dsl.replayscm.score import Evaluator
@@ -47,6 +48,21 @@ def test_instances_without_a_second_scm_are_named_and_left_out(
         "I0: no other SCM that a single intervention tells apart",
         f"0 instances written to {made}",
     ]
+
+
+def test_open_ended_items_have_gold_as_reference_and_no_known_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, made = tmp_path / "source.jsonl", tmp_path / "made.jsonl"
+    write_pool(small_pool(["good"]), source)
+    assert main(["pool", "alternatives", str(source), str(made), "--open-ended"]) == 0
+    assert capsys.readouterr().err.splitlines() == [f"1 instances written to {made}"]
+    (item,), (problem,) = read_pool(made).problems, read_pool(source).problems
+    assert item.task.reference == problem.sealed.gold
+    assert item.task.training == problem.task.training
+    assert "known_answer" not in item.sealed.labels
+    facts = pool_facts([made])
+    assert facts.sources == {}  # an open-ended case of Table G.2
 
 
 def test_pools_of_other_tasks_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
