@@ -64,10 +64,13 @@ class ReplayScmItems(ItemFormats[Problem]):
 
     def convert(self, source: Path, target: Path, options: ConvertOptions) -> int:
         """Write a pool in the native format, or in the official one where the file is called .yaml or .yml."""
+        from calibrant.bench.replayscm.extended.plain import require_plain
         from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
         from calibrant.dsl.replayscm.pools.runtime_yaml import SUFFIXES, write_official
 
         pool = read_pool(source, keep_results=not options.drop_results)
+        if target.suffix.lower() in SUFFIXES:
+            require_plain(pool.problems, "the official format")
         write = write_official if target.suffix.lower() in SUFFIXES else write_pool
         write(pool, target)
         return len(pool)

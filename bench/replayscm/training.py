@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.bench.replayscm.protocols.answers import alternative_answer, scm_answer
+from calibrant.dsl.replayscm.extensions.evaluation import ExtendedScore
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA
 from calibrant.dsl.replayscm.score import Score
 from calibrant.solvers.outcome import Found
+
+MIN_LOSS = 0.01  # bits a cell of a forecast that is not right, so that it is worth less than one that is
 
 
 class ReplayScmTraining:
@@ -35,7 +38,12 @@ class ReplayScmTraining:
         return None if item.sealed.gold is None else scm_answer(item.task.kind, item.sealed.gold)
 
     def share(self, item: Problem, verdict: Score) -> float:
-        """Right scored cells over scored cells; half of 1 where all are right but the task asks for more than that."""
+        """Right scored cells over scored cells; half of 1 where all are right but the task asks for more than that.
+
+        Of items with a stated class see `extended_share`.
+        """
+        if isinstance(verdict, ExtendedScore):
+            return extended_share(verdict)
         splits = [split for split in (verdict.train, verdict.heldout) if split is not None]
         cells, wrong = sum(split.num_cells for split in splits), sum(split.num_wrong for split in splits)
         if cells and not wrong:
@@ -47,6 +55,21 @@ class ReplayScmTraining:
 
     def agrees(self, verdict: Score) -> bool:
         return verdict.heldout_exact
+
+
+def extended_share(verdict: ExtendedScore) -> float:
+    """Return 1 for a right answer; of a map the mean of matched training cells and exact held-out worlds.
+
+    Of a forecast 1 less the bits a cell that it loses against gold's law, at least 0.
+    """
+    if verdict.correct or not verdict.valid:
+        return float(verdict.correct)
+    if verdict.replay is None:
+        loss = 1.0 if verdict.forecast is None else verdict.forecast.excess_log_loss
+        return max(0.0, 1.0 - max(loss, MIN_LOSS))
+    parts = [verdict.replay.train_match, verdict.replay.world_accuracy]
+    stated = [float(part) for part in parts if part is not None]
+    return sum(stated) / len(stated) if stated else 0.0
 
 
 TRAINING = ReplayScmTraining()

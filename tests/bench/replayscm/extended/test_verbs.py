@@ -59,6 +59,19 @@ def test_replies_are_rewarded() -> None:
     assert not score_replies(REPLAYSCM, item, []).answered
 
 
+def test_shares_of_maps_and_forecasts_lie_between_wrong_and_right() -> None:
+    share = REPLAYSCM.training.share
+    for item in (small_problem(1, is_episode=False), small_problem(2, rate="1/10", is_episode=False)):
+        scm_class = item.task.disclosure
+        roots = scm_class.roots or ()
+        constant = {"mechanisms": dict.fromkeys(gold_submission(item)["mechanisms"], f"(xor {roots[0]} {roots[0]})")}
+        scores = [calibrant.score(item, answer) for answer in ({}, constant, gold_submission(item))]
+        shares = [share(item, score) for score in scores]
+        assert shares == sorted(shares)
+        assert (shares[0], shares[-1]) == (0.0, 1.0)
+        assert (shares[1] == 1.0) is scores[1].correct
+
+
 def test_an_environment_ends_after_its_replies() -> None:
     item = small_problem(2, num_worlds=2)
     environment = text_episode(item)
@@ -81,8 +94,9 @@ def test_an_environment_ends_after_its_replies() -> None:
         ["show", "POOL", "ID", "--why"],
     ],
 )
-def test_commands_for_plain_items_refuse_extended_ones(line: list[str], tmp_path: Path) -> None:
-    item = small_problem(3, rate="1/10", is_episode=False)
+@pytest.mark.parametrize("is_episode", [False, True])
+def test_commands_for_plain_items_refuse_extended_ones(line: list[str], is_episode: bool, tmp_path: Path) -> None:
+    item = small_problem(3, rate="1/10", is_episode=is_episode)
     write_pool(Pool("pool", (item,)), tmp_path / "pool.jsonl")
     names = {
         "POOL": tmp_path / "pool.jsonl",
