@@ -1,4 +1,4 @@
-"""Commands `calibrant pool convert|alternatives|check|stats|schema`."""
+"""Commands on pool files: convert, alternatives, check, unpack, stats, schema."""
 
 from __future__ import annotations
 

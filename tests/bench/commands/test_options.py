@@ -111,6 +111,10 @@ BESIDE = {
 }
 """What an option is given beside."""
 CHOSEN = {
+    "pool check:--nodes": ["3"],
+    "pool check:--topology": ["chain"],
+    "pool check:--reference": ["nihss"],
+    "pool check:--map": ["a=b"],
     "prompts:--system": ["think"],
     "generate:--item-option": ["view=prose"],
     "pool convert:--item-option": ["seed=3"],
