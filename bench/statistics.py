@@ -53,12 +53,12 @@ def reliability(forecasts: Iterable[Forecast], *, num_bins: int = 10) -> Reliabi
     """Predicted against realised, in bins of equal width."""
     numbers, realised = [0] * num_bins, [0] * num_bins
     predicted, spread = [Fraction()] * num_bins, Fraction()
-    for one in forecasts:
-        place = max(0, -int(-one.predicted * num_bins // 1) - 1)
+    for forecast in forecasts:
+        place = max(0, -int(-forecast.predicted * num_bins // 1) - 1)
         numbers[place] += 1
-        realised[place] += one.realised
-        predicted[place] += one.predicted
-        spread += one.predicted * (1 - one.predicted)
+        realised[place] += forecast.realised
+        predicted[place] += forecast.predicted
+        spread += forecast.predicted * (1 - forecast.predicted)
     bins = [
         ReliabilityBin(
             place / num_bins,

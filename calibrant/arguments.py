@@ -9,16 +9,16 @@ from pathlib import Path
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 
-def path_argument(value: object, what: str) -> Path:
+def path_argument(value: object, label: str) -> Path:
     """Return the path that a text or a path names; `CalibrantError` for anything else.
 
-    what: as the error calls it
+    label: name of the argument in the error
     """
     path = value.__fspath__() if isinstance(value, PathLike) else value
     if not isinstance(path, str):
-        raise CalibrantError(f"{what} must be a path or its text, got {type(value).__name__}")
+        raise CalibrantError(f"{label} must be a path or its text, got {type(value).__name__}")
     if not path or "\0" in path:
-        raise CalibrantError(f"{what} must be a path, got {short_repr(path)}")
+        raise CalibrantError(f"{label} must be a path, got {short_repr(path)}")
     return Path(path)
 
 

@@ -37,7 +37,7 @@ def verdict(
     **columns: Any,
 ) -> list[float | None]:
     """1 for a correct answer, 0 for any other, as the benchmark counts."""
-    return _each(rewards.verdict, completions, record, benchmark, log_metric)
+    return _reward_each(rewards.verdict, completions, record, benchmark, log_metric)
 
 
 def shaped(
@@ -48,7 +48,7 @@ def shaped(
     **columns: Any,
 ) -> list[float | None]:
     """Return the share of an answer that is right: of replayed cells, sets of objects, frequency and edges, nodes."""
-    return _each(rewards.shaped, completions, record, benchmark, log_metric)
+    return _reward_each(rewards.shaped, completions, record, benchmark, log_metric)
 
 
 def attributed(
@@ -62,10 +62,10 @@ def attributed(
 
     So luck is not paid, and an agent that experiments until the question is decided gets more than one that guesses.
     """
-    return _each(rewards.attributed, completions, record, benchmark, log_metric)
+    return _reward_each(rewards.attributed, completions, record, benchmark, log_metric)
 
 
-def _each(
+def _reward_each(
     worth: rewards.Worth,
     completions: Sequence[Completion | None],
     record: Sequence[str | None],

@@ -103,7 +103,7 @@ class ItemTaskset(vf.Taskset[ItemTask, ItemConfig]):
             return
         of = benchmark(config.benchmark)
         public = PublicIds.of_seed(of.name, config.seed)
-        yield from (self._task(of, drawn.item, drawn.suite, public) for drawn in self._draw(of))
+        yield from (self._task(of, sample.item, sample.suite, public) for sample in self._draw(of))
 
     def _draw(self, of: Benchmark[Any]) -> Iterator[Drawn]:
         config = self.config

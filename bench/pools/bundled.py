@@ -18,18 +18,18 @@ def bundled_files() -> Mapping[str, tuple[Path, ...]]:
 
 def bundled_sample(name: str) -> Path:
     """Return the bundled pool file of that name: a benchmark's, or a setting of the first one."""
-    known = {pool: of.name for of in benchmarks() for pool in of.bundled}
-    if name not in known:
-        raise ValueError(f"unknown pool '{name}'; known: {', '.join(known)}")
-    return _file(known[name], name)
+    benchmark_by_pool = {pool: of.name for of in benchmarks() for pool in of.bundled}
+    if name not in benchmark_by_pool:
+        raise ValueError(f"unknown pool '{name}'; known: {', '.join(benchmark_by_pool)}")
+    return _file(benchmark_by_pool[name], name)
 
 
 def bundled_pool(setting: str) -> Path:
     """Return the bundled pool file of one of the first benchmark's settings, as `generate --setting` names them."""
-    known = [path.stem.removeprefix("sample_").replace("_", "-") for path in bundled_pools()]
-    if setting not in known:
-        raise ValueError(f"unknown setting '{setting}'; known: {', '.join(known)}")
-    return bundled_pools()[known.index(setting)]
+    settings = [path.stem.removeprefix("sample_").replace("_", "-") for path in bundled_pools()]
+    if setting not in settings:
+        raise ValueError(f"unknown setting '{setting}'; known: {', '.join(settings)}")
+    return bundled_pools()[settings.index(setting)]
 
 
 def bundled_pools() -> tuple[Path, ...]:

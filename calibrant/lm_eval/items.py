@@ -33,7 +33,7 @@ def documents(
     """Return the split `test`: a row for each item."""
     of = named(benchmark)
     if pool is None:
-        items = [drawn.item for drawn in islice(in_turns(of, suites, seed), count)]
+        items = [sample.item for sample in islice(in_turns(of, suites, seed), count)]
         public = PublicIds.of_seed(benchmark, seed)
     else:
         pool_benchmark = benchmark_of(Path(pool))
