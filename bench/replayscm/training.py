@@ -51,6 +51,9 @@ class ReplayScmTraining:
         return (cells - wrong) / cells if cells else 0.0
 
     def fits(self, verdict: Score) -> bool:
+        """Return whether an answer is train-exact; under noise no map of the class is excluded."""
+        if isinstance(verdict, ExtendedScore) and verdict.is_noisy:
+            return verdict.valid
         return verdict.train_exact
 
     def agrees(self, verdict: Score) -> bool:

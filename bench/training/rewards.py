@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from calibrant.bench.core.attribution import POSTERIOR
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.training.conversation import ConversationResult, score_replies
@@ -87,7 +88,8 @@ def attributed(task: Lesson, answer: ConversationResult) -> float | None:
             return None
         decided, fits, right = (
             attribution["decided"],
-            attribution["fits"] is True,
+            # noisy readings exclude no answer of the class
+            attribution["fits"] is True or (attribution["fits"] is None and POSTERIOR in attribution),
             attribution["kind"] in ("earned", "lucky"),
         )
     else:

@@ -72,6 +72,19 @@ def test_shares_of_maps_and_forecasts_lie_between_wrong_and_right() -> None:
         assert (shares[1] == 1.0) is scores[1].correct
 
 
+def test_noise_excludes_no_legal_answer() -> None:
+    """An answer to noisy evidence that decides nothing is worth a half if it is legal, right or not."""
+    passive = small_problem(2, rate="1/10", is_episode=False, num_worlds=1)
+    task = lesson("replayscm", json.dumps(REPLAYSCM.items.record(passive)))
+    assert task.decided is False
+    assert attributed(task, score_replies(REPLAYSCM, passive, [json.dumps(gold_submission(passive))])) == 0.5
+    assert attributed(task, score_replies(REPLAYSCM, passive, ["no answer"])) == 0
+    episode = small_problem(2, rate="1/10")
+    at_once = score_replies(REPLAYSCM, episode, [json.dumps(gold_submission(episode))])
+    task = lesson("replayscm", json.dumps(REPLAYSCM.items.record(episode)))
+    assert attributed(task, at_once) in (0.5, 1.0)
+
+
 def test_an_environment_ends_after_its_replies() -> None:
     item = small_problem(2, num_worlds=2)
     environment = text_episode(item)
