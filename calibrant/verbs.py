@@ -159,7 +159,7 @@ def _in_pairs(items: Iterable[Any], answers: Iterable[object]) -> Iterator[tuple
 
 
 def _of_lines(pool: Pool[Any], lines: Iterable[str | bytes]) -> Iterator[tuple[Any, object]]:
-    from calibrant.bench.pools.ids import PublicIds
+    from calibrant.bench.scoring.ids import PublicIds
     from calibrant.bench.scoring.pool_items import PoolItems
     from calibrant.bench.scoring.predictions import PredictionLines
 

@@ -11,7 +11,7 @@ import verifiers.v1 as vf
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.training.conversation import ConversationResult, score_replies
 from calibrant.bench.training.curricula import Drawn, in_stages, in_turns
 from calibrant.bench.training.rewards import Lesson, Worth, attributed, lesson, shaped, verdict

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from calibrant.bench.lab.import_walk import imported_files, is_climb
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 MAY_IMPORT: dict[str, set[str]] = {
     "dsl": set(),
@@ -208,6 +210,17 @@ def test_shared_files_of_bench_name_no_benchmark() -> None:
     """Neither by an import nor in a literal: what differs between benchmarks is asked for as a capability."""
     shared = [path for path in _sources("bench") if not _where(path).startswith(("bench/lab/", *BENCHMARK_FOLDERS))]
     assert {_where(path) for path in shared if _mentions_benchmark(path)} - {*REGISTRY} == set()
+
+
+def test_imports_among_folders_of_bench_point_inwards() -> None:
+    """Core serves scoring, runs and pages; these serve reports and pools; benchmarks and commands are outermost."""
+    climbs = [
+        f"{_where(path)} -> {_where(target)}"
+        for path in _sources("bench")
+        for target in imported_files(path)
+        if is_climb(path, target)
+    ]
+    assert climbs == []
 
 
 def test_no_folder_is_crowded() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Item
 

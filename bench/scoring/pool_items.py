@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 PROMPT_DIGEST = "promptDigest"  # of a line: `prompt_digest` of the prompt that it answers

@@ -13,9 +13,9 @@ from calibrant.bench.core.capabilities import EVALUATOR, PLAY, TRACES
 from calibrant.bench.core.options import option_struct
 from calibrant.bench.core.registry import one_benchmark
 from calibrant.bench.core.scoring import Evaluator, Prediction
-from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.scoring.answer_evaluator import AnswerEvaluator
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
+from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.scoring.input.traces import STEPS_FIELD, is_trace
 from calibrant.bench.scoring.pool_items import PoolItems
 from calibrant.bench.scoring.transcript_replay import NO_ANSWER, extract_answer, replay_answer, steps_of

@@ -19,7 +19,7 @@ from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.item import Item
 from calibrant.dsl.pool_text import pool_digest

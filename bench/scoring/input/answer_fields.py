@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeAlias
 from calibrant.bench.scoring.input.json_lines import json_object
 from calibrant.dsl.errors import CalibrantError, short_repr
 
-ID_FIELDS = ("instanceId", "custom_id", "id", "item_id", "task_id", "sample_id")
 MODEL_FIELD = "model"
 MODEL_PATHS = ("response.body.model", "response.model", "body.model")  # of batches; where a line has no MODEL_FIELD
 OBJECT_FIELDS = ("extractedAnswer", "answer")  # an object in them is the answer, whatever is in it

@@ -14,9 +14,9 @@ from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.lab.causalab.__main__ import main as causalab
-from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.protocols.registry import protocols_of
 from calibrant.bench.runs.records import Record, folder_records
+from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY

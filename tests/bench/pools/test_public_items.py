@@ -15,13 +15,12 @@ from typing import Any
 import pytest
 
 from calibrant import load_pool, score_many
-from calibrant.bench.core.capabilities import PLAY
 from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
 from calibrant.bench.hub.columns import COLUMNS, columns_of
 from calibrant.bench.hub.rows import ExportRows
 from calibrant.bench.pools.generated import write_drawn
-from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.pools.public_items import PublicPool, public_record
+from calibrant.bench.scoring.ids import PublicIds
 from tests.support.commands import called, jsonl
 
 SUITES = {
@@ -29,6 +28,7 @@ SUITES = {
     "blickets": ("order", "easy-3", "stochastic", "conjunctive"),
     "causalab": ("3nodes", "4nodes_hidden_n1"),
     "causim": ("chain", "inverted_star"),
+    "logic": ("noisy", "loops"),
 }
 PUBLIC_COLUMNS = {"id", "benchmark", "system", "prompt", "digest", "canary"}
 PROMPT_FIELDS = {"instanceId", "system", "prompt", "promptDigest"}
@@ -55,7 +55,7 @@ def _printed(of: Any, pool: Path, item: Any, folder: Path) -> Iterator[tuple[str
     shown = called("show", pool, item.id, "--html", page)
     if shown.returncode == 0:
         yield "show --html", shown.stdout + page.read_text(encoding="utf-8")
-    if PLAY in of.provides:
+    if of.is_interactive(item):
         for option in ([], ["--jsonl"]):
             yield " ".join(["play", *option]), called("play", pool, item.id, *option).stdout
         called("play", pool, item.id, "--html", page)
@@ -92,7 +92,7 @@ def test_records_hold_public_fields_only(name: str, pool: Path) -> None:
 @each
 def test_episodes_have_public_events_only(name: str, pool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     of = benchmark_of(pool)
-    if PLAY not in of.provides:
+    if not of.is_interactive(of.items.read_pool(pool).items[0]):
         pytest.skip("no episodes")
     item = of.items.read_pool(pool).items[0]
     monkeypatch.setattr("sys.stdin", io.StringIO())

@@ -11,8 +11,8 @@ import pytest
 
 from calibrant.audits.replayscm.why.explanation import explain
 from calibrant.bench.pages.why.page import why_page
-from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.replayscm.why.page import body
+from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.accessibility import DESKTOP, PHONE, measure, needs_axe
 from tests.support.browser import needs_chromium, pressed

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from calibrant.bench.cli import main
-from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.pools.files import write_pool

@@ -22,7 +22,7 @@ from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
 from calibrant.bench.hub.columns import COLUMNS
 from calibrant.bench.hub.table import exported_items
 from calibrant.bench.pools.bundled import bundled_pools
-from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.errors import CalibrantError
 from calibrant.rewards import shaped, verdict
 from tests.support.commands import refused

@@ -19,7 +19,7 @@ from lm_eval.tasks import TaskManager
 
 import calibrant.lm_eval
 from calibrant.bench.core.registry import NAMES, benchmark
-from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.errors import CalibrantError
 from calibrant.lm_eval.items import documents, results
 

@@ -25,7 +25,7 @@ from verifiers.v1.configs.cli.validate import ValidateConfig
 from verifiers.v1.utils.loaders import default_harness_id, environment_class, load_taskset, taskset_config_type
 
 from calibrant.bench.core.registry import NAMES, benchmark
-from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.training.curricula import in_turns
 from tests.support.commands import CHECKOUT
 from tests.support.model_server import served
