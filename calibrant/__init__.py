@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from calibrant.dsl.replayscm.problem import Problem, Task
     from calibrant.dsl.replayscm.scm import Scm
     from calibrant.dsl.replayscm.score import Score
+    from calibrant.families import logic_family
     from calibrant.item_types import (
         BlicketItem,
         BlicketScore,
@@ -38,8 +39,11 @@ if TYPE_CHECKING:
         Item,
         LabItem,
         LabScore,
+        LogicItem,
+        LogicScore,
         Verdict,
     )
+    from calibrant.result_types import LogicFamily
     from calibrant.running import protocols, run
     from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
     from calibrant.solvers.replayscm.version_space import VersionSpace
@@ -72,6 +76,9 @@ __all__ = [
     "Item",
     "LabItem",
     "LabScore",
+    "LogicFamily",
+    "LogicItem",
+    "LogicScore",
     "OutOfBudget",
     "Pool",
     "PoolError",
@@ -93,6 +100,7 @@ __all__ = [
     "generate",
     "harden",
     "load_pool",
+    "logic_family",
     "open_episode",
     "protocols",
     "run",
@@ -120,6 +128,9 @@ _HOME = {
     "Item": "calibrant.item_types",
     "LabItem": "calibrant.item_types",
     "LabScore": "calibrant.item_types",
+    "LogicFamily": "calibrant.solvers.logic.family",
+    "LogicItem": "calibrant.item_types",
+    "LogicScore": "calibrant.item_types",
     "OutOfBudget": "calibrant.solvers.outcome",
     "Pool": "calibrant.dsl.item",
     "PoolError": "calibrant.dsl.errors",
@@ -141,6 +152,7 @@ _HOME = {
     "generate": "calibrant.verbs",
     "harden": "calibrant.verbs",
     "load_pool": "calibrant.verbs",
+    "logic_family": "calibrant.families",
     "open_episode": "calibrant.verbs",
     "protocols": "calibrant.running",
     "run": "calibrant.running",

@@ -7,11 +7,13 @@ from typing import TypeAlias
 from calibrant.bench.blickets.solve import BlicketScore
 from calibrant.bench.causalab.solve import LabScore
 from calibrant.bench.causim.solve import CausimScore
+from calibrant.bench.logic.solve import LogicScore
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.logic.item import LogicItem
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.score import Score
@@ -26,14 +28,16 @@ __all__ = [
     "LabEpisode",
     "LabItem",
     "LabScore",
+    "LogicItem",
+    "LogicScore",
     "Problem",
     "ScmEpisode",
     "Score",
     "Verdict",
 ]
 
-Item: TypeAlias = Problem | BlicketItem | LabItem | CausimItem
+Item: TypeAlias = Problem | BlicketItem | LabItem | CausimItem | LogicItem
 """An item of any benchmark: `id`, `benchmark`, `setting`, `stratum`, `task` (all a solver may read), `sealed`."""
 
-Verdict: TypeAlias = Score | BlicketScore | LabScore | CausimScore
+Verdict: TypeAlias = Score | BlicketScore | LabScore | CausimScore | LogicScore
 """What an answer scores on any benchmark: `valid`, `correct`, `failure` (why not, in a line), `to_dict()`."""

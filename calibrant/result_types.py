@@ -9,10 +9,12 @@ from calibrant.audits.replayscm.hardening.harden import Hardening
 from calibrant.bench.replayscm.audit.separations import SeparatedPair
 from calibrant.dsl.blickets.rule import Rule
 from calibrant.dsl.causalab.mechanism import Mechanism
+from calibrant.dsl.logic.clause import Model as LogicModel
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.blickets.families import DetectorSpace
 from calibrant.solvers.causim.solution import WorkedSolution
 from calibrant.solvers.causim.space import WorldSpace
+from calibrant.solvers.logic.family import LogicFamily
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
 __all__ = [
@@ -21,6 +23,8 @@ __all__ = [
     "Generated",
     "Hardening",
     "LabSpace",
+    "LogicFamily",
+    "LogicModel",
     "Mechanism",
     "Rule",
     "Scm",

@@ -49,6 +49,8 @@ if TYPE_CHECKING:  # what compiles is not imported for its name
         LabEpisode,
         LabItem,
         LabScore,
+        LogicItem,
+        LogicScore,
         Problem,
         ScmEpisode,
         Score,
@@ -60,6 +62,8 @@ if TYPE_CHECKING:  # what compiles is not imported for its name
         Generated,
         Hardening,
         LabSpace,
+        LogicFamily,
+        LogicModel,
         Mechanism,
         Rule,
         Scm,
@@ -84,6 +88,8 @@ def load_pool(path: _Path, of: Literal["blickets"]) -> Pool[BlicketItem]: ...
 def load_pool(path: _Path, of: Literal["causalab"]) -> Pool[LabItem]: ...
 @overload
 def load_pool(path: _Path, of: Literal["causim"]) -> Pool[CausimItem]: ...
+@overload
+def load_pool(path: _Path, of: Literal["logic"]) -> Pool[LogicItem]: ...
 def load_pool(path: _Path, of: str | None = None) -> Pool[Any]:
     """Return the items of a file, official or native, plain or gzip. `PoolError` names what in it is invalid.
 
@@ -104,6 +110,8 @@ def score(item: BlicketItem, answer: object, *, steps: Steps = ()) -> BlicketSco
 def score(item: LabItem, answer: object, *, steps: Steps = ()) -> LabScore: ...
 @overload
 def score(item: CausimItem, answer: object) -> CausimScore: ...
+@overload
+def score(item: LogicItem, answer: object) -> LogicScore: ...
 def score(item: Item, answer: object, **options: Any) -> Verdict:
     """Return the verdict on a response text or an answer object; other JSON values are answers that are not valid.
 
@@ -123,6 +131,8 @@ def score_many(items: Iterable[BlicketItem], answers: Iterable[object]) -> Itera
 def score_many(items: Iterable[LabItem], answers: Iterable[object]) -> Iterator[LabScore]: ...
 @overload
 def score_many(items: Iterable[CausimItem], answers: Iterable[object]) -> Iterator[CausimScore]: ...
+@overload
+def score_many(items: Iterable[LogicItem], answers: Iterable[object]) -> Iterator[LogicScore]: ...
 @overload
 def score_many(items: Iterable[Item], answers: Iterable[object]) -> Iterator[Verdict]: ...
 def score_many(items: Iterable[Any], answers: Iterable[Any], **options: Any) -> Iterator[Any]:
@@ -181,6 +191,8 @@ def solve(item: BlicketItem) -> Outcome[Solution[Rule]]: ...
 def solve(item: LabItem) -> Outcome[Solution[Mechanism]]: ...
 @overload
 def solve(item: CausimItem) -> Outcome[Solution[WorkedSolution]]: ...
+@overload
+def solve(item: LogicItem) -> Outcome[Solution[LogicModel]]: ...
 def solve(item: Item, **options: Any) -> Any:
     """Return the exact solver's answer from `item.task` and, of an interactive item, from an episode that it plays."""
     return _call_for_item(item, "solve", options)
@@ -194,6 +206,8 @@ def version_space(item: BlicketItem, *, steps: Steps = (), **options: Unpack[Cou
 def version_space(item: LabItem, *, steps: Steps = (), **options: Unpack[CountingLabs]) -> LabSpace: ...
 @overload
 def version_space(item: CausimItem) -> WorldSpace: ...
+@overload
+def version_space(item: LogicItem) -> LogicFamily: ...
 def version_space(item: Item, **options: Any) -> Any:
     """Every hypothesis of a class that fits what the item shows and what steps read: counted without enumeration."""
     return _call_for_item(item, "version_space", options)
@@ -202,7 +216,7 @@ def version_space(item: Item, **options: Any) -> Any:
 @overload
 def audit(item: Problem, **options: Unpack[Auditing]) -> Findings: ...
 @overload
-def audit(item: BlicketItem | LabItem | CausimItem) -> tuple[Finding, ...]: ...
+def audit(item: BlicketItem | LabItem | CausimItem | LogicItem) -> tuple[Finding, ...]: ...
 def audit(item: Item, **options: Any) -> Any:
     """Return what the evidence of an item leaves open and what else is proved about it. Reads what is sealed."""
     return _call_for_item(item, "audit", options)
@@ -228,6 +242,8 @@ def generate(seed: int, *, of: Literal["blickets"], **options: Unpack[Drawing]) 
 def generate(seed: int, *, of: Literal["causalab"], **options: Unpack[Drawing]) -> LabItem: ...
 @overload
 def generate(seed: int, *, of: Literal["causim"], **options: Unpack[Drawing]) -> CausimItem: ...
+@overload
+def generate(seed: int, *, of: Literal["logic"], **options: Unpack[Drawing]) -> LogicItem: ...
 def generate(seed: int, *, of: str = "replayscm", **options: Any) -> Any:
     """Generate an item of a benchmark; of ReplaySCM with its audit. The same seed gives the same item.
 

@@ -240,3 +240,12 @@ def without_thoughts(text: str) -> str:
         pieces.append(text[position:opening])
         position = closing + len(THINK_END)
     return "".join(pieces) + text[position:]
+
+
+def last_object(text: str) -> dict[str, Any] | None:
+    """Return the last object that decodes and is not inside another that does, nor in a closed <think> block."""
+    last, end = None, 0
+    for match in json_objects(without_thoughts(text)):
+        if match.start >= end:
+            last, end = match.value, match.end
+    return last

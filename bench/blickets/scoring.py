@@ -36,9 +36,9 @@ class BlicketScoring(Scorable[BlicketItem]):
     def extract(self, item: BlicketItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
         return answer_of(response, item.task.objects)
 
-    def same_answer(self, item: BlicketItem, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    def same_answer(self, item: BlicketItem, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
         objects = item.task.objects
-        return rule_from_json(one, objects) == rule_from_json(other, objects)
+        return rule_from_json(first, objects) == rule_from_json(second, objects)
 
 
 SCORING = BlicketScoring()

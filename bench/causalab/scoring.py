@@ -39,12 +39,12 @@ class LabScoring(Scorable[LabItem]):
     def read_answer(self, item: LabItem, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         return read_answer(response)
 
-    def same_answer(self, item: LabItem, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    def same_answer(self, item: LabItem, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
         """Return whether they agree in all that both state."""
-        both = one.keys() & other.keys()
-        if "frequency" in both and one["frequency"] != other["frequency"]:
+        both = first.keys() & second.keys()
+        if "frequency" in both and first["frequency"] != second["frequency"]:
             return False
-        return HYPOTHESIS not in both or hypothesis(one[HYPOTHESIS]) == hypothesis(other[HYPOTHESIS])
+        return HYPOTHESIS not in both or hypothesis(first[HYPOTHESIS]) == hypothesis(second[HYPOTHESIS])
 
 
 SCORING = LabScoring()

@@ -13,8 +13,9 @@ from calibrant.bench.core.attribution import attribution_record
 from calibrant.bench.core.scoring import Scorable
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.causim.item import CausimItem
-from calibrant.dsl.causim.score import answer_of, last_object, misplaced_answer_message, odd_value_message
+from calibrant.dsl.causim.score import answer_of, misplaced_answer_message, odd_value_message
 from calibrant.dsl.episode import Step
+from calibrant.dsl.json_objects import last_object
 
 
 class CausimScoring(Scorable[CausimItem]):
@@ -48,11 +49,11 @@ class CausimScoring(Scorable[CausimItem]):
         answer = answer_of(extracted, keys)
         return extracted, misplaced_answer_message(response, keys) if answer is None else odd_value_message(answer)
 
-    def same_answer(self, item: CausimItem, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    def same_answer(self, item: CausimItem, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
         """Keys count in any case that fits, and `true` is not 1."""
         keys = item.task.question.required_keys(item.task.model)
-        answers = answer_of(one, keys), answer_of(other, keys)
-        return answers[0] == answers[1] if None not in answers else dict(one) == dict(other)
+        answers = answer_of(first, keys), answer_of(second, keys)
+        return answers[0] == answers[1] if None not in answers else dict(first) == dict(second)
 
 
 SCORING = CausimScoring()

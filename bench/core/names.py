@@ -7,5 +7,6 @@ TITLES = {
     "blickets": "Extended blickets",
     "causalab": "CausaLab",
     "causim": "CauSim",
+    "logic": "Logic models",
 }
 FIRST = next(iter(TITLES))

@@ -66,9 +66,9 @@ class Scorable(ABC, Generic[I]):
         """Return the answer of `extract`, and what of the response could not be read; empty if all was."""
         return self.extract(item, response), ""
 
-    def same_answer(self, item: I, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    def same_answer(self, item: I, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
         """Return whether two answers of the item's schema state the same."""
-        return dict(one) == dict(other)
+        return dict(first) == dict(second)
 
 
 class Evaluator(Protocol):

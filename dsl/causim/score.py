@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias
 from calibrant.dsl.causim.question import Answer
 from calibrant.dsl.causim.values import assignment_text, is_value, loose_symbol
 from calibrant.dsl.errors import short_repr
-from calibrant.dsl.json_objects import json_objects, without_thoughts
+from calibrant.dsl.json_objects import json_objects, last_object
 
 Failure: TypeAlias = Literal["no_object", "wrong_keys"]
 MAX_WRAPPINGS: Final = 4  # levels of nesting in which a misplaced answer is looked for
@@ -34,15 +34,6 @@ class Extraction:
 
     answer: Answer | None
     failure: Failure | None
-
-
-def last_object(text: str) -> dict[str, Any] | None:
-    """Return the last object that decodes and is not inside another that does, nor in a closed <think> block."""
-    last, end = None, 0
-    for match in json_objects(without_thoughts(text)):
-        if match.start >= end:
-            last, end = match.value, match.end
-    return last
 
 
 def answer_of(stated_object: Mapping[str, Any], required_keys: Sequence[str]) -> Answer | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Pool
@@ -23,56 +23,43 @@ MAX_EDGES, MAX_EXPERIMENTS = 20_000, 20_000
 
 
 class ExperimentRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """Clamps of an experiment.
+    """Clamps of an experiment."""
 
-    stimuli: names of those that are on; inhibited: names of nodes that are forced to 0
-    """
-
-    stimuli: list[str]
-    inhibited: list[str]
+    stimuli: Annotated[list[str], Meta(description="stimuli that are present")]
+    inhibited: Annotated[list[str], Meta(description="nodes that are forced to 0")]
 
 
 class SealedRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """Hidden part of an item.
+    """Hidden part of an item."""
 
-    gold: clauses of the model that the values come from
-    answers: its answers to each question, a digit a readout; optimum: least misfit of the class, least size at it
-    """
-
-    gold: list[str]
-    answers: list[str]
-    optimum: tuple[int, int]
+    gold: Annotated[list[str], Meta(description="clauses of the model that the values come from")]
+    answers: Annotated[list[str], Meta(description="its answers to each question, a digit a readout")]
+    optimum: Annotated[tuple[int, int], Meta(description="least misfit of the class, and least size at it")]
 
 
 class ItemRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """One item.
+    """One item."""
 
-    id: unique in the pool; prior: edges as (source, sign, target)
-    stimuli, inhibitors, readouts: names in order
-    experiments: measured ones; values: a row an experiment in the order of readouts, null = not measured
-    factor, rounding: discretisation of values; compress: merge nodes that are neither clamped nor measured
-    max_clause: most literals of a clause, 0 = no limit
-    fit: tolerance of the misfit as a decimal text, or "any"; size: tolerance of the size, null = no limit
-    questions: held-out experiments that are asked for
-    sealed: the truth, absent of data without a known one; labels: stratum, seed and difficulty
-    """
-
-    id: str
-    prior: list[tuple[str, int, str]]
-    stimuli: list[str]
-    inhibitors: list[str]
-    readouts: list[str]
-    experiments: list[ExperimentRecord]
-    values: list[list[float | None]]
-    factor: int = 100
-    rounding: Rounding = "round"
-    compress: bool = True
-    max_clause: int = 0
-    fit: str = "0"
-    size: int | None = 0
-    questions: list[ExperimentRecord] = []
-    sealed: SealedRecord | UnsetType = UNSET
-    labels: dict[str, str] = {}
+    id: Annotated[str, Meta(description="unique in the pool")]
+    prior: Annotated[list[tuple[str, int, str]], Meta(description="edges as source, sign (1 or -1), target")]
+    stimuli: Annotated[list[str], Meta(description="names in the order of the header")]
+    inhibitors: Annotated[list[str], Meta(description="nodes that experiments may inhibit, in the order of the header")]
+    readouts: Annotated[list[str], Meta(description="measured nodes, in the order of values")]
+    experiments: Annotated[list[ExperimentRecord], Meta(description="measured experiments")]
+    values: Annotated[
+        list[list[float | None]], Meta(description="a row an experiment, a value a readout; null where not measured")
+    ]
+    factor: Annotated[int, Meta(description="values are multiplied by it before they are rounded")] = 100
+    rounding: Annotated[Rounding, Meta(description="how multiplied values become integers")] = "round"
+    compress: Annotated[bool, Meta(description="nodes that are neither clamped nor measured are merged")] = True
+    max_clause: Annotated[int, Meta(description="most literals of a clause; 0 sets no limit")] = 0
+    fit: Annotated[str, Meta(description='tolerance of the misfit as a decimal text, or "any"')] = "0"
+    size: Annotated[int | None, Meta(description="literals beyond the optimum's; null sets no limit")] = 0
+    questions: Annotated[list[ExperimentRecord], Meta(description="held-out experiments that are asked for")] = []
+    sealed: Annotated[SealedRecord | UnsetType, Meta(description="the truth; absent of data without a known one")] = (
+        UNSET
+    )
+    labels: Annotated[dict[str, str], Meta(description="stratum, and what describes how hard the item is")] = {}
 
 
 def item_from_record(record: ItemRecord) -> LogicItem:

@@ -19,8 +19,14 @@ from calibrant.bench.replayscm.audit.run import audit_pool
 from calibrant.bench.runs.runner import Selection, _pool
 from calibrant.dsl.stored_items import StoredItems
 
-SUITES = {"blickets": "easy-3", "causalab": "3nodes", "causim": "chain"}
-CHEAP = {"replayscm": "majority", "blickets": "abstain", "causalab": "random", "causim": "random_symbols"}
+SUITES = {"blickets": "easy-3", "causalab": "3nodes", "causim": "chain", "logic": "exact"}
+CHEAP = {
+    "replayscm": "majority",
+    "blickets": "abstain",
+    "causalab": "random",
+    "causim": "random_symbols",
+    "logic": "abstain",
+}
 
 
 @pytest.fixture(autouse=True)

@@ -28,11 +28,12 @@ from tests.support.blickets.twin import Twin
 from tests.support.contract.blickets import Blickets
 from tests.support.contract.causalab import CausaLab
 from tests.support.contract.causim import Causim
+from tests.support.contract.logic import Logic
 from tests.support.contract.replayscm import ReplayScm
 from tests.support.contract.subject import Subject
 from tests.support.effort import examples
 
-SUBJECTS: tuple[Subject, ...] = (ReplayScm(), Blickets(), CausaLab(), Causim())
+SUBJECTS: tuple[Subject, ...] = (ReplayScm(), Blickets(), CausaLab(), Causim(), Logic())
 PLAYED = [subject for subject in SUBJECTS if subject.interactive]
 CHOICES = st.lists(st.integers(0, 59), max_size=25)
 each = pytest.mark.parametrize("subject", SUBJECTS, ids=[subject.name for subject in SUBJECTS])

@@ -30,6 +30,7 @@ SAMPLES: Mapping[str, Bundled] = {
     "blickets": Bundled(("conjunctive", "disjunctive", "easy-3", "hard-3", "stochastic", "order-2-of-4"), 4),
     "causalab": Bundled(("3nodes", "4nodes", "5nodes", "4nodes_quad_hard", "4nodes_hidden_n1", "4nodes_freqparent"), 4),
     "causim": Bundled(("chain", "tree", "layered", "inverted_star"), 12),
+    "logic": Bundled(("exact", "noisy", "missing", "loops", "large"), 3),
 }
 
 

@@ -20,7 +20,7 @@ from calibrant.bench.core.registry import benchmark, benchmarks
 from calibrant.bench.pools.certificate_files import parse_certificate
 from calibrant.bench.pools.findings_audit import check_certificate
 from tests.support.effort import effort
-from tests.support.forgery import blickets, causalab, causim
+from tests.support.forgery import blickets, causalab, causim, logic
 from tests.support.forgery.forger import Forger, Genuine
 from tests.support.forgery.mutations import doubled_fields, one_place_mutants
 
@@ -28,6 +28,7 @@ FORGERS: Mapping[str, Mapping[str, Forger]] = {
     "blickets": blickets.FORGERS,
     "causalab": causalab.FORGERS,
     "causim": causim.FORGERS,
+    "logic": logic.FORGERS,
 }
 OF_NO_ITEM = {"causalab-not-a-mean"}  # about a printed figure: checked as a claim, not as a file beside a pool
 KINDS = [(name, claim) for name, forgers in FORGERS.items() for claim in forgers]

@@ -17,7 +17,7 @@ from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.pools.bundled import bundled_files
 from tests.support.commands import CHECKOUT, called, refused
 
-NUM_ITEMS = {"replayscm": 3, "blickets": 8, "causalab": 5, "causim": 8}
+NUM_ITEMS = {"replayscm": 3, "blickets": 8, "causalab": 5, "causim": 8, "logic": 8}
 FIRST = {"blickets": 12}  # earlier items of the pool have no finding
 FINDING_NAMES = [name for name in NAMES if name != "replayscm"]
 KILLED_AFTER_TWO = """

@@ -1,0 +1,1 @@
+"""Logic models from perturbation data in bench."""

@@ -1,0 +1,40 @@
+"""Audits of logic models: what can be proved about an item, and what its certificates are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from calibrant.audits.logic.soundness import SOUNDNESS
+from calibrant.bench.pools.findings_audit import FindingsAudit
+from calibrant.bench.pools.soundness import ItemChecks
+from calibrant.dsl.logic.item import LogicItem
+
+if TYPE_CHECKING:
+    from calibrant.audits.claims import Verifier
+    from calibrant.audits.finding import Finding
+
+
+class LogicFindings:
+    """Implements Verifiable (bench.core.capabilities)."""
+
+    @property
+    def verifiers(self) -> Mapping[str, Verifier]:
+        from calibrant.audits.logic.verification import VERIFIERS
+
+        return VERIFIERS
+
+    def findings(self, item: LogicItem) -> Iterator[Finding]:
+        from calibrant.audits.logic.items import item_findings
+
+        return item_findings(item)
+
+    def evidence(self, item: LogicItem) -> object:
+        from calibrant.audits.logic.evidence import evidence_of
+
+        return evidence_of(item.task)
+
+
+FINDINGS = LogicFindings()
+AUDIT = FindingsAudit("logic")
+CHECK = ItemChecks("logic", SOUNDNESS)

@@ -1,0 +1,47 @@
+"""Logic models: perturbation data on a prior network, answered by a model or by probabilities of new readouts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.capabilities import (
+    ATTRIBUTION,
+    FINDINGS,
+    FUNCTIONS,
+    ITEMS,
+    METRICS,
+    SCORING,
+    STATISTICS,
+    SUITES,
+    TRAINING,
+)
+from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
+from calibrant.bench.protocols.base import PROTOCOLS
+from calibrant.bench.report.capabilities import REPORT
+
+if TYPE_CHECKING:
+    from calibrant.dsl.logic.item import LogicItem
+
+BENCHMARK: Benchmark[LogicItem] = Benchmark(
+    name="logic",
+    demo_protocols=("exact", "posterior", "greedy"),
+    bundled=("logic",),
+    provides={
+        ATTRIBUTION: "scoring:ATTRIBUTE",
+        AUDIT: "audit:AUDIT",
+        CHECK: "audit:CHECK",
+        FINDINGS: "audit:FINDINGS",
+        FUNCTIONS: "solve:FUNCTIONS",
+        GENERATE: "generate:GENERATE",
+        ITEMS: "items:ITEMS",
+        METRICS: "verdict:METRICS",
+        PROTOCOLS: "protocols:ROWS",
+        REPORT: "section:REPORT",
+        SCORING: "scoring:SCORING",
+        STATISTICS: "statistics:STATISTICS",
+        SUITES: "generate:SUITES",
+        TRAINING: "training:TRAINING",
+        VERIFY: "audit:AUDIT",
+    },
+)

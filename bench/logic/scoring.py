@@ -1,0 +1,81 @@
+"""Answers of logic models: how they are read, scored and attributed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from calibrant.bench.core.attribution import attribution_record
+from calibrant.bench.core.scoring import Scorable
+from calibrant.bench.logic.verdict import LogicVerdict, score_record
+from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
+from calibrant.dsl.action import ActionError
+from calibrant.dsl.episode import Step
+from calibrant.dsl.json_objects import last_object
+from calibrant.dsl.logic.grading import AnswerError, grade, parse_answer
+from calibrant.dsl.logic.item import LogicItem
+
+if TYPE_CHECKING:
+    from calibrant.audits.attribution import Attribution
+
+
+class LogicScoring(Scorable[LogicItem]):
+    """Implements Scorable (bench.core.scoring)."""
+
+    @property
+    def verdict_record(self) -> type[msgspec.Struct]:
+        return LogicVerdict
+
+    def no_answer(self, item: LogicItem) -> dict[str, Any]:
+        """Return an object that is no answer: the empty model may be right."""
+        return {}
+
+    def score(self, item: LogicItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
+        return score_record(item, grade(item, dict(answer)), answer)
+
+    def extract(self, item: LogicItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
+        """Return the last object that is not inside another; the verdict checks its form."""
+        answer = last_object(response) if isinstance(response, str) else dict(response)
+        if answer is None:
+            raise ActionError("no JSON object in the response")
+        return answer
+
+    def read_answer(self, item: LogicItem, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        """Return the object, and why it is no model or table of the item."""
+        answer = self.extract(item, response)
+        try:
+            parse_answer(answer, item.task)
+        except AnswerError as error:
+            return answer, str(error)
+        return answer, ""
+
+    def same_answer(self, item: LogicItem, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+        """Return whether two answers are the same model or table, in any order of clauses."""
+        try:
+            return parse_answer(first, item.task) == parse_answer(second, item.task)
+        except AnswerError:
+            return dict(first) == dict(second)
+
+
+class LogicAttribution:
+    """Implements Attribute (bench.core.scoring): all models that fit give the same held-out answers, or not."""
+
+    def __init__(self) -> None:
+        self._decisions: EvaluatorCache[Attribution | None] = EvaluatorCache()
+
+    def __call__(
+        self, item: LogicItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        from calibrant.audits.logic.items import attribute_item
+
+        decision = self._decisions.get_for(item, lambda: attribute_item(item))
+        if decision is None:
+            return None
+        return attribution_record(replace(decision, correct=score["correct"] is True, fits=score["fits"]))
+
+
+SCORING = LogicScoring()
+ATTRIBUTE = LogicAttribution()
