@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.causim.benchmark import BENCHMARK
-from calibrant.dsl.causim.score import last_object
+from calibrant.dsl.json_objects import last_object
 from tests.support.commands import called, jsonl, refused
 
 
