@@ -176,6 +176,7 @@ class CausimGenerator(SuiteGenerator):
             for number in heldout_numbers(request.seed, suite, values.programs or 0, values.heldout or 0)
         }
         counts: Counter[tuple[str, int, str]] = Counter()
+        drafts = {suite: Tally() for suite in suites}
         with SpillBuffer[Any]() as training, SpillBuffer[Any]() as test:
             work = partial(_draw_program, request.seed, values)
             for i, (number, result) in enumerate(as_completed(work, dict(enumerate(places)), request.execution)):
@@ -184,12 +185,14 @@ class CausimGenerator(SuiteGenerator):
                 for place, item in enumerate(result[0]):
                     (test if places[number] in heldout else training).add((number, place), item)
                     counts[item.scm, item.version, item.task.question.type] += 1
+                drafts[places[number][0]].add(result[1], result[2])
                 request.progress(request.out.name, i + 1, len(places))
             about = {"seed": request.seed, "suites": list(suites), "options": dict(options.stated)}
             lines = [self._write_pool_file(request.out, training.values(), about)]
             if values.heldout:
                 path = request.out.parent / HELDOUT.format(request.out.name)
                 lines.append(self._write_pool_file(path, test.values(), about | {"heldout": values.heldout}))
+        lines += [f"{suite}: {tally.in_words}" for suite, tally in drafts.items()]
         return [*lines, *_shortfall(values, len(places), counts)]
 
     def _write_pool_file(self, path: Path, items: Sequence[CausimItem], about: dict[str, Any]) -> str:

@@ -205,7 +205,7 @@ class ProgramReport(Protocol):
 
 
 class ProgramFiles(Protocol):
-    """A benchmark about programs, which `calibrant pool` also takes from files that are no pools.
+    """A benchmark about programs, which commands on pools also take from files that are no pools.
 
     benchmark: its name
     """

@@ -63,6 +63,20 @@ class Tally:
         drafts = self.accepted + sum(self.refused.values())
         return self.accepted / drafts if drafts else 1.0
 
+    def add(self, accepted: int, refused: Mapping[str, int]) -> None:
+        """Add the outcomes of further drafts."""
+        self.accepted += accepted
+        for kind, number in refused.items():
+            self.refused[kind] = self.refused.get(kind, 0) + number
+
+    @property
+    def in_words(self) -> str:
+        """Number of drafts, share of accepted ones, and the objections, the most frequent first."""
+        drafts = self.accepted + sum(self.refused.values())
+        kinds = sorted(self.refused.items(), key=lambda entry: (-entry[1], entry[0]))
+        listed = ", ".join(f"{kind} {number}" for kind, number in kinds)
+        return f"{drafts} drafts, {100 * self.rate:.0f} % accepted{f'; refused: {listed}' if listed else ''}"
+
 
 @dataclass(frozen=True)
 class _State:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
@@ -186,6 +187,14 @@ def test_held_out_programs_are_in_a_file_of_their_own(tmp_path: Path) -> None:
     assert not programs[0] & programs[1]
     assert {item["id"] for item in training}.isdisjoint(item["id"] for item in test)
     assert {sum(scm.startswith("chain") for scm in ids) for ids in programs} == {3, 2}
+
+
+def test_drafts_and_their_objections_are_counted_by_topology(tmp_path: Path) -> None:
+    line = ["generate", "--benchmark", "causim", "--strata", "chain,tree", "--seed", "3", "--out", tmp_path / "a.jsonl"]
+    done = called(*line, "-o", "programs=2", "-o", "versions=1-4", "-o", "types=abduction")
+    counted = dict(re.findall(r"^(chain|tree): ([0-9]+) drafts, [0-9]+ % accepted", done.stderr, re.MULTILINE))
+    assert counted.keys() == {"chain", "tree"}
+    assert all(int(number) >= 8 for number in counted.values())  # two programs of four versions each
 
 
 @pytest.mark.parametrize(("style", "read"), [("sentences", read_prose), ("rules", read_uniform_prose)])
