@@ -7,9 +7,8 @@ from itertools import pairwise
 from math import log
 from typing import Any
 
-from calibrant.bench.pages.html_page import html_page
+from calibrant.bench.pages.design.page import design_page
 from calibrant.bench.pages.timeline import Moment, News, Timeline
-from calibrant.bench.version import program_version
 
 MAX_LARGE_ANSWERS = 80  # more answers are drawn small
 MAX_NAMED_ANSWERS = 8  # so many are named in words, more are counted
@@ -18,7 +17,7 @@ MAX_NAMED_ANSWERS = 8  # so many are named in words, more are counted
 def timeline_page(title: str, timelines: Sequence[Timeline]) -> str:
     """Return one HTML file with every timeline; it needs no network, and all texts are escaped."""
     contents = [timeline_content(timeline, f"episode-{number}") for number, timeline in enumerate(timelines)]
-    return html_page("timeline.html", {"title": title, "timelines": contents, "program": program_version()})
+    return design_page("timeline.html", {"title": title, "crumbs": ["episodes", title], "timelines": contents})
 
 
 def timeline_content(timeline: Timeline, anchor: str) -> dict[str, Any]:

@@ -17,12 +17,14 @@ from calibrant.bench.report.overview.results import Results, SystemResult, read_
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.bench.statistics import wilson
+from calibrant.dsl.gc_control import gc_paused
 
 
 def as_html(answers: Mapping[str, Sequence[Answer]], sections: Mapping[str, Section], contents: ReportContents) -> str:
     """Return the whole file: the sections of the benchmarks by name, with an overview of their answers."""
-    parts = [_page_section(name, section, answers[name], contents) for name, section in sections.items()]
-    return report_page(parts, paper_on=contents.with_paper)
+    with gc_paused():  # 10^5 answers are as many objects, which all live to the end
+        parts = [_page_section(name, section, answers[name], contents) for name, section in sections.items()]
+        return report_page(parts, paper_on=contents.with_paper)
 
 
 def _page_section(name: str, section: Section, answers: Sequence[Answer], contents: ReportContents) -> PageSection:

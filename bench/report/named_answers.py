@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from calibrant.bench.core.answer_context import AnswerContext
@@ -28,19 +29,22 @@ class NamedAnswer(NamedTuple):
 def named_answers(answers: Iterable[Answer]) -> list[NamedAnswer]:
     """Return the answers with names of their systems; by system, pool and item, however they came in."""
     answers = list(answers)
-    configs: dict[str, list[Mapping[str, Any]]] = {}
+    configs: dict[str, dict[str, Mapping[str, Any]]] = {}
     for context, _ in answers:
-        configs.setdefault(context.system, []).append(context.config)
-    differing = {system: differing_names(listed) for system, listed in configs.items()}
+        configs.setdefault(context.system, {}).setdefault(repr(sorted(context.config.items())), context.config)
+    # a report of 10^5 answers has few systems, and the same items again and again
+    names: dict[tuple[str, str], str] = {}
+    for system, by_text in configs.items():
+        differing = differing_names([*by_text.values()])
+        names |= {(system, text): in_one_line(system + option_suffix(of, differing)) for text, of in by_text.items()}
+    keys = cache(natural)
     with_names = [
-        NamedAnswer(
-            in_one_line(context.system + option_suffix(context.config, differing[context.system])), context, score
-        )
+        NamedAnswer(names[context.system, repr(sorted(context.config.items()))], context, score)
         for context, score in answers
     ]
     return sorted(
         with_names,
-        key=lambda answer: (natural(answer.system), answer.context.pool_digest, natural(answer.context.instance)),
+        key=lambda answer: (keys(answer.system), answer.context.pool_digest, keys(answer.context.instance)),
     )
 
 

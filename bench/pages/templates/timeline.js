@@ -42,8 +42,8 @@
         const weight = share === undefined ? 0 : share / most;
         chip.className = share === undefined ? (before.has(number) ? "now" : "gone") : "still";
         chip.classList.toggle("decided", "last" in row.dataset);
-        chip.style.background = share === undefined ? "" : `rgba(77, 134, 198, ${0.12 + 0.88 * weight})`;
-        chip.style.color = share === undefined ? "" : weight > 0.45 ? "#fff" : "#1c2430";
+        chip.style.background = share === undefined ? "" : `color-mix(in srgb, var(--good) ${Math.round(5 + 35 * weight)}%, var(--paper))`;
+        chip.style.color = share === undefined ? "" : "var(--ink)";
         chip.title = share === undefined ? "ruled out" : `possible: ${(100 * share).toPrecision(3)} %`;
       }
     };

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibrant.audits.replayscm.extended.calibration import CalibrationBin
+from calibrant.bench.pages.design.tokens import TOKENS
 from calibrant.bench.replayscm.extended.curves import LeftCurve
 from calibrant.bench.report.figures.drawing import drawn_svg, legend, looks, new_figure, plain, style
 from calibrant.bench.report.sections import Plot
@@ -46,7 +47,7 @@ def calibration_plot(bins: Sequence[CalibrationBin]) -> Plot | None:
         return None
     with style():
         figure, ((axes,),) = new_figure(1, 1, extra=0.5)
-        axes.plot([0, 1], [0, 1], color="#8b95a3", linewidth=0.8, linestyle="--")
+        axes.plot([0, 1], [0, 1], color=TOKENS["edge"].light, linewidth=0.8, linestyle="--")
         stated = [bin_.mean_stated for bin_ in bins]
         shares = [bin_.share_true for bin_ in bins]
         reaches = [
@@ -56,7 +57,7 @@ def calibration_plot(bins: Sequence[CalibrationBin]) -> Plot | None:
             stated,
             shares,
             yerr=[[max(0.0, low) for low, _ in reaches], [max(0.0, high) for _, high in reaches]],
-            color="#1f4e9c",
+            color=TOKENS["link"].light,
             marker="o",
             linewidth=0,
             elinewidth=0.9,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from math import fsum
 from typing import Any
 
 from calibrant.bench.core.answer_context import AnswerContext
@@ -109,6 +110,8 @@ class SystemResult:
     def cost(self) -> float | None:
         """Mean cost over items with an answer; None where it is not known of every answer."""
         costs = [(outcome.cost, outcome.weight) for outcome in self.outcomes if outcome.cost is not None]
+        if costs and all(weight == 1 for _, weight in costs) and len(costs) == len(self.outcomes):
+            return fsum(cost for cost, _ in costs) / len(costs)
         if not costs or any(outcome.cost is None and outcome.is_answered for outcome in self.outcomes):
             return None
         return float(sum(Fraction(cost) * weight for cost, weight in costs) / sum(weight for _, weight in costs))
@@ -119,10 +122,11 @@ class SystemResult:
         return Levels(*(self._mean_level(place) for place in range(len(Levels._fields))))
 
     def _mean_level(self, place: int) -> float | None:
-        values = [(outcome.levels[place], outcome.weight) for outcome in self.outcomes]
-        if any(value is None for value, _ in values):
+        values = [outcome.levels[place] for outcome in self.outcomes]
+        if None in values:
             return None
-        return float(sum(Fraction(value) * weight for value, weight in values if value is not None) / self.num_items)
+        weighted = zip(values, self.outcomes, strict=True)
+        return fsum(value * float(outcome.weight) for value, outcome in weighted if value is not None) / self.num_items
 
 
 def count_classes(outcomes: Iterable[Outcome]) -> dict[str, Number]:

@@ -22,8 +22,6 @@ EXCEPTIONS = {  # file: colours that are still written there; a number may only 
     "bench/pages/templates/findings.html": 2,
     "bench/pages/templates/graphs.html": 1,
     "bench/pages/templates/program.html": 2,
-    "bench/pages/templates/timeline.css": 50,
-    "bench/pages/templates/timeline.js": 2,
     "bench/replayscm/figures/plots.py": 3,
     "bench/report/figures/drawing.py": 12,
     "bench/report/figures/kinds.py": 4,
