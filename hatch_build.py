@@ -16,6 +16,9 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
+PICTURE = re.compile(r"<picture>.*?</picture>", re.DOTALL)
+ADDRESS = re.compile(r'(?<= )(src|srcset|href)="(?!https?:|#)([^"]+)"')
+ALT = re.compile(r'alt="([^"]*)"')
 IMAGE = re.compile(r"!\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)")
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)\s]+)\)")
 
@@ -52,8 +55,13 @@ class ReadmeHook(MetadataHookInterface):
 
 
 def for_index(text: str, source: str = "") -> str:
-    """Return the text with no relative links: absolute below `source`, or the paths in words if there is none."""
+    """Return the text with no relative links: absolute below `source`, or the paths in words if there is none.
+
+    A picture without an address becomes its description.
+    """
     if source:
         base = source.rstrip("/")
+        text = ADDRESS.sub(rf'\1="{base}/\2"', text)
         return LINK.sub(rf"[\1]({base}/\2)", IMAGE.sub(rf"![\1]({base}/\2)", text))
+    text = PICTURE.sub(lambda match: "".join(f"*{alt}*" for alt in ALT.findall(match[0])), text)
     return LINK.sub(r"\1 (`\2`)", IMAGE.sub(r"\1: `\2`", text))

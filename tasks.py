@@ -431,6 +431,14 @@ def docs() -> None:
     print(f"the site begins at {SITE[-1]}/index.html")
 
 
+def pictures() -> None:
+    """Draw the pictures of README and site again, and write the site's generated pages: commands, formats, gallery."""
+    made = environment()
+    _add_docs(made)
+    made.run("tests.support.pages.pictures")
+    made.run("tests.support.pages.reference")
+
+
 def _add_docs(made: Environment) -> None:
     made.add(DOCS, "what the site is built with (once; about 150 MB)")
 
@@ -447,6 +455,7 @@ TASKS = {
     "coverage": coverage,
     "release-check": release_check,
     "docs": docs,
+    "pictures": pictures,
     "test-integrations": test_integrations,
     "test-ci": test_ci,
     "test-newcomer": test_newcomer,

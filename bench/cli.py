@@ -1,7 +1,8 @@
 """The command `calibrant`: guards, exit codes, errors as one line.
 
-Exit codes: 0 done, 1 a check failed, 2 bad usage or bad input (one line on standard error says what to do), 130
-interrupted. `--help` imports neither the compiler nor any solver. A reader that closes the pipe ends it quietly.
+Exit codes: 0 done, 1 a check failed, 2 bad usage or bad input (a line `error` on standard error, and where something
+else would work a line `hint` with that command), 130 interrupted.
+`--help` imports neither the compiler nor any solver. A reader that closes the pipe ends it quietly.
 """
 
 from __future__ import annotations
@@ -32,22 +33,26 @@ def _run(arguments: list[str]) -> int:
     import typer
 
     from calibrant.bench.commands.guard import StoppedError
+    from calibrant.bench.terminal.hints import help_command, hint_for
+    from calibrant.bench.terminal.next_commands import invocation
     from calibrant.dsl.errors import CalibrantError
 
     usage_error: Any = typer.BadParameter.__mro__[1]  # of typer's own click, or of the installed one, by version
+    invocation.set(tuple(arguments))
     try:
         code = _command()(args=arguments, prog_name="calibrant", standalone_mode=False)
         sys.stdout.flush()
     except CalibrantError as error:
-        return _refused(str(error))
+        return _refused(str(error), hint_for(error, arguments, _command()))
     except usage_error as error:
-        where = error.ctx.command_path if error.ctx else "calibrant"
-        return _refused(f"{error.format_message().rstrip('.')}; see '{where} --help'")
+        hint = hint_for(error, arguments, _command()) or help_command(arguments, _command())
+        return _refused(error.format_message(), hint)
     except (BrokenPipeError, SystemExit):  # typer exits where it meets a broken pipe, and only there
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except OSError as error:
-        return _refused(f"{error.filename or 'input or output'}: {error.strerror or error}")
+        reason = f"{error.filename or 'input or output'}: {error.strerror or error}"
+        return _refused(reason, hint_for(error, arguments, _command()))
     except (KeyboardInterrupt, typer.Abort, StoppedError) as stop:
         goes_on = isinstance(stop, StoppedError) and stop.goes_on
         print("calibrant: interrupted" + "; the same command goes on from here" * goes_on, file=sys.stderr)
@@ -65,8 +70,10 @@ def _command() -> Any:
     return get_command(app)
 
 
-def _refused(reason: str) -> int:
-    print(f"calibrant: {' '.join(reason.split())}", file=sys.stderr)
+def _refused(reason: str, hint: str) -> int:
+    print(f"error  {' '.join(reason.split())}", file=sys.stderr)
+    if hint:
+        print(f"hint   {hint}", file=sys.stderr)
     return BAD_INPUT
 
 

@@ -40,6 +40,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "fit": (
         "calibrant fit lamps.csv",
         "calibrant fit lamps.csv --target Y --html why.html",
+        "calibrant fit lamps.csv --do set --score bde --best 5",
         "calibrant fit lamps.csv --do set --out lamps.jsonl --certificates certificates",
     ),
     "list": (

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from calibrant.bench.protocols.base import Protocol, ProtocolResult
     from calibrant.bench.replayscm.audit.separations import SeparatedPair
     from calibrant.bench.replayscm.fitting.fit import Fit, fit
+    from calibrant.bench.replayscm.fitting.networks import NetworkFit, learn_networks
     from calibrant.bench.runs.records import Record
     from calibrant.bench.version import __version__
     from calibrant.dsl.episode import Step
@@ -79,6 +80,7 @@ __all__ = [
     "LogicFamily",
     "LogicItem",
     "LogicScore",
+    "NetworkFit",
     "OutOfBudget",
     "Pool",
     "PoolError",
@@ -99,6 +101,7 @@ __all__ = [
     "fit",
     "generate",
     "harden",
+    "learn_networks",
     "load_pool",
     "logic_family",
     "open_episode",
@@ -131,6 +134,7 @@ _HOME = {
     "LogicFamily": "calibrant.solvers.logic.family",
     "LogicItem": "calibrant.item_types",
     "LogicScore": "calibrant.item_types",
+    "NetworkFit": "calibrant.bench.replayscm.fitting.networks",
     "OutOfBudget": "calibrant.solvers.outcome",
     "Pool": "calibrant.dsl.item",
     "PoolError": "calibrant.dsl.errors",
@@ -151,6 +155,7 @@ _HOME = {
     "fit": "calibrant.bench.replayscm.fitting.fit",
     "generate": "calibrant.verbs",
     "harden": "calibrant.verbs",
+    "learn_networks": "calibrant.bench.replayscm.fitting.networks",
     "load_pool": "calibrant.verbs",
     "logic_family": "calibrant.families",
     "open_episode": "calibrant.verbs",

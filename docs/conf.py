@@ -11,7 +11,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from calibrant.bench.version import __version__  # noqa: E402  # the checkout is on the path only now
+from calibrant.bench.pages.design.tokens import TOKENS  # noqa: E402  # the checkout is on the path only now
+from calibrant.bench.version import __version__  # noqa: E402
 
 project = "Calibrant"
 copyright = "2026, the authors of Calibrant"
@@ -23,6 +24,35 @@ exclude_patterns = ["_build", "images", "static"]
 html_theme = "furo"
 html_title = f"Calibrant {release}"
 html_static_path = ["static"]
+THEME_VARIABLES = {  # furo's, in the colours of all our pages
+    "color-brand-primary": "ink",
+    "color-brand-content": "link",
+    "color-background-primary": "paper",
+    "color-background-secondary": "panel",
+    "color-background-hover": "sunk",
+    "color-background-border": "line",
+    "color-foreground-primary": "ink",
+    "color-foreground-secondary": "soft",
+    "color-foreground-muted": "soft",
+    "color-foreground-border": "edge",
+    "color-inline-code-background": "panel",
+    "color-code-background": "panel",
+    "color-code-foreground": "ink",
+    "color-link": "link",
+    "color-link--visited": "link",
+    "color-link--hover": "link",
+    "color-api-keyword": "soft",
+    "color-api-name": "ink",
+    "color-api-pre-name": "soft",
+    "color-sidebar-link-text": "soft",
+    "color-sidebar-caption-text": "soft",
+    "color-sidebar-search-text": "ink",
+    "color-toc-item-text": "soft",
+}
+html_theme_options = {
+    f"{theme}_css_variables": {name: getattr(TOKENS[token], theme) for name, token in THEME_VARIABLES.items()}
+    for theme in ("light", "dark")
+}
 html_css_files = ["site.css"]
 html_show_sphinx = False
 html_last_updated_fmt = None
@@ -65,5 +95,14 @@ def as_list(app: Any, what: str, name: str, subject: Any, options: Any, lines: l
     lines[:] = shown
 
 
+def write_gallery(app: Any, error: Exception | None) -> None:
+    """Write the pages that the gallery opens, each by its command."""
+    if error is None and app.builder.format == "html":
+        from tests.support.pages.pictures import write_pages
+
+        write_pages(Path(app.outdir) / "pages")
+
+
 def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", as_list)
+    app.connect("build-finished", write_gallery)

@@ -118,9 +118,30 @@ def _one_line(text: str) -> str:
 
 
 class UnknownItemError(CalibrantError, KeyError):
-    """A pool has no item of that id."""
+    """A pool has no item of that id.
+
+    item_id: the unknown id; close: similar ids of the pool, the most similar first
+    """
+
+    def __init__(self, message: str, item_id: str = "", close: tuple[str, ...] = ()) -> None:
+        self.item_id = item_id
+        self.close = close
+        super().__init__(message)
 
     __str__ = Exception.__str__  # of a KeyError it would be the repr
+
+
+class UnknownNameError(CalibrantError):
+    """A name that is none of those allowed.
+
+    name: the unknown one; allowed: the names there are; owners: what else has it, such as other benchmarks
+    """
+
+    def __init__(self, message: str, name: str, allowed: tuple[str, ...], owners: tuple[str, ...] = ()) -> None:
+        self.name = name
+        self.allowed = allowed
+        self.owners = owners
+        super().__init__(message)
 
 
 class MissingExtraError(CalibrantError):

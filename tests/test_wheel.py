@@ -111,7 +111,7 @@ def test_an_import_of_a_former_name_is_refused_by_a_line_that_has_the_new_one(
 ) -> None:
     (tmp_path / "mine.py").write_text("from bench.protocols.base import Protocol\n", encoding="utf-8")
     done = installed.run("protocols", "mine.py", tool="calibrant", where=tmp_path)
-    assert (done.returncode, done.stderr) == (2, "calibrant: mine.py: import calibrant.bench, not bench\n")
+    assert (done.returncode, done.stderr) == (2, "error  mine.py: import calibrant.bench, not bench\n")
 
 
 def test_a_row_of_an_installed_package_runs_beside_ours_in_workers(installed: Environment, tmp_path: Path) -> None:
@@ -155,6 +155,10 @@ def test_links_are_absolute_once_there_is_an_address() -> None:
     kept = "[e](https://e.org/f), [g](#h)"
     at = "https://x.org/blob"
     assert hook.for_index(text, f"{at}/") == f"[a]({at}/docs/a.md#b), ![c d]({at}/docs/images/c.svg), {kept}"
+    picture = '<picture>\n<source srcset="b.svg">\n<img src="c.svg" alt="A lamp."></picture>'
+    assert hook.for_index(picture) == "*A lamp.*"
+    absolute = picture.replace('"b.svg', f'"{at}/b.svg').replace('"c.svg', f'"{at}/c.svg')
+    assert hook.for_index(picture, at) == absolute
     assert hook.for_index(text) == f"a (`docs/a.md#b`), c d: `docs/images/c.svg`, {kept}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from calibrant.bench.runs.audits import AuditedPool, AuditWork
     from calibrant.bench.runs.jobs import Execution
     from calibrant.bench.runs.runner import Selection
+    from calibrant.bench.terminal.next_commands import NextCommand
 
 FailOn: TypeAlias = Annotated[
     str | None,
@@ -68,6 +70,7 @@ def audit(
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.capabilities import AUDIT
     from calibrant.bench.runs.runner import Selection
+    from calibrant.bench.terminal.next_commands import print_next
 
     of = benchmark_of(pool)
     auditor = of.require(AUDIT)
@@ -85,7 +88,27 @@ def audit(
     _print(report, pool, as_json=as_json)
     for line in reasons:
         typer.echo(line, err=True)
+    if not as_json:
+        print_next(_next_commands(of, pool, [record.instance for record in audited.records], html, certificates))
     return 1 if failed else 0
+
+
+def _next_commands(
+    of: Benchmark[Any], pool: Path, instances: list[str], html: Path | None, certificates: Path | None
+) -> Iterator[NextCommand]:
+    """Yield what can be done after an audit of these instances."""
+    from calibrant.bench.pages.capabilities import EXPLANATIONS
+    from calibrant.bench.pools.capabilities import VERIFY
+    from calibrant.bench.terminal.next_commands import NextCommand, unused_path
+
+    if instances and EXPLANATIONS in of.provides:
+        why = unused_path("why.html")
+        yield NextCommand(("show", pool, instances[0], "--html", why), "one reason, drawn")
+    if html is None:
+        yield NextCommand(("list", pool, "--why"), "the reasons")
+    written = sorted(certificates.glob("*.json"))[:1] if certificates is not None else []
+    if written and VERIFY in of.provides:
+        yield NextCommand(("verify", *written, pool), "check a certificate")
 
 
 def _audit_pool(

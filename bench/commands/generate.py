@@ -50,6 +50,7 @@ def generate(
         )
     for line in lines:
         typer.echo(line, err=True)
+    _print_next(out)
 
 
 def sample(
@@ -73,3 +74,16 @@ def sample(
 
     number = sole_provider(SAMPLE)(out, strata, per_stratum, seed, setting)
     typer.echo(f"{number} instances written to {out}", err=True)
+    _print_next(out)
+
+
+def _print_next(pool: Path) -> None:
+    from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
+
+    print_next(
+        [
+            NextCommand(("list", pool), "what is in it"),
+            NextCommand(("prompts", pool, "--out", unused_path("prompts.jsonl")), "what a model is asked"),
+            NextCommand(("run", "exact", pool, "--out", unused_path("runs")), "the exact solver"),
+        ]
+    )

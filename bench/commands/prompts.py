@@ -87,6 +87,11 @@ def export(
     license_: Annotated[
         str, typer.Option("--license", metavar="ID", help="License of the data, as the Hub names it.")
     ] = "",
+    audits: Annotated[
+        Path | None,
+        typer.Option("--audits", metavar="DIR", help="Folder of `calibrant audit --out`, whose counts cards state."),
+        READS,
+    ] = None,
 ) -> None:
     """Write pools as data sets for the Hub: Parquet, a card and Croissant metadata, with gold apart.
 
@@ -95,7 +100,7 @@ def export(
     """
     from calibrant.bench.hub.export import export as write_export
 
-    number = write_export(pools, out, name=name, license_=license_)
+    number = write_export(pools, out, name=name, license_=license_, audits=audits)
     typer.echo(f"{number} items written to {out}", err=True)
 
 
@@ -132,9 +137,9 @@ def training(
     field. Questions that no answer is right for are left out, and so are those beyond the solver's budget. CauSim only.
     """
     from calibrant.bench.core.capabilities import WORKED_SOLUTIONS
+    from calibrant.bench.core.items import unknown_item
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.runs.runner import Selection
-    from calibrant.dsl.errors import CalibrantError, short_repr
 
     of = benchmark_of(pool)
     solutions = of.require(WORKED_SOLUTIONS)
@@ -151,10 +156,11 @@ def training(
     if order is not None and order not in orders:
         raise typer.BadParameter(f"unknown order '{order}'; known: {', '.join(orders)}", param_hint="--order")
     selection = Selection(frozenset(only or ()), limit)
-    items = [item for _, item in selection.of(of.items.read_pool(pool))]
+    content = of.items.read_pool(pool)
+    items = [item for _, item in selection.of(content)]
     missing = sorted(set(selection.only) - {item.id for item in items})
     if missing:
-        raise CalibrantError(f"{pool.name}: no instance {short_repr(missing[0])}")
+        raise unknown_item(pool.name, missing[0], [item.id for item in content.items])
     if curriculum is not None or responses is not None:
         lines = (
             solutions.write_curriculum(out, items, curriculum)

@@ -23,17 +23,22 @@ def protocols(
             help="Only these, as for `calibrant run`: names with commas between them, FILE.py or FILE.py:CLASS.",
         ),
     ] = None,
+    benchmark: Annotated[
+        str | None, typer.Option("--benchmark", metavar="NAME", help="Only the protocols of this benchmark.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the protocols that `calibrant run` knows, by benchmark, with their options: defaults and meanings.
 
     Those of installed packages (entry points of the group calibrant.protocols) say which package they are of.
     """
+    from calibrant.bench.core.registry import benchmark as named
     from calibrant.bench.core.registry import benchmarks
     from calibrant.bench.protocols.registry import left_out, with_installed
 
-    by_benchmark = {declared.title: with_installed(protocols_of(declared), declared.name) for declared in benchmarks()}
-    of_name = {declared.title: declared.name for declared in benchmarks()}
+    chosen = benchmarks() if benchmark is None else [named(benchmark)]
+    by_benchmark = {declared.title: with_installed(protocols_of(declared), declared.name) for declared in chosen}
+    of_name = {declared.title: declared.name for declared in chosen}
     names = [name.strip() for name in (protocol or "all").split(",")]
     protocol_by_name = {name: row for listed in reversed(by_benchmark.values()) for name, row in listed.items()}
     listed = _chosen(names, by_benchmark, of_name)

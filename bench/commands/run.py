@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 import typer
 
@@ -14,9 +14,12 @@ from calibrant.bench.commands.options import AsJson, Cluster, PoolPaths, Workers
 from calibrant.bench.commands.progress import progress_bar
 
 if TYPE_CHECKING:
+    from calibrant.bench.core.benchmark import Benchmark
     from calibrant.bench.protocols.base import Protocol
     from calibrant.bench.runs.jobs import Execution
     from calibrant.bench.runs.runner import Selection
+    from calibrant.bench.terminal.next_commands import NextCommand
+    from calibrant.dsl.errors import CalibrantError, UnknownNameError
 
 PROTOCOL_HELP = (
     "How to answer: a protocol, several with commas between them, or all; `calibrant protocols` lists them. "
@@ -62,17 +65,48 @@ def run(
         with_installed,
     )
     from calibrant.bench.runs.runner import Selection
+    from calibrant.bench.terminal.next_commands import print_next
+    from calibrant.dsl.errors import UnknownNameError
 
     of = one_benchmark(pools)
     listed = applicable_protocols(of, pools) if protocol.strip() == "all" else protocols_of(of)
     protocol_by_name = with_installed(listed, of.name)
-    chosen = chosen_protocols(protocol_by_name, protocol, _options(option or [], max_parents))
+    try:
+        chosen = chosen_protocols(protocol_by_name, protocol, _options(option or [], max_parents))
+    except UnknownNameError as error:
+        raise _explained(error, of) from None
     for name, missing in left_out(protocol_by_name).items() if protocol.strip() == "all" else ():
         typer.echo(f"{name} is left out: {missing}", err=True)
     selection = Selection(frozenset(only or ()), limit)
     settings: _Settings = {"selection": selection, "retry_crashed": retry_crashed}
     by = execution(workers, cluster, budget)
-    return run_and_report(chosen, pools, out, by, as_json=as_json, **settings)
+    code = run_and_report(chosen, pools, out, by, as_json=as_json, **settings)
+    if not as_json:
+        print_next(_next_commands(pools, out))
+    return code
+
+
+def _next_commands(pools: Sequence[Path], out: Path) -> Iterator[NextCommand]:
+    """Yield what can be done with the records."""
+    from calibrant.bench.terminal.next_commands import NextCommand, unused_path
+
+    yield NextCommand(("report", out, "--out", unused_path("report.html")), "tables and plots")
+    pool_options = [word for pool in pools for word in ("--pool", pool)]
+    yield NextCommand(("table", out, "--attribution", *pool_options), "earned or luck")
+    yield NextCommand(("table", out, "--by", "stratum"), "rows by stratum")
+
+
+def _explained(error: UnknownNameError, of: Benchmark[Any]) -> CalibrantError:
+    """Return the error, naming the benchmarks that have a protocol of that name."""
+    from calibrant.bench.core.registry import benchmarks
+    from calibrant.bench.protocols.registry import protocols_of
+    from calibrant.bench.terminal.hints import HintedError
+
+    owners = [owner.title for owner in benchmarks() if error.name in protocols_of(owner)]
+    if not owners:
+        return error
+    message = f"{of.title}: no protocol '{error.name}'; it exists for {', '.join(owners)}"
+    return HintedError(message, command=("protocols", "--benchmark", of.name))
 
 
 class _Settings(TypedDict, total=False):

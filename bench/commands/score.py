@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from calibrant.bench.scoring.pool_items import PoolItems
     from calibrant.bench.scoring.predictions import Predictions
     from calibrant.bench.scoring.scorer import PoolScorer
+    from calibrant.bench.terminal.next_commands import NextCommand
 
 HINT = "; --skip-unknown passes over such lines"
 
@@ -83,7 +84,6 @@ def score(
     With --json the verdicts go to standard output and the tables to standard error. FILE appears complete or not at
     all; `calibrant table` reads it.
     """
-    from calibrant.bench.commands.table import print_rows
     from calibrant.bench.core.registry import log_benchmark
     from calibrant.bench.report.table import ResultTable
     from calibrant.bench.scoring.cluster import score_on_cluster
@@ -111,7 +111,18 @@ def score(
         verdicts = _with_unread(score_on_cluster(scorer, predictions, execution(workers, cluster)), predictions.unread)
         _collect(verdicts, collected, out=out, as_json=as_json)
     _tell(file, predictions, scorer.items)
+    _print(collected, pools, out, as_json=as_json)
+
+
+def _print(collected: ResultTable, pools: Sequence[Path], out: Path | None, *, as_json: bool) -> None:
+    """Print the table, the sentence on luck, and the commands to run next."""
+    from calibrant.bench.commands.table import print_rows
+    from calibrant.bench.terminal.next_commands import print_next
+
     print_rows(collected, err=as_json, again=_again(out))
+    _print_luck(collected, err=as_json)
+    if not as_json:
+        print_next(_next_commands(pools, out))
 
 
 def _benchmark(pools: Sequence[Path], file: Path) -> Benchmark[Any]:
@@ -169,6 +180,26 @@ def _score_logs(paths: list[Path], of: Benchmark[Any], *, out: Path | None, as_j
     _collect(_count_everybody(scored, everybody), collected, out=out, as_json=as_json)
     for table in (collected, everybody):
         print_rows(table, columns="n,accuracy,earned,missed,lucky,short", err=as_json, again=_again(out))
+    _print_luck(collected, err=as_json)
+
+
+def _print_luck(collected: ResultTable, *, err: bool) -> None:
+    if sentence := collected.luck():
+        typer.echo(sentence, err=err)
+
+
+def _next_commands(pools: Sequence[Path], out: Path | None) -> Iterator[NextCommand]:
+    """Yield what can be done with the verdicts, or how to write them."""
+    from calibrant.bench.terminal.next_commands import NextCommand, invocation, unused_path
+
+    if out is None:
+        if "-" not in (arguments := invocation.get()):  # standard input has been read
+            yield NextCommand((*arguments, "--out", unused_path("scores.jsonl")), "keep the verdicts")
+        return
+    yield NextCommand(("report", out, "--out", unused_path("report.html")), "tables and plots")
+    pool_options = [word for pool in pools for word in ("--pool", pool)]
+    yield NextCommand(("table", out, "--attribution", *pool_options), "earned or luck")
+    yield NextCommand(("list", pools[0], "--scores", out, "--class", "lucky"), "which items")
 
 
 def _again(out: Path | None) -> str:

@@ -86,6 +86,18 @@ class FittedTable(Protocol):
         ...
 
 
+class FittedNetworks(Protocol):
+    """Networks of highest score on a table of one's own."""
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the terminal."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        ...
+
+
 class Fittable(Protocol):
     """Tables of one's own, fitted by hypotheses of the benchmark."""
 
@@ -93,6 +105,10 @@ class Fittable(Protocol):
         self, data: Path, *, target: str | None, do: str | None, roots: Sequence[str] | None, max_parents: int
     ) -> FittedTable:
         """Return what fits a CSV file; `CalibrantError` names row and column of a fault."""
+        ...
+
+    def networks(self, data: Path, *, do: str | None, score: str, best: int, max_parents: int | None) -> FittedNetworks:
+        """Return networks of highest score on a CSV file; `CalibrantError` names row and column of a fault."""
         ...
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
 
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.errors import CalibrantError, UnknownItemError, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.message import Message
 from calibrant.dsl.stored_items import items_by_id
@@ -38,15 +38,22 @@ def item_of(pool: ItemPool[I_co], instance: str | None) -> I_co:
         return pool.items[0]
     by_id = items_by_id(pool.items)
     if instance not in by_id:
-        close = ", ".join(map(short_repr, close_ids(instance, list(by_id))))
-        raise CalibrantError(f"{pool.name}: no instance {short_repr(instance)}; there are {close}")
+        raise unknown_item(pool.name, instance, list(by_id))
     return by_id[instance]
+
+
+def unknown_item(file: str, instance: str, ids: Sequence[str]) -> UnknownItemError:
+    """Return the error for an id that a pool does not have; it names similar ids."""
+    close = close_ids(instance, ids)
+    listed = ", ".join(map(short_repr, close))
+    message = f"{file}: no instance {short_repr(instance)}; there are {listed or 'none'} ({len(ids)} in all)"
+    return UnknownItemError(message, instance, tuple(close))
 
 
 def close_ids(instance: str, ids: Sequence[str], number: int = 3) -> list[str]:
     """Return the most similar ids, equal ones in the order of the pool; the first ones where none is similar."""
     places = {candidate: place for place, candidate in enumerate(ids)}
-    alike = get_close_matches(instance, ids, len(ids) or 1)
+    alike = get_close_matches(instance, ids, len(ids) or 1) or [name for name in ids if instance and instance in name]
     matcher = SequenceMatcher(b=instance)
 
     def distance(candidate: str) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import yaml
 
-from calibrant.bench.hub.describe import RESPONSIBLE_AI, Described
+from calibrant.bench.hub.describe import Described
 
 SPLIT = "test"
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
@@ -55,12 +55,27 @@ def _page(part: Described) -> Iterator[str]:
     yield "```python"
     yield "from datasets import load_dataset"
     yield ""
-    yield f'items = load_dataset("parquet", data_files={{"{SPLIT}": "{part.file}"}}, split="{SPLIT}")'
+    yield f'items = load_dataset("path/to/this/folder", split="{SPLIT}")'
     yield "```"
     yield "Answers are scored by `calibrant score`; `calibrant.rewards` takes these columns as they are."
     yield ""
+    if not part.with_gold:
+        yield from _about(part)
+        return
+    yield "## Audit"
+    if part.audits:
+        yield "Counts of `calibrant audit`, exact in the classes that it names:"
+        yield ""
+        yield from (f"- {_plain(line.replace(':', ' '))}" for line in part.audits)
+    else:
+        yield "No audit was exported with these items (`calibrant export --audits DIR`)."
+    yield ""
+    yield from _about(part)
+
+
+def _about(part: Described) -> Iterator[str]:
     yield "## About the data"
-    yield from (f"- **{_separate_words(name)}**: {text}" for name, text in RESPONSIBLE_AI.items())
+    yield from (f"- **{_separate_words(name)}**: {text}" for name, text in part.responsible_ai.items())
     yield ""
     yield "## Canary"
     yield next((row["canary"] for row in part.rows), "")

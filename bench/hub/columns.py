@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal, TypeAlias
 
+from calibrant.bench.training.difficulty import LABELS
+
 Row: TypeAlias = dict[str, Any]
 DIFFICULTY = "difficulty_"
 CANARY = "Benchmark data; it should never appear in training corpora of models that are evaluated on it. canary GUID "
@@ -57,7 +59,8 @@ def columns_of(rows: Iterable[Mapping[str, Any]], *, with_gold: bool) -> list[Co
         return [column for column in COLUMNS if not column.sealed]
     labels = sorted({name for row in rows for name in row if name.startswith(DIFFICULTY)})
     columns = [
-        Column(n, f"how many {n.removeprefix(DIFFICULTY)}; null where there is none", True, "number") for n in labels
+        Column(n, f"number of {LABELS[n.removeprefix(DIFFICULTY)]}; null where there is none", True, "number")
+        for n in labels
     ]
     return [*COLUMNS, *columns]
 

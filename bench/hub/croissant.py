@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.bench.hub.describe import RESPONSIBLE_AI, Described
+from calibrant.bench.hub.describe import Described
 
 CONFORMS_TO = ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"]
 _KINDS = {"text": "sc:Text", "number": "sc:Integer"}
@@ -68,7 +68,7 @@ def croissant(part: Described) -> dict[str, Any]:
         "description": part.summary,
         "conformsTo": CONFORMS_TO,
         **({"license": part.license} if part.license else {}),
-        **{f"rai:{name}": text for name, text in RESPONSIBLE_AI.items()},
+        **{f"rai:{name}": text for name, text in part.responsible_ai.items()},
         "distribution": [
             {
                 "@type": "cr:FileObject",

@@ -22,6 +22,7 @@ class Described:
     """One part of an export.
 
     file: name of its Parquet file; sha256 and size: of that file; license: an identifier, or empty
+    drawn_from_seeds: every pool states a seed; audits: lines on what audits counted
     """
 
     name: str
@@ -31,6 +32,8 @@ class Described:
     rows: Rows
     columns: Sequence[Column]
     license: str = ""
+    drawn_from_seeds: bool = False
+    audits: Sequence[str] = ()
 
     @property
     def with_gold(self) -> bool:
@@ -57,10 +60,26 @@ class Described:
             " identified from finite evidence; answers are executed and checked, not compared with a reference text."
         )
 
+    @property
+    def responsible_ai(self) -> Mapping[str, str]:
+        """What the pools state about their making, and what holds for every pool."""
+        return (_DRAWN if self.drawn_from_seeds else _NOT_STATED) | _ALWAYS
 
-RESPONSIBLE_AI: Mapping[str, str] = {
+
+_DRAWN = {
     "dataCollection": "Drawn by programs from seeds. No part of it was collected from people or observed in the world.",
     "dataCollectionType": "Synthetic",
+    "dataBiases": (
+        "Items follow the generator's distribution over graphs, formulas and interventions, and names that it invents."
+    ),
+    "personalSensitiveInformation": "None.",
+}
+_NOT_STATED = {
+    "dataCollection": "The pools do not state how their items were made.",
+    "dataBiases": "Items follow the distribution of whatever made them, which the pools do not state.",
+    "personalSensitiveInformation": "The pools do not state any.",
+}
+_ALWAYS = {
     "dataUseCases": (
         "Evaluation and training of systems that identify causal mechanisms from interventional evidence."
         " Not evidence about any real causal system."
@@ -69,10 +88,6 @@ RESPONSIBLE_AI: Mapping[str, str] = {
         "Mechanisms are small and of few classes. The evidence of an item may leave several mechanisms open;"
         " `calibrant audit` counts them. Training on the part with gold makes an evaluation on these items void."
     ),
-    "dataBiases": (
-        "Items follow the generator's distribution over graphs, formulas and interventions, and names that it invents."
-    ),
-    "personalSensitiveInformation": "None.",
     "dataSocialImpact": "None is expected of the data; scores on it say nothing of causal reasoning in general.",
     "annotationsPerItem": "None by people; labels are computed.",
 }

@@ -11,6 +11,7 @@ from hashlib import file_digest
 from pathlib import Path
 
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.hub.audit_results import audit_lines
 from calibrant.bench.hub.card import card
 from calibrant.bench.hub.columns import columns_of, record_text
 from calibrant.bench.hub.croissant import croissant
@@ -23,8 +24,10 @@ from calibrant.dsl.errors import CalibrantError
 QUESTIONS, GOLD = "questions", "gold"
 
 
-def export(pools: Sequence[Path], out: Path, *, name: str = "", license_: str = "") -> int:
+def export(pools: Sequence[Path], out: Path, *, name: str = "", license_: str = "", audits: Path | None = None) -> int:
     """Write the folders `questions` and `gold` into `out`, which must not be there, or empty; how many items.
+
+    audits: folder of `calibrant audit --out`, whose counts the cards state
 
     All of it appears, or nothing. Items are read back before that, and are the same.
     """
@@ -36,9 +39,10 @@ def export(pools: Sequence[Path], out: Path, *, name: str = "", license_: str = 
         rows = ExportRows(pools, rows_file)
         if not rows:
             raise CalibrantError("the pools have no items")
+        results = [] if audits is None else audit_lines(audits, rows.pool_digests)
         for part, column in ((QUESTIONS, "benchmark"), (GOLD, "pool")):  # a pool's name may say what is in it
             title = name or " and ".join(dict.fromkeys(row[column] for row in rows))
-            _write(scratch / part, part, rows, title, license_)
+            _write(scratch / part, part, rows, title, license_, results)
         _require_same(scratch / GOLD / f"{GOLD}.parquet", rows)
         rows_file.unlink()
         scratch.chmod(0o755)
@@ -55,14 +59,24 @@ def _require_free(out: Path) -> None:
         raise CalibrantError(f"{out}: there already; an export is a folder of its own")
 
 
-def _write(folder: Path, part: str, rows: ExportRows, title: str, license_: str) -> None:
+def _write(folder: Path, part: str, rows: ExportRows, title: str, license_: str, audits: Sequence[str]) -> None:
     folder.mkdir()
     file = folder / f"{part}.parquet"
     columns = columns_of(rows, with_gold=part == GOLD)
     write_table(file, rows if part == GOLD else rows.by_id(), columns)
     with file.open("rb") as content:
         digest = file_digest(content, "sha256").hexdigest()
-    described = Described(f"{title} ({part})", file.name, digest, file.stat().st_size, rows, columns, license_)
+    described = Described(
+        name=f"{title} ({part})",
+        file=file.name,
+        sha256=digest,
+        size=file.stat().st_size,
+        rows=rows,
+        columns=columns,
+        license=license_,
+        drawn_from_seeds=rows.drawn_from_seeds,
+        audits=audits if part == GOLD else (),  # names of pools and bounds of classes tell of what is sealed
+    )
     (folder / "README.md").write_text(printable(card(described)), encoding="utf-8")
     (folder / "croissant.json").write_text(json.dumps(croissant(described), indent=1) + "\n", encoding="utf-8")
 

@@ -20,16 +20,24 @@ class ExportRows:
     """The rows of pools, in the order of their files, with all columns; they can be gone through again and again.
 
     by_id: in the order of their public ids, which tells nothing of what items are drawn together
+    pool_digests: of the pools' files; drawn_from_seeds: every pool states a seed in its metadata
     """
 
     def __init__(self, pools: Sequence[Path], file: Path) -> None:
         """file: to keep them in. `PoolError` as the readers of pools have it."""
         digests: list[str] = []
+        self.pool_digests: list[str] = []
+        self.drawn_from_seeds = True
         places: list[tuple[str, int]] = []
         encode = msgspec.json.Encoder().encode
         with file.open("xb") as lines:
             for path in pools:
-                for row in _rows(benchmark_of(path), path):
+                of = benchmark_of(path)
+                pool: Any = of.items.read_pool(path)
+                digest = pool_digest(path)
+                self.pool_digests.append(digest)
+                self.drawn_from_seeds &= "seed" in pool.metadata
+                for row in _rows(of, path, pool, digest):
                     places.append((row["id"], lines.tell()))
                     lines.write(encode(row) + b"\n")
                     digests.append(row["digest"])
@@ -54,8 +62,7 @@ class ExportRows:
                 yield {**decode(lines.readline()), "canary": self._canary}
 
 
-def _rows(of: Benchmark[Any], path: Path) -> Iterator[Row]:
-    pool, digest = of.items.read_pool(path), pool_digest(path)
+def _rows(of: Benchmark[Any], path: Path, pool: Any, digest: str) -> Iterator[Row]:
     public = PublicIds.of_pool(path, pool.items)
     for item in pool.items:
         *system, user = of.items.messages(item)

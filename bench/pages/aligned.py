@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.rates import SUPPRESSED, UNDEFINED
+from calibrant.bench.terminal.width import RECORDS_BELOW
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 ALL = "all"
@@ -93,16 +95,54 @@ def fit_columns(
     labels: Collection[str] = LABELS.keys(),
     width: int | None,
 ) -> Fitted:
-    """Return the rows with as many columns as fit the width, `first` first; labels go last, while rows differ."""
+    """Return the rows with as many columns as fit the width, `first` first; labels go last, while rows differ.
+
+    Below 60 columns a row that does not fit is a paragraph, and nothing is left out.
+    """
     cells = {key: [in_one_line(row.get(key, UNDEFINED)) for row in rows] for key in headings}
     widths = {key: max(map(len, (heading, *cells[key]))) + GAP for key, heading in headings.items()}
     chosen = list(headings)
     if width is not None and sum(widths.values()) - GAP > width:
+        if width < RECORDS_BELOW:
+            return Fitted("\n\n".join(paragraphs(headings, rows, labels, width)), ())
         chosen = _chosen(list(headings), labels, first, cells, widths, width + GAP)
     text = aligned(
         [headings[key] for key in chosen], [list(row) for row in zip(*(cells[k] for k in chosen), strict=True)]
     )
     return Fitted(text, tuple(headings[key] for key in headings if key not in chosen))
+
+
+def paragraphs(
+    headings: Mapping[str, str], rows: Iterable[Mapping[str, str]], labels: Collection[str], width: int
+) -> Iterator[str]:
+    """Yield a paragraph for each row: its labels in a line, then every column as `Heading value`, wrapped."""
+    for row in rows:
+        cells = {key: in_one_line(row.get(key, UNDEFINED)) for key in headings}
+        title = "  ".join(text for key, text in cells.items() if key in labels and text)
+        stated = {key: text for key, text in cells.items() if key not in labels and text not in ("", UNDEFINED)}
+        pairs = [f"{headings[key]} {text}".strip() for key, text in stated.items()]
+        body = [line for pair in _lines_of(pairs, width - GAP) for line in textwrap.wrap(pair, width - GAP)]
+        yield "\n".join([*textwrap.wrap(title, width), *(f"{'':{GAP}}{line}" for line in body)])
+
+
+def _lines_of(pairs: Iterable[str], width: int) -> Iterator[str]:
+    """Yield the pairs, as many in a line as fit."""
+    line = ""
+    for pair in pairs:
+        if line and len(line) + GAP + len(pair) > width:
+            yield line
+            line = ""
+        line = f"{line}{'':{GAP}}{pair}" if line else pair
+    if line:
+        yield line
+
+
+def wrapped_row(cells: Sequence[str], width: int) -> Iterator[list[str]]:
+    """Yield the row, then a row for each further line of its last cell, which is wrapped to the width."""
+    *labels, text = cells
+    for line in textwrap.wrap(text, width, break_on_hyphens=False) or [""]:
+        yield [*labels, line]
+        labels = [""] * len(labels)
 
 
 def _chosen(

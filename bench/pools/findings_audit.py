@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pages.aligned import GAP, aligned_lines
+from calibrant.bench.pages.aligned import GAP, aligned_lines, paragraphs, wrapped_row
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.pages.json_stream import list_pieces
 from calibrant.bench.pools.capabilities import CertificateCheck, Printed
@@ -28,6 +27,7 @@ from calibrant.bench.pools.claim_records import FindingRecord
 from calibrant.bench.runs.audits import Audited, AuditedPool, AuditHead, AuditWork, record_order
 from calibrant.bench.runs.jsonl_file import RecordKind
 from calibrant.bench.runs.records import Timing
+from calibrant.bench.terminal.width import RECORDS_BELOW
 from calibrant.bench.version import program_version
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
@@ -210,21 +210,16 @@ def findings_lines(findings: Iterable[FindingRecord], width: int | None = None) 
     if not cells:
         return iter(["nothing found"])
     headings = ["Instance", "Kind", "Verdict", "Claim"]
+    if width is not None and width < RECORDS_BELOW:
+        rows = [dict(zip(headings, row, strict=True)) for row in cells]
+        return iter(["\n\n".join(paragraphs(dict.fromkeys(headings, ""), rows, headings[:-1], width))])
     if width is not None:
         used = sum(
             max(map(len, column)) + GAP for column in zip(headings[:-1], *(row[:-1] for row in cells), strict=True)
         )
         claim_width = max(MIN_CLAIM_WIDTH, width - used)
-        cells = [line for row in cells for line in _wrapped_row(row, claim_width)]
+        cells = [line for row in cells for line in wrapped_row(row, claim_width)]
     return aligned_lines(headings, cells)
-
-
-def _wrapped_row(cells: Sequence[str], width: int) -> Iterator[list[str]]:
-    """Yield the row, then a row for each further line of its last cell, which is wrapped to the width."""
-    *labels, claim = cells
-    for line in textwrap.wrap(claim, width, break_on_hyphens=False) or [""]:
-        yield [*labels, line]
-        labels = [""] * len(labels)
 
 
 def check_certificate(

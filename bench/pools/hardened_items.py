@@ -16,6 +16,7 @@ import msgspec
 from calibrant.audits.claims import Certificate, verify
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FINDINGS
+from calibrant.bench.core.items import unknown_item
 from calibrant.bench.core.registry import benchmark as benchmark_named
 from calibrant.bench.pools.capabilities import Hardened, HardenedItem, HardenRequest
 from calibrant.bench.runs.executors.opening import as_completed
@@ -23,7 +24,7 @@ from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
 from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.dsl.atomic_write import write_atomically, write_pieces
-from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.item import Item, Pool
 from calibrant.dsl.pool_text import pool_digest
 from calibrant.dsl.stored_items import item_ids
@@ -62,13 +63,13 @@ def harden_items(
 ) -> HardenedItems:
     """Harden the chosen items, in their order; keep unchanged those that cannot be decided.
 
-    harden: a function of a module, which is sent to workers. `CalibrantError` for an unknown id.
+    harden: a function of a module, which is sent to workers. `UnknownItemError` for an unknown id.
     """
     pool = benchmark.items.read_pool(path)
     chosen = selection.places(pool)
     missing = sorted(set(selection.only) - set(item_ids(pool.items)))
     if missing:
-        raise CalibrantError(f"{path.name}: no instance {short_repr(missing[0])}")
+        raise unknown_item(path.name, missing[0], item_ids(pool.items))
     with (
         SpillBuffer[Any]() as hardened,
         SpillBuffer[dict[str, Any]]() as reports,

@@ -14,7 +14,7 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.protocols import plugins
 from calibrant.bench.protocols.base import APPLICABLE, PROTOCOLS, Protocol
 from calibrant.bench.runs.jobs import error_line
-from calibrant.dsl.errors import CalibrantError, MissingExtraError, short_repr
+from calibrant.dsl.errors import CalibrantError, MissingExtraError, UnknownNameError, short_repr
 
 Protocols: TypeAlias = Mapping[str, type[Protocol]]
 """The protocols of a benchmark by name, in the order in which `all` runs them."""
@@ -119,9 +119,8 @@ def protocol_class(protocols: Protocols, name: str) -> type[Protocol]:
     broken = _broken(protocols)
     if name in broken:
         raise CalibrantError(f"protocol '{name}': {broken[name]}")
-    raise CalibrantError(
-        f"unknown protocol {short_repr(name)}; known: {', '.join(protocols)}; FILE.py:CLASS is one of your own"
-    )
+    message = f"unknown protocol {short_repr(name)}; known: {', '.join(protocols)}; FILE.py:CLASS is one of your own"
+    raise UnknownNameError(message, name, tuple(protocols))
 
 
 def make_protocol(protocols: Protocols, name: str, options: Mapping[str, Any]) -> Protocol:

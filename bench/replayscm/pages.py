@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.core.items import close_ids
+from calibrant.bench.core.items import unknown_item
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.replayscm.extended.words import extension_lines
 from calibrant.bench.runs.runner import Selection
-from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import Disclosure
 from calibrant.dsl.replayscm.pools.files import record_from_problem
@@ -29,13 +29,11 @@ _ASKED = {
 
 
 def find_instance(pool: Pool, instance: str) -> Problem:
-    """Return the problem of that id; `CalibrantError` names close ids, or the first ones."""
+    """Return the problem of that id; `UnknownItemError` names close ids, or the first ones."""
     ids = item_ids(pool.problems)
     if instance in ids:
         return pool.problems[ids.index(instance)]
-    close = [candidate for candidate in ids if instance in candidate] or close_ids(instance, ids)
-    listed = ", ".join(close[:3]) + (", ..." if len(ids) > 3 else "")
-    raise CalibrantError(f"{pool.name} has no instance {short_repr(instance)}; there is {listed or 'none'}")
+    raise unknown_item(pool.name, instance, ids)
 
 
 def chosen_places(pool: Pool, selection: Selection) -> dict[int, str]:

@@ -10,6 +10,7 @@ from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, decided_from, has_posterior
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.report.rows import SHORT_DIGEST
+from calibrant.bench.terminal.hints import HintedError, pool_beside
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.pool_text import file_digest
 from calibrant.dsl.stored_items import items_by_id
@@ -39,14 +40,16 @@ class AttributionCoverage:
                 self._attributed.add(context.pool_digest)
 
     def refuse_bare_pools(self) -> None:
-        """Raise `CalibrantError` for a pool of which no answer has one: its file is needed to make them."""
+        """Raise `HintedError` for a pool of which no answer has one: its file is needed to make them."""
         for digest, (name, of) in self._pools.items():
             if digest not in self._attributed:
                 which = f"{name} (sha256 {digest[:SHORT_DIGEST]})"
-                raise CalibrantError(
+                beside = pool_beside(name, digest, [Path()])
+                message = (
                     f"--attribution: the answers to {in_one_line(which)}, a pool of {benchmark(of).title}, have none;"
                     " add --pool POOL with that file"
                 )
+                raise HintedError(message, option=() if beside is None else ("--pool", beside))
 
     def lines(self) -> Iterator[str]:
         """Yield a line if an answer has none: what its evidence left is not counted, or nothing was submitted."""

@@ -14,6 +14,7 @@ from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.rates import OUTCOMES, SUPPRESSED, UNDEFINED
 from calibrant.bench.core.samples import Sample, Sampled
 from calibrant.bench.report.rows import Grouping, Row, RowGroups, natural
+from calibrant.bench.terminal.luck import luck_sentence
 
 NAMELESS_BENCHMARK = next(iter(TITLES))  # its rows are older than the name in JSON
 STRUCTURE_METRIC = "parent_f1"  # defined for answers with structure metrics; they are counted
@@ -75,6 +76,10 @@ class ResultTable:
                 crashed = f"{row.outcomes['crashed']} of {row.num_answers} answers of {row.system} are crashes"
                 lines[f"{row.pool}: {crashed}; rates count them as not valid"] = None
         return list(lines)
+
+    def luck(self) -> str:
+        """Return the sentence on luck; empty where no answer is known to be lucky."""
+        return luck_sentence(self._sorted_rows())
 
     def _sorted_rows(self) -> list[Row]:
         def place(row: Row) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ from calibrant.bench.runs.jobs import HERE, Execution, Jobs, Progress, error_lin
 from calibrant.bench.runs.records import Key, Record, RunFile, config_digest, step_records
 from calibrant.bench.runs.workers import Answer, Workers, open_workers
 from calibrant.bench.version import program_version
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.errors import CalibrantError, UnknownItemError, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.pool_text import file_digest
 from calibrant.dsl.stored_items import item_ids
@@ -104,7 +104,8 @@ def run(
                 progress(batch.pool.name, done, len(batch.keys))
         unknown = sorted(set(selection.only) - ids)
         if unknown:
-            raise CalibrantError(f"no instance {short_repr(unknown[0])} in {', '.join(path.name for path in pools)}")
+            message = f"no instance {short_repr(unknown[0])} in {', '.join(path.name for path in pools)}"
+            raise UnknownItemError(message, unknown[0])
         records.sort()
     return RunSummary(skipped, num_written, crashed)
 

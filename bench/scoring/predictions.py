@@ -33,6 +33,7 @@ from calibrant.bench.scoring.input.traces import AGENT_FIELD, ITEM_FIELD, STEPS_
 from calibrant.bench.scoring.input.unread import UnreadAnswers
 from calibrant.bench.scoring.pool_items import PoolItems
 from calibrant.bench.scoring.samples import SampleNumbers
+from calibrant.bench.terminal.hints import HintedError
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.parse_limits import TooLargeError
 
@@ -93,7 +94,8 @@ class Predictions:
                     raise CalibrantError("not a JSON object in UTF-8")
                 yield from self._of_line(line, samples)
             except CalibrantError as error:
-                raise CalibrantError(f"{self._file}: {where}: {error}") from None
+                message = f"{self._file}: {where}: {error}"
+                raise HintedError(message, option=error.option if isinstance(error, HintedError) else ()) from None
         if self.recognised.lines == self.num_skipped:
             problem = (
                 f"none of its {self.num_skipped} lines is about an item of these pools" if self.num_skipped else ""
@@ -163,7 +165,18 @@ class Predictions:
             return texts[0]
         for name, value in ids.items():
             raise CalibrantError(f"{name} is {short_repr(value)}, not a text")
-        raise CalibrantError(f"it names no item; its keys are {keys_of(line)}; --id-field names the one that does")
+        message = f"it names no item; its keys are {keys_of(line)}; --id-field names the one that does"
+        raise HintedError(message, option=self._id_option(line))
+
+    def _id_option(self, line: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the option that names the field of a line in which an item of the pools is; empty if none is."""
+        inner = {
+            f"{key}.{name}": text for key, part in line.items() if isinstance(part, dict) for name, text in part.items()
+        }
+        for name, text in (dict(line) | inner).items():
+            if isinstance(text, str) and any(pool.item_id(text) is not None for pool in self._pools):
+                return ("--id-field", name)
+        return ()
 
     def _model(self, line: Mapping[str, Any]) -> str | None:
         name, model = self._fields.model or "", None
@@ -193,7 +206,10 @@ class Predictions:
         if not having and not self._skip_unknown:
             pools = ", ".join(pool.names[0] for pool in self._pools)
             lacking = "have" if len(self._pools) > 1 else "has"
-            raise CalibrantError(f"{pools} {lacking} no instance {short_repr(instance)}{self._hint}")
+            message = f"{pools} {lacking} no instance {short_repr(instance)}"
+            if option := self._id_option(line):
+                raise HintedError(f"{message}; its field {short_repr(option[1])} names one", option=option)
+            raise CalibrantError(f"{message}{self._hint}")
         return having[0] if having else None
 
 

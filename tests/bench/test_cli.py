@@ -19,7 +19,7 @@ from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from tests.bench.pools.sample_suites import SAMPLES
-from tests.support.commands import CHECKOUT, PROGRESS, called, command, program, refused
+from tests.support.commands import CHECKOUT, PROGRESS, called, command, program, refusal, refused
 from tests.support.effort import effort
 from tests.support.shared import shared_file
 from tests.support.stub_protocols import small_pool
@@ -78,7 +78,10 @@ def test_the_help_names_every_command() -> None:
 def test_bad_usage_is_one_line_that_says_where_to_look(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "; see 'calibrant" in refused(capsys, *arguments)
+    error, hint = refusal(capsys, *arguments)
+    assert error
+    assert hint.endswith(" --help")
+    assert called(*hint.split()[1:]).returncode == 0
 
 
 # --- run, table, demo ---------------------------------------------------------------------------------------------

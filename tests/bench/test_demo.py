@@ -43,7 +43,7 @@ def test_its_own_report_is_overwritten_until_somebody_changes_it(
 
 @pytest.mark.parametrize(
     ("stated", "width"),
-    [("200", 200), ("40", 40), ("1", 20), ("", 80), ("wide", 80), ("0", 80), ("9" * 30, 80)],
+    [("200", 200), ("40", 40), ("1", 40), ("401", 400), ("", 80), ("wide", 80), ("0", 80), ("9" * 30, 80)],
 )
 def test_what_is_piped_is_as_wide_as_columns_says(stated: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", stated)

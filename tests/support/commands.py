@@ -20,6 +20,8 @@ PROGRESS = re.compile(
     rf"^.*(?:reading, after \d+ s|: \d+ of \d+ done after \d+ s.*|compiling kernels: .*|{FONT_CACHE}.*)\n", re.MULTILINE
 )
 """Lines that a command prints where its work takes long: on a busy machine, or until kernels and fonts are cached."""
+NEXT = re.compile(r"^(?:next| {4})  \S.*  calibrant .*\n", re.MULTILINE)
+"""Lines that name what can be done next: tests/bench/terminal pastes them."""
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
@@ -34,7 +36,8 @@ def called(*arguments: object) -> subprocess.CompletedProcess[str]:
     line, printed, said = [str(argument) for argument in arguments], io.StringIO(), io.StringIO()
     with redirect_stdout(printed), redirect_stderr(said):
         code = main(line)
-    return subprocess.CompletedProcess(line, code, printed.getvalue(), PROGRESS.sub("", said.getvalue()))
+    errors = NEXT.sub("", PROGRESS.sub("", said.getvalue()))
+    return subprocess.CompletedProcess(line, code, printed.getvalue(), errors)
 
 
 def program(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -42,19 +45,26 @@ def program(*arguments: object, **options: Any) -> subprocess.CompletedProcess[s
     line = [sys.executable, "-W", "error", *map(str, arguments)]
     settings = {"cwd": CHECKOUT} | options
     done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False, **settings)
-    done.stderr = PROGRESS.sub("", done.stderr)
+    done.stderr = NEXT.sub("", PROGRESS.sub("", done.stderr))
     return done
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """Return the one line with which the command refuses these arguments."""
+    """Return the line with which the command refuses these arguments, without its hint."""
+    return refusal(capsys, *arguments)[0]
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[str, str]:
+    """Return the error and the hint with which the command refuses these arguments; an empty hint if there is none."""
     assert main([str(argument) for argument in arguments]) == 2
     printed = capsys.readouterr()
     said = PROGRESS.sub("", printed.err)
     assert printed.out == ""
-    assert said.count("\n") == 1
-    assert said.startswith("calibrant: ")
-    return said.removeprefix("calibrant: ").rstrip("\n")
+    error, _, hint = said.removesuffix("\n").partition("\n")
+    assert error.startswith("error  ")
+    assert "\n" not in hint
+    assert not hint or hint.startswith("hint   calibrant ")
+    return error.removeprefix("error  "), hint.removeprefix("hint   ")
 
 
 def jsonl(path: Path, *lines: Any) -> Path:

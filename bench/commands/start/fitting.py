@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from calibrant.bench.commands.guard import READS, WRITES, Writes
 from calibrant.bench.commands.options import AsJson
+
+DEFAULT_PARENTS = 4
 
 
 def fit(
@@ -26,8 +29,19 @@ def fit(
         typer.Option("--roots", metavar="A,B,...", help="Columns without a mechanism. [default: as few as possible]"),
     ] = None,
     max_parents: Annotated[
-        int, typer.Option("--max-parents", min=1, max=6, help="Columns that one may depend on, at most.")
-    ] = 4,
+        int | None,
+        typer.Option(
+            "--max-parents",
+            min=1,
+            max=17,
+            help="Columns that one may depend on, at most: 1 to 6. [default: 4; with --score no limit]",
+        ),
+    ] = None,
+    score: Annotated[
+        Literal["bde", "bds", "bdj", "k2", "bic", "aic"] | None,
+        typer.Option("--score", help="Noisy columns: learn networks of highest score instead, proven."),
+    ] = None,
+    best: Annotated[int | None, typer.Option("--best", min=1, help="With --score: so many best networks.")] = None,
     html: Annotated[
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write the page that shows what is open and why."),
@@ -46,14 +60,23 @@ def fit(
 ) -> int:
     """Fit a table of 0 and 1: the least SCM, or the least formula of --target, with proof; how many fit; what is open.
 
-    Values are 0, 1, true, false. Exit code 1 if nothing fits; then the output states what was gone through.
+    Values are 0, 1, true, false. Exit code 1 if nothing fits; the output states what was gone through. Columns with
+    noise are no functions of others: --score learns networks instead, by dynamic programming over all of them, with the
+    probability of each arc; rows in which a column was set do not count for its own parents.
     """
     from calibrant.bench.core.capabilities import FITTING
-    from calibrant.bench.core.registry import benchmarks
+    from calibrant.bench.core.registry import sole_provider
 
+    if score is None and best is not None:
+        raise typer.BadParameter("it is about networks: give --score", param_hint="--best")
+    if score is not None:
+        _refuse_beside_score({"--target": target, "--roots": roots, "--html": html, "--svg": svg})
+        _refuse_beside_score({"--out": out, "--certificates": certificates})
+        _print_networks(table, do, score, best or 1, max_parents, as_json=as_json)
+        return 0
     names = None if roots is None else [name.strip() for name in roots.split(",") if name.strip()]
-    fitting = next(provider for of in benchmarks() if (provider := of.capability(FITTING)) is not None)
-    fitted = fitting.fit(table, target=target, do=do, roots=names, max_parents=max_parents)
+    fitting = sole_provider(FITTING)
+    fitted = fitting.fit(table, target=target, do=do, roots=names, max_parents=max_parents or DEFAULT_PARENTS)
     for note in fitted.write(table.name, html=html, svg=svg, out=out, certificates=certificates):
         typer.echo(note, err=True)
     if as_json:
@@ -62,3 +85,23 @@ def fit(
         for line in fitted.lines():
             typer.echo(line)
     return 0 if fitted.fits else 1
+
+
+def _refuse_beside_score(options: Mapping[str, object]) -> None:
+    for option, value in options.items():
+        if value is not None:
+            raise typer.BadParameter("--score learns networks, which have none of this", param_hint=option)
+
+
+def _print_networks(
+    table: Path, do: str | None, score: str, best: int, max_parents: int | None, *, as_json: bool
+) -> None:
+    from calibrant.bench.core.capabilities import FITTING
+    from calibrant.bench.core.registry import sole_provider
+
+    networks = sole_provider(FITTING).networks(table, do=do, score=score, best=best, max_parents=max_parents)
+    if as_json:
+        typer.echo(json.dumps(networks.to_dict(), indent=1))
+    else:
+        for line in networks.lines():
+            typer.echo(line)

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from calibrant.bench.commands.guard import WRITES
+from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import AsJson, PoolPath
-from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
     from calibrant.audits.why import Why
+    from calibrant.bench.commands.start.verdicts import AnswerFilter
     from calibrant.bench.core.benchmark import Benchmark
 
 DEFAULT_LIMIT = 20
-COLUMNS = {"id": "Id", "setting": "Setting", "suite": "Suite", "fit": "Fit", "reason": "Why"}
+COLUMNS = {
+    "id": "Id",
+    "setting": "Setting",
+    "suite": "Suite",
+    "system": "System",
+    "class": "Class",
+    "moves": "Moves",
+    "left": "Left",
+    "right": "Right",
+    "fit": "Fit",
+    "reason": "Why",
+}
+MIN_REASON_WIDTH = 30
 
 
 def list_items(
@@ -30,6 +44,18 @@ def list_items(
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=0, help="So many lines at most; 0 lists all.")] = DEFAULT_LIMIT,
     why: Annotated[bool, typer.Option("--why", help="Also how many hypotheses fit, and why an item is open.")] = False,
+    scores: Annotated[
+        list[Path] | None,
+        typer.Option("--scores", metavar="FILE|DIR", help="List answers: a file of `calibrant score --out`, or a run."),
+        READS,
+    ] = None,
+    kind: Annotated[
+        Literal["earned", "lucky", "short", "missed"] | None,
+        typer.Option("--class", help="With --scores: only answers of this class."),
+    ] = None,
+    system: Annotated[
+        str | None, typer.Option("--system", metavar="NAME", help="With --scores: only answers of this system.")
+    ] = None,
     html: Annotated[
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write one page of the listed items and why each is open."),
@@ -39,29 +65,57 @@ def list_items(
 ) -> None:
     """List the items of a pool in the order of the file: id, setting and suite; with --why the reason of each.
 
-    With --json an object a line.
+    With --scores the answers to them: class (earned, lucky, short or missed), moves, how many hypotheses were left, and
+    whether it is right. With --json an object a line. Of more than 2,000 items --limit 0 lists the ids alone; those of
+    a setting, and reasons, take as long as reading the whole pool.
     """
-    from calibrant.bench.core.registry import benchmark_of
+    from calibrant.bench.commands.start.large_pools import first_items, large_pool_ids
+    from calibrant.bench.core.registry import benchmark_of, is_native_pool
 
+    for option, value in {"--class": kind, "--system": system}.items():
+        if value is not None and not scores:
+            raise typer.BadParameter("it is about answers: give --scores", param_hint=option)
+    for option, is_given in {"--why": why, "--html": html is not None}.items():
+        if is_given and scores:
+            raise typer.BadParameter("it is about items, and --scores lists answers", param_hint=option)
     of = benchmark_of(pool)
-    items = of.items.read_pool(pool).items
-    chosen = [k for k, item in enumerate(items) if setting is None or item.setting == setting]
-    if not chosen and setting is not None:
-        settings = dict.fromkeys(item.setting for item in items)
-        raise CalibrantError(f"{pool.name} has no item of setting {setting}; it has {', '.join(settings)}")
+    ids = None if scores or setting is not None else large_pool_ids(pool) if is_native_pool(pool) else None
+    if ids is not None and not limit and not why and html is None:
+        _print_ids(ids, as_json=as_json)
+        return
+    items = first_items(of, pool, limit) if ids is not None and limit else of.items.read_pool(pool).items
+    chosen = _places(items, setting, pool.name)
+    if scores:
+        from calibrant.bench.commands.start.verdicts import AnswerFilter
+
+        _list_answers(AnswerFilter(of, pool, items, frozenset(chosen), kind, system), scores, limit, as_json=as_json)
+        return
     places = chosen[:limit] if limit else chosen
     if html is not None:
         _write_index(of, pool, (items[k] for k in places), html)
         return
-    rows = _rows(of, (items[k] for k in places), why=why)
-    if as_json:
-        for row in rows:
-            typer.echo(json.dumps(row))
-    else:
-        _print(list(rows), len(chosen))
+    number = len(chosen) if ids is None else len(ids)
+    _print_rows(_rows(of, (items[k] for k in places), why=why), len(places), number, "item", as_json=as_json)
 
 
-def _rows(of: Benchmark[Any], items: Iterator[Any], *, why: bool) -> Iterator[dict[str, str]]:
+def _places(items: Sequence[Any], setting: str | None, name: str) -> Sequence[int]:
+    """Return the indices of the items of a setting; `CalibrantError` if there are none."""
+    if setting is None:
+        return range(len(items))
+    chosen = [k for k, item in enumerate(items) if item.setting == setting]
+    if not chosen:
+        settings = ", ".join(dict.fromkeys(item.setting for item in items))
+        raise CalibrantError(f"{name} has no item of setting {short_repr(setting)}; it has {settings}")
+    return chosen
+
+
+def _list_answers(answers: AnswerFilter, scores: Sequence[Path], limit: int, *, as_json: bool) -> None:
+    rows = list(answers.rows(scores))
+    first = rows[:limit] if limit else rows
+    _print_rows(first, len(first), len(rows), "answer", as_json=as_json)
+
+
+def _rows(of: Benchmark[Any], items: Iterable[Any], *, why: bool) -> Iterator[dict[str, Any]]:
     from calibrant.bench.core.capabilities import STATISTICS
 
     group = of.require(STATISTICS).group
@@ -110,13 +164,44 @@ def _write_index(of: Benchmark[Any], pool: Path, items: Iterator[Any], html: Pat
     typer.echo(f"page written to {html}", err=True)
 
 
-def _print(rows: Sequence[Mapping[str, str]], number: int) -> None:
-    """Print a table; columns that are empty throughout are left out."""
-    from calibrant.bench.pages.aligned import aligned
+def _print_rows(rows: Iterable[Mapping[str, Any]], num_rows: int, number: int, noun: str, *, as_json: bool) -> None:
+    """Print objects, or a table without the columns that are empty throughout, and how many there are."""
+    if as_json:
+        for row in rows:
+            sys.stdout.write(json.dumps(row) + "\n")
+        return
+    texts = [{key: _cell(row.get(key)) for key in COLUMNS} for row in rows]
+    if texts:
+        typer.echo(_table(texts))
+    more = "" if num_rows == number else "; --limit 0 for all, --json for scripts"
+    plural = "" if number == 1 else "s"
+    typer.echo(f"{num_rows} of {number} {noun}s{more}" if more else f"{number} {noun}{plural}", err=True)
 
-    columns = [key for key in COLUMNS if key == "id" or any(row.get(key) for row in rows)]
-    if rows:
-        body = [[in_one_line(row[key]) for key in columns] for row in rows]
-        typer.echo(aligned([COLUMNS[key] for key in columns], body))
-    more = "" if len(rows) == number else "; --limit 0 for all, --json for scripts"
-    typer.echo(f"{len(rows)} of {number} items{more}" if more else f"{number} items")
+
+def _print_ids(ids: Sequence[str], *, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.writelines(f'{{"id": {json.dumps(name)}}}\n' for name in ids)
+        return
+    sys.stdout.writelines(f"{in_one_line(name)}\n" for name in (COLUMNS["id"], *ids))
+    typer.echo(f"{len(ids)} items", err=True)
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return the rows as a table that fits the width; the last column is wrapped if it is the reason."""
+    from calibrant.bench.pages.aligned import GAP, aligned, fit_columns, wrapped_row
+    from calibrant.bench.terminal.width import RECORDS_BELOW, width_of
+
+    width = width_of(sys.stdout)
+    columns = {key: heading for key, heading in COLUMNS.items() if key == "id" or any(row[key] for row in rows)}
+    if "reason" not in columns or width < RECORDS_BELOW:
+        return fit_columns(columns, rows, first=("class", "right", "left", "fit"), labels=("id",), width=width).text
+    labels = [key for key in columns if key not in ("reason", "setting", "suite")]  # of which the reason states all
+    used = sum(max(len(columns[key]), *(len(row[key]) for row in rows)) + GAP for key in labels)
+    room = max(MIN_REASON_WIDTH, width - used)
+    keys = [*labels, "reason"]
+    lines = [line for row in rows for line in wrapped_row([in_one_line(row[key]) for key in keys], room)]
+    return aligned([columns[key] for key in keys], lines)

@@ -262,7 +262,7 @@ def test_what_is_missing_is_said_in_one_line(
     assert main(["run", protocol.name, str(bundled_pool("ordered")), "--out", str(tmp_path / "out")]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.splitlines() == [f"calibrant: {message}"]
+    assert printed.err.splitlines() == [f"error  {message}"]
     assert protocol.name not in {chosen.name for chosen in chosen_protocols(protocols_of(BENCHMARK), "all", {})}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,17 +12,20 @@ from typing import Any
 import pytest
 
 from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
-from calibrant.bench.hub.card import card
+from calibrant.bench.hub.audit_results import audit_lines
+from calibrant.bench.hub.card import SPLIT, card
 from calibrant.bench.hub.columns import COLUMNS, columns_of
 from calibrant.bench.hub.croissant import croissant
-from calibrant.bench.hub.describe import RESPONSIBLE_AI, Described
+from calibrant.bench.hub.describe import Described
 from calibrant.bench.hub.rows import ExportRows
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.dsl.blickets.item import Mechanism
 from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
+from calibrant.dsl.errors import CalibrantError
+from tests.support.commands import CHECKOUT, called
 
 PUBLIC = [column.name for column in COLUMNS if not column.sealed]
 
@@ -90,5 +94,51 @@ def test_card_and_metadata_name_every_column_and_field(tmp_path: Path) -> None:
         assert ("has gold" in page) is with_gold
         assert next(iter(rows))["canary"] in page
         assert [field["name"] for field in metadata["recordSet"][0]["field"]] == [column.name for column in columns]
-        assert {f"rai:{name}" for name in RESPONSIBLE_AI} <= metadata.keys()
+        assert {f"rai:{name}" for name in part.responsible_ai} <= metadata.keys()
         assert metadata["distribution"][0]["sha256"] == "0" * 64
+
+
+def described(pool: Path, folder: Path, audits: Path | None = None) -> str:
+    """Return the card of the part with gold of a pool."""
+    rows = ExportRows([pool], folder / f"{pool.stem}.rows")
+    columns = columns_of(rows, with_gold=True)
+    part = Described("a", "gold.parquet", "0" * 64, 12, rows, columns, "", rows.drawn_from_seeds)
+    if audits is not None:
+        part = replace(part, audits=audit_lines(audits, rows.pool_digests))
+    return card(part)
+
+
+def test_a_card_says_only_what_the_pool_states_about_its_making(tmp_path: Path) -> None:
+    """A pool of one's own has no seed in its metadata."""
+    header, *items = bundled_pool("ordered").read_text("utf-8").splitlines(keepends=True)
+    own = tmp_path / "own.jsonl"
+    stated = {**json.loads(header), "metadata": {"author": "somebody"}}
+    own.write_text(json.dumps(stated) + "\n" + items[0], "utf-8")
+    assert "Drawn by programs from seeds." in described(bundled_pool("ordered"), tmp_path)
+    page = described(own, tmp_path)
+    assert "seeds" not in page
+    assert "Synthetic" not in page
+    assert "The pools do not state how their items were made." in page
+    assert "No audit was exported with these items" in page
+
+
+def test_a_card_carries_the_counts_of_an_audit_of_the_same_pool(tmp_path: Path) -> None:
+    replayscm, labs = tmp_path / "replayscm.jsonl", tmp_path / "labs.jsonl"
+    for path, source in ((replayscm, bundled_pool("ordered")), (labs, bundled_sample("causalab"))):
+        path.write_text("".join(source.read_text("utf-8").splitlines(keepends=True)[:3]), "utf-8")
+        assert called("audit", path, "--out", tmp_path / path.stem, "--workers", "1").returncode == 0
+    page = described(replayscm, tmp_path, tmp_path / "replayscm")
+    assert "- sample_ordered 2 of 2 items audited\n" in page
+    assert "- more than one model of at most 4 functional parents fits 2\n" in page
+    assert "- ambiguous refuted for 2\n" in described(labs, tmp_path, tmp_path / "labs")
+    with pytest.raises(CalibrantError, match="its audits are of other pools"):
+        described(labs, tmp_path / "replayscm", tmp_path / "replayscm")
+    with pytest.raises(CalibrantError, match=r"no audits\.jsonl in it"):
+        audit_lines(tmp_path, [])
+
+
+def test_the_split_has_one_name() -> None:
+    """Of cards, of the pages that load them, and of lm-evaluation-harness."""
+    texts = [(CHECKOUT / path).read_text("utf-8") for path in ("docs/hub.md", "docs/training.md")]
+    assert {name for text in texts for name in re.findall(r'split="(\w+)"', text)} == {SPLIT}
+    assert f"test_split: {SPLIT}\n" in (CHECKOUT / "calibrant" / "lm_eval" / "_calibrant_yaml").read_text("utf-8")

@@ -300,7 +300,7 @@ def test_a_command_is_measured_from_outside(tmp_path: Path) -> None:
     assert 10e6 < cost.peak < 2e9
     assert cost.wall > 0
     assert "sample_block" in (tmp_path / "printed.txt").read_text(encoding="utf-8")
-    with pytest.raises(CalibrantError, match=r"-m calibrant.bench\.cli pool: calibrant: .*gone"):
+    with pytest.raises(CalibrantError, match=r"-m calibrant.bench\.cli pool: error  .*gone"):
         command_cost(OURS, "pool", "stats", "gone.jsonl", folder=tmp_path)
     with pytest.raises(CalibrantError, match="pool: not done in 0 s"):
         command_cost(OURS, "pool", "stats", pool, folder=tmp_path, budget=0.01)

@@ -12,7 +12,7 @@ import calibrant
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.item import Pool
-from tests.bench.test_terminal import NAME, acting
+from tests.bench.terminal.test_streams import NAME, acting
 from tests.support.replayscm.pool_texts import native_file, native_record
 
 

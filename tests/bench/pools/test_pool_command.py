@@ -56,7 +56,7 @@ def test_show_json_has_no_sealed_part_unless_asked(capsys: pytest.CaptureFixture
 
 def test_show_names_ids_that_are_close(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "show", pool, "1") == "small has no instance '1'; there is I1"
-    assert refused(capsys, "show", pool, "x") == "small has no instance 'x'; there is I0, I1, I2"
+    assert refused(capsys, "show", pool, "x") == "small: no instance 'x'; there are 'I0', 'I1', 'I2' (3 in all)"
 
 
 def test_convert_keeps_the_problems(tmp_path: Path) -> None:

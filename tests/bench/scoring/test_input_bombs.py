@@ -117,7 +117,7 @@ BOMBS: list[Bomb] = [
 def test_a_bomb_is_one_line(tmp_path: Path, bomb: Bomb) -> None:
     cost = command_cost(*bomb(tmp_path), limit=HANGING)
     assert cost.code == 2, cost
-    assert cost.error.startswith("calibrant: "), cost
+    assert cost.error.startswith("error  "), cost
     assert cost.error.count("\n") == 1, cost
     assert cost.peak < MAX_PEAK, cost
     assert cost.seconds < MAX_SECONDS, cost

@@ -12,11 +12,17 @@ from markdown_it import MarkdownIt
 from tests.support.commands import CHECKOUT
 
 PAGES = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
-SITE_DIRECTIVES = ("{toctree}", "{eval-rst}")  # of the site's builder, which fails on a wrong one
+SITE_DIRECTIVES = (
+    "{toctree}",
+    "{eval-rst}",
+    "{image}",
+    "{include}",
+)  # of the site's builder, which fails on a wrong one
 CELL = "{code-cell}"  # of tutorials: tests/test_site.py runs them
 SHELLS = ("bash", "sh", "console", "shell")
 PROGRAMS = ("calibrant", "python", "python3", "make", "pip", "inspect", "dask", "lm_eval", "vf-validate", "vf-eval")
 SCRIPT = re.compile(r"^(?:#!|export |for )|&$", re.MULTILINE)
+ELLIPSIS = "..."  # a line of an output that stands for lines which the page leaves out
 SETTING = re.compile(r"[A-Z_]+=\S*")
 
 

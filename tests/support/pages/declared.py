@@ -11,7 +11,7 @@ from typing import Any
 
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.pools.bundled import bundled_files
-from tests.support.commands import called
+from tests.support.commands import CHECKOUT, called
 from tests.support.model_server import Model
 from tests.support.pages.blocks import Unit
 from tests.support.random_model import write_random_model
@@ -50,6 +50,12 @@ def bundled(name: str) -> Callable[[Path], None]:
         shutil.copy(source, path)
 
     return write
+
+
+def example(path: Path) -> None:
+    """Write the file of that name in docs/examples."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(CHECKOUT / "docs" / "examples" / path.name, path)
 
 
 def first_items(name: str, count: int) -> Callable[[Path], None]:
@@ -134,7 +140,17 @@ def require_cluster_records(folder: Path) -> None:
         assert [json.loads(line)["outcome"] for line in lines] == ["found"] * 2
 
 
+EXAMPLE_FILES = ("switches.jsonl", "switches.csv", "answers.jsonl")
 SETUPS: dict[str, PageSetup] = {
+    "README.md": PageSetup(files={f"docs/examples/{name}": example for name in EXAMPLE_FILES}),
+    "docs/commands.md": PageSetup(
+        files={
+            **dict.fromkeys(EXAMPLE_FILES, example),
+            "detectors.jsonl": bundled("sample_blickets.jsonl"),
+            "causim.jsonl": bundled("sample_causim.jsonl"),
+        },
+        exits={"calibrant play": 1},  # standard input is empty
+    ),
     "CONTRIBUTING.md": PageSetup(
         smaller={"--count 1000000": "--count 20", "--count 200000": "--count 2", "--count 10000": "--count 10"}
     ),
@@ -227,7 +243,6 @@ NOT_RUN: tuple[NotRun, ...] = (
     NotRun("docs/audits.md", "open     DIR/ID.json", "test_written_certificates compares it with verify"),
     NotRun("README.md", "make demo", ITSELF),
     NotRun("README.md", "make test", ITSELF),
-    NotRun("README.md", "Setting       System", "tests/bench/test_cli.py compares it with what `demo` prints"),
     NotRun("CONTRIBUTING.md", "dsl  <-  solvers", "a picture; tests/test_layout.py holds the sources to it"),
     NotRun("CONTRIBUTING.md", "ORDER_SEED=7 python3 tasks.py test-newcomer", ITSELF),
     NotRun("CONTRIBUTING.md", "python3 tasks.py test-ci", ITSELF),
@@ -245,7 +260,7 @@ NOT_RUN: tuple[NotRun, ...] = (
     NotRun("docs/cluster.md", "apiVersion: v1", "needs Kubernetes"),
     NotRun("docs/hub.md", "calibrant export", "needs pyarrow", HUB),
     NotRun("docs/hub.md", "from datasets import load_dataset", "needs datasets", HUB),
-    NotRun("docs/hub.md", "from pathlib import Path", "needs pyarrow", HUB),
+    NotRun("docs/hub.md", "from calibrant.datasets import exported_items", "needs pyarrow", HUB),
     NotRun("docs/index.md", "make demo", ITSELF),
     NotRun("docs/inspect.md", "pip install", "installs; the extras are compared with pyproject.toml"),
     NotRun(

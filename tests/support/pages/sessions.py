@@ -18,7 +18,7 @@ from typing import Any
 from tests.faults.loopback import UNOBSERVED
 from tests.support.commands import CHECKOUT
 from tests.support.model_server import served
-from tests.support.pages.blocks import Unit
+from tests.support.pages.blocks import ELLIPSIS, Unit
 from tests.support.pages.declared import PageSetup
 from tests.support.pages.programs import run_program
 from tests.support.pages.shell import run_line
@@ -34,6 +34,18 @@ dask() {{ exec {python} -m dask "$@"; }}
 pip() {{ :; }}
 {text}
 """
+
+
+def has_shown_lines(printed: Sequence[str], shown: Sequence[str]) -> bool:
+    """Return whether an output ends with the lines that a page shows; a line `...` stands for any lines."""
+    if ELLIPSIS not in shown:
+        return [*printed[-len(shown) :]] == [*shown]
+    place = len(shown) - 1 - [*reversed(shown)].index(ELLIPSIS)
+    head, tail = shown[:place], shown[place + 1 :]
+    if tail and [*printed[-len(tail) :]] != [*tail]:
+        return False
+    before = printed[: len(printed) - len(tail)]
+    return any(has_shown_lines(before[:end], head) for end in range(len(before) + 1))
 
 
 @dataclass
@@ -87,7 +99,7 @@ class PageSession:
         assert code == expected, f"{unit}: exit code {code}: {printed[-2000:]}"
         assert "Traceback" not in printed, f"{unit}: {printed[-2000:]}"
         if unit.output:
-            assert printed.splitlines()[-len(unit.output) :] == [*unit.output], f"{unit}: {printed[-2000:]}"
+            assert has_shown_lines(printed.splitlines(), unit.output), f"{unit}: {printed[-2000:]}"
 
     def _run_script(self, unit: Unit, text: str) -> None:
         script = SCRIPT.format(python=shlex.quote(sys.executable), text=text.replace(SCHEDULER_PORT, _free_port()))

@@ -199,7 +199,7 @@ def test_jobs_fail_alone() -> None:
 def test_generation_errors_are_one_line(tmp_path: Path) -> None:
     done = called("generate", "--strata", "t1_clean_hard", "--seed", "1", "--out", tmp_path / "no" / "pool.jsonl")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"calibrant: {tmp_path / 'no' / 'pool.jsonl'}: no such folder\n"
+    assert done.stderr == f"error  {tmp_path / 'no' / 'pool.jsonl'}: no such folder\n"
 
 
 def test_the_summary_names_the_published_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

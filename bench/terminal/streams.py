@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -75,24 +74,3 @@ def printable_streams() -> Iterator[None]:
 def drawn_on(stream: TextIO) -> TextIO:
     """Return the stream itself, for what moves the cursor on purpose and prints no text of others as it is."""
     return stream.stream if isinstance(stream, PrintableStream) else stream
-
-
-NARROWEST = 80
-
-
-MIN_WIDTH, MAX_WIDTH = 20, 10_000  # of COLUMNS: narrower is no table
-
-
-def width_of(stream: TextIO) -> int:
-    """Return how many columns a line may have: those that are stated, or 80."""
-    return stated_width(stream) or NARROWEST
-
-
-def stated_width(stream: TextIO) -> int | None:
-    """Return the columns of a terminal, at least 80; elsewhere those of COLUMNS, None where it states none."""
-    try:
-        return max(NARROWEST, os.get_terminal_size(stream.fileno()).columns)
-    except (OSError, ValueError, AttributeError):  # a pipe, a file, a stream of a test
-        stated = os.environ.get("COLUMNS", "")
-        valid = stated.isascii() and stated.isdigit() and len(stated) < 10 and int(stated) > 0
-        return min(MAX_WIDTH, max(MIN_WIDTH, int(stated))) if valid else None

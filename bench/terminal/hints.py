@@ -1,0 +1,114 @@
+"""Hints after errors: a command that would work instead, or the one that lists what there is."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from calibrant.dsl.errors import CalibrantError, UnknownItemError, UnknownNameError
+
+POOLS_FIRST = ("score", "show", "separate", "play", "list", "audit", "harden", "prompts", "export", "training")
+POOLS_LAST = ("run", "verify")
+POOL_NAMES = (".jsonl", ".yaml", ".yml", ".jsonl.gz", ".yaml.gz", ".yml.gz")  # tried beside the answers of a pool
+
+
+class HintedError(CalibrantError):
+    """An error beside which a command stands that works instead.
+
+    command: its words after `calibrant`; option: words to add to the command that failed
+    """
+
+    def __init__(self, message: str, *, command: Sequence[object] = (), option: Sequence[object] = ()) -> None:
+        self.command = tuple(map(str, command))
+        self.option = tuple(map(str, option))
+        super().__init__(message)
+
+
+def hint_for(error: Exception, arguments: Sequence[str], command: Any) -> str:
+    """Return a command that would work where these arguments failed, to be pasted; empty if none is known.
+
+    command: the root of the command tree
+    """
+    words = _exchanged(arguments, command) or _corrected(error, arguments)
+    return shlex.join(["calibrant", *words]) if words else ""
+
+
+def help_command(arguments: Sequence[str], command: Any) -> str:
+    """Return the command that prints the help of the command that these arguments name, or of all."""
+    words = []
+    for word in arguments:
+        command = getattr(command, "commands", {}).get(word)
+        if command is None:
+            break
+        words.append(word)
+    return shlex.join(["calibrant", *words, "--help"])
+
+
+def _corrected(error: Exception, arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with what the error says put right, or a command that lists what is there."""
+    if isinstance(error, HintedError):
+        return [*error.command] or ([*arguments, *error.option] if error.option else [])
+    if isinstance(error, UnknownItemError) and error.item_id in arguments:
+        if error.close and get_close_matches(error.item_id, error.close[:1]):
+            return _replaced(arguments, error.item_id, error.close[0])
+        return ["list", str(pool)] if (pool := _first_pool(arguments)) else []
+    if isinstance(error, UnknownNameError) and error.name in arguments:
+        close = get_close_matches(error.name, error.allowed, 1)
+        return _replaced(arguments, error.name, close[0]) if close and not error.owners else []
+    return []
+
+
+def _replaced(arguments: Sequence[str], word: str, replacement: str) -> list[str]:
+    place = list(arguments).index(word)
+    return [*arguments[:place], replacement, *arguments[place + 1 :]]
+
+
+def _exchanged(arguments: Sequence[str], command: Any) -> list[str]:
+    """Return the arguments with pools where they belong; empty if they are there, or no argument is a pool."""
+    name = arguments[0] if arguments else ""
+    if name not in (*POOLS_FIRST, *POOLS_LAST):
+        return []
+    words = _positional(command.commands[name], name, arguments[1:])
+    pools = [word for word in words if _is_pool(word)]
+    others = [word for word in words if word not in pools]
+    ordered = [*pools, *others] if name in POOLS_FIRST else [*others, *pools]
+    if not pools or ordered == words:
+        return []
+    changed = list(arguments)
+    start = 1
+    for word, replacement in zip(words, ordered, strict=True):
+        start = arguments.index(word, start)
+        changed[start] = replacement
+        start += 1
+    return changed
+
+
+def _positional(command: Any, name: str, arguments: Sequence[str]) -> list[str]:
+    """Return the words that are arguments and no options, in their order."""
+    context = command.make_context(name, [], resilient_parsing=True)  # unknown options raise nothing then
+    values, _, _ = command.make_parser(context).parse_args(list(arguments))
+    declared = [parameter.name for parameter in command.params if parameter.param_type_name == "argument"]
+    words = [values.get(parameter) for parameter in declared]
+    return [word for value in words if value for word in ([value] if isinstance(value, str) else value) if word]
+
+
+def _is_pool(word: str) -> bool:
+    from calibrant.bench.core.registry import is_native_pool
+
+    path = Path(word)
+    return path.is_file() and (path.name.removesuffix(".gz").endswith((".yaml", ".yml")) or is_native_pool(path))
+
+
+def _first_pool(arguments: Sequence[str]) -> str | None:
+    return next((word for word in arguments if _is_pool(word)), None)
+
+
+def pool_beside(name: str, digest: str, folders: Sequence[Path]) -> Path | None:
+    """Return the file of a pool by its name and digest, looked for in these folders; None if it is not there."""
+    from calibrant.dsl.pool_text import file_digest
+
+    candidates = (folder / f"{name}{suffix}" for folder in folders for suffix in POOL_NAMES)
+    return next((path for path in candidates if path.is_file() and file_digest(path) == digest), None)

@@ -1,0 +1,46 @@
+"""Commands to run next, with the paths that a command has just written, to be pasted."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterable
+from contextvars import ContextVar
+from pathlib import Path
+from typing import NamedTuple
+
+from calibrant.bench.terminal import printable
+
+HEADING = "next"
+invocation: ContextVar[tuple[str, ...]] = ContextVar("invocation", default=())
+"""The arguments of the command that runs."""
+
+
+class NextCommand(NamedTuple):
+    """A command and its purpose in a few words."""
+
+    words: tuple[object, ...]
+    purpose: str
+
+    @property
+    def line(self) -> str:
+        return shlex.join(["calibrant", *map(str, self.words)])
+
+
+def unused_path(name: str) -> Path:
+    """Return a path in the current folder that no file has: the name, or the name with a number."""
+    path = Path(name)
+    number = 2
+    while path.exists():
+        path = Path(f"{Path(name).stem}-{number}{Path(name).suffix}")
+        number += 1
+    return path
+
+
+def print_next(commands: Iterable[NextCommand]) -> None:
+    """Print the commands on standard error, each at the end of its line; none that has characters to be escaped."""
+    listed = [command for command in commands if printable(command.line) == command.line and "\n" not in command.line]
+    width = max((len(command.purpose) for command in listed), default=0)
+    for place, command in enumerate(listed):
+        heading = "" if place else HEADING
+        print(f"{heading:<{len(HEADING)}}  {command.purpose:<{width}}  {command.line}", file=sys.stderr)

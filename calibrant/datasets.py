@@ -1,0 +1,89 @@
+"""Items for training and for data sets: by seed without end, records, right answers, labels, exports, bundled pools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from calibrant.arguments import path_argument
+from calibrant.bench.core.registry import benchmark, benchmark_of_item
+from calibrant.bench.training.difficulty import LABELS
+
+if TYPE_CHECKING:
+    from calibrant.bench.replayscm.tables.paper import PaperTable
+    from calibrant.bench.training.curricula import Drawn
+    from calibrant.dsl.item import Item
+
+__all__ = [
+    "DIFFICULTY_LABELS",
+    "bundled_pool",
+    "curriculum",
+    "difficulty",
+    "exported_items",
+    "item_record",
+    "printed_table",
+    "right_answer",
+    "stages",
+]
+
+DIFFICULTY_LABELS: Mapping[str, str] = LABELS
+"""What each label of `difficulty` counts."""
+
+
+def bundled_pool(name: str) -> Path:
+    """Return the file of a bundled pool: `blickets`, `causalab`, `causim`, or a setting of ReplaySCM."""
+    from calibrant.bench.pools.bundled import bundled_sample
+    from calibrant.dsl.errors import CalibrantError
+
+    try:
+        return bundled_sample(name.replace("-", "_"))
+    except ValueError as error:
+        raise CalibrantError(str(error)) from None
+
+
+def printed_table(number: str) -> PaperTable | None:
+    """Return the rows that the ReplaySCM paper prints in a table, texts under its columns; None if none are stored."""
+    from calibrant.bench.replayscm.tables.paper import printed_table as stored_table
+
+    return stored_table(number)
+
+
+def stages(of: str) -> Sequence[str]:
+    """Return the suites of a benchmark that make a curriculum, easy ones first."""
+    return tuple(benchmark(of).training.stages)
+
+
+def curriculum(of: str, suites: Sequence[str] = (), *, seed: int, per_stage: int) -> Iterator[Drawn]:
+    """Yield items without end: so many of the first suite, then of the next; the last suite goes on.
+
+    Each has `item`, `suite`, `stage` and `place`. Item i of a suite and seed does not depend on how many are drawn. The
+    suites are by default `stages(of)`.
+    """
+    from calibrant.bench.training.curricula import in_stages
+
+    return in_stages(benchmark(of), suites, seed, per_stage)
+
+
+def item_record(item: Item[Any, Any]) -> str:
+    """Return the native record of an item as JSON, the sealed part too: the column `record` of rewards."""
+    return json.dumps(benchmark_of_item(item).items.record(item))
+
+
+def right_answer(item: Item[Any, Any]) -> dict[str, Any] | None:
+    """Return an answer that is right when it is submitted at once; None where the item accepts none at once."""
+    return benchmark_of_item(item).training.gold(item)
+
+
+def difficulty(item: Item[Any, Any]) -> Mapping[str, int]:
+    """Return labels that make items comparable, some of what is sealed; `DIFFICULTY_LABELS` says what they count."""
+    return benchmark_of_item(item).training.difficulty(item)
+
+
+def exported_items(path: str | PathLike[str]) -> Iterator[Item[Any, Any]]:
+    """Yield the items of the part with gold of an export (extra `hub`); `PoolError` names row and field."""
+    from calibrant.bench.hub.table import exported_items as read_items
+
+    return read_items(path_argument(path, "path"))

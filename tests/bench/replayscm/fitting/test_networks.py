@@ -1,0 +1,127 @@
+"""Networks learned from tables: compared with a sum over all DAGs that uses nothing of the project."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import calibrant
+from tests.support.commands import called, refused
+
+NAMES = ("A", "B", "C")
+Parents = tuple[frozenset[str], ...]
+
+
+def dags() -> Iterator[Parents]:
+    """Every DAG over A, B and C: 25."""
+    sets = [frozenset(name for name, bit in zip(NAMES, bits, strict=True) if bit) for bits in product((0, 1), repeat=3)]
+    for parents in product(sets, repeat=3):
+        if orders(parents):
+            yield parents
+
+
+def orders(parents: Parents) -> int:
+    """Count the orders in which every variable comes after its parents."""
+    return sum(
+        all(parents[NAMES.index(name)] <= set(order[:place]) for place, name in enumerate(order))
+        for order in permutations(NAMES)
+    )
+
+
+def bde(rows: Sequence[Mapping[str, int]], targets: Sequence[str], parents: Parents, iss: float) -> float:
+    """Log marginal likelihood with iss / (2 q) imaginary rows a cell; rows in which the child was set do not count."""
+    total = 0.0
+    for child, above in zip(NAMES, parents, strict=True):
+        counted = [row for row, target in zip(rows, targets, strict=True) if target != child]
+        cell = iss / (2 * 2 ** len(above))
+        for values in product((0, 1), repeat=len(above)):
+            wanted = dict(zip(sorted(above), values, strict=True))
+            matching = [row[child] for row in counted if all(row[name] == value for name, value in wanted.items())]
+            for value in (0, 1):
+                total += math.lgamma(cell + matching.count(value)) - math.lgamma(cell)
+            total += math.lgamma(2 * cell) - math.lgamma(2 * cell + len(matching))
+    return total
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 1), st.sampled_from(["", "A", "B", "C"])),
+        min_size=1,
+        max_size=12,
+    ),
+    st.sampled_from([0.5, 1.0, 4.0]),
+)
+def test_the_best_networks_and_the_arcs_are_those_of_a_sum_over_all_dags(
+    lines: list[tuple[int, int, int, str]], iss: float
+) -> None:
+    rows = [dict(zip(NAMES, line[:3], strict=True)) for line in lines]
+    targets = [line[3] for line in lines]
+    table = [{**row, "set": target} for row, target in zip(rows, targets, strict=True)]
+    learned = calibrant.learn_networks(table, do="set", iss=iss, k=25)
+    scores = {parents: bde(rows, targets, parents, iss) for parents in dags()}
+    assert len(scores) == len(learned.networks) == 25
+    assert [network.score for network in learned.networks] == pytest.approx(sorted(scores.values(), reverse=True))
+    for network in learned.networks:
+        parents = tuple(frozenset(a for a, b in network.arcs if b == child) for child in NAMES)
+        assert network.score == pytest.approx(scores[parents])
+    best = max(scores.values())
+    assert learned.num_optimal == sum(score > best - 1e-9 for score in scores.values())
+    weights = {parents: math.exp(score - best) * orders(parents) for parents, score in scores.items()}
+    for (a, b), probability in learned.arcs.items():
+        share = sum(weight for parents, weight in weights.items() if a in parents[NAMES.index(b)])
+        assert probability == pytest.approx(share / sum(weights.values()), abs=1e-9)
+
+
+def test_other_scores_have_no_posterior_and_respect_max_parents() -> None:
+    data: dict[str, list[Any]] = {"A": [0, 1] * 8, "B": [0, 1] * 8, "C": [0, 0, 1, 1] * 4}
+    learned = calibrant.learn_networks(data, score="bic", k=3, max_parents=0)
+    assert [network.arcs for network in learned.networks] == [()]
+    assert learned.arcs == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"score": "mdl"}, "unknown score 'mdl'; known: bde, bds, bdj, k2, bic, aic"),
+        ({"iss": 0}, "iss is 0; a number above 0 is allowed"),
+        ({"k": 0}, "k is 0; 1 to 1,000 networks are listed"),
+        ({"max_parents": -1}, "max_parents is -1; a whole number from 0, or None, is allowed"),
+        ({"do": "set"}, "the data has no column 'set'; it has 'A'"),
+    ],
+)
+def test_what_is_wrong_is_one_line(options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(calibrant.CalibrantError, match=reason):
+        calibrant.learn_networks({"A": [0, 1]}, **options)
+
+
+def test_too_many_columns_are_one_line() -> None:
+    with pytest.raises(calibrant.CalibrantError, match="has 19 columns; exact optima are for at most 18"):
+        calibrant.learn_networks({f"V{k}": [0, 1] for k in range(19)})
+
+
+def test_the_command_learns_networks_from_the_same_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "noisy.csv"
+    table.write_text("A,B,set\n" + "0,0,\n1,1,\n" * 9 + "0,1,\n1,0,\n" + "0,1,B\n1,1,B\n0,0,B\n1,0,B\n" * 3, "utf-8")
+    done = called("fit", table, "--do", "set", "--score", "bde", "--best", 2, "--json")
+    assert json.loads(done.stdout) == calibrant.learn_networks(str(table), do="set", k=2).to_dict()
+    assert called("fit", table, "--do", "set", "--score", "bde").stdout.startswith("1  -33.9455  A -> B\n")
+    assert "it is about networks" in refused(capsys, "fit", table, "--best", 2)
+    assert "--score learns networks" in refused(capsys, "fit", table, "--score", "bde", "--target", "A")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_of_other_libraries_are_the_same_table(library: str) -> None:
+    """Through narwhals, where they are installed."""
+    pytest.importorskip("narwhals")
+    frames = pytest.importorskip(library)
+    data = {"A": [0, 1, 1, 0], "B": [True, False, False, True], "set": ["", "B", "", ""]}
+    expected = calibrant.learn_networks(data, do="set").to_dict()
+    assert calibrant.learn_networks(frames.DataFrame(data), do="set").to_dict() == expected

@@ -1,0 +1,148 @@
+"""What commands name as next, and hints after errors: pasted, none of them exits with 2."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from calibrant.bench.cli import main
+from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
+from tests.bench.commands.lines import BENCHMARKS, SUITES, Files
+from tests.support.commands import NEXT, jsonl, refusal
+
+PASTED = re.compile(r"calibrant .*$")
+
+
+@pytest.fixture(params=BENCHMARKS)
+def files(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
+    monkeypatch.chdir(tmp_path)
+    return Files.made(request.param, tmp_path)
+
+
+def paste(errors: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Run what is named as next; the commands."""
+    commands = [PASTED.findall(line)[0] for line in NEXT.findall(errors)]
+    for command in commands:
+        assert main(shlex.split(command)[1:]) in (0, 1), (command, capsys.readouterr().err)
+        assert capsys.readouterr()
+    return [shlex.split(command)[1] for command in commands]
+
+
+def test_what_a_command_names_as_next_works_when_it_is_pasted(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the folder where the command ran, with paths that it has just written."""
+    generate = ["--benchmark", files.benchmark, "--seed", "1", "--per-stratum", "1", "--out", "a pool.jsonl"]
+    lines: list[tuple[list[object], list[str]]] = [
+        (["score", files.pool, files.predictions, "--out", "scores.jsonl"], ["report", "table", "list"]),
+        (["score", files.pool, files.predictions], ["score"]),
+        (["audit", files.pool], ["show", "list"]),
+        (["audit", files.pool, "--html", "audit.html", "--certificates", "c"], ["show", "verify"]),
+        (["generate", *generate, "--strata", SUITES[files.benchmark]], ["list", "prompts", "run"]),
+    ]
+    for line, named in lines:
+        assert main(list(map(str, line))) == 0
+        used = paste(capsys.readouterr().err, capsys)
+        assert used == [name for name in named if name in used]
+        assert set(named) - set(used) <= {"verify"}  # nothing is counted of some items
+
+
+def test_a_run_names_what_can_be_done_with_its_records(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "exact", str(files.pool), "--out", "a run", "--limit", "1", "--workers", "1"]) == 0
+    assert paste(capsys.readouterr().err, capsys) == ["report", "table", "table"]
+
+
+@pytest.mark.parametrize("line", ["score POOL PREDICTIONS --out s.jsonl", "audit POOL", "run copy POOL --out runs"])
+def test_with_json_nothing_is_named_and_standard_output_is_json(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = Files.made("causim", tmp_path)
+    capsys.readouterr()
+    words = line.replace("POOL", str(files.pool)).replace("PREDICTIONS", str(files.predictions))
+    assert main([*shlex.split(words), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert NEXT.findall(printed.err) == []
+    for text in printed.out.splitlines() if line.startswith("score") else [printed.out]:
+        json.loads(text)
+
+
+def test_a_path_that_exists_is_not_named_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("why.html", "why-2.html"):
+        Path(name).touch()
+    assert unused_path("why.html") == Path("why-3.html")
+
+
+def test_a_command_that_would_have_to_be_escaped_is_not_named(capsys: pytest.CaptureFixture[str]) -> None:
+    print_next([NextCommand(("show", "a\x1b[2J"), "first"), NextCommand(("show", "it's"), "second")])
+    assert capsys.readouterr().err == "next  second  calibrant show 'it'\"'\"'s'\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "error", "hint"),
+    [
+        ("score PREDICTIONS POOL", "no pool", "calibrant score POOL PREDICTIONS"),
+        ("show ID POOL", "cannot be read", "calibrant show POOL ID"),
+        ("run POOL static --out runs", "cannot be read", "calibrant run static POOL --out runs"),
+        ("verify POOL nothing.json", "cannot be read", "calibrant verify nothing.json POOL"),
+        ("show POOL CLOSE", "no instance", "calibrant show POOL ID"),
+        ("show POOL zzz", "no instance", "calibrant list POOL"),
+        ("run greedy POOL --out runs", "it exists for ", "calibrant protocols --benchmark blickets"),
+        ("run statik POOL --out runs", "unknown protocol 'statik'", "calibrant run static POOL --out runs"),
+        ("score POOL TASKS", "its field 'about' names one", "calibrant score POOL TASKS --id-field about"),
+        ("score POOL META", "--id-field names the one", "calibrant score POOL META --id-field meta.item"),
+        ("score POOL NOBODY", "--skip-unknown passes over", ""),
+        ("list POOL --class lucky", "give --scores", "calibrant list --help"),
+        ("list POOL --scores OTHER_RUN", "no answer in", ""),
+    ],
+)
+def test_an_error_has_a_hint_that_works(
+    line: str,
+    error: str,
+    hint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = Files.made("blickets", tmp_path)
+    answer = '{"rule": "conjunctive", "blickets": ["A"]}'
+    request = {"custom_id": "request-1", "about": files.ids[0], "response": answer}
+    nested = {"meta": {"item": files.ids[0]}, "response": answer}
+    places = {
+        "POOL": files.pool,
+        "PREDICTIONS": files.predictions,
+        "ID": files.ids[0],
+        "CLOSE": files.ids[0][:-1],
+        "TASKS": jsonl(tmp_path / "tasks.jsonl", request),
+        "META": jsonl(tmp_path / "meta.jsonl", nested),
+        "NOBODY": jsonl(tmp_path / "nobody.jsonl", {"id": "nobody", "response": answer}),
+        "OTHER_RUN": files.second_run,
+    }
+    capsys.readouterr()
+    words = [str(places.get(word, word)) for word in line.split()]
+    printed_error, printed_hint = refusal(capsys, *words)
+    assert error in printed_error
+    assert shlex.split(printed_hint) == [str(places.get(word, word)) for word in hint.split()]
+    if hint and "nothing.json" not in hint:
+        assert main(shlex.split(printed_hint)[1:]) in (0, 1)
+
+
+def test_pools_that_are_missing_are_looked_for_by_name_and_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = Files.made("causim", tmp_path)
+    header = json.loads(files.pool.read_text("utf-8").splitlines()[0])
+    beside = tmp_path / f"{header['name']}.jsonl"
+    files.pool.rename(beside)
+    capsys.readouterr()
+    _, hint = refusal(capsys, "table", files.run, "--attribution")
+    assert hint == f"calibrant table {files.run} --attribution --pool {beside.name}"
+    assert main(shlex.split(hint)[1:]) == 0
+    capsys.readouterr()
+    beside.write_text(beside.read_text("utf-8") + "\n", "utf-8")  # another digest
+    assert refusal(capsys, "table", files.run, "--attribution")[1] == ""

@@ -1,0 +1,207 @@
+"""Reference pages made from the program: `python -m tests.support.pages.reference` writes commands.md and formats.md.
+
+Usage, options and exit codes come from the command tree, fields from the JSON Schemas, and what examples print from a
+run of each in a folder of its own. tests/test_pages.py runs the examples again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from calibrant.bench.cli import _command
+from calibrant.bench.core.names import TITLES
+from calibrant.bench.exit_codes import exit_codes
+from calibrant.bench.help_groups import GROUPS
+from calibrant.bench.schemas import SCHEMAS
+from tests.support.commands import CHECKOUT
+from tests.support.pages.blocks import ELLIPSIS
+from tests.support.pages.declared import SETUPS
+from tests.support.pages.pictures import gallery_page
+from tests.support.pages.shell import run_line
+
+COMMANDS_PAGE, FORMATS_PAGE = CHECKOUT / "docs" / "commands.md", CHECKOUT / "docs" / "formats.md"
+GALLERY_PAGE = CHECKOUT / "docs" / "gallery.md"
+NOT_EXECUTED = {
+    "demo": "`make demo` runs it; it takes about a minute.",
+    "export": "It needs the extra `hub`; [data sets](hub.md) shows an export.",
+}
+EXAMPLES: Mapping[str, str] = {
+    "list": "calibrant list switches.jsonl --why",
+    "show": "calibrant show switches.jsonl lamp --why",
+    "fit": "calibrant fit switches.csv --target lamp",
+    "play": "calibrant play detectors.jsonl",
+    "prompts": "calibrant prompts detectors.jsonl --limit 1 --text",
+    "score": "calibrant score switches.jsonl answers.jsonl --out scores.jsonl",
+    "table": "calibrant table scores.jsonl",
+    "report": "calibrant report scores.jsonl --table 1 --no-paper",
+    "run": "calibrant run exact switches.jsonl --out runs",
+    "protocols": "calibrant protocols static --benchmark blickets",
+    "alternatives": "calibrant alternatives runs --out alternatives.jsonl",
+    "audit": "calibrant audit switches.jsonl --certificates certificates",
+    "separate": "calibrant separate switches.jsonl lamp",
+    "verify": "calibrant verify certificates/*.json switches.jsonl",
+    "generate": "calibrant generate --benchmark blickets --seed 1 --strata conjunctive --per-stratum 2 --out new.jsonl",
+    "sample": "calibrant sample --seed 1 --per-stratum 1 --strata hs_n6_easy_calibration --out pool.jsonl",
+    "harden": "calibrant harden pool.jsonl --out hard.jsonl",
+    "training": "calibrant training causim.jsonl --limit 4 --out training.jsonl",
+    "pool check": "calibrant pool check pool.jsonl",
+    "pool stats": "calibrant pool stats detectors.jsonl",
+    "pool convert": "calibrant pool convert pool.jsonl pool.yaml",
+    "pool alternatives": "calibrant pool alternatives pool.jsonl alternative_scm.jsonl --seed 1",
+    "pool unpack": "calibrant pool unpack causim.jsonl programs",
+    "pool schema": "calibrant pool schema",
+    "schema": "calibrant schema verdicts",
+}
+MAX_LINES, FIRST_LINES, LAST_LINES = 14, 6, 4  # of what an example prints
+
+COMMANDS_HEAD = """# Commands
+
+Every command with its usage, options, exit codes and an example, generated from the program
+(`python -m tests.support.pages.reference`). `-h` and `--help` print the same on a terminal. The files `switches.jsonl`,
+`switches.csv` and `answers.jsonl` are in `docs/examples`; `detectors.jsonl` and `causim.jsonl` are the bundled pools of
+the extended blickets and of CauSim. A line `...` stands for lines that are left out here.
+
+Tables go to standard output, JSON too; what was recognised, hints and commands to run next go to standard error.
+`COLUMNS` sets the width (40 to 400). An error is a line `error`, and where another command would work a line `hint`.
+"""
+FORMATS_HEAD = """# File formats
+
+Fields of the files that commands read and write, generated from the JSON Schemas
+(`python -m tests.support.pages.reference`). `calibrant schema NAME --benchmark BENCHMARK` prints a schema. All but
+certificates are JSON lines, and a table is about one line. [Pools](pools.md) and [predictions](predictions.md) have
+examples.
+"""
+
+
+def commands() -> Iterator[tuple[str, str, Any]]:
+    """Yield heading, name and command of every command, in the order of the help."""
+    tree = _command().commands
+    for heading, names in GROUPS.items():
+        for name in names:
+            if hasattr(tree[name], "commands"):
+                yield from ((heading, f"{name} {inner}", found) for inner, found in tree[name].commands.items())
+            else:
+                yield heading, name, tree[name]
+
+
+def commands_page(*, run: bool = True) -> str:
+    """Return the page of commands; their examples are run in a folder of their own, or printed without output."""
+    parts, last = [COMMANDS_HEAD], ""
+    variables = {"COLUMNS": "80", "NO_COLOR": "1"}
+    with tempfile.TemporaryDirectory() as folder, chdir(folder), patch.dict(os.environ, variables):
+        for heading, name, command in commands():
+            if heading != last:
+                parts.append(f"## {heading}\n")
+                last = heading
+            parts.append("\n".join(_section(name, command, run=run)))
+    return "\n".join(parts)
+
+
+def _section(name: str, command: Any, *, run: bool) -> Iterator[str]:
+    context = command.make_context(f"calibrant {name}", [], resilient_parsing=True)
+    yield f"### `calibrant {name}`"
+    yield from (f"{' '.join(paragraph.split())}\n" for paragraph in (command.help or "").split("\n\n"))
+    usage = re.sub(r"[{}]", "", command.get_usage(context).removeprefix("Usage: "))
+    yield f"Usage: `{' '.join(usage.split())}`\n"
+    yield "| argument or option | meaning |\n|---|---|"
+    for parameter in command.params:
+        record = parameter.get_help_record(context)
+        if record is not None:
+            spelling = record[0].replace("<path>", "").replace("<str>", "").strip()
+            yield f"| `{_cell(spelling)}` | {_cell(record[1])} |"
+    yield ""
+    codes = "; ".join(f"{code}: {meaning}" for code, meaning in exit_codes(name).items())
+    yield f"Exit codes: {codes}.\n"
+    yield f"{NOT_EXECUTED[name]}\n" if name in NOT_EXECUTED else _example(EXAMPLES[name], run=run)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _example(line: str, *, run: bool) -> str:
+    if not run:
+        return f"```console\n$ {line}\n```\n"
+    for file, write in SETUPS["docs/commands.md"].files.items():
+        if file in line and not Path(file).exists():
+            write(Path(file))
+    done = run_line(line)
+    printed = (done.stdout + done.stderr).rstrip().splitlines()
+    if len(printed) > MAX_LINES:
+        printed = [*printed[:FIRST_LINES], ELLIPSIS, *printed[-LAST_LINES:]]
+    return "\n".join(["```console", f"$ {line}", *printed, "```", ""])
+
+
+def formats_page() -> str:
+    """Return the page of file formats."""
+    parts = [FORMATS_HEAD]
+    for name, schema in SCHEMAS.items():
+        parts.append(f"## {name.capitalize()}\n")
+        written: dict[str, list[str]] = {}
+        for benchmark in TITLES:
+            try:
+                text = _schema_tables(schema(benchmark))
+            except Exception as error:  # a benchmark without such files
+                text = f"There are none: {error}.\n"
+            written.setdefault(text, []).append(TITLES[benchmark])
+        for text, titles in written.items():
+            parts.append(f"### {name.capitalize()}: {', '.join(titles)}\n\n{text}")
+    return "\n".join(parts)
+
+
+def _schema_tables(schema: Mapping[str, Any]) -> str:
+    """Return a table for each object of a schema, the whole first."""
+    definitions = schema.get("$defs", {})
+    root = schema.get("$ref", "").rpartition("/")[2]
+    named = {root: definitions[root]} if root else {"": schema}
+    named |= {name: part for name, part in definitions.items() if name != root}
+    return "\n".join(_table(name, part) for name, part in named.items() if part.get("properties"))
+
+
+def _table(name: str, part: Mapping[str, Any]) -> str:
+    required = part.get("required", ())
+    rows = [
+        f"| `{field}` | {_type(of)}{'' if field in required else ', optional'} | {_cell(_meaning(of))} |"
+        for field, of in part["properties"].items()
+    ]
+    title = f"**{name}**. {part.get('description', '')}".strip() if name else ""
+    return "\n".join([title, "", "| field | type | meaning |", "|---|---|---|", *rows, ""])
+
+
+def _meaning(of: Mapping[str, Any]) -> str:
+    return str(of.get("description", ""))
+
+
+def _type(of: Mapping[str, Any]) -> str:
+    """Return the type of a field in words."""
+    if "$ref" in of:
+        return f"*{of['$ref'].rpartition('/')[2]}*"
+    if "anyOf" in of:
+        return " or ".join(dict.fromkeys(map(_type, of["anyOf"])))
+    if "enum" in of:
+        return ", ".join(f"`{value}`" for value in of["enum"])
+    if "const" in of:
+        return f"`{of['const']}`"
+    kind = of.get("type", "any")
+    if kind == "array":
+        return f"list of {_type(of['items'])}" if of.get("items") else "list"
+    if kind == "object" and isinstance(of.get("additionalProperties"), Mapping):
+        return f"object of {_type(of['additionalProperties'])}"
+    return " or ".join(kind) if isinstance(kind, Sequence) and not isinstance(kind, str) else str(kind)
+
+
+def main() -> None:
+    COMMANDS_PAGE.write_text(commands_page(), encoding="utf-8")
+    FORMATS_PAGE.write_text(formats_page(), encoding="utf-8")
+    GALLERY_PAGE.write_text(gallery_page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
