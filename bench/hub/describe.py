@@ -62,7 +62,7 @@ class Described:
 
     @property
     def responsible_ai(self) -> Mapping[str, str]:
-        """What the pools state about their making, and what holds for every pool."""
+        """Return the statements of pools on their making, and those that hold for every pool."""
         return (_DRAWN if self.drawn_from_seeds else _NOT_STATED) | _ALWAYS
 
 
