@@ -105,8 +105,9 @@ class Benchmark(Generic[I]):
         """Return what provides a capability; `CalibrantError` names the benchmarks that have it."""
         provider = self.capability(key)
         if provider is None:
-            titles = " and ".join(title for name, title in TITLES.items() if key in load_benchmark(name).provides)
-            raise CalibrantError(f"{key.subject} does not support {self.title}; it supports {titles}")
+            *titles, last = (title for name, title in TITLES.items() if key in load_benchmark(name).provides)
+            supported = f"{', '.join(titles)} and {last}" if titles else last
+            raise CalibrantError(f"{key.subject} does not support {self.title}; it supports {supported}")
         return provider
 
     @property
