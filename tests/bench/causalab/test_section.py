@@ -46,7 +46,7 @@ def _scores(run: Path, suite: str, system: str) -> list[Record]:
 
 def test_tables_are_the_views_and_the_papers(run: Path, tmp_path: Path) -> None:
     tables = [line.split(",")[0] for line in made(tmp_path / "r.csv", run).splitlines()[1:]]
-    views = ["lab", "lab-weights", "lab-edges", "lab-attribution"]
+    views = ["lab", "lab-weights", "lab-edges", "lab-attribution", "lab-commitment"]
     assert list(dict.fromkeys(tables)) == [*views, "3", "4", "5", "6", "7", "8", "9", "11"]
 
 
