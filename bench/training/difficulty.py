@@ -7,7 +7,8 @@ from collections.abc import Mapping
 LABELS: Mapping[str, str] = dict(  # noqa: C408  # names of labels, one of which a benchmark has too
     answers="right answers to the question (CauSim)",
     blickets="objects that the first rule mentions (blickets)",
-    edges="edges of the true graph",
+    edges="edges of the graph",
+    experiments="experiments whose values are shown (logic models)",
     moves="moves that the episode allows (blickets)",
     nodes="nodes of the graph",
     objects="objects beside the detector (blickets)",
