@@ -33,11 +33,12 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
 class Count(msgspec.Struct, frozen=True, kw_only=True):
     """Number of hypotheses that fit, as decimal texts: larger than the integers of many readers.
 
-    lower, upper: certified bounds, equal where the count is exact; total: of the whole class, where it is finite
+    lower, upper: certified bounds, equal where the count is exact; upper is None where none is known
+    total: of the whole class, where it is finite
     """
 
     lower: str
-    upper: str
+    upper: str | None
     total: str | None = None
 
     @property
@@ -48,6 +49,8 @@ class Count(msgspec.Struct, frozen=True, kw_only=True):
         """Return the count as people read it: 1,152; 3.6 × 10²⁹; at least 8.5 × 10⁸."""
         if self.is_exact:
             return number_text(int(self.lower))
+        if self.lower == "0":
+            return "not counted"
         return f"at least {number_text(int(self.lower))}"
 
 
@@ -57,6 +60,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     benchmark, item: whose; title: a question; state: what the count says; reason: one or two sentences
     facts: at most six; open, decided: what is asked, by name
     count: hypotheses that fit; class_in_words: of which class
+    sealed: what the gold states, where that is revealed
     """
 
     benchmark: str
@@ -69,6 +73,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     decided: tuple[str, ...]
     count: Count
     class_in_words: str
+    sealed: tuple[Fact, ...] = ()
 
     @property
     def reason_text(self) -> str:
@@ -93,11 +98,13 @@ class Experiment(msgspec.Struct, frozen=True):
     """A next move or setting, or a value to reveal, with every outcome that a hypothesis that fits may give.
 
     expected: hypotheses left on average, over hypotheses that fit, all alike
+    sealed: hypotheses that the true outcome leaves, where gold is revealed
     """
 
     in_words: str
     outcomes: tuple[Outcome, ...]
     expected: float
+    sealed: str | None = None
 
     @property
     def decides(self) -> bool:
@@ -117,11 +124,12 @@ class AnswerShare(msgspec.Struct, frozen=True):
     number: str
 
 
-def experiment(in_words: str, outcomes: Sequence[Outcome]) -> Experiment:
+def experiment(in_words: str, outcomes: Sequence[Outcome], sealed: str | None = None) -> Experiment:
     """Return an experiment from its outcomes, which together have all hypotheses."""
     numbers = [int(outcome.remaining) for outcome in outcomes]
     ordered = tuple(sorted(outcomes, key=lambda outcome: (int(outcome.remaining), outcome.reading)))
-    return Experiment(in_words, ordered, float(Fraction(sum(n * n for n in numbers), max(1, sum(numbers)))))
+    expected = float(Fraction(sum(n * n for n in numbers), max(1, sum(numbers))))
+    return Experiment(in_words, ordered, expected, sealed)
 
 
 def spans(*parts: str | tuple[str]) -> tuple[Span, ...]:

@@ -17,7 +17,7 @@ from calibrant.bench.core.capabilities import (
     SUITES,
     TRAINING,
 )
-from calibrant.bench.pages.capabilities import EPISODE_VIEWS, EXPLANATIONS, PAGES
+from calibrant.bench.pages.capabilities import EPISODE_VIEWS, EXPLANATIONS
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, ITEM_CONVERSION, VERIFY
 from calibrant.bench.protocols.base import PROTOCOLS
 from calibrant.bench.report.capabilities import REPORT
@@ -43,7 +43,6 @@ BENCHMARK: Benchmark[LabItem] = Benchmark(
         ITEMS: "items:ITEMS",
         ITEM_CONVERSION: "generate:CONVERT",
         METRICS: "verdict:METRICS",
-        PAGES: "pages:PAGES",
         PLAY: "play:PLAY",
         PROTOCOLS: "protocols:ROWS",
         REPORT: "section:REPORT",

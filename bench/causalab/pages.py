@@ -1,4 +1,4 @@
-"""Laboratories of CausaLab as text and page: the graph that their records prove, and with gold the true one."""
+"""Laboratories of CausaLab as text: the graph that their records prove, and with gold the true one."""
 
 from __future__ import annotations
 
@@ -22,14 +22,6 @@ def drawing(item: LabItem, *, reveal_sealed: bool) -> str:
         return ""
 
 
-class LabPages:
-    """Implements Pageable (bench.pages.capabilities)."""
-
-    def page(self, item: LabItem, *, reveal_sealed: bool) -> str:
-        with refuse_uncounted(item):
-            return graphs_page(item, [item_picture(item, reveal_sealed=reveal_sealed)])
-
-
 class LabEpisodes:
     """Implements EpisodeViews (bench.pages.capabilities)."""
 
@@ -51,5 +43,4 @@ def refuse_uncounted(item: LabItem) -> Iterator[None]:
         raise CalibrantError(f"{in_one_line(item.id)}: no picture: {spent}") from None
 
 
-PAGES = LabPages()
 EPISODE_VIEWS = LabEpisodes()

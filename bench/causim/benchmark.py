@@ -18,7 +18,7 @@ from calibrant.bench.core.capabilities import (
     TRAINING,
     WORKED_SOLUTIONS,
 )
-from calibrant.bench.pages.capabilities import EXPLANATIONS, PAGES
+from calibrant.bench.pages.capabilities import EXPLANATIONS
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, HARDEN, PROGRAMS, VERIFY
 from calibrant.bench.protocols.base import PROTOCOLS
 from calibrant.bench.report.capabilities import REPORT
@@ -44,7 +44,6 @@ BENCHMARK: Benchmark[CausimItem] = Benchmark(
         ITEMS: "items:ITEMS",
         LINE_RECORDS: "training:LINE_RECORDS",
         METRICS: "verdict:METRICS",
-        PAGES: "picture:PAGES",
         PROGRAMS: "programs.provider:PROGRAMS",
         PROTOCOLS: "protocols:ROWS",
         REPORT: "section:REPORT",

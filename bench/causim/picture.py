@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import islice
-from typing import Any, Final
+from typing import Final
 
-from markupsafe import Markup
-
-from calibrant.bench.pages.html_page import html_page
-from calibrant.bench.pages.layered import LayeredNode, LayeredPicture, Mark, layered_svg, layered_text
-from calibrant.bench.version import program_version
+from calibrant.bench.pages.layered import LayeredNode, LayeredPicture, Mark, layered_text
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import Node, run
 from calibrant.dsl.causim.question import Question
-from calibrant.dsl.causim.values import Symbol, assignment_text
+from calibrant.dsl.causim.values import Symbol
 from calibrant.dsl.errors import in_one_line
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.outcome import Found
 
-MAX_ANSWERS: Final = 40  # that a page lists
-MAX_VALUES: Final = 12  # of a noise variable that a page lists
 _BUDGET: Final = 20_000
 _MAX_CHARS: Final = 16  # letters of a value in a box
 
@@ -106,65 +99,6 @@ def _remark(item: CausimItem, *, reveal_sealed: bool) -> str:
     return f"{summary}; {members.worlds:,} worlds agree with the fixed noise, {members.fitting:,} fit; answers: {right}"
 
 
-def question_page(item: CausimItem, *, reveal_sealed: bool) -> str:
-    """One HTML file that needs no network: the drawing, noise with its probabilities, what is asked, right answers."""
-    picture = question_picture(item, reveal_sealed=reveal_sealed)
-    headings = list(picture.nodes[0].facts or {}) if picture.nodes else []
-    rows = [
-        {
-            "name": box.name,
-            "parents": ", ".join(box.parents) or "\N{EN DASH}",
-            "noise": node.noise,
-            "support": _values(node),
-            "facts": [(box.facts or {}).get(heading, "") for heading in headings],
-            "marks": " ".join(box.marks),
-        }
-        for box, node in zip(picture.nodes, item.task.model.nodes, strict=True)
-    ]
-    content: dict[str, Any] = {
-        "title": picture.title,
-        "remark": picture.remark,
-        "drawing": Markup(layered_svg(picture)),  # it escapes its texts
-        "headings": headings,
-        "rows": rows,
-        "prompt": item.task.prompt,
-        "answers": _answers(item) if reveal_sealed else None,
-        "program": program_version(),
-    }
-    return html_page("program.html", content)
-
-
-def _values(node: Node) -> str:
-    pairs = list(zip(node.support, node.weights, strict=True))
-    listed = ", ".join(f"{value} {weight}" for value, weight in pairs[:MAX_VALUES])
-    return listed + (f", and {len(pairs) - MAX_VALUES} more" if len(pairs) > MAX_VALUES else "")
-
-
-def _answers(item: CausimItem) -> dict[str, Any]:
-    """Return the first right answers with their probabilities, given noise and evidence; whether these are all."""
-    members = AnswerSet(item.task.model, item.task.question)
-    rows, complete = [], True
-    try:
-        answers = list(islice(members.answers(Budget(_BUDGET)), MAX_ANSWERS + 1))
-        complete = len(answers) <= MAX_ANSWERS
-        rows = [
-            (assignment_text(assignment), str(members.probability(assignment))) for assignment in answers[:MAX_ANSWERS]
-        ]
-    except BudgetSpent:
-        complete = False
-    return {"listed": rows, "whole": complete}
-
-
 def drawing(item: CausimItem, *, reveal_sealed: bool) -> str:
     """Return the graph of the program in text."""
     return layered_text(question_picture(item, reveal_sealed=reveal_sealed))
-
-
-class CausimPages:
-    """Implements Pageable (bench.pages.capabilities)."""
-
-    def page(self, item: CausimItem, *, reveal_sealed: bool) -> str:
-        return question_page(item, reveal_sealed=reveal_sealed)
-
-
-PAGES = CausimPages()

@@ -44,7 +44,9 @@ def audit(
     given: GivenOptions,
     out: Records = None,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a report to open offline."), WRITES
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page: why each item is open, and what the audit shows."),
+        WRITES,
     ] = None,
     certificates: Annotated[
         Path | None,
@@ -61,7 +63,7 @@ def audit(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Count the SCMs that each instance's training worlds leave open, and show what bounded searches missed.
+    """Count the SCMs that each instance's training worlds leave open, why, and show what bounded searches missed.
 
     Counts are exact, for classes of at most k functional parents. Every audited instance is appended to
     DIR/audits.jsonl at once; the same command goes on where an earlier one stopped. Reads what is sealed. Of other
@@ -81,7 +83,7 @@ def audit(
     report = auditor.report(audited, work, options, fail_on)
     failed, reasons = report.failures()
     if html:
-        _write_page(report, html)
+        _write_page(of, audited, report, pool, html, by)
     if certificates:
         for line in report.write_certificates(certificates):
             typer.echo(line, err=True)
@@ -125,10 +127,14 @@ def _audit_pool(
     return audited
 
 
-def _write_page(report: AuditReport, file: Path) -> None:
+def _write_page(
+    of: Benchmark[Any], audited: AuditedPool[Any], report: AuditReport, pool: Path, file: Path, by: Execution
+) -> None:
+    from calibrant.bench.pages.why.bodies import page_bodies
     from calibrant.dsl.atomic_write import write_atomically
 
-    write_atomically(file, report.page())
+    bodies = page_bodies(of.name, audited.items, (record.index for record in audited.records), by)
+    write_atomically(file, report.page(pool, bodies))
     typer.echo(f"report written to {file}", err=True)
 
 

@@ -58,10 +58,9 @@ def show(
     With --run the page shows every system's episode, without --html text does: on blickets step by step, with what was
     read, which hypotheses it left, and the decision; on CausaLab the graph that it stated, with what was set and which
     edges its readings proved, left open or contradicted. With --run and --gold it is shown why ReplaySCM's answers
-    fail: where each mechanism differs from gold's, and whether training rows could tell. Without --run, the page shows
-    why the item is open: two hypotheses that fit, where they differ, and what would settle it. A CauSim question's page
-    draws its program's graph with noise and `do`, and with --gold what changes; that of a laboratory what its records
-    prove. A page needs no network.
+    fail: where each mechanism differs from gold's, and whether training rows could tell. Without --run, or with --why,
+    the page shows why the item is open: hypotheses that fit, where they differ, and what would settle it; with --gold
+    also the truth, in a colour of its own. A page needs no network.
     """
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.scoring.input.answer_fields import FieldNames
@@ -75,12 +74,11 @@ def show(
     else:
         refused = {"--svg": svg} | ({} if why or gold else {"--json": as_json})
         _refuse(refused, "with --run episodes or answers are shown, as text or as a page")
-        _refuse({"--why": why and gold}, "it explains an item, --run --gold an answer: give one of the two")
     if html is not None or svg is not None:
         _refuse({"--json": as_json}, f"{'--svg' if html is None else '--html'} writes a page: give one of the two")
     of = benchmark_of(pool)
     if runs and why:
-        _explain_episode(of, pool, instance, runs, system, html, fields, as_json=as_json)
+        _explain_episode(of, pool, instance, runs, system, html, fields, gold=gold, as_json=as_json)
     elif runs and gold:
         _explain_answers(of, pool, instance, runs, system, html, fields, as_json=as_json)
     elif runs:
@@ -101,17 +99,13 @@ def _show(
     as_json: bool,
 ) -> None:
     """Show an item, or why it is open."""
-    from calibrant.bench.pages.capabilities import EXPLANATIONS, PAGES
     from calibrant.bench.pools.public_items import PublicPool
 
     items = PublicPool(of, pool)
     item = items.item(instance)
     visible = item if gold else items.shown(item)
-    if why or svg is not None or (html is not None and EXPLANATIONS in of.provides and PAGES not in of.provides):
-        _refuse({"--gold": gold}, "the reason follows from the evidence alone")
-        _explain(of, pool, visible, (), html, svg, as_json=as_json)
-    elif html is not None:
-        _write_page(of, visible, html, gold=gold)
+    if why or svg is not None or html is not None:
+        _explain(of, pool, visible, (), html, svg, gold=gold, as_json=as_json)
     else:
         _show_item(of, visible, gold=gold, as_json=as_json)
 
@@ -124,16 +118,17 @@ def _explain(
     html: Path | None,
     svg: Path | None,
     *,
+    gold: bool,
     as_json: bool,
 ) -> None:
-    """Write or print why an item is open after these steps."""
+    """Write or print why an item is open after these steps; gold: also what is sealed."""
     from calibrant.bench.pages.capabilities import EXPLANATIONS
     from calibrant.bench.pages.why.page import why_page
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.errors import in_one_line
 
     explanations = of.require(EXPLANATIONS)
-    why = explanations.explain(item, steps)
+    why = explanations.explain(item, steps, reveal_sealed=gold)
     if html is not None:
         write_atomically(html, why_page(why, explanations.body(why, "why"), pool.name))
     if svg is not None:
@@ -156,6 +151,7 @@ def _explain_episode(
     html: Path | None,
     fields: FieldNames,
     *,
+    gold: bool,
     as_json: bool,
 ) -> None:
     """Write or print what the readings of one episode leave open."""
@@ -164,7 +160,7 @@ def _explain_episode(
         names = ", ".join(name for name, _ in episodes)
         raise CalibrantError(f"{len(episodes)} episodes on {instance}: choose one with --system: {names}")
     ((_, steps),) = episodes
-    _explain(of, pool, item, steps, html, None, as_json=as_json)
+    _explain(of, pool, item, steps, html, None, gold=gold, as_json=as_json)
 
 
 def _explain_answers(
@@ -216,15 +212,6 @@ def _show_item(of: Benchmark[Any], item: Any, *, gold: bool, as_json: bool) -> N
         typer.echo(json.dumps(of.items.revealed_record(item) if gold else public_record(of, item), indent=1))
     else:
         typer.echo(of.items.text(item, reveal_sealed=gold))
-
-
-def _write_page(of: Benchmark[Any], item: Any, page: Path, *, gold: bool) -> None:
-    from calibrant.bench.pages.capabilities import PAGES
-    from calibrant.dsl.atomic_write import write_atomically
-    from calibrant.dsl.errors import in_one_line
-
-    write_atomically(page, of.require(PAGES).page(item, reveal_sealed=gold))
-    typer.echo(f"{in_one_line(item.id)}: {page}")
 
 
 def _show_episodes(

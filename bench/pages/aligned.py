@@ -16,6 +16,7 @@ ALL = "all"
 LABELS = {"setting": "Setting", "system": "System", "pool": "Pool", "stratum": "Stratum"}
 NEEDED = 4  # so many of the first rather than a label without which the rows are still distinct
 GAP = 2  # columns between two cells
+MIN_TEXT_WIDTH = 24  # columns of wrapped cells; in fewer a line holds one or two words
 
 
 class Fitted(NamedTuple):
@@ -197,3 +198,19 @@ def aligned_lines(headings: list[str], rows: Sequence[Sequence[str]]) -> Iterato
         return "  ".join(padded).rstrip()
 
     return map(line, [headings, *rows])
+
+
+def wrapped_lines(headings: list[str], rows: Iterable[Sequence[str]], width: int | None) -> Iterator[str]:
+    """Yield the lines of a table whose last cells continue below themselves where they end beyond the width.
+
+    width: columns of a line, as far as the other cells leave MIN_TEXT_WIDTH of them; None: one line for each row
+    """
+    cells = [[in_one_line(cell) for cell in row] for row in rows]
+    if width is not None and width < RECORDS_BELOW:
+        records = [dict(zip(headings, row, strict=True)) for row in cells]
+        return iter(["\n\n".join(paragraphs(dict.fromkeys(headings, ""), records, headings[:-1], width))])
+    if width is not None:
+        labels = zip(headings[:-1], *(row[:-1] for row in cells), strict=True)
+        text_width = max(MIN_TEXT_WIDTH, width - sum(max(map(len, column)) + GAP for column in labels))
+        cells = [line for row in cells for line in wrapped_row(row, text_width)]
+    return aligned_lines(headings, cells)

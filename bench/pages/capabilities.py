@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     from calibrant.dsl.episode import Step
 
 
-class Pageable(Protocol):
-    """Items that have a picture."""
-
-    def page(self, item: Any, *, reveal_sealed: bool) -> str:
-        """Return the picture as an HTML file.
-
-        reveal_sealed: with what is hidden from solvers
-        """
-        ...
-
-
 class EpisodeViews(Protocol):
     """Episodes as people read them.
 
@@ -44,8 +33,8 @@ class EpisodeViews(Protocol):
 class Explainable(Protocol):
     """Items of which can be said why they are open; `why` is always what `explain` of the same object returned."""
 
-    def explain(self, item: Any, steps: Sequence[Step[Any]]) -> Why:
-        """Return the reason for an item after these steps of an episode; nothing sealed is read."""
+    def explain(self, item: Any, steps: Sequence[Step[Any]], *, reveal_sealed: bool = False) -> Why:
+        """Return the reason for an item after these steps of an episode; nothing sealed is read without the flag."""
         ...
 
     def body(self, why: Any, prefix: str) -> Markup:
@@ -77,7 +66,6 @@ class AnswerExplainable(Protocol):
         ...
 
 
-PAGES: Capability[Pageable] = Capability("`show --html` without --run")
 EXPLANATIONS: Capability[Explainable] = Capability("`show --why`")
 ANSWER_EXPLANATIONS: Capability[AnswerExplainable] = Capability("`show --run --gold`")
 EPISODE_VIEWS: Capability[EpisodeViews] = Capability("`show --run`")

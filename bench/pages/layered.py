@@ -89,48 +89,53 @@ def layered_text(picture: LayeredPicture) -> str:
 
 # --- SVG --------------------------------------------------------------------------------------------------------------
 
-LETTER, SMALL = 7.6, 6.4  # widths of a letter
+LETTER, SMALL = 7.8, 7.3  # widths of a letter, of a smaller one
 BOX, CHIP, GAP, FALL, MARGIN, LINE = 44, 18, 34, 78, 20, 20  # heights and distances
 ENTRY, ARROW = 0.32, 9  # the share of a box's upper edge where arrows come in, noise has the rest; room for an arrow
 STYLE = """
-.layered text { font: 13px system-ui, sans-serif; fill: #1c2430; text-anchor: middle; }
+.layered text { font: 13px system-ui, sans-serif; fill: var(--ink); text-anchor: middle; }
 .layered .name { font-weight: 600; }
-.layered .value { font: 11.5px ui-monospace, monospace; fill: #5b6675; }
-.layered .noise text { font: 10.5px ui-monospace, monospace; fill: #5b6675; }
-.layered .noise rect { fill: #fff; stroke: #8b95a3; stroke-dasharray: 3 2; }
-.layered .noise path { stroke: #8b95a3; stroke-dasharray: 3 2; fill: none; }
-.layered .edge { fill: none; stroke: #5b6675; stroke-width: 1.6; }
-.layered .edge.cut { stroke: #c3cad3; stroke-dasharray: 3 4; }
-.layered .box { fill: #f6f8fa; stroke: #5b6675; }
-.layered .reached .box { fill: #fffaf0; stroke: #b07b00; stroke-dasharray: 6 3; }
-.layered .changed .box { fill: #fff1c9; stroke: #b07b00; stroke-width: 2.4; stroke-dasharray: none; }
-.layered .changed .value { fill: #7a4d00; font-weight: 600; }
-.layered .set .box { fill: #dfe9f7; stroke: #1f4e9c; stroke-width: 2.4; }
-.layered .set .value { fill: #1f4e9c; font-weight: 600; }
-.layered .set .noise { opacity: .45; }
-.layered .legend { text-anchor: start; font-size: 12px; fill: #5b6675; }
-.layered .tip { fill: #5b6675; }
-.layered .tip.cut { fill: #c3cad3; }
+.layered .value { font: 12px ui-monospace, monospace; fill: var(--soft); }
+.layered .noise text { font: 12px ui-monospace, monospace; fill: var(--soft); }
+.layered .noise rect { fill: var(--paper); stroke: var(--edge); stroke-dasharray: 3 2; }
+.layered .noise path { stroke: var(--edge); stroke-dasharray: 3 2; fill: none; }
+.layered .edge { fill: none; stroke: var(--soft); stroke-width: 1.6; }
+.layered .edge.cut { stroke: var(--edge); stroke-dasharray: 3 4; }
+.layered .box { fill: var(--panel); stroke: var(--edge); }
+.layered .reached .box { stroke: var(--warn); stroke-dasharray: 6 3; }
+.layered .changed .box { fill: var(--warn-ground); stroke: var(--warn); stroke-width: 2.4; stroke-dasharray: none; }
+.layered .changed .value { fill: var(--warn); font-weight: 600; }
+.layered .set .box { fill: var(--good-ground); stroke: var(--good); stroke-width: 2.4; }
+.layered .set .value { fill: var(--good); font-weight: 600; }
+.layered .set .noise text { text-decoration: line-through; }
+.layered .legend { text-anchor: start; font-size: 12px; fill: var(--soft); }
+.layered .tip { fill: var(--soft); }
+.layered .tip.cut { fill: var(--edge); }
 """
 Slot: TypeAlias = tuple[str, str, int]  # ("", name, depth) of a node; (parent, child, depth) where an edge passes
 
 
-def layered_svg(picture: LayeredPicture) -> str:
-    """Return one SVG that needs nothing else; all texts are escaped."""
+def layered_svg(picture: LayeredPicture, meanings: Mapping[Mark, str] = MEANINGS) -> str:
+    """Return one SVG in the colours of the design's tokens; all texts are escaped.
+
+    meanings: of the marks, in the legend
+    """
     places, width, height = _places(picture)
     by_name = {node.name: node for node in picture.nodes}
     body = [_edge(by_name[p], node, places) for node in picture.nodes for p in node.parents]
     body += [_node(node, places["", node.name, picture.depths[node.name]]) for node in picture.nodes]
-    legend = [_legend_line(mark, height + LINE * (k + 0.5)) for k, mark in enumerate(picture.marks)]
+    legend = [_legend_line(mark, meanings[mark], height + LINE * (k + 0.5)) for k, mark in enumerate(picture.marks)]
     tips = "".join(
         f'<marker id="tip-{kind}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
         f'<path class="tip {kind}" d="M0 0L10 5L0 10z"/></marker>'
         for kind in ("live", "cut")
     )
-    width, height = max(width, 480), height + LINE * len(legend) + 8
+    width, height = max(width, 400), height + LINE * len(legend) + 8
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    label = f"Graph of {len(picture.nodes)} variables with their noise"
     content = f"<style>{STYLE}</style><defs>{tips}</defs>{''.join([*body, *legend])}"
-    return f'<svg xmlns="http://www.w3.org/2000/svg" class="layered" {size}>{content}</svg>'
+    kind = f'class="layered fixed" role="img" aria-label="{escape(label)}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {kind} {size}>{content}</svg>'
 
 
 class _Place(NamedTuple):
@@ -235,6 +240,6 @@ def _node(node: LayeredNode, place: _Place) -> str:
     )
 
 
-def _legend_line(mark: Mark, y: float) -> str:
+def _legend_line(mark: Mark, meaning: str, y: float) -> str:
     box = f'<g class="{mark}"><rect class="box" x="{MARGIN}" y="{y - 7:.1f}" width="26" height="14" rx="4"/></g>'
-    return f'{box}<text class="legend" x="{MARGIN + 36}" y="{y + 4:.1f}">{escape(MEANINGS[mark])}</text>'
+    return f'{box}<text class="legend" x="{MARGIN + 36}" y="{y + 4:.1f}">{escape(meaning)}</text>'

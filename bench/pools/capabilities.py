@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 from calibrant.bench.core.capabilities import Capability
 
 if TYPE_CHECKING:  # benchmarks import this file for its keys: what runs and checks pools is imported by commands
+    from markupsafe import Markup
+
     from calibrant.audits.claims import Certificate
     from calibrant.bench.core.answer_context import AnswerContext
     from calibrant.bench.pools.item_options import ItemOptions
@@ -38,8 +40,8 @@ class AuditReport(Protocol):
         """Return whether the command fails, and lines that say why; `CalibrantError` for an unknown --fail-on."""
         ...
 
-    def page(self) -> str:
-        """Return the page of --html."""
+    def page(self, pool: Path, bodies: Mapping[int, Markup]) -> str:
+        """Return the page of --html; bodies: pages of reasons of the first items, by their place in the pool."""
         ...
 
     def write_certificates(self, folder: Path) -> Iterator[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+from markupsafe import Markup
 from msgspec import Meta
 
 from calibrant.audits.claims import Certificate, verify
@@ -19,15 +20,16 @@ from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark
-from calibrant.bench.pages.aligned import GAP, aligned_lines, paragraphs, wrapped_row
+from calibrant.bench.pages.aligned import wrapped_lines
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.pages.json_stream import list_pieces
+from calibrant.bench.pages.why.index import MAX_EMBEDDED, IndexItem, IndexText, index_page
 from calibrant.bench.pools.capabilities import CertificateCheck, Printed
 from calibrant.bench.pools.claim_records import FindingRecord
 from calibrant.bench.runs.audits import Audited, AuditedPool, AuditHead, AuditWork, record_order
 from calibrant.bench.runs.jsonl_file import RecordKind
+from calibrant.bench.runs.reasons import ReasonRecord, reason_lines, reason_of
 from calibrant.bench.runs.records import Timing
-from calibrant.bench.terminal.width import RECORDS_BELOW
 from calibrant.bench.version import program_version
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
@@ -35,7 +37,6 @@ from calibrant.dsl.item import Item
 from calibrant.dsl.stored_items import items_by_id
 
 RECORD_VERSION = 1
-MIN_CLAIM_WIDTH = 24  # columns; in fewer a line holds one or two words
 KINDS = (
     "ambiguous",
     "unwinnable",
@@ -59,6 +60,7 @@ class FindingsRecord(AuditHead, frozen=True, forbid_unknown_fields=True):
     program: Annotated[str, Meta(description="version of the program")]
     timing: Annotated[Timing, Meta(description="when, and how long")]
     version: Annotated[int, Meta(description="version of the format")] = RECORD_VERSION
+    why: Annotated[ReasonRecord | None, Meta(description="why the item is open; null without results")] = None
 
 
 RECORDS = RecordKind("audits", "an audit of findings", FindingsRecord, RECORD_VERSION, record_order)
@@ -86,7 +88,8 @@ class FindingsWork:
 
     def record(self, head: Mapping[str, Any], audited: Audited) -> FindingsRecord:
         version, timing = program_version(), audited.timing
-        return FindingsRecord(**head, findings=audited.result, error=audited.error, program=version, timing=timing)
+        result = {"findings": audited.result, "error": audited.error, "why": audited.why}
+        return FindingsRecord(**head, **result, program=version, timing=timing)
 
 
 def _finding_record(finding: Finding) -> FindingRecord:
@@ -143,24 +146,28 @@ class FindingsReport:
         errors = [in_one_line(f"{one.instance}: {one.error}") for one in records if one.outcome != "audited"]
         return bool(errors) or self._counts[self.kind or "", ClaimStatus.PROVED] > 0, errors
 
-    def page(self) -> str:
-        """Return the findings as a page: how many of each kind, the items, and every finding with its figures."""
-        return html_page("findings.html", self._page_content())
-
-    def _page_content(self) -> Mapping[str, Any]:
+    def page(self, pool: Path, bodies: Mapping[int, Markup]) -> str:
+        """Return the items and why each is open, and of the first ones what is proved; findings by kind."""
         records = self.audited.records
         without = sum(record.findings == () for record in records)
         unfinished = Counter(record.outcome.replace("_", " ") for record in records if record.findings is None)
-        tiles = [("items", len(records)), ("without a finding", without), *sorted(unfinished.items())]
-        return {
-            "pool": self.audited.name,
-            "digest": self.audited.digest,
-            "benchmark": self.title,
-            "program": program_version(),
-            "tiles": tiles,
-            "kinds": [(kind, str(verdict), number) for (kind, verdict), number in sorted(self._counts.items())],
-            "records": [_page_section(record) for record in records],
-        }
+        chips = [
+            (len(records), "items"),
+            (without, "without a finding"),
+            *((n, name) for name, n in sorted(unfinished.items())),
+        ]
+        kinds = [(kind, str(verdict), number) for (kind, verdict), number in sorted(self._counts.items())]
+        text = IndexText(
+            title=f"Audit of {self.audited.name}",
+            crumb="Audit",
+            command=f"calibrant audit {pool.name} --only ID --html FILE",
+            columns=("findings",),
+            chips=[(str(number), name) for number, name in chips],
+            sections=Markup(html_page("audit/findings_pool.html", {"benchmark": self.title, "kinds": kinds})),
+            footer=f" \u00b7 pool sha256 {self.audited.digest}",
+        )
+        items = (_index_item(record, bodies, k < MAX_EMBEDDED) for k, record in enumerate(records))
+        return index_page(self.audited.name, items, text)
 
     def write_certificates(self, folder: Path) -> Iterator[str]:
         """Write a file for each finding that has a certificate, numbered."""
@@ -173,53 +180,54 @@ class FindingsReport:
         yield f"{number} certificates written to {folder}"
 
     def text(self, pool: Path, width: int | None) -> Printed:
-        return Printed(findings_lines(self.findings(), width))
+        reasons = reason_lines(self.audited.records, width)
+        return Printed(chain(reasons, [""], findings_lines(self.findings(), width)))
 
     def json_pieces(self) -> Iterator[str]:
-        return list_pieces(map(msgspec.to_builtins, self.findings()))
+        return list_pieces(chain.from_iterable(map(_json_rows, self.audited.records)))
 
 
-def _page_section(record: FindingsRecord) -> dict[str, Any]:
-    """Return an item of the page: its findings, worst first, and how its verdict reads."""
+def _json_rows(record: FindingsRecord) -> Iterator[dict[str, Any]]:
+    """Yield the findings of an item, each with the item's reason; a row without a finding where there is none."""
+    why = reason_of(record)
+    reason = {"state": why.state, "fit": why.fit, "reason": why.reason}
+    for finding in record.findings or ():
+        yield msgspec.to_builtins(finding) | reason
+    if not record.findings:
+        yield {"instance": record.instance, "kind": None, "verdict": None, "claim": record.error or None} | reason
+
+
+def _index_item(record: FindingsRecord, bodies: Mapping[int, Markup], has_page: bool) -> IndexItem:
     findings = record.findings or ()
-    verdicts = {finding.verdict for finding in findings}
-    worst = next((str(one) for one in (ClaimStatus.PROVED, ClaimStatus.OPEN) if one in verdicts), "clean")
-    data = [json.dumps(finding.data) if finding.data else "" for finding in findings]
-    listed = [
-        {"kind": one.kind, "verdict": str(one.verdict), "claim": one.claim, "data": figures, "certified": certified}
-        for one, figures in zip(findings, data, strict=True)
-        for certified in ["yes" if one.certificate is not None else "no"]
-    ]
-    return {
-        "anchor": f"i{record.index}",
-        "record": record,
-        "verdict": worst if record.findings is not None else record.outcome,
-        "findings": listed,
-    }
+    numbers = Counter(str(finding.verdict) for finding in findings)
+    words = (
+        ", ".join(f"{numbers[verdict]} {verdict}" for verdict in map(str, ClaimStatus) if numbers[verdict]) or "none"
+    )
+    cell = words if record.findings is not None else record.outcome.replace("_", " ")
+    body = Markup("")
+    if has_page:
+        listed = [
+            {
+                "kind": one.kind,
+                "verdict": str(one.verdict),
+                "claim": one.claim,
+                "data": json.dumps(one.data) if one.data else "",
+                "certified": "yes" if one.certificate is not None else "no",
+            }
+            for one in findings
+        ]
+        body = bodies.get(record.index, body) + Markup(
+            html_page("audit/findings_item.html", {"record": record, "findings": listed})
+        )
+    return IndexItem(record.instance, reason_of(record), body, cells=(cell,))
 
 
 def findings_lines(findings: Iterable[FindingRecord], width: int | None = None) -> Iterator[str]:
-    """Yield the lines of the table of findings; a claim that ends beyond the width continues below itself.
-
-    width: columns of a line, as far as the other cells leave MIN_CLAIM_WIDTH of them; None: a line for each finding
-    """
-    cells = [
-        [*map(in_one_line, (finding.instance, finding.kind, str(finding.verdict), finding.claim))]
-        for finding in findings
-    ]
+    """Yield the lines of the table of findings; claims are wrapped to the width."""
+    cells = [(finding.instance, finding.kind, str(finding.verdict), finding.claim) for finding in findings]
     if not cells:
         return iter(["nothing found"])
-    headings = ["Instance", "Kind", "Verdict", "Claim"]
-    if width is not None and width < RECORDS_BELOW:
-        rows = [dict(zip(headings, row, strict=True)) for row in cells]
-        return iter(["\n\n".join(paragraphs(dict.fromkeys(headings, ""), rows, headings[:-1], width))])
-    if width is not None:
-        used = sum(
-            max(map(len, column)) + GAP for column in zip(headings[:-1], *(row[:-1] for row in cells), strict=True)
-        )
-        claim_width = max(MIN_CLAIM_WIDTH, width - used)
-        cells = [line for row in cells for line in wrapped_row(row, claim_width)]
-    return aligned_lines(headings, cells)
+    return wrapped_lines(["Instance", "Kind", "Verdict", "Claim"], cells, width)
 
 
 def check_certificate(

@@ -20,9 +20,11 @@ import msgspec
 from msgspec import Meta
 
 from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.registry import benchmark as named_benchmark
 from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress, error_line, one_line
 from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
+from calibrant.bench.runs.reasons import ReasonRecord, explain_item, reason_record
 from calibrant.bench.runs.records import ItemHead, Timing, config_digest
 from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.dsl.pool_text import file_digest
@@ -79,6 +81,8 @@ class StoredAudit(Protocol):
     @property
     def error(self) -> str: ...
     @property
+    def why(self) -> ReasonRecord | None: ...
+    @property
     def version(self) -> int: ...
     @property
     def key(self) -> AuditKey: ...
@@ -103,13 +107,15 @@ class AuditFile(JsonlFile[R]):
 class Audited(NamedTuple):
     """Result of the audit of one item.
 
-    result: as the benchmark's audit returns it; None without one
+    result: as the benchmark's audit returns it, None without one; why: the reason why the item is open, None without
+    results
     """
 
     outcome: Outcome
     result: Any
     error: str
     timing: Timing
+    why: ReasonRecord | None = None
 
 
 class AuditWork(Protocol[R]):
@@ -172,7 +178,7 @@ def audit_items(
         pending = Jobs((i for i, key in keys.items() if key not in file.keys), pool.items.__getitem__)
         done = skipped = len(keys) - len(pending)
         progress(pool.name, done, len(keys))
-        for index, result in as_completed(partial(timed_audit, work.audit), pending, execution):
+        for index, result in as_completed(partial(timed_audit, work.audit, benchmark.name), pending, execution):
             audited = _without_results(result, execution.wall_budget) if isinstance(result, Failure) else result
             item = pool.items[index]
             head = {
@@ -205,8 +211,8 @@ def _without_results(failure: Failure, wall_budget: float | None) -> Audited:
     return Audited(failure.outcome, None, failure.error, Timing(seconds, _now()))
 
 
-def timed_audit(audit: Callable[[Any], Any], item: Any) -> Audited:
-    """Audit one item. An exception is a result too: it must not cost the other items."""
+def timed_audit(audit: Callable[[Any], Any], name: str, item: Any) -> Audited:
+    """Audit one item of a benchmark. An exception is a result too: it must not cost the other items."""
     started, clock = _now(), time.perf_counter()
     try:
         result = audit(item)
@@ -214,7 +220,11 @@ def timed_audit(audit: Callable[[Any], Any], item: Any) -> Audited:
         return Audited("out_of_budget", None, one_line(spent), Timing(time.perf_counter() - clock, started))
     except Exception as error:
         return Audited("crashed", None, error_line(error), Timing(time.perf_counter() - clock, started))
-    return Audited("audited", result, "", Timing(time.perf_counter() - clock, started))
+    try:
+        why = reason_record(explain_item(named_benchmark(name), item))
+    except Exception as error:  # nor may a reason cost the findings
+        why = reason_record(error_line(error))
+    return Audited("audited", result, "", Timing(time.perf_counter() - clock, started), why)
 
 
 def _now() -> str:

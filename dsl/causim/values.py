@@ -37,6 +37,12 @@ def value_of(text: Symbol) -> Any:
     return _decode(json.loads(text))
 
 
+def shown_value(text: Symbol) -> str:
+    """Return a value as people read it: texts without quotation marks."""
+    plain = value_of(text)
+    return plain if isinstance(plain, str) else text
+
+
 def loose_symbol(value: object) -> Symbol:
     """Return the symbol of anything that JSON decodes to; what is not a value gets a placeholder, equal to no symbol.
 

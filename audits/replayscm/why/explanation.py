@@ -31,6 +31,7 @@ from calibrant.audits.replayscm.why.table_rows import (
     values_at,
     witness,
 )
+from calibrant.audits.replayscm.why.truth import with_truth
 from calibrant.audits.why import Count, State
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.problem import Task
@@ -60,8 +61,8 @@ class Parts:
     never: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def explain(task: Task, item: str, *, max_parents: int = DEFAULT_PARENTS) -> ReplayWhy:
-    """Return the reason for a task; nothing that is sealed is read.
+def explain(task: Task, item: str, *, max_parents: int = DEFAULT_PARENTS, gold: Scm | None = None) -> ReplayWhy:
+    """Return the reason for a task; gold: the sealed SCM, where it is revealed; nothing else that is sealed is read.
 
     Where nothing fits, the next wider class that has an SCM is explained, up to six parents. `BudgetSpent` for more
     root sets than are gone through.
@@ -74,7 +75,8 @@ def explain(task: Task, item: str, *, max_parents: int = DEFAULT_PARENTS) -> Rep
         parts = wider
     if parts.state in ("open", "uncounted"):
         _compare(parts)
-    return _assembled(parts, item, max_parents)
+    why = _assembled(parts, item, max_parents)
+    return why if gold is None else with_truth(why, gold)
 
 
 def _counted(task: Task, max_parents: int) -> Parts:

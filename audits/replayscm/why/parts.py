@@ -104,6 +104,7 @@ class Decider(msgspec.Struct, frozen=True):
     world: a line of `training` in the pool format, with ? for what is to be observed; readings: every possible one, or
     those of the pair alone where `complete` is false, because the roots are not told
     least, most: SCMs left; expected: over SCMs that fit, all alike; in_words: as part of a sentence
+    sealed: SCMs that the reading of the gold SCM leaves, where that is revealed
     """
 
     in_words: str
@@ -113,6 +114,7 @@ class Decider(msgspec.Struct, frozen=True):
     most: str
     expected: float | None
     complete: bool = True
+    sealed: str | None = None
 
     @property
     def decides(self) -> bool:
@@ -153,6 +155,7 @@ class ReplayWhy(Why, frozen=True, kw_only=True):
     """The reason for a ReplaySCM item; max_parents: of the class that was counted.
 
     deciders: best first; variables: the open ones; without: where one SCM fits; contradiction: where none can
+    true_mechanisms: prefix texts of the gold SCM, where it is revealed
     """
 
     max_parents: int
@@ -163,4 +166,5 @@ class ReplayWhy(Why, frozen=True, kw_only=True):
     variables: tuple[OpenVariable, ...] = ()
     without: tuple[WithoutWorld, ...] = ()
     contradiction: Contradiction | None = None
+    true_mechanisms: dict[str, str] | None = None
     certificate: dict[str, Any] | None = None

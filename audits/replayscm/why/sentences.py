@@ -115,7 +115,9 @@ def facts(why: ReplayWhy) -> tuple[Fact, ...]:
         parts.append(Fact(f"open: {listed(list(why.open))}"))
     if why.decided and why.state != "decided":
         parts.append(Fact(f"decided: {listed(list(why.decided))}"))
-    counted = "counted exactly" if why.count.is_exact else f"at most {number_text(int(why.count.upper))}"
+    counted = (
+        "counted exactly" if why.count.is_exact else f"at most {number_text(int(why.count.upper or why.count.lower))}"
+    )
     parts.append(Fact(f"{counted}; each variable depends on at most {why.max_parents} others"))
     if why.state == "open":
         parts.append(Fact(cost(why.deciders)))

@@ -2,50 +2,34 @@
 
 from __future__ import annotations
 
-from calibrant.audits.blickets.why import DetectorWhy, explain
-from calibrant.audits.why import number_text
+from collections.abc import Iterator, Sequence
+
+from markupsafe import Markup
+
+from calibrant.audits.blickets.why.explanation import explain
+from calibrant.audits.blickets.why.parts import DetectorWhy
+from calibrant.bench.blickets.why.page import advice, answer_table, drawing, history_table, move_table, page_body
 from calibrant.bench.pages.capabilities import Explainable
-from calibrant.bench.pages.design.plots import bar_chart
-from calibrant.bench.pages.why.sections import TableExplanations, WhyTable, best_advice, experiment_table
+from calibrant.bench.pages.why.sections import tables_lines
+from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.episode import Step
 
 
-def _advice(why: DetectorWhy) -> tuple[str, ...]:
-    return best_advice(why.experiments, "move", "hypotheses")
+class DetectorExplanations:
+    """Implements Explainable (bench.core.capabilities)."""
+
+    def explain(self, item: BlicketItem, steps: Sequence[Step[str]], *, reveal_sealed: bool = False) -> DetectorWhy:
+        return explain(item, steps, reveal_sealed=reveal_sealed)
+
+    def body(self, why: DetectorWhy, prefix: str) -> Markup:
+        return page_body(why, prefix)
+
+    def drawing(self, why: DetectorWhy) -> str:
+        return drawing(why)
+
+    def lines(self, why: DetectorWhy) -> Iterator[str]:
+        tables = [move_table(why), history_table(why), *([answer_table(why)] if len(why.answers) > 1 else [])]
+        return tables_lines(why, tables, advice(why))
 
 
-def _tables(why: DetectorWhy) -> list[WhyTable]:
-    full = why.count.total or why.count.lower
-    counts = [int(full), *(int(move.remaining) for move in why.moves)]
-    labels = ["start", *(str(k) for k in range(1, len(counts)))]
-    moves = WhyTable(
-        "What was tried",
-        "moves in order: what is on the detector, what it read, hypotheses and answers left",
-        ("move", "did", "on the detector", "light", "hypotheses", "answers"),
-        tuple(
-            (
-                str(k),
-                m.in_words,
-                ", ".join(m.placed) or "nothing",
-                m.reading,
-                number_text(int(m.remaining)),
-                str(m.answers),
-            )
-            for k, m in enumerate(why.moves, 1)
-        ),
-        chart=bar_chart(labels, counts, "hypotheses left after each move, logarithmic") if why.moves else "",
-        numeric=frozenset({0, 4, 5}),
-    )
-    steps = experiment_table(
-        why.experiments, "Every move from here", "what each reading would leave", "move", "hypotheses"
-    )
-    answers = WhyTable(
-        "Answers that fit",
-        f"{len(why.answers)} rules, with the hypotheses that give each",
-        ("rule", "hypotheses"),
-        tuple((share.answer, number_text(int(share.number))) for share in why.answers),
-        numeric=frozenset({1}),
-    )
-    return [steps, moves, answers]
-
-
-EXPLANATIONS: Explainable = TableExplanations("detectors", explain, _tables, _advice)
+EXPLANATIONS: Explainable = DetectorExplanations()

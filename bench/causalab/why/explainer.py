@@ -2,52 +2,65 @@
 
 from __future__ import annotations
 
-from calibrant.audits.causalab.why import LabWhy, explain
-from calibrant.audits.why import number_text
+from collections.abc import Iterator, Sequence
+
+from markupsafe import Markup
+
+from calibrant.audits.causalab.why.explanation import explain
+from calibrant.audits.causalab.why.parts import LabWhy
+from calibrant.bench.causalab.why.page import advice, drawing, matrix, matrix_caption, page_body, ruled_out_lines
 from calibrant.bench.pages.capabilities import Explainable
-from calibrant.bench.pages.why.sections import TableExplanations, WhyTable, best_advice, experiment_table
+from calibrant.bench.pages.why.sections import WhyTable, experiment_table, tables_lines
+from calibrant.dsl.causalab.episode import LabStep
+from calibrant.dsl.causalab.item import LabItem
 
 
-def _advice(why: LabWhy) -> tuple[str, ...]:
-    return best_advice(why.experiments, "setting", "mechanisms")
+class LabExplanations:
+    """Implements Explainable (bench.core.capabilities)."""
+
+    def explain(self, item: LabItem, steps: Sequence[LabStep], *, reveal_sealed: bool = False) -> LabWhy:
+        return explain(item, steps, reveal_sealed=reveal_sealed)
+
+    def body(self, why: LabWhy, prefix: str) -> Markup:
+        return page_body(why, prefix)
+
+    def drawing(self, why: LabWhy) -> str:
+        return drawing(why)
+
+    def lines(self, why: LabWhy) -> Iterator[str]:
+        yield from tables_lines(why, _tables(why), advice(why))
+        yield from ["", *ruled_out_lines(why)] if why.ruled_out else []
 
 
 def _tables(why: LabWhy) -> list[WhyTable]:
-    numbers = {(edge.cause, edge.effect): edge.number for edge in why.edges}
-
-    def cell(cause: str, effect: str) -> str:
-        number = numbers.get((cause, effect))
-        if cause == effect:
-            return "\N{MIDDLE DOT}"
-        if number is None:
-            return "\N{BALLOT X} 0"
-        sign = "\N{CHECK MARK}" if number == why.count.lower else "?"
-        return f"{sign} {number_text(int(number))}"
-
-    matrix = WhyTable(
+    cells = [[f"{cell['text']}{' true' if cell['is_true'] else ''}" for cell in row["cells"]] for row in matrix(why)]
+    edges = WhyTable(
         "Edges",
-        f"in how many of the {why.count.in_words()} mechanisms each occurs; cause in the row, effect in the column",
+        matrix_caption(why),
         ("cause \\ effect", *why.nodes),
-        tuple((cause, *(cell(cause, effect) for effect in why.nodes)) for cause in why.nodes),
+        tuple((cause, *row) for cause, row in zip(why.nodes, cells, strict=True)) if why.edges else (),
     )
     settings = experiment_table(
-        why.experiments, "What each setting would leave", "over all readings that it may give", "setting", "mechanisms"
+        why.experiments,
+        "What each setting would leave",
+        "over all readings that it may give",
+        "setting",
+        "mechanisms",
+        lists_outcomes=False,
     )
     readings = WhyTable(
         "Readings so far",
         f"records and readings, {len(why.readings)} rows",
         ("set", *why.nodes),
         tuple((r.changed or "nothing", *(f"{r.values[name]:g}" for name in why.nodes)) for r in why.readings),
-        numeric=frozenset(range(1, len(why.nodes) + 1)),
     )
     frequencies = WhyTable(
         "Frequencies that fit",
         "with the mechanisms that predict each",
         ("frequency", "mechanisms"),
-        tuple((share.answer, number_text(int(share.number))) for share in why.frequencies),
-        numeric=frozenset({0, 1}),
+        tuple((share.answer, share.number) for share in why.frequencies),
     )
-    return [matrix, settings, readings, *([frequencies] if len(why.frequencies) > 1 else [])]
+    return [edges, settings, readings, *([frequencies] if len(why.frequencies) > 1 else [])]
 
 
-EXPLANATIONS: Explainable = TableExplanations("laboratories", explain, _tables, _advice)
+EXPLANATIONS: Explainable = LabExplanations()

@@ -2,55 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from calibrant.audits.causim.why import QuestionWhy, explain
-from calibrant.audits.why import listed, number_text
+from markupsafe import Markup
+
+from calibrant.audits.causim.why.explanation import explain
+from calibrant.audits.causim.why.parts import QuestionWhy
+from calibrant.bench.causim.why.page import advice, drawing, group_table, page_body
 from calibrant.bench.pages.capabilities import Explainable
-from calibrant.bench.pages.why.sections import TableExplanations, WhyTable, experiment_table
-
-MAX_VALUES = 8  # of a noise variable that a row lists
-
-
-def _advice(why: QuestionWhy) -> tuple[str, ...]:
-    if why.state != "open":
-        return ()
-    if not why.reveal:
-        return ("What would settle it", "More than three further values, or worlds that were not all listed.")
-    number = "one value decides" if len(why.reveal) == 1 else f"{len(why.reveal)} values together decide"
-    sentence = f"Reveal {listed(list(why.reveal))}: whatever the value, one answer is left."
-    return (
-        f"The fewest further values: {number}",
-        sentence,
-        "calibrant harden reveals what is needed in the true world.",
-    )
+from calibrant.bench.pages.why.sections import experiment_table, tables_lines
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.solvers.budget import BudgetSpent
 
 
-def _tables(why: QuestionWhy) -> list[WhyTable]:
-    keys = [key for key in (*why.decided, *why.open) if not why.open or key in why.open]
-    groups = WhyTable(
-        "What follows",
-        "every right answer by its open variables, and the noise that gives it",
-        (*why.unknown, *keys, "worlds"),
-        tuple(
-            (
-                *(_values(group.noise.get(u, ())) for u in why.unknown),
-                *(group.answer.get(key, "") for key in keys),
-                number_text(int(group.worlds)),
-            )
-            for group in why.groups
-        ),
-        numeric=frozenset({len(why.unknown) + len(keys)}),
-    )
-    values = experiment_table(
-        why.experiments, "What revealing one value would leave", "over the values that it may have", "reveal", "worlds"
-    )
-    return [groups, values]
+class QuestionExplanations:
+    """Implements Explainable (bench.core.capabilities)."""
+
+    def explain(self, item: CausimItem, steps: Sequence[Step[Any]], *, reveal_sealed: bool = False) -> QuestionWhy:
+        try:
+            return explain(item, reveal_sealed=reveal_sealed)
+        except BudgetSpent as spent:
+            raise CalibrantError(f"{in_one_line(item.id)} cannot be explained: {spent}") from None
+
+    def body(self, why: QuestionWhy, prefix: str) -> Markup:
+        return page_body(why, prefix)
+
+    def drawing(self, why: QuestionWhy) -> str:
+        return drawing(why)
+
+    def lines(self, why: QuestionWhy) -> Iterator[str]:
+        values = experiment_table(
+            why.experiments,
+            "What revealing one value would leave",
+            "over the values that it may have",
+            "reveal",
+            "worlds",
+        )
+        yield from tables_lines(why, [group_table(why), values], advice(why))
+        if why.branch is not None:
+            yield ""
+            yield f"Where {why.branch.node} is decided"
+            for line in why.branch.code:
+                mark = "> " if line.branches else "  "
+                yield f"{mark}{line.text}" + (f"  # {', '.join(line.ends[:8])}" if line.ends else "")
 
 
-def _values(values: Sequence[str]) -> str:
-    more = f" and {len(values) - MAX_VALUES} more" if len(values) > MAX_VALUES else ""
-    return ", ".join(values[:MAX_VALUES]) + more
-
-
-EXPLANATIONS: Explainable = TableExplanations("questions", lambda item, steps: explain(item), _tables, _advice)
+EXPLANATIONS: Explainable = QuestionExplanations()

@@ -15,9 +15,6 @@ from calibrant.bench.commands.options import AsJson, PoolPath
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
-    from calibrant.audits.why import Why
     from calibrant.bench.commands.start.verdicts import AnswerFilter
     from calibrant.bench.core.benchmark import Benchmark
 
@@ -117,50 +114,36 @@ def _list_answers(answers: AnswerFilter, scores: Sequence[Path], limit: int, *, 
 
 def _rows(of: Benchmark[Any], items: Iterable[Any], *, why: bool) -> Iterator[dict[str, Any]]:
     from calibrant.bench.core.capabilities import STATISTICS
+    from calibrant.bench.runs.reasons import explain_item, reason_record
 
     group = of.require(STATISTICS).group
     for item in items:
         row = {"id": item.id, "setting": item.setting, "suite": group(item)}
         if why:
-            reason = _explain(of, item)
-            row |= {"fit": "", "reason": reason} if isinstance(reason, str) else _reason_columns(reason)
+            reason = reason_record(explain_item(of, item))
+            row |= {"fit": reason.fit, "reason": reason.reason}
         yield row
 
 
-def _reason_columns(why: Why) -> dict[str, str]:
-    return {"fit": why.count.in_words(), "reason": why.reason_text}
-
-
-def _explain(of: Benchmark[Any], item: Any) -> Why | str:
-    """Return the reason, or why there is none."""
+def _write_index(of: Benchmark[Any], pool: Path, items: Iterable[Any], html: Path) -> None:
     from calibrant.bench.pages.capabilities import EXPLANATIONS
-
-    try:
-        return of.require(EXPLANATIONS).explain(item, ())
-    except CalibrantError as error:
-        return str(error)
-
-
-def _write_index(of: Benchmark[Any], pool: Path, items: Iterator[Any], html: Path) -> None:
-    from calibrant.bench.pages.capabilities import EXPLANATIONS
-    from calibrant.bench.pages.why.index import MAX_EMBEDDED, index_page
+    from calibrant.bench.pages.why.index import MAX_EMBEDDED, IndexItem, index_page
+    from calibrant.bench.runs.reasons import explain_item, reason_record
     from calibrant.dsl.atomic_write import write_atomically
 
-    explanations, notes = of.require(EXPLANATIONS), []
+    explanations = of.require(EXPLANATIONS)
 
-    def pages() -> Iterator[tuple[Why, Markup | None]]:
-        number = 0
+    def index_items() -> Iterator[IndexItem]:
+        num_pages = 0
         for item in items:
-            reason = _explain(of, item)
-            if isinstance(reason, str):
-                notes.append(reason)
-                continue
-            yield reason, explanations.body(reason, f"i{number}") if number < MAX_EMBEDDED else None
-            number += 1
+            why = explain_item(of, item)
+            if isinstance(why, str) or num_pages >= MAX_EMBEDDED:
+                yield IndexItem(item.id, reason_record(why))
+            else:
+                yield IndexItem(item.id, reason_record(why), explanations.body(why, f"i{num_pages}"))
+                num_pages += 1
 
-    write_atomically(html, index_page(pool.name, pages()))
-    for note in notes:
-        typer.echo(in_one_line(note), err=True)
+    write_atomically(html, index_page(pool.name, index_items()))
     typer.echo(f"page written to {html}", err=True)
 
 

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from markupsafe import Markup
 
 from calibrant.audits.why import Experiment, Why, number_text
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.html_page import html_page
-from calibrant.dsl.episode import Step
-from calibrant.dsl.errors import CalibrantError, in_one_line
-from calibrant.dsl.item import Item
-from calibrant.solvers.budget import BudgetSpent
-
-I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
-W = TypeVar("W", bound=Why)
 
 MAX_ROWS = 60  # rows of a table that page and terminal show; JSON has all
 MAX_OUTCOMES = 6  # outcomes of an experiment that are listed one by one
@@ -29,7 +22,8 @@ class WhyTable:
     """A table of an explanation.
 
     caption: meaning of the rows; rows: texts; look: numbers of the rows to look at
-    chart: an SVG above the table, empty for none; numeric: columns that are numbers
+    chart: an SVG above the table, empty for none; numeric: columns that are numbers; sealed: columns that only gold
+    tells
     """
 
     title: str
@@ -39,34 +33,7 @@ class WhyTable:
     look: frozenset[int] = frozenset()
     chart: str = ""
     numeric: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True)
-class TableExplanations(Generic[I, W]):
-    """Implements bench.pages.capabilities.Explainable for reasons that are shown as tables.
-
-    items: their name in a refusal; find_reason: from an item and steps; tables, advice: of a reason, see `tables_body`
-    """
-
-    items: str
-    find_reason: Callable[[I, Sequence[Step[Any]]], W]
-    tables: Callable[[W], Sequence[WhyTable]]
-    advice: Callable[[W], Sequence[str]]
-
-    def explain(self, item: I, steps: Sequence[Step[Any]]) -> W:
-        try:
-            return self.find_reason(item, steps)
-        except BudgetSpent as spent:
-            raise CalibrantError(f"{in_one_line(item.id)} cannot be explained: {spent}") from None
-
-    def body(self, why: W, prefix: str) -> Markup:
-        return tables_body(why, self.tables(why), self.advice(why), prefix)
-
-    def drawing(self, why: W) -> str:
-        raise CalibrantError(f"`show --svg` does not draw {self.items}; --html does")
-
-    def lines(self, why: W) -> Iterator[str]:
-        return tables_lines(why, self.tables(why), self.advice(why))
+    sealed: frozenset[int] = frozenset()
 
 
 def tables_body(why: Why, tables: Sequence[WhyTable], advice: Sequence[str], prefix: str) -> Markup:
@@ -75,28 +42,42 @@ def tables_body(why: Why, tables: Sequence[WhyTable], advice: Sequence[str], pre
         "why": why,
         "prefix": prefix,
         "advice": list(advice),
-        "tables": [
-            {
-                "title": table.title,
-                "caption": table.caption,
-                "headings": table.headings,
-                "numeric": table.numeric,
-                "chart": Markup(table.chart),
-                "lines": [{"cells": row, "look": k in table.look} for k, row in enumerate(table.rows[:MAX_ROWS])],
-                "more": len(table.rows) - MAX_ROWS,
-            }
-            for table in tables
-        ],
-        "json_text": json.dumps(why.to_dict(), indent=1, ensure_ascii=False),
+        "tables": [shown_table(table) for table in tables],
+        "json_text": page_json(why),
     }
     return Markup(html_page("why/tables.html", content))
+
+
+def page_json(why: Why) -> str:
+    """Return the JSON of a page; of an experiment with many outcomes the first, and how many others there are."""
+    content = why.to_dict()
+    for experiment in content.get("experiments", ()):
+        outcomes = experiment["outcomes"]
+        if len(outcomes) > MAX_ROWS:
+            experiment["outcomes"] = outcomes[:MAX_ROWS]
+            experiment["outcomes_left_out"] = len(outcomes) - MAX_ROWS
+    return json.dumps(content, indent=1, ensure_ascii=False)
+
+
+def shown_table(table: WhyTable) -> dict[str, Any]:
+    """Return a table as templates show it."""
+    return {
+        "title": table.title,
+        "caption": table.caption,
+        "headings": table.headings,
+        "numeric": table.numeric,
+        "sealed": table.sealed,
+        "chart": Markup(table.chart),
+        "lines": [{"cells": row, "look": k in table.look} for k, row in enumerate(table.rows[:MAX_ROWS])],
+        "more": len(table.rows) - MAX_ROWS,
+    }
 
 
 def tables_lines(why: Why, tables: Sequence[WhyTable], advice: Sequence[str]) -> Iterator[str]:
     """Yield the lines of the terminal."""
     yield why.title
     yield why.reason_text
-    yield "  ".join(f"[{fact.text}]" for fact in why.facts)
+    yield "  ".join(f"[{fact.text}]" for fact in (*why.facts, *why.sealed))
     if advice:
         yield ""
         yield f"{advice[0]}: {' '.join(advice[1:])}"
@@ -110,10 +91,20 @@ def tables_lines(why: Why, tables: Sequence[WhyTable], advice: Sequence[str]) ->
 
 
 def experiment_table(
-    experiments: Sequence[Experiment], title: str, caption: str, noun: str, hypotheses: str
+    experiments: Sequence[Experiment],
+    title: str,
+    caption: str,
+    noun: str,
+    hypotheses: str,
+    *,
+    lists_outcomes: bool = True,
 ) -> WhyTable:
-    """Return every next experiment: how many readings it may give, and what they leave."""
+    """Return every next experiment: how many readings it may give, and what they leave.
+
+    lists_outcomes: with a column of single outcomes, where these are few
+    """
     rows = []
+    revealed = any(experiment.sealed is not None for experiment in experiments)
     for experiment in experiments:
         numbers = [int(outcome.remaining) for outcome in experiment.outcomes]
         answers = [outcome.answers for outcome in experiment.outcomes]
@@ -131,13 +122,33 @@ def experiment_table(
                 "; ".join(
                     f"{outcome.reading}: {number_text(int(outcome.remaining))}" for outcome in experiment.outcomes
                 )
-                if len(numbers) <= MAX_OUTCOMES
+                if lists_outcomes and len(numbers) <= MAX_OUTCOMES
                 else "",
+                *([number_text(int(experiment.sealed or 0))] if revealed else []),
             )
         )
-    headings = (noun, "readings", f"{hypotheses} left", "expected", "effect", "each")
+    headings = (
+        noun,
+        "readings",
+        f"{hypotheses} left",
+        "expected",
+        "effect",
+        "each",
+        *(["sealed: here"] if revealed else []),
+    )
     look = frozenset({0} if experiments and len(experiments[0].outcomes) > 1 else ())
-    return WhyTable(title, caption, headings, tuple(rows), look, numeric=frozenset({1, 2, 3}))
+    columns = drop_empty(headings, rows, 5)
+    sealed = frozenset({len(columns[0]) - 1} if revealed else ())
+    return WhyTable(title, caption, *columns, look, numeric=frozenset({1, 2, 3}) | sealed, sealed=sealed)
+
+
+def drop_empty(
+    headings: tuple[str, ...], rows: Sequence[tuple[str, ...]], column: int
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return headings and rows without a column in which nothing stands."""
+    if any(row[column] for row in rows):
+        return headings, tuple(rows)
+    return headings[:column] + headings[column + 1 :], tuple(row[:column] + row[column + 1 :] for row in rows)
 
 
 def _range(numbers: Sequence[int]) -> str:

@@ -38,12 +38,15 @@ from calibrant.bench.replayscm.extended.findings import extended_lines, findings
 from calibrant.bench.replayscm.options import AuditOptions as AuditArguments
 from calibrant.bench.report.rows import SHORT_DIGEST
 from calibrant.bench.runs.audits import AuditedPool
+from calibrant.bench.runs.reasons import reason_lines
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.replayscm.version_space import ModelClass
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from calibrant.bench.runs.audits import AuditWork
 
 
@@ -143,14 +146,14 @@ class ScmAuditReport:
     def _extended(self) -> Sequence[AuditRecord]:
         return [record for record in self._audited.records if record.extended is not UNSET]
 
-    def page(self) -> str:
+    def page(self, pool: Path, bodies: Mapping[int, Markup]) -> str:
         from calibrant.bench.replayscm.audit.html import report
 
         if self._extended:
             if self._plain:
                 raise CalibrantError("--html: the pool has plain and extended items; choose one kind by --only")
-            return findings_page(self._audited, self._extended)
-        return report(self._audited, self._calibration)
+            return findings_page(self._audited, self._extended, pool, bodies)
+        return report(self._audited, self._calibration, pool, bodies)
 
     def write_certificates(self, folder: Path) -> Iterator[str]:
         extended = [item for item in self._audited.items if item.task.extension is not None] if self._extended else []
@@ -177,13 +180,15 @@ class ScmAuditReport:
         details = (details_text(record) + "\n" for record in records if self._arguments.details)
         where = in_one_line(f"{audited.name} ({pool.name}, sha256 {audited.digest[:SHORT_DIGEST]})")
         if self._extended:
-            lines = chain([where], extended_lines(self._extended, width))
+            reasons = reason_lines(self._extended, width)
+            lines = chain([where], reasons, [""], extended_lines(self._extended, width))
             if not records:
                 return Printed(lines, [])
             where = "\n".join([*lines, ""])
         table = audits_table(records, width)
         below = calibration_text(self._calibration)
-        lines = chain(details, [where, table.text], summary_lines(records), [below] if below else [])
+        reasons = chain([""], reason_lines(records, width))
+        lines = chain(details, [where, table.text], reasons, summary_lines(records), [below] if below else [])
         left_out = f"left out to fit the width: {', '.join(table.left_out)}; --json has all"
         return Printed(lines, [left_out] if table.left_out else [])
 

@@ -1,20 +1,24 @@
-"""The audit report of a pool: one HTML file that needs no network and is the same bytes for the same audits."""
+"""The audit page of a pool: reasons first; needs no network, and is the same bytes for the same audits."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from math import log10
+from pathlib import Path
 from typing import Any
+
+from markupsafe import Markup
 
 from calibrant.audits.replayscm.findings import Ceiling, Findings, Survivors
 from calibrant.bench.pages.html_page import html_page
-from calibrant.bench.replayscm.audit.calibration import PRIORS, WEIGHTS, AnswerRow, Bounds, Calibration, ceiling_under
+from calibrant.bench.pages.why.index import MAX_EMBEDDED, IndexItem, IndexText, index_page
+from calibrant.bench.replayscm.audit.calibration import PRIORS, WEIGHTS, AnswerRow, Bounds, Calibration
 from calibrant.bench.replayscm.audit.plots import agreement_plot, profile_plot
 from calibrant.bench.replayscm.audit.records import AuditRecord
 from calibrant.bench.replayscm.audit.reliability import diagram
 from calibrant.bench.replayscm.audit.text import (
-    LONGEST,
     MEASURES,
     NOTHING,
     answers_name,
@@ -27,35 +31,48 @@ from calibrant.bench.replayscm.audit.text import (
     verdict,
 )
 from calibrant.bench.runs.audits import AuditedPool
-from calibrant.bench.version import program_version
+from calibrant.bench.runs.reasons import reason_of
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.names import natural_key
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.replayscm.separation import Experiment, PairwiseExperiments
 
-_UNSORTABLE = -1.0  # sorts before every logarithm of a count and every share
 
-
-def report(audited: AuditedPool[AuditRecord], calibrated: Calibration) -> str:
-    """Return the whole file. Everything that comes from the pool is escaped."""
-    return html_page("audit.html", _context(audited, calibrated))
-
-
-def _context(audited: AuditedPool[AuditRecord], calibrated: Calibration) -> dict[str, Any]:
+def report(audited: AuditedPool[AuditRecord], calibrated: Calibration, pool: Path, bodies: Mapping[int, Markup]) -> str:
+    """Return the whole file; bodies: pages of reasons by place. Everything that comes from the pool is escaped."""
     records = audited.records
-    anchors = {record.instance: f"i{record.index}" for record in records}
-    problems = {problem.id: problem for problem in audited.items}
-    done = [record.findings for record in records if record.findings]
+    bounds = counted_bounds(records)
+    text = IndexText(
+        title=f"Audit of {audited.name}",
+        crumb="Audit",
+        command=f"calibrant audit {pool.name} --only ID --html FILE",
+        columns=(
+            "stratum",
+            "setting",
+            "vars",
+            "worlds",
+            *(f"k \u2264 {k}" for k in bounds),
+            *MEASURES,
+            "bounded search",
+        ),
+        chips=[(value, name) for name, value in _tiles(records)],
+        sections=Markup(html_page("audit/scm_pool.html", _pool_sections(records, calibrated))),
+        footer=f" \u00b7 pool file sha256 {audited.digest} \u00b7 This page reads what is sealed: "
+        "gold, held-out worlds and the latent order.",
+    )
+    items = (
+        _index_item(record, problem, bounds, bodies, number < MAX_EMBEDDED)
+        for number, (record, problem) in enumerate(zip(records, audited.items, strict=True))
+    )
+    return index_page(audited.name, items, text)
+
+
+def _pool_sections(records: Sequence[AuditRecord], calibrated: Calibration) -> dict[str, Any]:
+    anchors = {record.instance: record.instance for record in islice(records, MAX_EMBEDDED)}
     return {
-        "pool": audited.name,
-        "digest": audited.digest,
-        "program": program_version(),
-        "headlines": _headlines(done),
-        "tiles": _tiles(records),
+        "headlines": _headlines([record.findings for record in records if record.findings]),
         "bounds": counted_bounds(records),
-        "measures": MEASURES,
-        "rows": [_row(record, anchors, counted_bounds(records)) for record in records],
         "profile": profile_plot(records, anchors),
         "agreement": agreement_plot(records, anchors),
         "means": [
@@ -64,8 +81,34 @@ def _context(audited: AuditedPool[AuditRecord], calibrated: Calibration) -> dict
         ],
         "diagrams": [diagram(prior, reliability) for prior, reliability in calibrated.reliability.items()],
         "answers": [_answers(row) for row in calibrated.rows],
-        "sections": [_section(record, anchors, problems[record.instance]) for record in records],
     }
+
+
+def _index_item(
+    record: AuditRecord, problem: Problem, bounds: Sequence[int], bodies: Mapping[int, Markup], has_page: bool
+) -> IndexItem:
+    body = Markup("")
+    if has_page:
+        body = bodies.get(record.index, body) + Markup(
+            html_page("audit/scm_item.html", {"section": _section(record, problem)})
+        )
+    return IndexItem(record.instance, reason_of(record), body, _verdict_words(record), _cells(record, bounds))
+
+
+def _verdict_words(record: AuditRecord) -> str:
+    words = verdict(record).replace("_", " ")
+    return words if record.findings is None else f"{words}, k \u2264 {record.findings.headline}"
+
+
+def _cells(record: AuditRecord, bounds: Sequence[int]) -> tuple[str, ...]:
+    """Return the further columns of the list."""
+    findings = record.findings
+    labels = (record.stratum, record.setting)
+    if findings is None:
+        return (*labels, *[NOTHING] * (3 + len(bounds) + len(MEASURES)))
+    members = {class_count.max_parents: short_count(class_count.members) for class_count in findings.classes}
+    sizes = (str(findings.num_variables), str(findings.num_worlds))
+    return (*labels, *sizes, *(members.get(k, NOTHING) for k in bounds), *measures(record), _bounded_total(findings))
 
 
 def _headlines(done: Sequence[Findings]) -> list[tuple[str, int]]:
@@ -99,40 +142,6 @@ def _bounded_is_silent(findings: Findings) -> bool:
     return not any(search.found for search in local) and not any(pair.found for pair in findings.bounded.pairs)
 
 
-def _row(record: AuditRecord, anchors: dict[str, str], bounds: list[int]) -> dict[str, Any]:
-    findings = record.findings
-    row: dict[str, Any] = {
-        "anchor": anchors[record.instance],
-        "instance": record.instance,
-        "stratum": record.stratum,
-        "setting": record.setting,
-        "error": record.error,
-    }
-    if findings is None:
-        return row | {"verdict": record.outcome, "counts": None}
-    by_bound = {class_count.max_parents: class_count.members for class_count in findings.classes}
-    return row | {
-        "verdict": verdict(record),
-        "bound": findings.headline,
-        "sizes": [findings.num_variables, findings.num_worlds],
-        "counts": [_count(by_bound.get(k)) for k in bounds],
-        "measures": _measures(record),
-        "bounded": _bounded_total(findings),
-    }
-
-
-def _measures(record: AuditRecord) -> list[dict[str, Any]]:
-    """Return the columns of MEASURES (bench.replayscm.audit.text) with sort keys; intervals sort by the upper end."""
-    findings = record.findings
-    assert findings is not None
-    keys: list[float | None] = [findings.coverage.share if findings.coverage else None]
-    keys += [heldout_share(findings.class_count(findings.headline))]
-    keys += [next((draw.probability for draw in findings.draws if draw.size_penalty is not None), None)]
-    keys += [bounds.upper if (bounds := ceiling_under(prior, record)) else None for prior in PRIORS]
-    texts = measures(record)
-    return [{"text": t, "sort": _UNSORTABLE if key is None else key} for t, key in zip(texts, keys, strict=True)]
-
-
 def _between(low: float, high: float) -> str:
     return f"{low:.3f}" if low == high else f"between {low:.3f} and {high:.3f}"
 
@@ -148,29 +157,18 @@ def _answers(row: AnswerRow) -> dict[str, str]:
     }
 
 
-def _bounded_total(findings: Findings) -> dict[str, Any]:
+def _bounded_total(findings: Findings) -> str:
     """Return how many local alternatives the stronger bounded search finds in all; a plus where some budget was hit."""
     if findings.bounded is None:
-        return {"text": "-", "sort": _UNSORTABLE}
+        return NOTHING
     number = sum(finding.found for finding in findings.bounded.stronger)
     hit = any(finding.budget_hit for finding in findings.bounded.stronger)
-    return {"text": f"{number}{'+' if hit else ''}", "sort": number}
+    return f"{number}{'+' if hit else ''}"
 
 
-def _count(members: str | None) -> dict[str, Any]:
-    """Return a count as it is shown, in full for a pointer over it, and its sort key; None was not counted."""
-    if members is None:
-        return {"text": NOTHING, "full": "", "sort": _UNSORTABLE}
-    return {
-        "text": short_count(members),
-        "full": members if len(members) > LONGEST else "",
-        "sort": _UNSORTABLE if members == "0" else round(log10(int(members)), 6),
-    }
-
-
-def _section(record: AuditRecord, anchors: dict[str, str], problem: Problem) -> dict[str, Any]:
+def _section(record: AuditRecord, problem: Problem) -> dict[str, Any]:
     findings = record.findings
-    section = {"anchor": anchors[record.instance], "record": record, "findings": findings}
+    section = {"record": record, "findings": findings}
     if findings is None:
         return section | {"verdict": record.outcome}
     classes = [

@@ -16,6 +16,7 @@ from calibrant.bench.replayscm.audit.text import counted_bounds, heldout_share
 WIDTH, HEIGHT = 960, 340
 LEFT, RIGHT, TOP, BOTTOM = 56, 14, 14, 56
 EMPTY_BAND = 26  # below the scale: points that have no logarithm
+MAX_POINTS = 2_000  # of a plot; of more, evenly chosen ones are drawn
 MAX_TICKS = 9
 
 
@@ -29,7 +30,7 @@ class Tick:
 class Point:
     """Point of a plot.
 
-    kind: which colour; title: what a pointer over it shows; anchor: the instance's section
+    kind: which colour; title: what a pointer over it shows; anchor: the instance, empty where it has no page
     """
 
     x: float
@@ -50,7 +51,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """One plot. band_y: middle of the band below the scale, named by `band`."""
+    """One plot. band_y: middle of the band below the scale, named by `band`; left_out: points that are not drawn."""
 
     width: int
     height: int
@@ -63,6 +64,7 @@ class Scatter:
     y_label: str
     band: str
     band_y: float
+    left_out: int = 0
 
 
 class _Scale:
@@ -101,7 +103,13 @@ def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> 
         height = y(log10(members)) if members else _BAND
         title = f"{record.instance}, parents <= {bound}: {members} members"
         column.append(
-            Point(_tenth(centre(record.stratum, bound) + spread), height, f"k{bound}", title, anchors[record.instance])
+            Point(
+                _tenth(centre(record.stratum, bound) + spread),
+                height,
+                f"k{bound}",
+                title,
+                anchors.get(record.instance, ""),
+            )
         )
         points.append(column[-1])
     bars = [
@@ -110,8 +118,9 @@ def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> 
         if (inside := [point.y for point in column if point.y != _BAND])
     ]
     labels = tuple(Tick(_tenth(LEFT + width * (i + 0.5)), name or "all instances") for i, name in enumerate(strata))
+    visible, left_out = _evenly_chosen(points)
     return Scatter(
-        WIDTH, HEIGHT, _BOX, labels, y.ticks("{}"), tuple(points), tuple(bars), "", "log10 members", "empty", _BAND
+        WIDTH, HEIGHT, _BOX, labels, y.ticks("{}"), visible, tuple(bars), "", "log10 members", "empty", _BAND, left_out
     )
 
 
@@ -127,29 +136,39 @@ def agreement_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -
     x = _Scale([0.0, *(log10(members) for _, members, _ in shares)], LEFT + 8, WIDTH - RIGHT - 8)
     y = _Scale([0.0, *(log10(share) for _, _, share in shares if share)], _FLOOR, TOP + 6)
     y = y if y.high == 0 else _Scale([-1.0, 0.0], _FLOOR, TOP + 6)
-    points = tuple(
+    points = [
         Point(
             x(log10(members)),
             y(log10(share)) if share else _BAND,
             "share",
             f"{record.instance}: {members} members, {share:.3g} of them held-out exact",
-            anchors[record.instance],
+            anchors.get(record.instance, ""),
         )
         for record, members, share in shares
-    )
+    ]
+    visible, left_out = _evenly_chosen(points)
     return Scatter(
         WIDTH,
         HEIGHT,
         _BOX,
         x.ticks("{}"),
         y.ticks("1e{}"),
-        points,
+        visible,
         (),
         "log10 members",
         "held-out exact share",
         "none",
         _BAND,
+        left_out,
     )
+
+
+def _evenly_chosen(points: Sequence[Point]) -> tuple[tuple[Point, ...], int]:
+    """Return at most MAX_POINTS of the points, evenly over their order, and how many others there are."""
+    number = len(points)
+    if number <= MAX_POINTS:
+        return tuple(points), 0
+    return tuple(points[k * number // MAX_POINTS] for k in range(MAX_POINTS)), number - MAX_POINTS
 
 
 def _tenth(length: float) -> float:

@@ -12,6 +12,7 @@ from calibrant.bench.pools.claim_records import FindingRecord
 from calibrant.bench.replayscm.audit.generator_ceiling import GeneratorCeiling
 from calibrant.bench.runs.audits import AuditHead, record_order
 from calibrant.bench.runs.jsonl_file import RecordKind
+from calibrant.bench.runs.reasons import ReasonRecord
 from calibrant.bench.runs.records import Timing
 
 RECORD_VERSION = 4
@@ -33,6 +34,7 @@ class AuditRecord(AuditHead, frozen=True, forbid_unknown_fields=True):
         tuple[FindingRecord, ...] | UnsetType,
         Meta(description="findings about an item with a stated class: an episode, noise or hidden variables"),
     ] = UNSET
+    why: Annotated[ReasonRecord | None, Meta(description="why the item is open; null without results")] = None
 
 
 AUDIT_RECORDS = RecordKind("audits", "an audit", AuditRecord, RECORD_VERSION, record_order)

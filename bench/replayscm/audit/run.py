@@ -55,6 +55,7 @@ class ScmAudit:
             error=audited.error,
             program=program_version(),
             timing=audited.timing,
+            why=audited.why,
         )
 
 

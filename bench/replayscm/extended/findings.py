@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
+from markupsafe import Markup
 from msgspec import UNSET
 
 from calibrant.audits.replayscm.extended.findings import Finding
@@ -37,8 +39,10 @@ def extended_lines(records: Sequence[AuditRecord], width: int | None) -> Iterato
     yield f"{', '.join([*listed, f'{without} without a finding'])}, of {len(records)} instances with a stated class"
 
 
-def findings_page(audited: AuditedPool[AuditRecord], records: Sequence[AuditRecord]) -> str:
-    """Return the findings as a page."""
+def findings_page(
+    audited: AuditedPool[AuditRecord], records: Sequence[AuditRecord], pool: Path, bodies: Mapping[int, Markup]
+) -> str:
+    """Return the reasons and findings as a page; bodies: pages of reasons by place."""
     heads = ("pool", "pool_digest", "pool_size", "index", "instance", "setting", "stratum", "config", "outcome")
     rewritten = [
         FindingsRecord(
@@ -47,8 +51,9 @@ def findings_page(audited: AuditedPool[AuditRecord], records: Sequence[AuditReco
             error=record.error,
             program=record.program,
             timing=record.timing,
+            why=record.why,
         )
         for record in records
     ]
-    pool = AuditedPool(audited.name, audited.digest, audited.items, rewritten, audited.skipped)
-    return FindingsReport(pool, TITLE, None).page()
+    rewritten_pool = AuditedPool(audited.name, audited.digest, audited.items, rewritten, audited.skipped)
+    return FindingsReport(rewritten_pool, TITLE, None).page(pool, bodies)

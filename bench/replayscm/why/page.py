@@ -49,6 +49,7 @@ def body(why: ReplayWhy, prefix: str) -> Markup:
             for entry in why.without
         ],
         "decider": _decider(why),
+        "truth": _truth(why),
         "counted_words": words.counted_words(why),
         "variables": words.variable_record(why),
         "json_text": json.dumps(why.to_dict(), indent=1, ensure_ascii=False),
@@ -156,6 +157,15 @@ def _formulas(why: ReplayWhy, model: FittingScm) -> list[dict[str, Any]]:
     ]
 
 
+def _truth(why: ReplayWhy) -> list[dict[str, Any]]:
+    """Return the gold SCM's formulas, where they are revealed."""
+    differing = why.pair.differing if why.pair else ()
+    return [
+        {"name": name, "text": infix(parse(text)), "differs": name in differing}
+        for name, text in (why.true_mechanisms or {}).items()
+    ]
+
+
 def _decider(why: ReplayWhy) -> dict[str, Any] | None:
     if not why.deciders:
         return None
@@ -170,4 +180,5 @@ def _decider(why: ReplayWhy) -> dict[str, Any] | None:
             {"row": entry.row, "remaining": number_text(int(entry.remaining))} for entry in best.readings[:MAX_READINGS]
         ],
         "more": f"{more} more readings are in the JSON." if more > 0 else "",
+        "sealed": "" if best.sealed is None else number_text(int(best.sealed)),
     }

@@ -107,11 +107,8 @@ def also(why: ReplayWhy) -> str:
 
 
 def counted_words(why: ReplayWhy) -> str:
-    method = (
-        "Counted exactly"
-        if why.count.is_exact
-        else (f"Not counted: between {number_text(int(why.count.lower))} and {number_text(int(why.count.upper))}")
-    )
+    bounds = f"{number_text(int(why.count.lower))} and {number_text(int(why.count.upper or why.count.lower))}"
+    method = "Counted exactly" if why.count.is_exact else f"Not counted: between {bounds}"
     size_note = (
         ""
         if why.pair is None
@@ -133,7 +130,7 @@ def lines(why: ReplayWhy) -> Iterator[str]:
 
     yield why.title
     yield why.reason_text
-    yield "  ".join(f"[{fact.text}]" for fact in why.facts)
+    yield "  ".join(f"[{fact.text}]" for fact in (*why.facts, *why.sealed))
     if why.pair:
         yield ""
         for letter, model in (("A", why.pair.first), ("B", why.pair.second)):
@@ -160,6 +157,8 @@ def lines(why: ReplayWhy) -> Iterator[str]:
         heading = "What would settle it" if why.deciders[0].decides else "What would help most"
         yield f"{heading}: {decider_words(why, why.deciders[0])}"
         yield world_json(why.deciders[0])
+        if why.deciders[0].sealed is not None:
+            yield f"Sealed: the row of the true SCM leaves {number_text(int(why.deciders[0].sealed))}."
         if more := also(why):
             yield more
     yield ""

@@ -17,11 +17,8 @@ SUFFIXES = (".py", ".css", ".html", ".js")
 EXCEPTIONS = {  # file: colours that are still written there; a number may only fall
     "bench/causim/profile_plot.py": 6,
     "bench/pages/graph.py": 15,
-    "bench/pages/layered.py": 21,
     "bench/pages/templates/audit.css": 14,
-    "bench/pages/templates/findings.html": 2,
     "bench/pages/templates/graphs.html": 1,
-    "bench/pages/templates/program.html": 2,
     "bench/replayscm/figures/plots.py": 3,
     "bench/report/figures/drawing.py": 12,
     "bench/report/figures/kinds.py": 4,

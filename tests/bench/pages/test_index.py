@@ -2,53 +2,56 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import subprocess
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from time import process_time
 
 from markupsafe import Markup
 
-from calibrant.audits.why import Count, Why, spans
-from calibrant.bench.pages.why.index import MAX_EMBEDDED, index_page
+from calibrant.audits.why import number_text
+from calibrant.bench.pages.why.index import MAX_EMBEDDED, IndexItem, IndexText, index_page
 from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.runs.reasons import ReasonRecord
 from tests.support.accessibility import PHONE, measure, needs_axe
-from tests.support.browser import needs_chromium, pressed
+from tests.support.browser import CHROMIUM, FLAGS, needs_chromium, pressed
 from tests.support.commands import called
 
 
-def reasons(number: int) -> Iterator[tuple[Why, Markup | None]]:
+def reasons(number: int) -> Iterator[IndexItem]:
     for k in range(number):
-        why = Why(
-            benchmark="x",
-            item=f"item {k} <b>",
-            title="t",
-            state="open" if k % 2 else "decided",
-            reason=spans("No row shows ", (f"X{k}",), "</script> & so on."),
-            facts=(),
-            open=(),
-            decided=(),
-            count=Count(lower=str(k + 1), upper=str(k + 1)),
-            class_in_words="c",
+        text = f"No row shows X{k}</script> & so on, with X{k % 7} = 1 and X{k % 11} = 0 while it is free; SCMs fit."
+        reason = ReasonRecord("open" if k % 2 else "decided", text, number_text((k + 1) ** (1 + 9 * (k % 3))), "", "")
+        yield IndexItem(
+            f"item {k} <b>", reason, Markup(f'<h1 id="i{k}-head">Page of {k}</h1>'), cells=(f"{k % 5}.5", "-")
         )
-        yield why, Markup(f'<h1 id="i{k}-head">Page of {k}</h1>')
+
+
+COLUMNS = IndexText("Items", "Audit", "calibrant audit p.jsonl --only ID --html FILE", columns=("share", "nothing"))
 
 
 def rows(page: str) -> list[list[object]]:
-    packed = re.search(r'<script type="application/json" id="rows">(.*?)</script>', page, re.DOTALL)
+    """Return the packed rows, decoded by this file's own code."""
+    packed = re.search(r'<script type="([a-z/]+)" id="rows">(.*?)</script>', page, re.DOTALL)
     assert packed is not None
-    listed: list[list[object]] = json.loads(packed[1])
+    text = packed[2] if packed[1] == "application/json" else zlib.decompress(base64.b64decode(packed[2]), 31).decode()
+    listed: list[list[object]] = json.loads(text)
     return listed
 
 
 def test_each_item_has_its_row_and_the_first_have_their_page() -> None:
     page = index_page("p.jsonl", reasons(250))
     assert len(rows(page)) == 250
-    assert rows(page)[3] == ["item 3 <b>", "open", "4", "No row shows X3</script> & so on.", 3]
-    assert [row[4] for row in rows(page)] == [*range(MAX_EMBEDDED), *[None] * 50]
+    assert rows(page)[3][:4] == [3, "item 3 <b>", "open", "4"]
+    assert str(rows(page)[3][4]).startswith("No row shows X3</script> & so on")
+    assert [row[0] for row in rows(page)] == [*range(MAX_EMBEDDED), *[None] * 50]
     assert page.count("<template id=") == MAX_EMBEDDED
     assert "calibrant show p.jsonl ID --why --html FILE" in page
+    assert "calibrant audit p.jsonl --only ID --html FILE" in index_page("p.jsonl", reasons(250), COLUMNS)
 
 
 @needs_chromium
@@ -71,6 +74,38 @@ def test_filter_pages_links_and_keys(tmp_path: Path) -> None:
     assert pressed(index_page("p.jsonl", reasons(125)), presses, tmp_path) == expected
 
 
+@needs_chromium
+def test_columns_are_sorted_as_the_numbers_that_they_show(tmp_path: Path) -> None:
+    """Counts such as 1,024 and 3.6 x 10^9 stand in one column; the expected order is of the numbers themselves."""
+    presses = """
+    const heads = document.querySelectorAll("#index thead button");
+    const names = () => [...document.querySelectorAll("#index tbody th")].map((head) => head.textContent);
+    const ids = () => names().map((name) => name.split(" ")[1]).join(" ");
+    heads[2].click(); said.push(ids()); heads[2].click(); said.push(ids());
+    said.push(document.querySelector("[aria-sort]").getAttribute("aria-sort"));
+    heads[4].click(); said.push(ids());
+    """
+    number = 12
+    up = sorted(range(number), key=lambda k: (k + 1) ** (1 + 9 * (k % 3)))
+    share = sorted(range(number), key=lambda k: (k % 5, k))
+    expected = [" ".join(map(str, order)) for order in (up, up[::-1], share)]
+    answers = pressed(index_page("p.jsonl", reasons(number), COLUMNS), presses, tmp_path)
+    assert answers == [*expected[:2], "descending", expected[2]]
+
+
+@needs_chromium
+def test_a_long_list_is_unpacked_by_the_browser(tmp_path: Path) -> None:
+    page = index_page("p.jsonl", reasons(20_000))
+    assert 'type="text/plain" id="rows"' in page
+    file = tmp_path / "long.html"
+    file.write_text(page, encoding="utf-8")
+    assert CHROMIUM is not None
+    flags = [*FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=20000", "--dump-dom"]
+    done = subprocess.run([CHROMIUM, *flags, file.as_uri()], capture_output=True, text=True, timeout=90, check=True)
+    assert "1 to 100 of 20000" in done.stdout
+    assert len(rows(page)) == 20_000
+
+
 @needs_axe
 def test_the_list_is_accessible_on_a_phone(tmp_path: Path) -> None:
     found = measure(index_page("p.jsonl", reasons(40)), tmp_path, theme="dark", width=PHONE)
@@ -79,10 +114,11 @@ def test_the_list_is_accessible_on_a_phone(tmp_path: Path) -> None:
 
 
 def test_100_000_items_are_a_file_of_few_megabytes() -> None:
-    """Four seconds of a loaded machine: what is quadratic would take minutes."""
+    """Seconds of a loaded machine: what is quadratic would take minutes."""
     started = process_time()
-    page = index_page("p.jsonl", reasons(100_000))
+    page = index_page("p.jsonl", reasons(100_000), COLUMNS)
     assert len(page) < 20_000_000
+    assert len(rows(page)) == 100_000
     assert process_time() - started < 20
 
 
@@ -92,7 +128,7 @@ def test_list_writes_one_page_and_prints_reasons(tmp_path: Path) -> None:
     assert done.returncode == 0
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     printed = [json.loads(line) for line in called("list", pool, "--why", "--limit", 2, "--json").stdout.splitlines()]
-    assert [(row[0], row[2], row[3]) for row in rows(page)] == [
+    assert [(row[1], row[3], row[4]) for row in rows(page)] == [
         (one["id"], one["fit"], one["reason"]) for one in printed
     ]
     ids = re.findall(r' id="([^"]+)"', page)

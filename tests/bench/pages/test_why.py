@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.pages.capabilities import EXPLANATIONS
@@ -55,7 +56,8 @@ def test_terminal_json_and_page_have_one_reason(name: str, tmp_path: Path) -> No
     assert text in called("show", pool, item, "--why").stdout.splitlines()
     assert called("show", pool, item, "--why", "--html", file).returncode == 0
     written = file.read_text(encoding="utf-8")
-    assert "".join(f"<mark>{s['text']}</mark>" if s.get("marked") else s["text"] for s in reason) in written
+    texts = [(str(escape(s["text"])), s.get("marked")) for s in reason]
+    assert "".join(f"<mark>{text}</mark>" if marked else text for text, marked in texts) in written
     assert "<main " in written
 
 

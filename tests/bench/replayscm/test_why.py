@@ -86,7 +86,6 @@ def test_the_command_writes_page_drawing_and_json_of_one_object(tmp_path: Path) 
     [
         (("--html", "a.html", "--json"), "writes a page"),
         (("--svg", "a.svg", "--json"), "writes a page"),
-        (("--why", "--gold"), "evidence alone"),
     ],
 )
 def test_contradictory_options_are_refused(arguments: tuple[str, ...], reason: str, tmp_path: Path) -> None:

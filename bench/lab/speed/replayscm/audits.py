@@ -19,7 +19,6 @@ from calibrant.bench.lab.speed.comparison import Row
 from calibrant.bench.lab.speed.options import Options
 from calibrant.bench.lab.speed.processes import OURS, command_cost
 from calibrant.bench.replayscm.audit.run import ScmAudit
-from calibrant.bench.runs.audits import timed_audit
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem
 
@@ -56,7 +55,7 @@ def rows(options: Options) -> Iterator[Row]:
 
 def _seconds(problem: Problem) -> float:
     start = time.process_time()
-    timed_audit(ScmAudit(AuditOptions()).audit, problem)
+    ScmAudit(AuditOptions()).audit(problem)
     return time.process_time() - start
 
 

@@ -280,6 +280,6 @@ def test_what_is_too_large_to_sum_over_is_out_of_budget(monkeypatch: pytest.Monk
     text = " ".join("".join(str(row >> i % 3 & 1) for i in range(22)) for row in range(4))
     gold = scm(names[:3], {names[i]: var(names[i % 3]) for i in range(3, 22)})
     problem = written_problem(HiddenOrder(names, names[:3]), gold, [written_world("w", " ".join(names), text)])
-    record = timed_audit(ScmAudit(AuditOptions(max_parents=2, classes=(2,))).audit, problem)
+    record = timed_audit(ScmAudit(AuditOptions(max_parents=2, classes=(2,))).audit, "replayscm", problem)
     assert (record.outcome, record.result) == ("out_of_budget", None)
     assert record.error == "19 variables that may lie on a cycle together, in more than 1,000 partial orders"

@@ -79,7 +79,7 @@ def test_each_class_has_its_line_and_the_page_says_which_verdict_is_of_which(
     assert "functional parents <= 5: 1 ambiguous, of 1 instances" in lines
     text = page.read_text(encoding="utf-8")
     assert "functional parents &lt;= 4, any formula size, Hidden-order</b> (2 instances)" in text
-    assert ">ambiguous, k ≤ 5</td>" in text
+    assert '"ambiguous, k ≤ 5"' in text
 
 
 def test_only_and_limit_choose_what_is_audited(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ from tests.support.browser import needs_chromium, pressed
 from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, written_pool
 
 VOID = {"meta", "input", "br", "link", "img", "hr"}
-SVG_SHAPES = {"rect", "line", "circle"}
+SVG_SHAPES = {"rect", "line", "circle", "path"}
 EVIDENCE = [ALL_ROWS, TWO_MEMBERS, FOUR_MEMBERS]
 
 
@@ -85,16 +85,24 @@ def text(pool: Path, tmp_path: Path) -> str:
     return written_report(pool, tmp_path / "report.html")
 
 
+def rows(text: str) -> list[list[Any]]:
+    """Return the rows of the list: place of the page, id, verdict, fit, reason, further cells."""
+    packed = re.search(r'<script type="application/json" id="rows">(.*?)</script>', text, re.DOTALL)
+    assert packed is not None
+    listed: list[list[Any]] = json.loads(packed[1])
+    return listed
+
+
 def test_the_page_is_well_formed_and_its_links_lead_somewhere(text: str) -> None:
     assert text.lstrip().startswith("<!DOCTYPE html>")
     page = Page(text)
     assert len(set(page.ids)) == len(page.ids)
-    assert {"i0", "i1", "i2", "instances", "filter", "shown", "open", "close"} == set(page.ids)
-    assert {link.removeprefix("#") for link in page.links} == {"i0", "i1", "i2"}
-    assert page.tags.count("details") == page.tags.count("summary") == 3
-    assert (
-        page.tags.count("svg") == 2 + 3 + 3
-    )  # two plots, a reliability diagram for each prior, a spectrum for every instance
+    assert {"index", "filter", "rows", "page-0", "page-1", "page-2"} <= set(page.ids)
+    assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
+    assert [row[0] for row in rows(text)] == [0, 1, 2]
+    assert page.tags.count("details") == page.tags.count("summary")
+    # two plots, a reliability diagram for each prior, a spectrum for every instance, two graphs of each open one
+    assert page.tags.count("svg") == 2 + 3 + 3 + 2 * 2
 
 
 def test_nothing_is_loaded_from_anywhere(text: str) -> None:
@@ -102,7 +110,8 @@ def test_nothing_is_loaded_from_anywhere(text: str) -> None:
     assert not {"link", "img", "iframe", "object", "embed", "base", "form"} & set(page.tags)
     assert not {"src", "srcset", "action", "poster", "data", "xlink:href"} & {name for _, name, _ in page.attributes}
     assert all(link.startswith("#") for link in page.links)
-    assert re.findall(r"(?i)https?:|//[a-z]|@import|url\(|fetch\(|XMLHttp", text) == []
+    outside = text.replace('xmlns="http://www.w3.org/2000/svg"', "").replace("url(#", "")  # of its own arrow heads
+    assert re.findall(r"(?i)https?:|//[a-z]|@import|url\(|fetch\(|XMLHttp", outside) == []
     (policy,) = [value for tag, name, value in page.attributes if tag == "meta" and "default-src" in value]
     assert policy == "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
@@ -114,17 +123,18 @@ def test_equal_audits_give_equal_bytes(pool: Path, tmp_path: Path, text: str) ->
 
 
 def test_the_table_says_what_the_truth_tables_say(text: str) -> None:
-    rows = [row for row in Page(text).cells if len(row) == 17]
-    assert [(row[0], row[1], row[6:10]) for row in rows] == [
-        ("I0", "unique, k ≤ 4", ["1"] * 4),
-        ("I1", "ambiguous, k ≤ 4", ["2"] * 4),
-        ("I2", "ambiguous, k ≤ 4", ["4"] * 4),
+    listed = [row[1:] for row in rows(text)]
+    assert [(row[0], row[1], row[2], row[8:12]) for row in listed] == [
+        ("I0", "unique, k \u2264 4", "1", ["1"] * 4),
+        ("I1", "ambiguous, k \u2264 4", "2", ["2"] * 4),
+        ("I2", "ambiguous, k \u2264 4", "4", ["4"] * 4),
     ]
-    assert [row[10] for row in rows] == ["1", "0.75", "0.5"]  # patterns of X1 and X2 that are shown
-    assert [row[11] for row in rows] == ["1", "0.5", "0.25"]
-    assert [row[14] for row in rows] == ["1", "0.5", "0.25"]  # every member has a behaviour of its own
+    assert [row[12] for row in listed] == ["1", "0.75", "0.5"]  # patterns of X1 and X2 that are shown
+    assert [row[13] for row in listed] == ["1", "0.5", "0.25"]
+    assert [row[16] for row in listed] == ["1", "0.5", "0.25"]  # every member has a behaviour of its own
     assert "<b>1</b> unique" in text
     assert "<b>2</b> ambiguous" in text
+    assert listed[1][3].startswith("No row shows X3 with X1 = ")
 
 
 def test_names_from_the_pool_are_text_and_nothing_else(tmp_path: Path) -> None:
@@ -133,8 +143,8 @@ def test_names_from_the_pool_are_text_and_nothing_else(tmp_path: Path) -> None:
     text = written_report(path, tmp_path / "r.html")
     assert "<script>alert" not in text
     page = Page(text)
-    assert page.tags.count("script") == 1
-    assert [row[0] for row in page.cells if len(row) == 17] == [hostile]
+    assert page.tags.count("script") == 2
+    assert [row[1] for row in rows(text)] == [hostile]
 
 
 def _survivors(pool: Path, folder: Path) -> list[tuple[Problem, dict[str, Any] | None]]:
@@ -198,8 +208,9 @@ def test_plots_have_a_point_for_every_count_in_the_right_order(pool: Path, tmp_p
 
 def test_an_instance_says_what_a_drawn_truth_means(text: str) -> None:
     """The sections of I2: its four members are 0, X2, X1 and X2, and X2 without X1, each with its own behaviour."""
-    section = text[text.index('id="i2"') :]
-    cells = Page(f"<div>{section[section.index('<h3>') : section.index('</details>')]}</div>").cells
+    section = text[text.index('<template id="page-2">') :]
+    section = section[section.index("<h2>What the audit measured") :]
+    cells = Page(f"<div>{section[: section.index('</section>')]}</div>").cells
     assert ["a draw", "uniform", "functional parents <= 4, any formula size, Ordered", "0.25", ""] in cells
     (uniform,) = [row for row in cells if row[:2] == ["the best answer", "if uniform"]]
     assert uniform[3] == "0.25"
@@ -212,22 +223,19 @@ def test_an_instance_says_what_a_drawn_truth_means(text: str) -> None:
 
 
 @needs_chromium
-def test_sorting_filtering_and_links_work_in_a_browser(text: str, tmp_path: Path) -> None:
+def test_sorting_filtering_and_points_work_in_a_browser(text: str, tmp_path: Path) -> None:
     """Headless Chromium runs the page with a script appended that presses what a reader would press."""
     presses = """
-      const ids = () => [...document.querySelectorAll("#instances tbody tr")].filter((row) => !row.hidden)
-        .map((row) => row.cells[0].textContent).join(" ");
+      const ids = () => [...document.querySelectorAll("#index tbody th")].map((head) => head.textContent).join(" ");
       said.push(ids());
-      const head = document.querySelectorAll("#instances th button")[7];
-      head.click(); head.click(); said.push(ids());
-      for (const column of [10, 14, 15]) {
-        document.querySelectorAll("#instances th button")[column].click(); said.push(ids());
-      }
+      const heads = document.querySelectorAll("#index thead button");
+      heads[2].click(); heads[2].click(); said.push(ids());
+      for (const column of [12, 16, 17]) { heads[column].click(); said.push(ids()); }
       const filter = document.getElementById("filter");
       filter.value = "AMBIGUOUS"; filter.dispatchEvent(new Event("input")); said.push(ids());
-      document.getElementById("open").click();
-      said.push(document.querySelectorAll("details[open]").length);
+      document.querySelector("circle[data-item=I2]").dispatchEvent(new MouseEvent("click", {bubbles: true}));
+      said.push(decodeURIComponent(location.hash));
       said.push(performance.getEntriesByType("resource").length);
     """
     orders = ["I0 I1 I2", "I2 I1 I0", *["I2 I1 I0"] * 2, "I1 I2 I0", "I1 I2"]
-    assert pressed(text, presses, tmp_path) == [*orders, "3", "0"]
+    assert pressed(text, presses, tmp_path) == [*orders, "#I2", "0"]

@@ -1,0 +1,1 @@
+"""Why the readings of a detector leave more than one rule."""

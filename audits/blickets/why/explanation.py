@@ -1,0 +1,142 @@
+"""Why the readings of a detector leave more than one rule, and which toggle tells the rules apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from calibrant.audits.blickets.why.parts import DetectorMove, DetectorWhy, RuleChip
+from calibrant.audits.blickets.why.sentences import facts, reason
+from calibrant.audits.why import (
+    AnswerShare,
+    Count,
+    Experiment,
+    Fact,
+    Outcome,
+    State,
+    experiment,
+)
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed
+from calibrant.dsl.blickets.readings import steps_with_state
+from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
+from calibrant.dsl.blickets.rule import Rule, all_rules, names_of, set_of
+from calibrant.dsl.episode import Step
+from calibrant.solvers.blickets.families import DetectorSpace, after_step, space_of_condition
+from calibrant.solvers.blickets.learner import Static, conclude_episode
+from calibrant.solvers.blickets.static import OneRule, StaticSpace
+from calibrant.solvers.outcome import Found
+
+MAX_ANSWERS = 200  # answers that are listed
+TITLE_WORDS = {"open": "still open", "decided": "decided", "empty": "contradictory", "uncounted": "still open"}
+MAX_PLAYED_OBJECTS = 6  # 120 rules are played by the exact learner
+
+
+def explain(item: BlicketItem, steps: Sequence[Step[str]], *, reveal_sealed: bool = False) -> DetectorWhy:
+    """Return the reason after these moves; what is sealed is read with `reveal_sealed` alone.
+
+    The class is what the task states: the detectors of its condition if it is informed, else one rule. So nothing here
+    tells the condition of an item that keeps it sealed; readings of a switch or of noise may leave the class empty.
+    """
+    task = item.task
+    space = space_of_condition(task, task.condition or Condition.CONJUNCTIVE)
+    full, moves = space.count, []
+    placed: tuple[int, ...] = ()
+    for placed, step in steps_with_state(task, steps):
+        space = after_step(space, placed, step)
+        names = tuple(task.objects[i] for i in placed)
+        done = " ".join(map(str, next(iter(step.action.items()), ("", ""))))
+        moves.append(DetectorMove(done, names, step.reading or "", str(space.count), len(space.verdicts())))
+    verdicts = sorted(space.verdicts().items(), key=lambda pair: (-pair[1], str(pair[0])))
+    state: State = "empty" if not verdicts else "decided" if len(verdicts) == 1 else "open"
+    pair = _pair(space, verdicts[0][0], verdicts[1][0]) if state == "open" else None
+    rules = [rule for rule, _ in verdicts]
+    decided = tuple(name for i, name in enumerate(task.objects) if len({rule.blickets >> i & 1 for rule in rules}) == 1)
+    truth = item.sealed if reveal_sealed else None
+    true_rules = [mechanism.rule.canonical for mechanism in truth.mechanisms] if truth else []
+    experiments = _experiments(space, placed, task.objects, truth) if state == "open" else ()
+    count = Count(lower=str(space.count), upper=str(space.count), total=str(full))
+    words = [rule.in_words(task.objects) for rule in rules]
+    witness = None if pair is None else names_of(pair, task.objects)
+    return DetectorWhy(
+        benchmark="blickets",
+        item=item.id,
+        title=f"Why is \u201c{item.id}\u201d {TITLE_WORDS[state]}?",
+        state=state,
+        reason=reason(state, space, words, witness, len(moves)),
+        facts=facts(space, full, words, decided, task.objects, experiments),
+        open=tuple(name for name in task.objects if name not in decided),
+        decided=decided,
+        count=count,
+        class_in_words=space.in_words,
+        objects=task.objects,
+        moves=tuple(moves),
+        answers=tuple(AnswerShare(text, str(n)) for text, (_, n) in zip(words, verdicts, strict=True))[:MAX_ANSWERS],
+        experiments=experiments,
+        budget=task.budget,
+        rules=tuple(_rules(space, task.objects, true_rules)),
+        learner_moves=_learner_moves(item) if not moves and isinstance(space, StaticSpace) else None,
+        sealed=tuple(Fact(f"true rule: {rule.in_words(task.objects)}", "gold") for rule in true_rules),
+        pair=(words[0], words[1]) if state == "open" else None,
+        witness=witness,
+    )
+
+
+def _pair(space: DetectorSpace, first: Rule, second: Rule) -> int | None:
+    """Return the smallest set of objects on which two rules differ, in a class of one rule."""
+    if not isinstance(space, StaticSpace):
+        return None
+    size = (first.blickets | second.blickets).bit_length()
+    for number in range(size + 1):
+        for chosen in combinations(range(size), number):
+            present = sum(1 << i for i in chosen)
+            if first.active(present) != second.active(present):
+                return present
+    return None
+
+
+def _rules(space: DetectorSpace, objects: Sequence[str], true_rules: Sequence[Rule]) -> Iterator[RuleChip]:
+    """Yield every rule of a class of one rule, those of one object first; nothing for other classes."""
+    if not isinstance(space, OneRule):
+        return
+    for rule in sorted(all_rules(space.n), key=lambda r: (r.blickets.bit_count() > 1, r.form, r.blickets.bit_count())):
+        yield RuleChip(str(rule.form), names_of(rule.blickets, objects), space.fits(rule), rule in true_rules)
+
+
+def _learner_moves(item: BlicketItem) -> tuple[int, int] | None:
+    """Return the least and the most moves of an exact learner over all rules of the class; None for many objects."""
+    if item.task.n > MAX_PLAYED_OBJECTS:
+        return None
+    numbers = []
+    for rule in all_rules(item.task.n):
+        episode = BlicketEpisode(replace(item, sealed=Sealed((Mechanism(rule),))))
+        if not isinstance(conclude_episode(episode, Static).outcome, Found):
+            return None
+        numbers.append(item.task.budget - episode.left)
+    return min(numbers), max(numbers)
+
+
+def _experiments(
+    space: DetectorSpace, placed: tuple[int, ...], objects: Sequence[str], truth: Sealed | None
+) -> tuple[Experiment, ...]:
+    """Every toggle with its readings, best first; none where readings are not certain under a hypothesis.
+
+    truth: the sealed detector, where it is revealed; only one that never switches has one next reading
+    """
+    experiments = []
+    for i, name in enumerate(objects):
+        after = tuple(k for k in placed if k != i) if i in placed else (*placed, i)
+        numbers = space.outcomes(after)
+        if sum(numbers.values()) != space.count:
+            return ()
+        outcomes = [
+            Outcome(reading, str(number), len(space.after(after, reading).verdicts()))
+            for reading, number in numbers.items()
+        ]
+        remaining = None
+        if truth is not None and len(truth.mechanisms) == 1 and isinstance(space, StaticSpace):
+            active = truth.mechanisms[0].rule.active(set_of(after))
+            remaining = str(numbers.get(ACTIVE if active else INACTIVE, 0))
+        experiments.append(experiment(f"{'remove' if i in placed else 'place'} {name}", outcomes, remaining))
+    return tuple(sorted(experiments, key=lambda entry: entry.rank))

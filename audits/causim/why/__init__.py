@@ -1,0 +1,1 @@
+"""Why a question about a program has several right answers."""

@@ -1,0 +1,255 @@
+"""Why an extended item is open: posterior shares of edges and of the most probable SCM, exact, instead of counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import prod
+from random import Random
+from typing import Any
+
+import msgspec
+
+from calibrant.audits.why import Count, Fact, Span, State, Why, number_text, spans
+from calibrant.dsl.episode import Step
+from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.episodes.evidence import steps_evidence, world_evidence
+from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.reference import Mechanisms
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.replayscm.hidden.columns import hidden_parent_sets
+from calibrant.solvers.replayscm.hidden.exact_mass import count_members, exact_mass
+from calibrant.solvers.replayscm.hidden.meanings import count_meanings, meaning
+from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
+from calibrant.solvers.replayscm.noise.most_probable import MostProbable, most_probable
+from calibrant.solvers.replayscm.noise.posterior import Posterior
+from calibrant.solvers.replayscm.noise.predictions import DECIDED
+
+MAX_SUMMED = 5_000  # combinations of hidden columns, times 2**endogenous: about two seconds
+NUM_DRAWS = 400  # from the posterior where they are more: a standard error of at most 2.5 %
+MAX_ENDOGENOUS = 12  # variables for which the most probable SCM is sought: 3**12 states
+
+
+class EdgeShare(msgspec.Struct, frozen=True):
+    """Posterior probability that a variable depends on another; fraction: exact, empty where it is estimated."""
+
+    cause: str
+    effect: str
+    fraction: str
+    share: float
+
+
+class RateShare(msgspec.Struct, frozen=True):
+    """Posterior probability of a rate of noise."""
+
+    rate: str
+    share: float
+
+
+class EvidenceLine(msgspec.Struct, frozen=True):
+    """A world of the evidence: what is set, and its rows over the observed variables."""
+
+    set_to: dict[str, int]
+    rows: tuple[str, ...]
+
+
+class ExtendedWhy(Why, frozen=True, kw_only=True):
+    """The reason for an item with noise, hidden variables or an episode.
+
+    edges: of positive posterior, exact unless num_draws SCMs were drawn; true_edges: of the gold SCM, where revealed
+    top_share, num_top: posterior of each most probable SCM, and how many there are; None where it was not sought
+    rates: of shared noise
+    """
+
+    variables: tuple[str, ...]
+    hidden: tuple[str, ...]
+    edges: tuple[EdgeShare, ...]
+    evidence: tuple[EvidenceLine, ...]
+    num_draws: int = 0
+    rates: tuple[RateShare, ...] = ()
+    top_share: float | None = None
+    num_top: str | None = None
+    true_edges: tuple[tuple[str, str], ...] | None = None
+
+
+def explain_extended(problem: Problem, steps: Sequence[Step[Any]] = (), *, reveal_sealed: bool = False) -> ExtendedWhy:
+    """Return the reason from the passive worlds, or from those that an episode has shown after these steps.
+
+    Nothing that is sealed is read without `reveal_sealed`. Of an episode without steps only the first worlds are asked
+    for, which are shown to everybody.
+    """
+    scm_class = task_class(problem.task)
+    extension = problem.task.extension
+    assert extension is not None
+    if extension.is_episode:
+        start = tuple(ScmEpisode(problem).steps)
+        has_start = tuple(steps[: len(start)]) == start
+        evidence = steps_evidence(steps if has_start else (*start, *steps))
+    else:
+        evidence = [row for world in problem.task.training.worlds for row in world_evidence(scm_class, world)]
+    posterior = Posterior(scm_class).condition(*evidence)
+    lines = tuple(EvidenceLine(dict(world.constants), tuple(world.rows)) for world in evidence)
+    why = explain_posterior(problem.id, posterior, lines)
+    gold = problem.sealed.gold
+    if not reveal_sealed or gold is None:
+        return why
+    edges = tuple((cause, effect) for effect, local in sorted(gold.local_functions.items()) for cause in local.parents)
+    return msgspec.structs.replace(why, true_edges=edges, sealed=(Fact(f"{len(edges)} true edges", "gold"),))
+
+
+def explain_posterior(item: str, posterior: Posterior, lines: tuple[EvidenceLine, ...]) -> ExtendedWhy:
+    """Return the reason from a posterior; item: its id; lines: the evidence, as it is shown."""
+    scm_class = posterior.scm_class
+    is_noisy = not scm_class.noise.is_silent
+    number, has_mass = count_members(posterior), exact_mass(posterior) > 0
+    endogenous = len(scm_class.variables) - len(scm_class.roots)
+    is_summed = _num_columns(posterior) << endogenous <= MAX_SUMMED
+    draws = () if is_summed or not has_mass else _draws(posterior, item)
+    shares = (posterior.edges if is_summed else _drawn_edges(draws)) if has_mass else {}
+    top = _most_probable(posterior) if has_mass and is_summed else None
+    open_edges = sorted(edge for edge, share in shares.items() if share < 1)
+    state = _state(posterior, number, top, draws, has_mass=has_mass)
+    rates = _rates(posterior) if has_mass and is_noisy and is_summed else ()
+    return ExtendedWhy(
+        benchmark="replayscm",
+        item=item,
+        title=f"Why is \u201c{item}\u201d {'decided' if state == 'decided' else 'open'}?",
+        state=state,
+        reason=_reason(state, number, top, shares, is_noisy=is_noisy),
+        facts=_facts(state, number, top, scm_class, len(open_edges), len(draws)),
+        open=tuple(f"{cause} to {effect}" for cause, effect in open_edges),
+        decided=tuple(
+            f"{cause} to {effect}" for (cause, effect), share in sorted(shares.items()) if share == 1 and is_summed
+        ),
+        count=Count(lower=str(number), upper=str(number)),
+        class_in_words=scm_class.describe(),
+        variables=scm_class.variables,
+        hidden=tuple(scm_class.hidden_parents),
+        edges=tuple(
+            EdgeShare(c, e, str(share) if is_summed else "", float(share)) for (c, e), share in sorted(shares.items())
+        ),
+        evidence=lines,
+        num_draws=len(draws),
+        rates=rates,
+        top_share=None if top is None else float(top.share),
+        num_top=None if top is None else str(top.number),
+    )
+
+
+def _num_columns(posterior: Posterior) -> int:
+    """Return how many combinations of columns the hidden variables can have, without listing them."""
+    scm_class, words = posterior.scm_class, posterior.words
+    numbers = []
+    for name in scm_class.hidden_parents:
+        patterns = (len({word & parents for word in words}) for parents in hidden_parent_sets(scm_class, name))
+        numbers.append(sum(1 << max(0, number - 1) for number in patterns))
+    return prod(numbers)
+
+
+def _draws(posterior: Posterior, item: str) -> tuple[Mechanisms, ...]:
+    """Return SCMs drawn from the posterior; the same for each item."""
+    sampler, rng = posterior_sampler(posterior), Random(f"why:{item}")
+    return tuple(sampler.draw(rng) for _ in range(NUM_DRAWS))
+
+
+def _drawn_edges(draws: Sequence[Mechanisms]) -> dict[tuple[str, str], Fraction]:
+    """Return the share of drawn SCMs with each edge."""
+    numbers = Counter((cause, effect) for draw in draws for effect, local in draw.items() for cause in local.parents)
+    return {edge: Fraction(number, len(draws)) for edge, number in numbers.items()}
+
+
+def _most_probable(posterior: Posterior) -> MostProbable | None:
+    """Return the maximum of the posterior; None where there are too many variables or hidden columns."""
+    if len(posterior.scm_class.variables) - len(posterior.scm_class.roots) > MAX_ENDOGENOUS:
+        return None
+    return most_probable(posterior)
+
+
+def _state(
+    posterior: Posterior, number: int, top: MostProbable | None, draws: Sequence[Mechanisms], *, has_mass: bool
+) -> State:
+    """Return decided for one meaning or, with noise, for a posterior that verdicts take as decided.
+
+    Two drawn SCMs of different meanings prove an item without noise open.
+    """
+    scm_class = posterior.scm_class
+    if not has_mass:
+        return "empty"
+    if not scm_class.noise.is_silent:
+        if top is None:
+            return "uncounted"
+        return "decided" if top.number == 1 and top.share >= DECIDED else "open"
+    if number == 1 or not scm_class.hidden_parents:
+        return "decided" if number == 1 else "open"
+    hidden = tuple(scm_class.hidden_parents)
+    if len({meaning(draw, hidden) for draw in draws or _draws(posterior, "meanings")}) > 1:
+        return "open"
+    try:
+        return "decided" if not draws and count_meanings(posterior) == 1 else "uncounted"
+    except BudgetSpent:
+        return "uncounted"
+
+
+def _rates(posterior: Posterior) -> tuple[RateShare, ...]:
+    grid = posterior.scm_class.noise.grid
+    if len(grid) < 2:
+        return ()
+    shares = posterior.noise_posterior
+    if len(shares) != len(grid):
+        return ()
+    return tuple(RateShare(str(rate), float(share)) for (rate, _), share in zip(grid, shares, strict=True))
+
+
+def _reason(
+    state: State,
+    number: int,
+    top: MostProbable | None,
+    shares: Mapping[tuple[str, str], Fraction],
+    *,
+    is_noisy: bool,
+) -> tuple[Span, ...]:
+    if state == "empty":
+        return spans("No SCM of the class gives these rows.")
+    nearest = min(shares.items(), key=lambda entry: (abs(entry[1] - Fraction(1, 2)), entry[0]), default=None)
+    edge: tuple[Span, ...] = ()
+    if nearest is not None and nearest[1] < 1 and state != "decided":
+        (cause, effect), share = nearest
+        edge = spans(" Least certain is whether ", (f"{effect} depends on {cause}",), f": {percent(share)}.")
+    if is_noisy and top is not None:
+        verb = "has" if top.number == 1 else f"is one of {number_text(top.number)}, each with"
+        return (
+            *spans(f"Readings are noisy: the most probable SCM {verb} a posterior of ", (percent(top.share),), "."),
+            *edge,
+        )
+    if is_noisy:
+        return (*spans(f"Readings are noisy: {number_text(number)} SCMs have a positive posterior."), *edge)
+    if state == "decided":
+        return spans("One meaning fits." if number > 1 else "One SCM fits.")
+    return (*spans(f"{number_text(number)} SCMs fit."), *edge)
+
+
+def _facts(
+    state: State, number: int, top: MostProbable | None, scm_class: MechanismClass, num_open: int, num_draws: int
+) -> tuple[Fact, ...]:
+    tone = "good" if state == "decided" else "bad" if state == "empty" else "warn"
+    text = f"{number_text(number)} SCM{' fits' if number == 1 else 's fit'}"
+    listed_facts = [Fact(text, tone)]  # type: ignore[arg-type]
+    if top is not None and not scm_class.noise.is_silent:
+        listed_facts.append(Fact(f"most probable: {percent(top.share)}", tone))  # type: ignore[arg-type]
+    if num_open:
+        listed_facts.append(Fact(f"{num_open} edges open", "warn"))
+    if scm_class.hidden_parents:
+        listed_facts.append(Fact(f"hidden: {', '.join(scm_class.hidden_parents)}"))
+    if num_draws:
+        listed_facts.append(Fact(f"shares estimated from {num_draws} draws"))
+    return (*listed_facts, Fact(f"at most {scm_class.max_parents} parents"))
+
+
+def percent(share: Fraction | float) -> str:
+    """Return a share in percent, never 0 or 100 of what is open."""
+    value = 100 * float(share)  # a fraction just below 1 is rounded to 1 here
+    if share in (0, 1):
+        return f"{value:.0f} %"
+    return "below 0.1 %" if value < 0.1 else "above 99.9 %" if value > 99.9 else f"{value:.1f} %"

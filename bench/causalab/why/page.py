@@ -1,0 +1,234 @@
+"""The page of a `LabWhy`: graph and matrix of edges, what each setting would leave, and the readings."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from markupsafe import Markup
+
+from calibrant.audits.causalab.why.parts import LabWhy
+from calibrant.audits.causalab.why.sentences import share_text
+from calibrant.audits.why import listed, number_text
+from calibrant.bench.pages.design.page import standalone_svg
+from calibrant.bench.pages.html_page import html_page
+from calibrant.bench.pages.why.ring import RING_RULES, RingEdge, RingNode, draw_ring
+from calibrant.bench.pages.why.sections import experiment_table, page_json, shown_table
+from calibrant.dsl.causalab.mechanism import FREQUENCY
+
+MAX_FREQUENCIES = 40  # that are listed
+
+
+def page_body(why: LabWhy, prefix: str) -> Markup:
+    """Return the contents of the page; prefix: of ids."""
+    settings = experiment_table(
+        why.experiments,
+        "What each setting would leave",
+        _settings_caption(why),
+        "setting",
+        "mechanisms",
+        lists_outcomes=False,
+    )
+    content = {
+        "why": why,
+        "prefix": prefix,
+        "graph": Markup(graph(why, prefix)) if why.edges else "",
+        "legend": legend(why),
+        "matrix": matrix(why),
+        "matrix_caption": matrix_caption(why),
+        "ruled_out": ruled_out_lines(why),
+        "advice": advice(why),
+        "move": move_json(why),
+        "settings": shown_table(settings) if why.experiments else None,
+        "readings": _readings(why),
+        "frequencies": _frequencies(why),
+        "equations": _equations(why),
+        "witness": witness_words(why),
+        "counted": counted_words(why),
+        "json_text": page_json(why),
+    }
+    return Markup(html_page("why/causalab.html", content))
+
+
+def drawing(why: LabWhy) -> str:
+    """Return the graph as an SVG file."""
+    return standalone_svg(graph(why, "graph"), RING_RULES)
+
+
+def graph(why: LabWhy, prefix: str) -> str:
+    """Draw the edges that some mechanism has; stated ones that none has are contradicted."""
+    total = int(why.count.lower)
+    nodes = [RingNode(name, *_node_state(why, name)) for name in why.nodes]
+    edges = []
+    for edge in why.edges:
+        proven = int(edge.number) == total
+        words = "proven" if proven else share_text(int(edge.number), total, weighted=why.weighted)
+        edges.append(RingEdge(edge.cause, edge.effect, "good" if proven else "open", words))
+    edges += [RingEdge(cause, effect, "bad", "contradicted") for cause, effect in why.contradicted]
+    num_open = len(why.open)
+    label = f"Graph so far: {len(why.decided)} edges proven, {num_open} open"
+    return draw_ring(nodes, edges, label, f"{prefix}-graph")
+
+
+def _node_state(why: LabWhy, name: str) -> tuple[str, str]:
+    last = next((r for r in reversed(why.readings) if r.changed == name), None)
+    if last is not None:
+        return f"set to {last.values[name]:g}", "good"
+    if name in why.never_set:
+        return "not set yet", "open"
+    return "", ""
+
+
+def legend(why: LabWhy) -> str:
+    if why.weighted:
+        return "solid: in every mechanism that fits; dashed: in some, with posterior shares; ruled out: not drawn"
+    words = f"solid: proven, in all {why.count.in_words()}; dashed: open, in some"
+    if not why.open:
+        words = "solid: proven"
+    return f"{words}; dotted: stated, and in none" if why.contradicted else f"{words}; ruled out: not drawn"
+
+
+def matrix_caption(why: LabWhy) -> str:
+    if why.weighted:
+        return "Posterior share of the mechanisms with each edge (cause in the row, effect in the column)"
+    if why.count.lower == "1":
+        return "Edges of the one mechanism that fits (cause in the row, effect in the column)"
+    number = why.count.in_words()
+    return f"In how many of the {number} mechanisms each edge occurs (cause in the row, effect in the column)"
+
+
+def matrix(why: LabWhy) -> list[dict[str, Any]]:
+    """Return the rows of the matrix: each cell with its sign, number, share of all and what ruled it out."""
+    total = int(why.count.lower)
+    numbers = {(edge.cause, edge.effect): int(edge.number) for edge in why.edges}
+    ruled_out = {(edge.cause, edge.effect): edge.reading for edge in why.ruled_out}
+    true_edges = set(why.true_edges or ())
+
+    def cell(cause: str, effect: str) -> dict[str, Any]:
+        if cause == effect:
+            return {"text": "\N{MIDDLE DOT}", "kind": "soft", "note": "", "share": None, "is_true": False}
+        number = numbers.get((cause, effect))
+        is_true = (cause, effect) in true_edges
+        if number is None:
+            note = f"reading {k}" if (k := ruled_out.get((cause, effect), 0)) else "the class"
+            return {"text": "\N{BALLOT X} 0", "kind": "soft", "note": note, "share": None, "is_true": is_true}
+        if number == total:
+            words = "proven" if why.weighted or total == 1 else number_text(number)
+            return {"text": f"\N{CHECK MARK} {words}", "kind": "proven", "note": "", "share": None, "is_true": is_true}
+        words = share_text(number, total, weighted=True) if why.weighted else number_text(number)
+        share = round(100 * number / total, 1)
+        return {"text": f"? {words}", "kind": "open", "note": "", "share": share, "is_true": is_true}
+
+    return [{"cause": cause, "cells": [cell(cause, effect) for effect in why.nodes]} for cause in why.nodes]
+
+
+def ruled_out_lines(why: LabWhy) -> list[str]:
+    """Return a line for each reading that ruled edges out."""
+    by_reading: dict[int, list[str]] = {}
+    for edge in why.ruled_out:
+        by_reading.setdefault(edge.reading, []).append(f"{edge.cause} to {edge.effect}")
+    return [f"{reading_words(why, k)} rules out {listed(names, 12)}." for k, names in sorted(by_reading.items())]
+
+
+def reading_words(why: LabWhy, number: int) -> str:
+    """Return a reading as the subject of a sentence."""
+    if not number:
+        return f"The class, in which {FREQUENCY} has no effects,"
+    reading = why.readings[number - 1]
+    if reading.changed:
+        return f"Reading {number} ({reading.changed} set to {reading.values[reading.changed]:g})"
+    return f"Reading {number}"
+
+
+def advice(why: LabWhy) -> list[str]:
+    """Return heading and sentences about the best setting; empty where none tells mechanisms apart."""
+    if not why.experiments:
+        return _without_ranking(why)
+    if len(why.experiments[0].outcomes) < 2:
+        return []
+    best = why.experiments[0]
+    if best.decides:
+        return [
+            "The setting that decides",
+            f"{_imperative(best.in_words)}: every reading that it may give leaves one graph and one frequency.",
+        ]
+    numbers = sorted(int(outcome.remaining) for outcome in best.outcomes)
+    equal = [e.in_words for e in why.experiments[1:] if e.expected == best.expected]
+    either = f" As good: {listed(equal)}." if equal else ""
+    spread = f"{number_text(numbers[0])} to {number_text(numbers[-1])}" if numbers[0] < numbers[-1] else str(numbers[0])
+    sentence = f"{_imperative(best.in_words)}: it leaves {spread} mechanisms, {best.expected:.1f} expected.{either}"
+    if why.jointly:
+        joint = f"No single setting is sure to decide; {why.jointly[0]}, then {why.jointly[1]} together are."
+    else:
+        joint = "No single setting is sure to decide."
+    return ["The setting that helps most", sentence, joint]
+
+
+def _without_ranking(why: LabWhy) -> list[str]:
+    """Return what to set where settings are not ranked: what was never set."""
+    if why.state not in ("open", "uncounted") or not why.never_set:
+        return []
+    cause = "readings are noisy" if why.weighted else "mechanisms that fit were not all listed"
+    names = listed(list(why.never_set))
+    return ["What to set next", f"Never set, and cause of an open edge: {names}.", f"Settings are not ranked: {cause}."]
+
+
+def _imperative(words: str) -> str:
+    return words[0].upper() + words[1:]
+
+
+def move_json(why: LabWhy) -> str:
+    """Return the action of the best setting, as an episode takes it."""
+    if not why.experiments or not advice(why):
+        return ""
+    name, _, value = why.experiments[0].in_words.removeprefix("set ").rpartition(" to ")
+    return json.dumps({"set": name, "value": float(value) if "." in value else int(value)})
+
+
+def _settings_caption(why: LabWhy) -> str:
+    return f"Over all readings that it may give, of the {why.count.in_words()} mechanisms"
+
+
+def _readings(why: LabWhy) -> list[dict[str, Any]]:
+    return [
+        {
+            "number": k,
+            "changed": reading.changed,
+            "cells": [{"text": f"{reading.values[n]:g}", "is_set": n == reading.changed} for n in why.nodes],
+        }
+        for k, reading in enumerate(why.readings, 1)
+    ]
+
+
+def _frequencies(why: LabWhy) -> list[dict[str, str]]:
+    if len(why.frequencies) < 2:
+        return []
+    total = int(why.count.lower)
+    ranked = sorted(why.frequencies, key=lambda share: -int(share.number))[:MAX_FREQUENCIES]
+    return [{"frequency": f.answer, "number": share_text(int(f.number), total, weighted=why.weighted)} for f in ranked]
+
+
+def _equations(why: LabWhy) -> list[dict[str, Any]]:
+    if why.pair is None:
+        return []
+    first, second = why.pair
+    rows = [{"node": node, "first": first.equations[node], "second": second.equations[node]} for node in why.nodes]
+    rows.append({"node": "predicted frequency", "first": first.prediction, "second": second.prediction})
+    return [row | {"differs": row["first"] != row["second"]} for row in rows]
+
+
+def witness_words(why: LabWhy) -> str:
+    """Say which setting tells the pair apart, and where."""
+    if why.witness is None:
+        return "No single setting tells these two apart." if why.pair else ""
+    differing = [name for name in why.nodes if why.witness.first[name] != why.witness.second[name]]
+    parts = [f"{name} {why.witness.first[name]:g} under A, {why.witness.second[name]:g} under B" for name in differing]
+    return f"{_imperative(why.witness.in_words)}: {'; '.join(parts)}."
+
+
+def counted_words(why: LabWhy) -> str:
+    if why.state == "uncounted":
+        return f"Not counted: {why.class_in_words}."
+    if why.weighted:
+        return f"Mechanisms are weighted by the noise that explains the readings, in the class: {why.class_in_words}."
+    return f"{why.count.in_words()} mechanisms fit, counted exactly, in the class: {why.class_in_words}."

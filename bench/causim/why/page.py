@@ -1,0 +1,177 @@
+"""The page of a `QuestionWhy`: graph with noise, answers by what the noise may be, and the line that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from shlex import quote
+from typing import Any
+
+from markupsafe import Markup
+
+from calibrant.audits.causim.why.parts import AnswerGroup, QuestionNode, QuestionWhy
+from calibrant.audits.why import listed, number_text
+from calibrant.bench.pages.design.page import standalone_svg
+from calibrant.bench.pages.html_page import html_page
+from calibrant.bench.pages.layered import LayeredNode, LayeredPicture, Mark, layered_svg
+from calibrant.bench.pages.why.sections import WhyTable, experiment_table, page_json, shown_table
+from calibrant.dsl.causim.values import shown_value
+
+MAX_VALUES = 8  # of a noise variable that a row lists
+MAX_CHARS = 16  # letters of a value in a box
+MAX_NODES = 24  # more are not drawn
+
+
+def page_body(why: QuestionWhy, prefix: str) -> Markup:
+    """Return the contents of the page; prefix: of ids."""
+    values = experiment_table(
+        why.experiments, "What revealing one value would leave", "Over the values that it may have", "reveal", "worlds"
+    )
+    content = {
+        "why": why,
+        "prefix": prefix,
+        "graph_title": graph_title(why),
+        "graph": Markup(graph(why)) if len(why.nodes) <= MAX_NODES else "",
+        "groups": shown_table(group_table(why)) if why.groups else None,
+        "advice": advice(why),
+        "command": f"calibrant harden POOL --only {quote(why.item)} --out FILE" if why.reveal else "",
+        "values": shown_table(values) if why.state == "open" and why.experiments else None,
+        "pair": _pair(why),
+        "world": _world(why),
+        "counted": f"{number_text(int(why.num_worlds))} worlds fit; {why.count.in_words()} answers follow from them. "
+        f"Counted: {why.class_in_words}.",
+        "json_text": page_json(why),
+    }
+    return Markup(html_page("why/causim.html", content))
+
+
+def drawing(why: QuestionWhy) -> str:
+    """Return the graph as an SVG file."""
+    return standalone_svg(graph(why))
+
+
+def graph_title(why: QuestionWhy) -> str:
+    done = ", ".join(f"{node.name} = {_short(node.do)}" for node in why.nodes if node.do is not None)
+    return f"Under do({done})" if done else "The program"
+
+
+def graph(why: QuestionWhy) -> str:
+    """Draw the program with noise; open are the variables whose values differ over the worlds that fit."""
+    changed = _changed(why)
+    nodes = []
+    for node in why.nodes:
+        marks = {Mark.SET} if node.do is not None else {Mark.CHANGED} if changed[node.name] else set()
+        nodes.append(LayeredNode(node.name, node.parents, noise_words(node), value_words(node), frozenset(marks)))
+    return layered_svg(LayeredPicture("", "", tuple(nodes)), meanings=MEANINGS)
+
+
+MEANINGS = {
+    Mark.SET: "set by do: the arrows into it, and its noise, have no effect",
+    Mark.REACHED: "below what is set",
+    Mark.CHANGED: "open: its value differs between worlds that fit",
+}
+
+
+def _changed(why: QuestionWhy) -> dict[str, bool]:
+    return {node.name: len(node.values) > 1 for node in why.nodes}
+
+
+def noise_words(node: QuestionNode) -> str:
+    if node.noise_value is not None:
+        return f"{node.noise} = {_short(node.noise_value)}"
+    return f"{node.noise} = ? ({node.num_values})" if node.num_values > 1 else node.noise
+
+
+def value_words(node: QuestionNode) -> str:
+    """Return what is known of a variable: set, one value, or the few that it may have."""
+    if node.do is not None:
+        return f"do = {_short(node.do)}"
+    if not node.values:
+        return ""
+    if len(node.values) <= 2:
+        return " or ".join(map(_short, node.values))
+    return f"{len(node.values)} values"
+
+
+def _short(value: str | None) -> str:
+    text = value or ""
+    return text if len(text) <= MAX_CHARS else text[: MAX_CHARS - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def group_table(why: QuestionWhy) -> WhyTable:
+    """Return every answer with the noise that gives it: what the unknown noise may be, and what follows."""
+    keys = [key for group in why.groups[:1] for key in group.answer]
+    follows = [key for key in keys if key not in why.unknown]
+    rows = tuple(
+        (
+            *(values_words(group.noise.get(u, ())) for u in why.unknown),
+            group.probability,
+            *(shown_value(group.answer[key]) for key in follows),
+        )
+        for group in why.groups
+    )
+    unknown = listed(list(why.unknown)) if why.unknown else "the noise"
+    look = frozenset(k for k, group in enumerate(why.groups) if is_true(why, group))
+    return WhyTable(
+        f"What {unknown} may be, and what follows",
+        "Worlds that fit, grouped by their answer" + ("; marked: the sealed world's" if look else ""),
+        (*why.unknown, "probability", *follows),
+        rows,
+        look,
+        numeric=frozenset({len(why.unknown)}),
+    )
+
+
+def is_true(why: QuestionWhy, group: AnswerGroup) -> bool:
+    """Return whether the sealed world gives this answer."""
+    world = why.true_world
+    if world is None:
+        return False
+    truth = world.noise | world.after
+    return all(truth.get(key) == shown_value(value) for key, value in group.answer.items())
+
+
+def values_words(values: Sequence[str]) -> str:
+    more = f" and {len(values) - MAX_VALUES} more" if len(values) > MAX_VALUES else ""
+    return ", ".join(map(shown_value, values[:MAX_VALUES])) + more
+
+
+def advice(why: QuestionWhy) -> list[str]:
+    """Return heading and sentences about the fewest values that decide."""
+    if why.state != "open":
+        return []
+    if not why.reveal:
+        return ["What would settle it", "More than three further values, or worlds that were not all listed."]
+    names = listed(list(why.reveal))
+    if len(why.reveal) == 1:
+        numbers = next((len(e.outcomes) for e in why.experiments if e.in_words == f"reveal {names}"), 0)
+        return [
+            "The one value that decides",
+            f"Reveal {names}: each of its {numbers} values leaves one answer. Nothing less does.",
+        ]
+    return [
+        f"The {len(why.reveal)} values that decide",
+        f"Reveal {names} together: whatever the values, one answer is left. No fewer values do.",
+    ]
+
+
+def _pair(why: QuestionWhy) -> list[dict[str, Any]]:
+    if why.pair is None:
+        return []
+    first, second = why.pair
+    return [{"noise": u, "first": first[u], "second": second[u], "differs": first[u] != second[u]} for u in first]
+
+
+def _world(why: QuestionWhy) -> list[dict[str, Any]]:
+    world = why.true_world
+    if world is None:
+        return []
+    return [
+        {
+            "name": node.name,
+            "noise": world.noise[node.noise],
+            "before": world.before[node.name],
+            "after": world.after[node.name],
+            "differs": world.before[node.name] != world.after[node.name],
+        }
+        for node in why.nodes
+    ]
