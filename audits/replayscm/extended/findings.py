@@ -41,11 +41,25 @@ class ExtendedFinding:
     """A defect with its reason in one line.
 
     share: the exact posterior that the claim rests on, where it rests on one
+    is_proved: whether the claim follows from exact shares; else more behaviours would have to be tried
     """
 
     kind: Finding
     reason: str
     share: Fraction | None = None
+    is_proved: bool = True
+
+
+@dataclass(frozen=True)
+class TriedBehaviours:
+    """Exact posteriors of the clean held-out behaviours of drawn members.
+
+    largest: the largest of them
+    total: their sum, so that any other behaviour has at most 1 - total
+    """
+
+    largest: Fraction
+    total: Fraction
 
 
 def audit_extended(problem: Problem) -> list[ExtendedFinding]:
@@ -62,13 +76,13 @@ def audit_extended(problem: Problem) -> list[ExtendedFinding]:
     else:
         evidence = [row for world in problem.task.training.worlds for row in world_evidence(scm_class, world)]
     posterior = Posterior(scm_class).condition(*evidence)
-    _, share = _top_share(posterior, heldout, Random(problem.id))
+    tried = _try_behaviours(posterior, heldout, Random(problem.id))
+    share = tried.largest
     threshold = Fraction(1) if scm_class.noise.is_silent else DECIDED
     if share >= threshold and problem.task.kind.value == "CAL_A_SCM_EPISODE":
         findings.append(ExtendedFinding(Finding.TRIVIAL, "the verdict is decided at the start", share))
     if share < threshold and not (problem.task.extension and problem.task.extension.is_episode):
-        claim = "members disagree on held-out worlds" if threshold == 1 else "no tried behaviour reaches 99/100"
-        findings.append(ExtendedFinding(Finding.AMBIGUOUS, claim, share))
+        findings.append(state_ambiguous(tried, threshold))
     if scm_class.hidden_parents and lies_in_visible_class(scm_class, functions):
         findings.append(ExtendedFinding(Finding.VACUOUS, "gold's meaning needs no hidden variable"))
     return findings
@@ -98,10 +112,18 @@ def _clean(worlds: Sequence[EvidenceWorld]) -> list[EvidenceWorld]:
     return [replace(world, is_clean=True) for world in worlds]
 
 
-def _top_share(
-    posterior: Posterior, heldout: Sequence[EvidenceWorld], rng: Random
-) -> tuple[tuple[tuple[str, ...], ...], Fraction]:
-    """Return the clean held-out behaviour of largest posterior among those of drawn members, with that posterior."""
+def state_ambiguous(tried: TriedBehaviours, threshold: Fraction) -> ExtendedFinding:
+    """State that no behaviour reaches the threshold: proved iff what is left over for the others is below it too."""
+    if threshold == 1:
+        return ExtendedFinding(Finding.AMBIGUOUS, "members disagree on held-out worlds", tried.largest)
+    if 1 - tried.total < threshold:
+        return ExtendedFinding(Finding.AMBIGUOUS, f"no held-out behaviour reaches {threshold}", tried.largest)
+    claim = f"none of {NUM_TRIED_DRAWS} drawn behaviours reaches {threshold}; others are not excluded"
+    return ExtendedFinding(Finding.AMBIGUOUS, claim, tried.largest, is_proved=False)
+
+
+def _try_behaviours(posterior: Posterior, heldout: Sequence[EvidenceWorld], rng: Random) -> TriedBehaviours:
+    """Return the exact posteriors of the clean held-out behaviours of drawn members."""
     sampler, scm_class = posterior_sampler(posterior), posterior.scm_class
     num_draws = 1 if scm_class.noise.is_silent else NUM_TRIED_DRAWS
     shares: dict[tuple[tuple[str, ...], ...], Fraction] = {}
@@ -112,8 +134,7 @@ def _top_share(
         if behaviour not in shares:
             hard = (EvidenceWorld(w.constants, rows, is_clean=True) for w, rows in zip(heldout, behaviour, strict=True))
             shares[behaviour] = exact_mass(posterior.condition(*hard)) / whole
-    top = max(shares, key=shares.__getitem__)
-    return top, shares[top]
+    return TriedBehaviours(max(shares.values()), sum(shares.values(), Fraction(0)))
 
 
 def _replayed(scm_class: MechanismClass, member: Mechanisms, world: EvidenceWorld) -> tuple[str, ...]:

@@ -22,7 +22,8 @@ def finding_records(problem: Problem) -> Iterator[FindingRecord]:
         return
     for finding in audit_extended(problem):
         data: dict[str, int | float | str] = {} if finding.share is None else {"share": float(finding.share)}
-        yield FindingRecord(problem.id, finding.kind.value, ClaimStatus.PROVED, finding.reason, data, None)
+        status = ClaimStatus.PROVED if finding.is_proved else ClaimStatus.OPEN
+        yield FindingRecord(problem.id, finding.kind.value, status, finding.reason, data, None)
     rows = _blind_rows(problem)
     if rows:
         claim = f"right without what the item adds: {', '.join(rows)}"

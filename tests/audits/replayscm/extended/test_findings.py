@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from calibrant.audits.replayscm.extended.findings import Finding, audit_extended, lies_in_visible_class, start_labels
+from calibrant.audits.replayscm.extended.findings import (
+    Finding,
+    TriedBehaviours,
+    audit_extended,
+    lies_in_visible_class,
+    start_labels,
+    state_ambiguous,
+)
 from calibrant.audits.replayscm.extended.generate import sample_extended
 from calibrant.audits.replayscm.extended.strata import extended_strata
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
@@ -39,7 +46,21 @@ def test_passive_items_are_ambiguous_iff_members_disagree() -> None:
                 assert finding.kind is Finding.AMBIGUOUS
                 assert finding.share is not None
                 assert finding.share < (1 if not stratum.rate else Fraction(99, 100))
+                assert finding.is_proved  # the largest share is above 1/100 here, so no other one reaches 99/100
     assert [] in kinds  # 24 worlds of 8 rows decide most
+
+
+@pytest.mark.parametrize(
+    ("shares", "is_proved"),
+    [(("1/2",), True), (("1/99", "1/98"), True), (("1/100",), False), (("1/200", "1/400"), False)],
+)
+def test_ambiguous_under_noise_is_proved_iff_no_untried_behaviour_can_reach_the_threshold(
+    shares: tuple[str, ...], is_proved: bool
+) -> None:
+    tried = TriedBehaviours(max(map(Fraction, shares)), sum(map(Fraction, shares), Fraction(0)))
+    finding = state_ambiguous(tried, Fraction(99, 100))
+    assert finding.is_proved is is_proved
+    assert ("not excluded" in finding.reason) is not is_proved
 
 
 def test_episodes_are_winnable_and_not_trivial() -> None:
