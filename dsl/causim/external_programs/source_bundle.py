@@ -35,7 +35,8 @@ def bundle_of_source(source: str, model: Model, topology: str = "") -> Bundle:
             (samplers if node.name.startswith(SAMPLER) else mechanisms).append(definition)
     bundle = Bundle(len(model), imports, samplers, mechanisms, driver, graph_record(model), topology)
     try:
-        if same_model(load_source(module_text(bundle, comments=False)), model):
+        texts = [module_text(bundle, comments=comments) for comments in (False, True)]
+        if all(same_model(load_source(text), model) for text in texts):
             return bundle
     except ModelError:
         pass
