@@ -76,6 +76,9 @@ def _install() -> None:
     json.dumps(ProgramReport([CheckedProgram("x", check)], with_reference=False).to_dict())
     list(ProgramReport([CheckedProgram("x", check)], with_reference=False).lines())
     convert_programs(_folder() / "unpacked", _folder() / "converted.jsonl", None)
+    read_states(
+        _folder() / "unpacked" / "state.json"
+    )  # msgspec evaluates annotations of a type when it first reads one
     sys.addaudithook(_note_event)
 
 
