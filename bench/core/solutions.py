@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.item import Pool
-from calibrant.solvers.outcome import Outcome
+
+if TYPE_CHECKING:
+    from calibrant.solvers.outcome import Outcome  # `calibrant --help` imports no solver
 
 M_co = TypeVar("M_co", covariant=True)
 D_co = TypeVar("D_co", covariant=True)
