@@ -258,7 +258,7 @@ def test_two_benchmarks_share_what_an_option_of_one_name_is() -> None:
         (["generate", "--benchmark", "causim", "--seed", "1", "--out", "OUT/x", "--max-added", "3"], "--max-added"),
         (["harden", "POOL", "--out", "OUT/x", "--seed", "0"], "--seed applies to ReplaySCM"),  # the default, given
         (["score", "POOL", "PREDICTIONS", "--extractor", "paper"], "--extractor applies to ReplaySCM"),
-        (["show", "POOL", "ID", "--run", "RUN", "--json"], "--json: with --run episodes are shown"),
+        (["show", "POOL", "ID", "--run", "RUN", "--json"], "--json: with --run episodes or answers are shown"),
         (["show", "POOL", "ID", "--html", "OUT/x", "--json"], "--json: --html writes a page"),
         (["show", "POOL", "ID", "--id-field", "x"], "--id-field: it is about episodes: give --run"),
         (["report", "RUN", "--id-field", "x"], "--id-field: it is about predictions: give --predictions"),
