@@ -88,12 +88,12 @@ def test_bad_usage_is_one_line_that_says_where_to_look(
 
 WITH_STUB = """
 import sys
-from calibrant.bench.replayscm.benchmark import BENCHMARK
+from calibrant.bench.replayscm.protocols import listed
 from calibrant.bench.cli import main
 from tests.support.stub_protocols import Stub
 
 if __name__ == "__main__":
-    vars(BENCHMARK)["protocols"] = {"stub": Stub}
+    listed.ROWS = listed.PLAIN = (Stub,)
     sys.exit(main())
 """
 
@@ -254,8 +254,11 @@ def test_the_demo_answers_the_bundled_problems_and_ends_with_a_report_and_a_plot
     played = [(one, name) for one in conditions for name in (*agents, "switch-aware")]
     labs = [(suite, name) for suite in SAMPLES["causalab"].suites for name in ("abstain", "exact", "greedy")]
     assert [*rows][: len(replayed) + len(played) + len(labs)] == [*replayed, *played, *labs]
-    asked = [*rows][len(replayed) + len(played) + len(labs) :]
+    rest = [*rows][len(replayed) + len(played) + len(labs) :]
+    networks = [key for key in rest if key[0] in ("acyclic", "cyclic")]
+    asked = [key for key in rest if key not in networks]
     assert {name for _, name in asked} == {"exact", "graph_only", "copy"}
+    assert {name for _, name in networks} == {"exact", "posterior", "greedy"}
     assert all(rows[key]["accuracy"] == 1 for key in (*labs, *asked) if key[1] == "exact")
     for key in replayed:
         assert (rows[key]["coverage"], rows[key]["valid"], rows[key]["train_exact"]) == (1, 1, 1)

@@ -12,6 +12,7 @@ from calibrant.bench.cli import main
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.protocols.registry import chosen_protocols, describe_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
+from calibrant.bench.replayscm.protocols import listed
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 from calibrant.dsl.replayscm.pools.files import write_pool
@@ -37,7 +38,8 @@ class Unavailable(Protocol, frozen=True):
 
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(BENCHMARK, "protocols", {p.name: p for p in (Stub, Unavailable, Other)})
+    for name in ("ROWS", "PLAIN"):
+        monkeypatch.setattr(listed, name, (Stub, Unavailable, Other))
 
 
 def test_one_protocol_takes_options_several_do_not() -> None:
