@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from calibrant.dsl.replayscm.problem import Problem, Task
     from calibrant.dsl.replayscm.scm import Scm
     from calibrant.dsl.replayscm.score import Score
-    from calibrant.families import logic_family
+    from calibrant.families import LogicFamily, logic_family
     from calibrant.item_types import (
         BlicketItem,
         BlicketScore,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
         LogicScore,
         Verdict,
     )
-    from calibrant.result_types import LogicFamily
     from calibrant.running import protocols, run
     from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
     from calibrant.solvers.replayscm.version_space import VersionSpace
@@ -131,7 +130,7 @@ _HOME = {
     "Item": "calibrant.item_types",
     "LabItem": "calibrant.item_types",
     "LabScore": "calibrant.item_types",
-    "LogicFamily": "calibrant.solvers.logic.family",
+    "LogicFamily": "calibrant.families",
     "LogicItem": "calibrant.item_types",
     "LogicScore": "calibrant.item_types",
     "NetworkFit": "calibrant.bench.replayscm.fitting.networks",

@@ -23,6 +23,7 @@ DETECTOR = calibrant.generate(1, of="blickets", suite="easy-3")
 LAB = calibrant.generate(1, of="causalab", suite="4nodes")
 GOLDEN = calibrant.generate(1, of="causalab", suite="4nodes_golden")
 QUESTION = calibrant.generate(1, of="causim", suite="chain")
+NOTED = ("duplicate", "undecided", "open-cells")
 
 
 def _pool(folder: Path, *items: Any) -> Path:
@@ -52,7 +53,11 @@ def test_bundled_pools_are_sound(of: str, capsys: pytest.CaptureFixture[str]) ->
     report = _checked(bundled_sample(of), 0, capsys)
     assert report["failures"] == []
     assert report["num_instances"] == len(SAMPLES[of].suites) * SAMPLES[of].each
-    assert not {"duplicate", "undecided"} & {note["kind"] for note in report["notes"]}
+    noted = {kind: {n["instance"] for n in report["notes"] if n["kind"] == kind} for kind in NOTED}
+    assert not noted["duplicate"]
+    # a noisy item of logic models may leave held-out answers open: that it does is proved cell by cell, too
+    assert noted["undecided"] == noted["open-cells"]
+    assert bool(noted["open-cells"]) is (of == "logic")
 
 
 def test_what_a_blicket_file_says_wrongly_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from calibrant.bench.pools.bundled import bundled_files
 from tests.support.commands import CHECKOUT, called
 from tests.support.model_server import Model
 from tests.support.pages.blocks import Unit
+from tests.support.pages.external import write_layered_programs, write_score_program, write_state
 from tests.support.random_model import write_random_model
 
 
@@ -38,6 +39,7 @@ class PageSetup:
     files: dict[str, Callable[[Path], None]] = field(default_factory=dict)  # written when a unit first names them
     written: dict[str, str] = field(default_factory=dict)  # file -> start of the block that is its text
     exits: dict[str, int] = field(default_factory=dict)  # start of a command -> its exit code, if that is not 0
+    variables: dict[str, str] = field(default_factory=dict)  # of the environment
     model: Callable[[Path], Model] = field(default=lambda _: lambda messages: "no idea")  # behind the page's endpoint
     after: Callable[[Path], None] = field(default=lambda _: None)  # what holds of the files that the page leaves
 
@@ -150,6 +152,7 @@ SETUPS: dict[str, PageSetup] = {
             "causim.jsonl": bundled("sample_causim.jsonl"),
         },
         exits={"calibrant play": 1},  # standard input is empty
+        variables={"COLUMNS": "80", "NO_COLOR": "1"},  # the page is generated with them
     ),
     "CONTRIBUTING.md": PageSetup(
         smaller={"--count 1000000": "--count 20", "--count 200000": "--count 2", "--count 10000": "--count 10"}
@@ -161,8 +164,16 @@ SETUPS: dict[str, PageSetup] = {
     ),
     "docs/causim.md": PageSetup(
         smaller={"--per-stratum 20": "--per-stratum 4", "tree-0004-s1-v10-": "tree-0000-s1-v02-"},
-        files={"responses.jsonl": right_answers("pool.jsonl")},
-        exits={"calibrant harden": 1},  # abductions that nothing decides stay
+        files={
+            "responses.jsonl": right_answers("pool.jsonl"),
+            "programs.jsonl": write_layered_programs,
+            "program.py": write_score_program,
+            "state.json": write_state,
+        },
+        exits={
+            "calibrant harden": 1,  # abductions that nothing decides stay
+            "calibrant pool check program.py": 1,  # 15 items in one total are too many combinations to run
+        },
     ),
     "docs/cluster.md": PageSetup(
         smaller={
@@ -177,10 +188,12 @@ SETUPS: dict[str, PageSetup] = {
         after=require_cluster_records,
     ),
     "docs/logic.md": PageSetup(
+        smaller={"--per-stratum 10": "--per-stratum 2"},
         files={
             "pkn.sif": text("a 1 c", "b 1 c", "c 1 d"),
+            "responses.jsonl": right_answers("logic.jsonl"),
             "data.csv": text("TR:a,TR:b,DA:ALL,DV:d", "1,0,30,0.6", "0,1,30,0.5", "0,0,30,0", "1,1,30,1"),
-        }
+        },
     ),
     "docs/index.md": PageSetup(
         smaller={"POOL": "pool.jsonl"},

@@ -94,7 +94,7 @@ def commands() -> Iterator[tuple[str, str, Any]]:
 def commands_page(*, run: bool = True) -> str:
     """Return the page of commands; their examples are run in a folder of their own, or printed without output."""
     parts, last = [COMMANDS_HEAD], ""
-    variables = {"COLUMNS": "80", "NO_COLOR": "1"}
+    variables = SETUPS["docs/commands.md"].variables
     with tempfile.TemporaryDirectory() as folder, chdir(folder), patch.dict(os.environ, variables):
         for heading, name, command in commands():
             if heading != last:

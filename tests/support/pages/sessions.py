@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from tests.faults.loopback import UNOBSERVED
 from tests.support.commands import CHECKOUT
@@ -130,7 +131,8 @@ def session(folder: Path, setup: PageSetup, units: Sequence[Unit], tools: Sequen
     Blocks that are files stand in the folder before anything is run.
     """
     model = setup.model(folder)
-    with served(model) if any(ENDPOINT in unit.text for unit in units) else _no_server() as url:
+    server = served(model) if any(ENDPOINT in unit.text for unit in units) else _no_server()
+    with patch.dict(os.environ, setup.variables), server as url:
         made = PageSession(folder, setup, url, tools)
         for unit in units:
             if made._written_name(unit):
