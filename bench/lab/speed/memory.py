@@ -29,8 +29,14 @@ ITEMS = 100_000
 OFFICIAL_ITEMS = 60_000
 MOST = 500e6  # bytes
 BUDGET = 3600.0  # seconds that a command may take
-CHEAP = {"replayscm": "majority", "blickets": "abstain", "causalab": "random", "causim": "random_symbols"}
-SUITES = {"blickets": "easy-3", "causalab": "4nodes", "causim": "chain"}
+CHEAP = {
+    "replayscm": "majority",
+    "blickets": "abstain",
+    "causalab": "random",
+    "causim": "random_symbols",
+    "logic": "abstain",
+}
+SUITES = {"blickets": "easy-3", "causalab": "4nodes", "causim": "chain", "logic": "exact"}
 
 EASY = 3  # items of the easiest stratum that a bundled pool begins with
 NEW = 100
