@@ -203,12 +203,14 @@ def aligned_lines(headings: list[str], rows: Sequence[Sequence[str]]) -> Iterato
 def wrapped_lines(headings: list[str], rows: Iterable[Sequence[str]], width: int | None) -> Iterator[str]:
     """Yield the lines of a table whose last cells continue below themselves where they end beyond the width.
 
+    Below 60 columns each row is a paragraph: its last cell in full below the others.
+
     width: columns of a line, as far as the other cells leave MIN_TEXT_WIDTH of them; None: one line for each row
     """
     cells = [[in_one_line(cell) for cell in row] for row in rows]
     if width is not None and width < RECORDS_BELOW:
         records = [dict(zip(headings, row, strict=True)) for row in cells]
-        return iter(["\n\n".join(paragraphs(dict.fromkeys(headings, ""), records, headings[:-1], width))])
+        return iter("\n\n".join(paragraphs(dict.fromkeys(headings, ""), records, headings[:-1], width)).split("\n"))
     if width is not None:
         labels = zip(headings[:-1], *(row[:-1] for row in cells), strict=True)
         text_width = max(MIN_TEXT_WIDTH, width - sum(max(map(len, column)) + GAP for column in labels))

@@ -115,7 +115,7 @@ def test_full_accuracy_at_n_5_is_that_of_answers_before_the_change() -> None:
 def test_the_command_lists_all_findings_about_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["findings"]) == 0
     kinds = [line.partition(",")[0] for line in capsys.readouterr().out.splitlines()]
-    assert kinds == ["misprint"] * 4 + ["self-selected"] * 3 + ["evidence-at-n"] + ["gameable"] * 3
+    assert kinds == ["misprint"] * 5 + ["contradiction"] + ["self-selected"] * 3 + ["evidence-at-n"] + ["gameable"] * 3
 
 
 def test_without_the_library_the_command_says_how_to_get_it(

@@ -1,4 +1,4 @@
-"""The plot of earned, missed, lucky and short answers: the shares that it shows, and where it stands."""
+"""The plot of earned, missed, lucky and short answers: the shares that it shows, and the file that it is."""
 
 from __future__ import annotations
 
@@ -50,9 +50,12 @@ def test_the_plot_names_systems_conditions_and_kinds_as_text() -> None:
     assert "<b>" not in plot.svg
 
 
-def test_the_page_has_the_plot_and_a_file_of_its_own_is_written(tmp_path: Path) -> None:
-    run = write_records(tmp_path / "run", [blicket_record(i, graded()) for i in range(4)])
+def test_the_plot_is_a_file_and_the_page_has_its_figures(tmp_path: Path) -> None:
+    run = write_records(tmp_path / "run", [blicket_record(i, graded(correct=i < 3)) for i in range(4)])
     assert main(["report", str(run), "--out", str(tmp_path / "r.html"), "--plots", str(tmp_path / "plots")]) == 0
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert 'id="plot-attribution"' in page
-    assert [path.name for path in (tmp_path / "plots").iterdir()] == ["attribution.svg"]
+    assert 'id="plot-attribution"' not in page  # drawn by matplotlib: only with --plots, and only there
+    assert "static: 3 earned, 1 short of 4" in page
+    svg = (tmp_path / "plots" / "attribution.svg").read_text(encoding="utf-8")
+    assert "moderator, easy-3" in svg
+    assert "static" in svg

@@ -19,12 +19,24 @@ def _finding(where: str, claim: str) -> FindingRecord:
 
 
 def test_a_wide_claim_continues_below_itself() -> None:
-    long = _finding("a-b", "one-two three four five six seven eight")
-    assert list(findings_lines([long, _finding("c", "short")], 48)) == [
+    long = _finding("a-b", "one-two three four five six seven eight nine ten")
+    assert list(findings_lines([long, _finding("c", "short")], 60)) == [
         "Instance  Kind  Verdict  Claim",
-        "a-b       leak  proved   one-two three four five",
-        "                         six seven eight",
+        "a-b       leak  proved   one-two three four five six seven",
+        "                         eight nine ten",
         "c         leak  proved   short",
+    ]
+
+
+def test_below_60_columns_a_finding_is_a_paragraph() -> None:
+    long = _finding("a-b", "one-two three four five six seven eight nine ten")
+    assert list(findings_lines([long, _finding("c", "short")], 48)) == [
+        "a-b  leak  proved",
+        "  one-two three four five six seven eight nine",
+        "  ten",
+        "",
+        "c  leak  proved",
+        "  short",
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,6 @@ def test_an_environment_ends_after_its_replies() -> None:
         ["separate", "POOL", "ID"],
         ["pool", "alternatives", "POOL", "OUT"],
         ["pool", "convert", "POOL", "YAML"],
-        ["show", "POOL", "ID", "--why"],
     ],
 )
 @pytest.mark.parametrize("is_episode", [False, True])
@@ -120,6 +120,15 @@ def test_commands_for_plain_items_refuse_extended_ones(line: list[str], is_episo
     done = called(*[names.get(word, word) for word in line])
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("is_episode", [False, True])
+def test_extended_items_are_explained(is_episode: bool, tmp_path: Path) -> None:
+    item = small_problem(3, rate="1/10", is_episode=is_episode)
+    write_pool(Pool("pool", (item,)), tmp_path / "pool.jsonl")
+    done = called("show", tmp_path / "pool.jsonl", item.id, "--why")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.match("Why is \u201citem-[0-9a-f]{16}\u201d open", done.stdout)  # ids may name what is sealed
 
 
 def test_reports_draw_bits_by_world_and_calibration(tmp_path: Path) -> None:
