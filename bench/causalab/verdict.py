@@ -316,8 +316,7 @@ CLAIM_COLUMNS = (
     Metric("wasted", "Wasted", "settings after all was decided", _read_attribution("wasted"), decimals=2),
 )
 
-COMMITMENT_TITLE = "Early commitment"
-_OUTCOMES = (("", "", None), ("_activated", "|activated", True), ("_not", "|not", False))
+_OUTCOMES = (("", "", None, ""), ("_activated", "|activated", True, "ended"), ("_not", "|not", False, "did not end"))
 
 
 def _unused(score: Score) -> float | None:
@@ -332,9 +331,7 @@ def _consistent(score: Score) -> float | None:
     return None if contradicted is None or fit is None else float(fit == 1 and not contradicted)
 
 
-def _by_outcome(
-    key: str, heading: str, meaning: str, value: Callable[[Score], float | None], decimals: int = 3
-) -> tuple[Metric, ...]:
+def _by_outcome(key: str, heading: str, meaning: str, value: Callable[[Score], float | None]) -> tuple[Metric, ...]:
     """Return a metric over all runs, over those that ended activated, and over the others."""
 
     def among(activated: bool | None) -> Callable[[Score], float | None]:
@@ -344,14 +341,11 @@ def _by_outcome(
         Metric(
             f"{key}{suffix}",
             f"{heading}{mark}",
-            meaning
-            if activated is None
-            else f"the same of runs that {'ended' if activated else 'did not end'} activated",
+            f"the same of runs that {ending} activated" if ending else meaning,
             among(activated),
-            decimals=decimals,
             conditional=activated is not None,
         )
-        for suffix, mark, activated in _OUTCOMES
+        for suffix, mark, activated, ending in _OUTCOMES
     )
 
 
@@ -360,14 +354,21 @@ COMMITMENT = (
     *_by_outcome(
         "own_fit", "Own fit", "share of own readings that the last equation gives", figure_if_recorded("own_fit")
     ),
-    *_by_outcome("own_error", "Own error", "its mean error on them", figure_if_recorded("own_error"), decimals=2),
+    *(
+        metric._replace(decimals=2, conditional=True)  # a run without an equation has none
+        for metric in _by_outcome(
+            "own_error",
+            "Own error",
+            "its mean error on them, of runs with an equation",
+            figure_if_recorded("own_error"),
+        )
+    ),
     *_by_outcome("consistent", "Consistent", "it gives all, and no stated edge is contradicted", _consistent),
 )
 
 
 def _sample(score: Score) -> Sample:
-    correct, frequency = score["correct"] is True, score["frequency"]
-    graph = score["graph_correct"] is True
+    correct, graph, frequency = score["correct"] is True, score["graph_correct"] is True, score["frequency"]
     meaning = None if frequency is None else f"{frequency:.2f}"
     return Sample(frequency is not None, correct, graph, correct and graph, meaning)
 
@@ -387,7 +388,7 @@ METRICS = MetricSet(
         "commitment": View(
             COMMITMENT,
             "lab-commitment",
-            COMMITMENT_TITLE,
+            "Early commitment",
             "Beside it, section 5.5 and Figure 14 of the paper: GPT-5-mini on 4 nodes, 48 % as it is and 60 % with one"
             " verification step; both outcome groups leave about half of the allowance.",
         ),
