@@ -82,7 +82,7 @@ class ItemConfig(vf.TasksetConfig):
 
     task: ItemTaskConfig = ItemTaskConfig()
     pool: Path | None = None
-    benchmark: Literal["replayscm", "blickets", "causalab", "causim"] = "replayscm"
+    benchmark: Literal["replayscm", "blickets", "causalab", "causim", "logic"] = "replayscm"
     seed: int = 0
     suites: list[str] = []  # noqa: RUF012  # pydantic copies it
     per_stage: int = 0

@@ -29,6 +29,7 @@ __all__ = [
     "causim",
     "experimenter",
     "experiments",
+    "logic",
     "player",
     "protocol",
     "replayscm",
@@ -55,6 +56,15 @@ def causim(pool: str) -> Task:
     pool: a pool file
     """
     return _task("causim", pool, generate())
+
+
+@task
+def logic(pool: str) -> Task:
+    """Evaluate logic models of networks: one completion is one answer.
+
+    pool: a pool file
+    """
+    return _task("logic", pool, generate())
 
 
 @task

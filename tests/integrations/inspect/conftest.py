@@ -16,7 +16,7 @@ SUITES = {
     "blickets": ("conjunctive", "disjunctive"),
     "causalab": ("3nodes", "4nodes"),
     "causim": ("chain", "star"),
-    "logic": ("exact", "noisy"),
+    "logic": ("exact", "missing"),
 }
 
 
