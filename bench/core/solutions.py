@@ -12,7 +12,7 @@ from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.item import Pool
 
 if TYPE_CHECKING:
-    from calibrant.solvers.outcome import Outcome  # `calibrant --help` imports no solver
+    from calibrant.solvers.outcome import Outcome  # listing benchmarks imports no solver
 
 M_co = TypeVar("M_co", covariant=True)
 D_co = TypeVar("D_co", covariant=True)
