@@ -10,12 +10,10 @@ import msgspec
 from calibrant.bench.causim.solve import FUNCTIONS
 from calibrant.bench.causim.verdict import CausimVerdict, is_answered, is_right, score_record
 from calibrant.bench.core.attribution import attribution_record
-from calibrant.bench.core.scoring import Scorable
-from calibrant.dsl.action import ActionError
+from calibrant.bench.core.scoring import Scorable, last_answer
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.score import answer_of, misplaced_answer_message, odd_value_message
 from calibrant.dsl.episode import Step
-from calibrant.dsl.json_objects import last_object
 
 
 class CausimScoring(Scorable[CausimItem]):
@@ -37,10 +35,7 @@ class CausimScoring(Scorable[CausimItem]):
 
     def extract(self, item: CausimItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
         """Return the last object that is not inside another; the verdict checks its keys."""
-        answer = last_object(response) if isinstance(response, str) else dict(response)
-        if answer is None:
-            raise ActionError("no JSON object in the response")
-        return answer
+        return last_answer(response)
 
     def read_answer(self, item: CausimItem, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """Return the object, and what is wrong with its form: an answer in another wrapping, or no value."""

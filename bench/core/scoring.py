@@ -9,8 +9,10 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.dsl.action import ActionError
 from calibrant.dsl.episode import Step
 from calibrant.dsl.item import Item
+from calibrant.dsl.json_objects import last_object
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 Answer: TypeAlias = str | dict[str, Any]
@@ -95,6 +97,14 @@ class Attribute(Protocol):
     ) -> dict[str, Any] | None:
         """Return the attribution as records have it; None where it is not known."""
         ...
+
+
+def last_answer(response: str | Mapping[str, Any]) -> dict[str, Any]:
+    """Return the last object of a text that is not inside another, or the object; `ActionError` if there is none."""
+    answer = last_object(response) if isinstance(response, str) else dict(response)
+    if answer is None:
+        raise ActionError("no JSON object in the response")
+    return answer
 
 
 def line_head(prediction: Prediction) -> dict[str, Any]:

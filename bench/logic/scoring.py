@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from calibrant.bench.core.attribution import attribution_record
-from calibrant.bench.core.scoring import Scorable
+from calibrant.bench.core.scoring import Scorable, last_answer
 from calibrant.bench.logic.verdict import LogicVerdict, score_record
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
-from calibrant.dsl.action import ActionError
 from calibrant.dsl.episode import Step
-from calibrant.dsl.json_objects import last_object
 from calibrant.dsl.logic.grading import AnswerError, grade, parse_answer
 from calibrant.dsl.logic.item import LogicItem
 
@@ -38,10 +36,7 @@ class LogicScoring(Scorable[LogicItem]):
 
     def extract(self, item: LogicItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
         """Return the last object that is not inside another; the verdict checks its form."""
-        answer = last_object(response) if isinstance(response, str) else dict(response)
-        if answer is None:
-            raise ActionError("no JSON object in the response")
-        return answer
+        return last_answer(response)
 
     def read_answer(self, item: LogicItem, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """Return the object, and why it is no model or table of the item."""

@@ -14,19 +14,13 @@ import calibrant.dsl.stored_items
 from calibrant.audits.replayscm.instance import AuditOptions
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.lab.speed.memory import CHEAP
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.replayscm.audit.run import audit_pool
 from calibrant.bench.runs.runner import Selection, _pool
 from calibrant.dsl.stored_items import StoredItems
 
 SUITES = {"blickets": "easy-3", "causalab": "3nodes", "causim": "chain", "logic": "exact"}
-CHEAP = {
-    "replayscm": "majority",
-    "blickets": "abstain",
-    "causalab": "random",
-    "causim": "random_symbols",
-    "logic": "abstain",
-}
 
 
 @pytest.fixture(autouse=True)

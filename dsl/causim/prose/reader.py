@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import prod
+from typing import TypeAlias
 
 from calibrant.dsl.causim.model import MAX_ROWS, Model, Node, table_node
 from calibrant.dsl.causim.rules import Case, Rules, outcome
 from calibrant.dsl.causim.values import ModelError, Symbol, symbols
 from calibrant.dsl.errors import short_repr
+
+Supports: TypeAlias = dict[str, dict[Symbol, Fraction]]
+"""Values of each noise variable with their probabilities."""
+
+Domains: TypeAlias = dict[str, tuple[Symbol, ...]]
+"""Values of each node."""
 
 
 def case_text(names: list[str], case: Case) -> str:
@@ -61,6 +69,41 @@ class SentenceReader:
             raise ModelError(f"{short_repr(self.line[self.at :])} where a probability was expected")
         self.at = match.end()
         return Fraction(match.group())
+
+
+@dataclass(frozen=True)
+class ProseStyle:
+    """Wording of the lines of one style of prose.
+
+    noise, variable: words that a line about either begins with; line: what it calls a line
+    read_noise: reads the rest of a line about a noise variable; read_equation: the rest of one about a node
+    """
+
+    noise: str
+    variable: str
+    line: str
+    read_noise: Callable[[SentenceReader], tuple[str, dict[Symbol, Fraction]]]
+    read_equation: Callable[[SentenceReader, Supports, Domains], tuple[Node, tuple[Symbol, ...]]]
+
+
+def read_model(text: str, style: ProseStyle) -> Model:
+    """Read the model of a text, a line a noise variable or node; `ModelError` where the style has no such line."""
+    supports: Supports = {}
+    domains: Domains = {}
+    nodes = []
+    for line in filter(None, text.split("\n")):
+        reader = SentenceReader(line)
+        if reader.sees(style.noise):
+            name, support = style.read_noise(reader)
+            supports[name] = support
+        else:
+            reader.expect(style.variable)
+            node, domain = style.read_equation(reader, supports, domains)
+            nodes.append(node)
+            domains[node.name] = domain
+        if reader.at != len(line):
+            raise ModelError(f"{short_repr(line[reader.at :])} after a {style.line}")
+    return Model(nodes)
 
 
 def read_case(reader: SentenceReader, names: list[str]) -> Case:

@@ -12,7 +12,17 @@ import json
 from fractions import Fraction
 
 from calibrant.dsl.causim.model import Model, Node
-from calibrant.dsl.causim.prose.reader import SentenceReader, case_text, check_introduced, equation_node, read_case
+from calibrant.dsl.causim.prose.reader import (
+    Domains,
+    ProseStyle,
+    SentenceReader,
+    Supports,
+    case_text,
+    check_introduced,
+    equation_node,
+    read_case,
+    read_model,
+)
 from calibrant.dsl.causim.rules import Rules, rules_of
 from calibrant.dsl.causim.values import ModelError, Symbol
 from calibrant.dsl.errors import short_repr
@@ -46,22 +56,7 @@ def _equation_sentence(model: Model, i: int) -> str:
 
 def read_prose(text: str) -> Model:
     """Read the model that `prose` wrote; `ModelError` for any other text."""
-    supports: dict[str, dict[Symbol, Fraction]] = {}
-    domains: dict[str, tuple[Symbol, ...]] = {}
-    nodes = []
-    for line in filter(None, text.split("\n")):
-        reader = SentenceReader(line)
-        if reader.sees("The noise "):
-            name, support = _read_noise(reader)
-            supports[name] = support
-        else:
-            reader.expect("The variable ")
-            node, domains_of_node = _read_equation(reader, supports, domains)
-            nodes.append(node)
-            domains[node.name] = domains_of_node
-        if reader.at != len(line):
-            raise ModelError(f"{short_repr(line[reader.at :])} after a sentence")
-    return Model(nodes)
+    return read_model(text, ProseStyle("The noise ", "The variable ", "sentence", _read_noise, _read_equation))
 
 
 def _read_noise(reader: SentenceReader) -> tuple[str, dict[Symbol, Fraction]]:
@@ -80,9 +75,7 @@ def _read_noise(reader: SentenceReader) -> tuple[str, dict[Symbol, Fraction]]:
     return name, support
 
 
-def _read_equation(
-    reader: SentenceReader, supports: dict[str, dict[Symbol, Fraction]], domains: dict[str, tuple[Symbol, ...]]
-) -> tuple[Node, tuple[Symbol, ...]]:
+def _read_equation(reader: SentenceReader, supports: Supports, domains: Domains) -> tuple[Node, tuple[Symbol, ...]]:
     name = reader.name()
     reader.expect(" follows from ")
     parents = []

@@ -14,7 +14,17 @@ from itertools import accumulate
 from typing import Final
 
 from calibrant.dsl.causim.model import Model, Node
-from calibrant.dsl.causim.prose.reader import SentenceReader, case_text, check_introduced, equation_node, read_case
+from calibrant.dsl.causim.prose.reader import (
+    Domains,
+    ProseStyle,
+    SentenceReader,
+    Supports,
+    case_text,
+    check_introduced,
+    equation_node,
+    read_case,
+    read_model,
+)
 from calibrant.dsl.causim.rules import Rules, rules_of
 from calibrant.dsl.causim.values import ModelError, Symbol
 from calibrant.dsl.errors import short_repr
@@ -55,22 +65,7 @@ def _equation_rule(model: Model, i: int) -> str:
 
 def read_uniform_prose(text: str) -> Model:
     """Read the model that `uniform_prose` wrote; `ModelError` for any other text."""
-    supports: dict[str, dict[Symbol, Fraction]] = {}
-    domains: dict[str, tuple[Symbol, ...]] = {}
-    nodes = []
-    for line in filter(None, text.split("\n")):
-        reader = SentenceReader(line)
-        if reader.sees("Noise "):
-            name, support = _read_noise(reader)
-            supports[name] = support
-        else:
-            reader.expect("Variable ")
-            node, domain = _read_equation(reader, supports, domains)
-            nodes.append(node)
-            domains[node.name] = domain
-        if reader.at != len(line):
-            raise ModelError(f"{short_repr(line[reader.at :])} after a rule")
-    return Model(nodes)
+    return read_model(text, ProseStyle("Noise ", "Variable ", "rule", _read_noise, _read_equation))
 
 
 def _read_noise(reader: SentenceReader) -> tuple[str, dict[Symbol, Fraction]]:
@@ -99,9 +94,7 @@ def _read_noise(reader: SentenceReader) -> tuple[str, dict[Symbol, Fraction]]:
     return name, support
 
 
-def _read_equation(
-    reader: SentenceReader, supports: dict[str, dict[Symbol, Fraction]], domains: dict[str, tuple[Symbol, ...]]
-) -> tuple[Node, tuple[Symbol, ...]]:
+def _read_equation(reader: SentenceReader, supports: Supports, domains: Domains) -> tuple[Node, tuple[Symbol, ...]]:
     name = reader.name()
     reader.expect(" has the inputs ")
     inputs = [reader.name()]
