@@ -137,6 +137,13 @@ def test_a_card_carries_the_counts_of_an_audit_of_the_same_pool(tmp_path: Path) 
         audit_lines(tmp_path, [])
 
 
+@pytest.mark.parametrize("line", ["{", "[]", "{}", '{"pool": "a", "pool_digest": "b"}'])
+def test_a_line_that_is_no_audit_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "audits.jsonl").write_text(line + "\n", encoding="utf-8")
+    with pytest.raises(CalibrantError, match=r"audits\.jsonl: line 1: not a record of an audit"):
+        audit_lines(tmp_path, ["b"])
+
+
 def test_the_split_has_one_name() -> None:
     """Of cards, of the pages that load them, and of lm-evaluation-harness."""
     texts = [(CHECKOUT / path).read_text("utf-8") for path in ("docs/hub.md", "docs/training.md")]
