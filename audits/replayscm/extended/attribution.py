@@ -14,7 +14,7 @@ from typing import Any
 from calibrant.audits.attribution import Attribution
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.episodes.episode import task_class
-from calibrant.dsl.replayscm.episodes.evidence import steps_evidence, world_evidence
+from calibrant.dsl.replayscm.episodes.evidence import steps_evidence, worlds_evidence
 from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
@@ -53,17 +53,16 @@ def item_evidence(problem: Problem, steps: Sequence[Step[Any]]) -> list[Evidence
     scm_class = task_class(problem.task)
     if problem.task.extension is not None and problem.task.extension.is_episode:
         return steps_evidence(steps)
-    return [row for world in problem.task.training.worlds for row in world_evidence(scm_class, world)]
+    return worlds_evidence(scm_class, problem.task.training.worlds)
 
 
 def heldout_requests(problem: Problem, scm_class: MechanismClass) -> AskedWorlds:
     """Return constants and contexts of the held-out worlds; targets set row by row are constants of single rows."""
     requests = []
     places = [scm_class.observed.index(root) for root in scm_class.roots]
-    for world in problem.sealed.heldout.worlds:
-        for evidence in world_evidence(scm_class, world):
-            contexts = [sum(int(row[place]) << i for i, place in enumerate(places)) for row in evidence.rows]
-            requests.append((evidence.constants, contexts))
+    for evidence in worlds_evidence(scm_class, problem.sealed.heldout.worlds):
+        contexts = [sum(int(row[place]) << i for i, place in enumerate(places)) for row in evidence.rows]
+        requests.append((evidence.constants, contexts))
     return requests
 
 

@@ -9,22 +9,22 @@ from fractions import Fraction
 from math import log2
 from random import Random
 
+from calibrant.audits.replayscm.extended.attribution import heldout_requests
 from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
-from calibrant.dsl.replayscm.episodes.evidence import world_evidence
+from calibrant.dsl.replayscm.episodes.evidence import worlds_evidence
 from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE
-from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms, replay_row
+from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.dsl.replayscm.problem import Problem
+from calibrant.solvers.replayscm.experiments.attribution import NUM_TRIED_DRAWS, AskedWorlds, behaviour_shares
 from calibrant.solvers.replayscm.experiments.policies import episode_evidence
 from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass
 from calibrant.solvers.replayscm.hidden.meanings import meaning
 from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.noise.predictions import DECIDED
-
-NUM_TRIED_DRAWS = 8
 
 
 class Finding(Enum):
@@ -68,15 +68,15 @@ def audit_extended(problem: Problem) -> list[ExtendedFinding]:
     if gold is None:
         raise ValueError(f"'{problem.id}' has no gold")
     functions = gold.local_functions
-    heldout = [row for world in problem.sealed.heldout.worlds for row in world_evidence(scm_class, world)]
+    heldout = worlds_evidence(scm_class, problem.sealed.heldout.worlds)
     findings = []
     if problem.task.extension is not None and problem.task.extension.is_episode:
         findings += _winnable(problem, scm_class, functions, heldout)
         evidence = episode_evidence(ScmEpisode(problem))
     else:
-        evidence = [row for world in problem.task.training.worlds for row in world_evidence(scm_class, world)]
+        evidence = worlds_evidence(scm_class, problem.task.training.worlds)
     posterior = Posterior(scm_class).condition(*evidence)
-    tried = _try_behaviours(posterior, heldout, Random(problem.id))
+    tried = _try_behaviours(posterior, heldout_requests(problem, scm_class), Random(problem.id))
     share = tried.largest
     threshold = Fraction(1) if scm_class.noise.is_silent else DECIDED
     if share >= threshold and problem.task.kind.value == "CAL_A_SCM_EPISODE":
@@ -122,28 +122,12 @@ def state_ambiguous(tried: TriedBehaviours, threshold: Fraction) -> ExtendedFind
     return ExtendedFinding(Finding.AMBIGUOUS, claim, tried.largest, is_proved=False)
 
 
-def _try_behaviours(posterior: Posterior, heldout: Sequence[EvidenceWorld], rng: Random) -> TriedBehaviours:
+def _try_behaviours(posterior: Posterior, worlds: AskedWorlds, rng: Random) -> TriedBehaviours:
     """Return the exact posteriors of the clean held-out behaviours of drawn members."""
-    sampler, scm_class = posterior_sampler(posterior), posterior.scm_class
-    num_draws = 1 if scm_class.noise.is_silent else NUM_TRIED_DRAWS
-    shares: dict[tuple[tuple[str, ...], ...], Fraction] = {}
-    whole = exact_mass(posterior)
-    for _ in range(num_draws):
-        member = sampler.draw(rng)
-        behaviour = tuple(_replayed(scm_class, member, world) for world in heldout)
-        if behaviour not in shares:
-            hard = (EvidenceWorld(w.constants, rows, is_clean=True) for w, rows in zip(heldout, behaviour, strict=True))
-            shares[behaviour] = exact_mass(posterior.condition(*hard)) / whole
-    return TriedBehaviours(max(shares.values()), sum(shares.values(), Fraction(0)))
-
-
-def _replayed(scm_class: MechanismClass, member: Mechanisms, world: EvidenceWorld) -> tuple[str, ...]:
-    rows = []
-    for row in world.rows:
-        observed = {v: int(bit) for v, bit in zip(scm_class.observed, row, strict=True)}
-        values = replay_row(scm_class, member, observed, world.constants)
-        rows.append("".join(str(values[v]) for v in scm_class.observed))
-    return tuple(rows)
+    sampler = posterior_sampler(posterior)
+    num_draws = 1 if posterior.scm_class.noise.is_silent else NUM_TRIED_DRAWS
+    shares = behaviour_shares(posterior, worlds, [sampler.draw(rng) for _ in range(num_draws)]).values()
+    return TriedBehaviours(max(shares), sum(shares, Fraction(0)))
 
 
 def lies_in_visible_class(scm_class: MechanismClass, gold: Mechanisms) -> bool:

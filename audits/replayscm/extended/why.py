@@ -14,7 +14,7 @@ import msgspec
 from calibrant.audits.why import Count, Fact, Span, State, Why, number_text, spans
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
-from calibrant.dsl.replayscm.episodes.evidence import steps_evidence, world_evidence
+from calibrant.dsl.replayscm.episodes.evidence import steps_evidence, worlds_evidence
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms
 from calibrant.dsl.replayscm.problem import Problem
@@ -88,7 +88,7 @@ def explain_extended(problem: Problem, steps: Sequence[Step[Any]] = (), *, revea
         has_start = tuple(steps[: len(start)]) == start
         evidence = steps_evidence(steps if has_start else (*start, *steps))
     else:
-        evidence = [row for world in problem.task.training.worlds for row in world_evidence(scm_class, world)]
+        evidence = worlds_evidence(scm_class, problem.task.training.worlds)
     posterior = Posterior(scm_class).condition(*evidence)
     lines = tuple(EvidenceLine(dict(world.constants), tuple(world.rows)) for world in evidence)
     why = explain_posterior(problem.id, posterior, lines)

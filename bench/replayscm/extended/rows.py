@@ -98,10 +98,9 @@ def _inferences() -> Mapping[str, Inference]:
 def task_evidence(task: Task) -> list[EvidenceWorld]:
     """Return the training worlds of a passive item as evidence."""
     from calibrant.dsl.replayscm.episodes.episode import task_class
-    from calibrant.dsl.replayscm.episodes.evidence import world_evidence
+    from calibrant.dsl.replayscm.episodes.evidence import worlds_evidence
 
-    scm_class = task_class(task)
-    return [rows for world in task.training.worlds for rows in world_evidence(scm_class, world)]
+    return worlds_evidence(task_class(task), task.training.worlds)
 
 
 def task_key(task: Task) -> str:

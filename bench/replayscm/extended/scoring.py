@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import log2
-from random import Random
 from typing import Any
-
-import numpy as np
 
 from calibrant.audits.replayscm.extended.attribution import ExtendedDecision, decide_extended
 from calibrant.bench.core.answer_context import AnswerContext
@@ -25,13 +22,8 @@ from calibrant.dsl.replayscm.extensions.evaluation import FORECAST, ExtendedEval
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
-from calibrant.solvers.replayscm.experiments.members import MemberArrays
-from calibrant.solvers.replayscm.experiments.policies import is_settled, stop_worlds
-from calibrant.solvers.replayscm.experiments.regret import StepRegret, step_regret
-from calibrant.solvers.replayscm.experiments.shares import request_rows
+from calibrant.solvers.replayscm.experiments.regret import StepRegret, episode_regrets, is_worth_asking
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members
-from calibrant.solvers.replayscm.hidden.meanings import MAX_LISTED_MEMBERS, list_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 TOP_TRUE = "top_true"  # of an attribution under noise: whether the most probable behaviour is gold's
@@ -113,46 +105,26 @@ class ExtendedVerdicts:
         fields["bitsLeft"] = log2(members) if members and extension.noise.is_silent else None
         assert extension.allowance is not None
         can_continue = submitted_answer(steps) is not None and num_worlds < extension.allowance.worlds
-        fields["premature"] = can_continue and self._splits(posterior, members, steps)
+        fields["premature"] = can_continue and self._is_worth_asking(posterior, members, steps)
         fields |= _excess_fields(self.problem.sealed.labels, num_worlds, members)
         if self._with_regret:
             fields["regret"] = [_regret_record(step) for step in self.regrets(steps)]
         return fields
 
-    def _splits(self, posterior: Posterior, members: int | None, steps: Sequence[Step[Any]]) -> bool | None:
-        """Return whether a candidate splits what is left; under noise, whether greedy's stop is not reached.
-
-        Exact for up to 3,000 members; above that greedy's own draws decide. None out of budget.
-        """
-        scm_class = self.evaluator.scm_class
-        if not scm_class.noise.is_silent:
-            rng = Random(f"{self.problem.id}|premature")
-            return not is_settled(posterior, stop_worlds(self.problem.task), rng)
-        if members is None:
+    def _is_worth_asking(self, posterior: Posterior, members: int | None, steps: Sequence[Step[Any]]) -> bool | None:
+        """Return whether a further world was of use; None out of budget."""
+        if members is None and self.evaluator.scm_class.noise.is_silent:
             return None
-        chooser = WorldChooser(self.problem.task, scm_class, self.problem.id)
-        if members > MAX_LISTED_MEMBERS:
-            return chooser.choose(steps_evidence(steps)) is not None
-        listed = MemberArrays(scm_class, list_members(posterior))
-        # all contexts: what an episode with drawn ones may show, sooner or later
-        every = range(1 << len(scm_class.roots))
-        rows = [row for do in chooser.candidates for row in request_rows(scm_class, do, every)]
-        words = np.array([word for word, _ in rows], np.uint64)
-        targets = np.array([clamped for _, clamped in rows], np.uint64)
-        readings = listed.readings(words, targets)
-        return bool((readings != readings[0]).any())
+        return is_worth_asking(self.problem.task, steps_evidence(steps), posterior, self.problem.id)
 
-    def regrets(self, steps: Sequence[Step[Any]]) -> list[StepRegret]:
+    def regrets(self, steps: Sequence[Step[Any]]) -> tuple[StepRegret, ...]:
         """Return the loss of every world that was asked for, against the best candidate before it."""
-        posterior = Posterior(self.evaluator.scm_class)
-        regrets = []
         readings = [step for step in steps if step.reading is not None]
-        for number, (step, world) in enumerate(zip(readings, steps_evidence(steps), strict=True)):
-            if number:
-                contexts, do = self._contexts(step, number), world.constants
-                regrets.append(step_regret(self.problem.task, posterior, do, contexts, self.problem.id, number))
-            posterior = posterior.condition(world)
-        return regrets
+        worlds = [
+            (world.constants, self._contexts(step, number) if number else (), world.rows)
+            for number, (step, world) in enumerate(zip(readings, steps_evidence(steps), strict=True))
+        ]
+        return episode_regrets(self.problem.task, worlds, Posterior(self.evaluator.scm_class), self.problem.id)
 
     def _contexts(self, step: Step[Any], number: int) -> Sequence[int]:
         extension: Extension = self.evaluator.extension

@@ -33,6 +33,11 @@ def world_evidence(scm_class: MechanismClass, world: World) -> list[EvidenceWorl
     return single
 
 
+def worlds_evidence(scm_class: MechanismClass, worlds: Sequence[World]) -> list[EvidenceWorld]:
+    """Return worlds as evidence, in their order."""
+    return [rows for world in worlds for rows in world_evidence(scm_class, world)]
+
+
 def evidence_panel_world(name: str, scm_class: MechanismClass, world: EvidenceWorld) -> World:
     """Return evidence as a world of a panel, whose units are its rows."""
     by_variable = dict(zip(scm_class.observed, columns_from_rows(world.rows, len(scm_class.observed)), strict=True))

@@ -6,7 +6,7 @@ least a threshold; tried are the behaviours of the most probable map and of draw
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
@@ -23,6 +23,9 @@ NUM_TRIED_DRAWS = 8  # a behaviour of share 0.99 is missed by all with probabili
 AskedWorlds = Sequence[tuple[Mapping[str, int], Sequence[int]]]
 """Constants and contexts of the worlds whose clean rows are the verdict."""
 
+Behaviour = tuple[tuple[str, ...], ...]
+"""Clean rows, by world."""
+
 
 @dataclass(frozen=True)
 class BehaviourVerdict:
@@ -31,7 +34,7 @@ class BehaviourVerdict:
     rows: its clean rows, by world; share: its exact posterior; is_decided: at the threshold that `threshold` names
     """
 
-    rows: tuple[tuple[str, ...], ...]
+    rows: Behaviour
     share: Fraction
     is_decided: bool
     threshold: Fraction
@@ -39,8 +42,24 @@ class BehaviourVerdict:
 
 def behaviour_share(posterior: Posterior, worlds: AskedWorlds, rows: Sequence[Sequence[str]]) -> Fraction:
     """Return the posterior of a clean behaviour: the mass with hard rows over the mass."""
+    return _clean_mass(posterior, worlds, rows) / exact_mass(posterior)
+
+
+def behaviour_shares(
+    posterior: Posterior, worlds: AskedWorlds, members: Iterable[Mechanisms]
+) -> dict[Behaviour, Fraction]:
+    """Return the behaviours of these members with their posteriors, each by one exact ratio."""
+    scm_class, whole = posterior.scm_class, exact_mass(posterior)
+    behaviours = dict.fromkeys(
+        tuple(clean_rows(scm_class, member, do, contexts) for do, contexts in worlds) for member in members
+    )
+    return {behaviour: _clean_mass(posterior, worlds, behaviour) / whole for behaviour in behaviours}
+
+
+def _clean_mass(posterior: Posterior, worlds: AskedWorlds, rows: Sequence[Sequence[str]]) -> Fraction:
+    """Return the mass with a clean behaviour as hard rows."""
     hard = [EvidenceWorld(do, tuple(texts), is_clean=True) for (do, _), texts in zip(worlds, rows, strict=True)]
-    return exact_mass(posterior.condition(*hard)) / exact_mass(posterior)
+    return exact_mass(posterior.condition(*hard))
 
 
 def decide_behaviour(
@@ -51,14 +70,10 @@ def decide_behaviour(
     maps: whose behaviours are tried beside those of drawn members; noise-free one member is enough
     """
     threshold = Fraction(1) if posterior.scm_class.noise.is_silent else DECIDED
-    tried: dict[tuple[tuple[str, ...], ...], None] = {}
     sampler = posterior_sampler(posterior)
     # noise-free the threshold is 1: if any behaviour reaches it, that of every member does, so one is enough
     num_draws = 0 if posterior.scm_class.noise.is_silent and maps else NUM_TRIED_DRAWS
-    for member in [*maps, *(sampler.draw(rng) for _ in range(num_draws))]:
-        behaviour = tuple(clean_rows(posterior.scm_class, member, do, contexts) for do, contexts in worlds)
-        tried.setdefault(behaviour)
-    # each share is one exact ratio; a miss by the draws can leave a verdict undecided, not wrong
-    shares = {behaviour: behaviour_share(posterior, worlds, behaviour) for behaviour in tried}
+    # a miss by the draws can leave a verdict undecided, not wrong
+    shares = behaviour_shares(posterior, worlds, [*maps, *(sampler.draw(rng) for _ in range(num_draws))])
     top = max(shares, key=shares.__getitem__)
     return BehaviourVerdict(top, shares[top], shares[top] >= threshold, threshold)

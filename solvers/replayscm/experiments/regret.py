@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from calibrant.solvers.replayscm.experiments.members import MemberArrays
 from calibrant.solvers.replayscm.experiments.policies import is_settled, stop_worlds
 from calibrant.solvers.replayscm.experiments.shares import best_by_bits, expected_bits, request_rows
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members
-from calibrant.solvers.replayscm.hidden.meanings import MAX_LISTED_MEMBERS
+from calibrant.solvers.replayscm.hidden.meanings import MAX_LISTED_MEMBERS, list_members
 from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
@@ -27,6 +28,9 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 MAX_REGRET_MEMBERS = 2_000
 NUM_TRUTHS = 64
 NUM_GROUPS = 8  # of drawn members, for a standard error
+
+ShownWorld: TypeAlias = tuple[Mapping[str, int], Sequence[int], Sequence[str]]
+"""Constants, contexts and rows of a world that an episode has shown."""
 
 
 @dataclass(frozen=True)
@@ -147,9 +151,24 @@ def _bits_regret(
     return StepRegret(float(values[place]), float(values[best_place]), is_exact=False, standard_error=error)
 
 
+def episode_regrets(
+    task: Task, steps: Sequence[ShownWorld], posterior: Posterior, item_id: str
+) -> tuple[StepRegret, ...]:
+    """Return the regret of every world after the start, each against the evidence before it.
+
+    posterior: of the empty evidence
+    """
+    regrets = []
+    for number, (do, contexts, rows) in enumerate(steps):
+        if number:
+            regrets.append(step_regret(task, posterior, do, contexts, item_id, number))
+        posterior = posterior.condition(EvidenceWorld(do, tuple(rows)))
+    return tuple(regrets)
+
+
 def score_episode(
     task: Task,
-    steps: Sequence[tuple[Mapping[str, int], Sequence[int], Sequence[str]]],
+    steps: Sequence[ShownWorld],
     *,
     refusals: int,
     is_submitted: bool,
@@ -159,38 +178,43 @@ def score_episode(
 ) -> EpisodeScore:
     """Return the summary of an episode.
 
-    steps: constants, contexts and rows of each world, the start first; posterior: of the empty evidence
+    steps: the worlds, the start first; posterior: of the empty evidence
     clairvoyant: minimum and floor, where known
     """
-    regrets, before = [], posterior
+    regrets = episode_regrets(task, steps, posterior, item_id)
     worlds = [EvidenceWorld(do, tuple(rows)) for do, _, rows in steps]
-    for number, (do, contexts, _) in enumerate(steps):
-        if number:
-            regrets.append(step_regret(task, before, do, contexts, item_id, number))
-        before = before.condition(worlds[number])
+    before = posterior.condition(*worlds)
     allowance = task.extension.allowance if task.extension else None
     assert allowance is not None
     num_worlds = len(steps) - 1
     members = count_members(before)
-    is_premature = is_submitted and num_worlds < allowance.worlds and _splits(task, worlds, before, item_id)
+    is_premature = is_submitted and num_worlds < allowance.worlds and is_worth_asking(task, worlds, before, item_id)
     excess = short = None
     if clairvoyant is not None:
         minimum, floor = clairvoyant
         excess = num_worlds - minimum if members == floor else None
         short = None if members == floor else members - floor
-    return EpisodeScore(num_worlds, refusals, members, tuple(regrets), is_premature, excess, short)
+    return EpisodeScore(num_worlds, refusals, members, regrets, is_premature, excess, short)
 
 
-def _splits(task: Task, worlds: Sequence[EvidenceWorld], posterior: Posterior, item_id: str) -> bool:
-    """Return whether greedy would ask for another world: a candidate splits, and under noise nothing is decided yet.
+def is_worth_asking(task: Task, worlds: Sequence[EvidenceWorld], posterior: Posterior, item_id: str) -> bool:
+    """Return whether a further world is of use: a candidate splits, and under noise nothing is decided yet.
 
     Under noise every SCM keeps some mass, so that the members alone are split for ever. Noise-free the answer is exact
-    by listing where members are few.
+    where members are few; above that a split among draws proves it, and greedy's own draws decide that there is none.
+
+    worlds: after which the posterior is
     """
     scm_class = posterior.scm_class
-    rng = Random(f"{item_id}|premature")
     chooser = WorldChooser(task, scm_class, item_id)
     if scm_class.noise.is_silent and count_members(posterior) <= MAX_LISTED_MEMBERS:
-        requests = [(do, contexts) for do in chooser.candidates for contexts in chooser.contexts(rng)]
-        return list_candidates(posterior, requests).num_cells > 1
+        members = MemberArrays(scm_class, list_members(posterior))
+        # all contexts: what an episode with drawn ones may show, sooner or later
+        every = range(1 << len(scm_class.roots))
+        rows = [row for do in chooser.candidates for row in request_rows(scm_class, do, every)]
+        words = np.array([word for word, _ in rows], np.uint64)
+        targets = np.array([clamped for _, clamped in rows], np.uint64)
+        readings = members.readings(words, targets)
+        return bool((readings != readings[0]).any())
+    rng = Random(f"{item_id}|premature")
     return not is_settled(posterior, stop_worlds(task), rng) and chooser.has_split(worlds, posterior, rng)
