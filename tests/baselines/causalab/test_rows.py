@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from calibrant.baselines.causalab.figures import figures, run, table
 from calibrant.baselines.causalab.rows import ROWS, play
@@ -21,7 +21,7 @@ from calibrant.dsl.causalab.run import final_imec, run_score
 from calibrant.dsl.causalab.score import distance
 from calibrant.dsl.graph_metrics import edge_scores
 from calibrant.solvers.outcome import Found, OutOfBudget
-from tests.support.causalab.laboratories import LINEAR, items, released_suite
+from tests.support.causalab.laboratories import LINEAR, items, made_item, released_suite
 from tests.support.causalab.twin import TwinEpisode
 from tests.support.effort import examples
 
@@ -112,6 +112,7 @@ def test_greedy_uses_fewer_settings_than_exact_and_is_as_right() -> None:
 
 @settings(max_examples=examples(40), deadline=None)
 @given(items())
+@example(made_item("6nodes_golden"))  # no settings are allowed
 def test_rows_see_the_task_and_their_readings_alone(item: LabItem) -> None:
     for row in ROWS.values():
         episode = LabEpisode(item)
