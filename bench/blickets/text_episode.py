@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from calibrant.baselines.blickets.dialogue import BASE, Actions, Dialogue, Prompting
 from calibrant.baselines.blickets.monitors import Scorer, deterministic
 from calibrant.bench.blickets.verdict import is_right
+from calibrant.bench.core.play import PlayedReplies
 from calibrant.bench.episodes import TextEpisode
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import CalibrantError, in_one_line
 
 
 def text_episode(
@@ -41,3 +45,25 @@ def text_episode(
 def reward_of_answer(score: Mapping[str, Any]) -> float:
     """1 for a correct answer, 0 for a wrong one, a timeout and none."""
     return float(is_right(score))
+
+
+class ReplyOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Options of a dialogue that decide what a reply does; the way of prompting decides nothing."""
+
+    actions: Actions = "named"
+
+
+def play_replies(item: BlicketItem, replies: Sequence[Any], stated: Mapping[str, Any]) -> PlayedReplies:
+    """Play replies, one a turn; `CalibrantError` for one after the end and for unknown options."""
+    try:
+        options = msgspec.convert(stated, ReplyOptions)
+    except msgspec.ValidationError as error:
+        raise CalibrantError(f"dialogue: {in_one_line(str(error))}; known: actions named or numbered") from None
+    dialogue = Dialogue(BlicketEpisode(item), BASE, actions=options.actions)
+    for number, reply in enumerate(replies):
+        if dialogue.closed:
+            raise CalibrantError(f"reply {number} of {len(replies)} comes after the end of the episode")
+        dialogue.hear(reply)
+    unread = sum(turn.step is None for turn in dialogue.turns)
+    totals = {"replies": len(replies), "unread": unread, "unread_share": dialogue.unread_share}
+    return PlayedReplies(dialogue.episode.steps, totals)

@@ -112,12 +112,26 @@ class PrintedScore(Struct, frozen=True, rename={"faults": "errors", "exposed": "
     provenance: EpisodeProvenance = EpisodeProvenance()
 
 
+class DialogueFields(Struct, forbid_unknown_fields=True):
+    """Totals of the replies that were played."""
+
+    replies: Annotated[int, Meta(description="number of replies")]
+    unread: Annotated[int, Meta(description="replies without an action")]
+    unread_share: Annotated[float | None, Meta(description="share of the replies; null without any")]
+
+
 BlicketVerdict = line_struct(
     "BlicketVerdict",
     "blickets",
     BlicketScoreFields,
     "The verdict on one prediction: the grade of its episode (arXiv:2604.20039, section 4), then where it belongs.",
     problem=Annotated[str, Meta(description="why nothing was submitted; empty if something was")],
+    dialogue=(
+        Annotated[
+            DialogueFields | UnsetType, Meta(description="totals of the replies; absent where the line has none")
+        ],
+        UNSET,
+    ),
     attribution=Annotated[DetectorAttribution, Meta(description="what the readings decided")],
 )
 
@@ -194,6 +208,15 @@ FAULTS = {
 ERRORS = tuple(Metric(name, name, meaning, _error(name)) for name, meaning in FAULTS.items())
 
 
+def _unread(score: Score) -> float | None:
+    """Share of the replies without an action; None for answers that came without replies."""
+    dialogue = score.get("dialogue")
+    return dialogue.get("unread_share") if isinstance(dialogue, Mapping) else None
+
+
+REPLIES = (Metric("unread", "Unread", "share of replies without an action, the paper's parse failures", _unread),)
+
+
 def _sample(score: Score) -> Sample:
     answer = score["answer"]
     meaning = None if answer is None else f"{answer['rule']} {' '.join(sorted(answer['blickets']))}"
@@ -215,6 +238,7 @@ METRICS = MetricSet(
             "Answers are those of the class that knows the condition; with an unreliable detector, one is decided by a"
             " posterior of a level that the note names.",
         ),
+        "replies": View(REPLIES, "replies", "Replies without an action", optional=True),
     },
     first=("n", "accuracy", "steps", "eligible_rate", "eligible_accuracy", "exactly_n_rate", "switched_accuracy"),
     sample=_sample,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from calibrant.bench.causalab.dialogues.metrics import DIALOGUE, REPLIES
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, KEY, KIND_MEANINGS, POSTERIOR, attribution_record
 from calibrant.bench.core.metrics import Metric, MetricSet, View
 from calibrant.bench.core.samples import Sample
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from calibrant.audits.causalab.attribution import RunAttribution
 
 Score: TypeAlias = Mapping[str, Any]
-
-
 Kind: TypeAlias = Literal["earned", "missed", "lucky", "short"]
 EdgeEnds: TypeAlias = tuple[str, str]  # parent, child
 EdgeShare: TypeAlias = Annotated[float, Meta(description="of the edges")]
@@ -163,6 +162,7 @@ LabVerdict = line_struct(
             "nothing to say"
         ),
     ],
+    dialogue=DIALOGUE,
     attribution=Annotated[
         LabAttribution | None,
         Meta(
@@ -293,7 +293,6 @@ GRAPH_COLUMNS = tuple(
     Metric(f"graph_{kind}", f"Graph {kind}", f"the graph was {meaning}", _graph_kind(kind))
     for kind, meaning in KIND_MEANINGS.items()
 )
-
 CLAIM_COLUMNS = (
     Metric(
         "edges_contradicted",
@@ -392,6 +391,7 @@ METRICS = MetricSet(
             "Beside it, section 5.5 and Figure 14 of the paper: GPT-5-mini on 4 nodes, 48 % as it is and 60 % with one"
             " verification step; both outcome groups leave about half of the allowance.",
         ),
+        "replies": View(REPLIES, "lab-replies", "Replies and their notebooks", optional=True),
     },
     first=("n", "accuracy", "activated", "edge_f1", "shd", "earned", "graph_earned", "graph_short"),
     sample=_sample,

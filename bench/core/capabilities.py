@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from calibrant.bench.core.answer_context import AnswerContext
     from calibrant.bench.core.items import ItemFormats
     from calibrant.bench.core.metrics import MetricSet
-    from calibrant.bench.core.play import Playable
+    from calibrant.bench.core.play import Playable, PlayedReplies
     from calibrant.bench.core.scoring import Attribute, EvaluatorMaker, Scorable
     from calibrant.bench.core.solutions import ItemFunctions
     from calibrant.bench.core.statistics import PoolStatistics
@@ -53,6 +53,8 @@ TRAINING: Capability[Trainable] = Capability("`calibrant.rewards`")
 # what some have
 PLAY: Capability[Playable[Any]] = Capability("`play`")
 TRACES: Capability[Callable[[Any, Mapping[str, Any]], Sequence[Step[Any]]]] = Capability("`score` of traces")
+REPLIES: Capability[Callable[[Any, Sequence[Any], Mapping[str, Any]], PlayedReplies]] = Capability("`score` of replies")
+"""Plays the replies of a system, one a turn, under the stated options of the dialogue."""
 EVALUATOR: Capability[EvaluatorMaker] = Capability("scoring of responses with their verdict")
 ATTRIBUTION: Capability[Attribute] = Capability("attribution")
 SUITES: Capability[Drawable[Any]] = Capability("drawing of items")

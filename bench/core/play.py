@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from calibrant.bench.episodes import Chat, json_chat
 from calibrant.dsl.action import Action, sole_action
@@ -12,6 +12,17 @@ from calibrant.dsl.episode import Episode, Step
 from calibrant.dsl.item import Item
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
+
+
+class PlayedReplies(NamedTuple):
+    """Outcome of the replies of a system.
+
+    steps: of the episode, those that the replies caused
+    totals: ready for JSON, a field of the verdict; `unread` is the number of replies without an action
+    """
+
+    steps: Sequence[Step[Any]]
+    totals: Mapping[str, Any]
 
 
 class Playable(ABC, Generic[I]):

@@ -25,6 +25,7 @@ class Prediction(NamedTuple):
     seconds: the time that it took, if the line states it
     steps: of an episode, all of them, the submission too; problem: why nothing was submitted
     unread: why the response has no answer; gap: the part that a submitted answer lacks, and why
+    dialogue: totals of the replies that caused the steps; None where the line has none
     """
 
     pool: str
@@ -37,6 +38,7 @@ class Prediction(NamedTuple):
     problem: str = ""
     unread: str = ""
     gap: str = ""
+    dialogue: Mapping[str, Any] | None = None
 
 
 class Scorable(ABC, Generic[I]):

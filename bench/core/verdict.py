@@ -42,7 +42,10 @@ class LineTail(msgspec.Struct, kw_only=True):
 def line_struct(
     name: str, benchmark: str, score: type[msgspec.Struct], description: str, **fields: Any
 ) -> type[msgspec.Struct]:
-    """Return the Struct of a line of `calibrant score`: benchmark, head, fields of the score, other fields, tail."""
+    """Return the Struct of a line of `calibrant score`: benchmark, head, fields of the score, other fields, tail.
+
+    fields: types of the other fields, or pairs of a type and a default
+    """
     tag = Annotated[Literal[benchmark], Meta(description=benchmark)]  # type: ignore[valid-type]  # a value
     keys = {field.name: field.encode_name for field in msgspec.structs.fields(score)}
     return msgspec.defstruct(
@@ -51,7 +54,7 @@ def line_struct(
             ("benchmark", tag),
             *_fields(LineHead),
             *_fields(score),
-            *fields.items(),
+            *((name, *field) if isinstance(field, tuple) else (name, field) for name, field in fields.items()),
             *_fields(LineTail),
         ],
         namespace={"__doc__": description},

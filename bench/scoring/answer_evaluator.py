@@ -18,7 +18,7 @@ class AnswerEvaluator:
         self._item = item
 
     def evaluate(self, prediction: Prediction, context: AnswerContext) -> dict[str, Any]:
-        """Return the line: the benchmark's keys, then problem, attribution and where the answer belongs."""
+        """Return the line: the benchmark's keys, then problem, replies, attribution and where the answer belongs."""
         answer = prediction.answer
         assert isinstance(answer, dict)
         score = self._benchmark.scoring.score(self._item, answer, prediction.steps)
@@ -27,6 +27,7 @@ class AnswerEvaluator:
             **line_head(prediction),
             **score,
             "problem": prediction.problem or prediction.gap,
+            **({} if prediction.dialogue is None else {"dialogue": prediction.dialogue}),
             KEY: self._benchmark.attribution(self._item, answer, prediction.steps, score),
             **line_place(context),
             "seconds": prediction.seconds,

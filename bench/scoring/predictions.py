@@ -4,8 +4,8 @@ A prediction names its item, usually its model, and gives an answer, in one of t
 `bench.scoring.input.answer_fields` knows. Several answers of one model to one item are samples, numbered in the order
 of the file unless it numbers them itself.
 
-On pools of episodes a line may have `steps`, as records have them, or be a trace in the benchmark's own format (`item`,
-`agent`, `steps`), in which everything stated has to be true.
+On pools of episodes a line may have `steps`, as records have them, or `replies`, or be a trace in the benchmark's own
+format (`item`, `agent`, `steps`), in which everything stated has to be true.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from calibrant.bench.scoring.input.answer_fields import (
 )
 from calibrant.bench.scoring.input.json_lines import json_object, shown_name
 from calibrant.bench.scoring.input.prediction_file import PredictionFile
-from calibrant.bench.scoring.input.traces import AGENT_FIELD, ITEM_FIELD, STEPS_FIELD, is_trace
+from calibrant.bench.scoring.input.traces import AGENT_FIELD, ITEM_FIELD, REPLIES_FIELD, STEPS_FIELD, is_trace
 from calibrant.bench.scoring.input.unread import UnreadAnswers
 from calibrant.bench.scoring.pool_items import PoolItems
 from calibrant.bench.scoring.samples import SampleNumbers
@@ -42,10 +42,12 @@ class AnswerReader(Protocol):
     """Turns the response of a prediction into an answer, before it is scored.
 
     items: the pools that predictions may be about; has_episodes: lines may have steps; has_traces: or be traces
+    has_replies: or have replies of a system, one a turn
     """
 
     has_episodes: bool
     has_traces: bool
+    has_replies: bool
 
     @property
     def items(self) -> Sequence[PoolItems]: ...
@@ -145,6 +147,8 @@ class Predictions:
         try:
             return answer_field(line, self._fields.text)
         except CalibrantError:
+            if self._reader.has_replies and line.get(REPLIES_FIELD) is not None and not self._fields.text:
+                return AnswerField(REPLIES_FIELD, "dialogue", ("",))
             if not self._reader.has_episodes or line.get(STEPS_FIELD) is None or self._fields.text:
                 raise
             return AnswerField(STEPS_FIELD, "transcript", ("",))
@@ -216,7 +220,7 @@ class Predictions:
 class _ItemsOnly:
     """Leaves responses as they are."""
 
-    has_episodes = has_traces = False
+    has_episodes = has_traces = has_replies = False
 
     def __init__(self, pool: PoolItems) -> None:
         self.items = [pool]

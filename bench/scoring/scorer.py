@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 
 from calibrant.bench.core.answer_context import NO_MODEL, AnswerContext
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.capabilities import EVALUATOR, PLAY, TRACES
+from calibrant.bench.core.capabilities import EVALUATOR, PLAY, REPLIES, TRACES
 from calibrant.bench.core.options import option_struct
 from calibrant.bench.core.registry import one_benchmark
 from calibrant.bench.core.scoring import Evaluator, Prediction
 from calibrant.bench.scoring.answer_evaluator import AnswerEvaluator
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.bench.scoring.ids import PublicIds
-from calibrant.bench.scoring.input.traces import STEPS_FIELD, is_trace
+from calibrant.bench.scoring.input.traces import DIALOGUE_FIELD, REPLIES_FIELD, STEPS_FIELD, is_trace
 from calibrant.bench.scoring.pool_items import PoolItems
 from calibrant.bench.scoring.transcript_replay import NO_ANSWER, extract_answer, replay_answer, steps_of
-from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.pool_text import pool_digest
 from calibrant.dsl.stored_items import items_by_id
@@ -54,12 +54,14 @@ class PoolScorer:
     options: the benchmark's Struct of `calibrant score`, its defaults if None
     has_episodes: lines may have the steps of an episode, which are replayed before they count
     has_traces: lines may be traces in the benchmark's own format
+    has_replies: lines may have the replies of an episode, which are played before they count
     """
 
     def __init__(self, pools: Sequence[Path], options: Any = None) -> None:
         self.benchmark: Benchmark[Any] = one_benchmark(pools)
         self.has_episodes = PLAY in self.benchmark.provides
         self.has_traces = TRACES in self.benchmark.provides
+        self.has_replies = REPLIES in self.benchmark.provides
         self._options = option_struct("score", self.benchmark.name)() if options is None else options
         opened = [_OpenPool.load(self.benchmark, path) for path in pools]
         self._pools = {pool.digest: pool for pool in opened}
@@ -158,6 +160,8 @@ class PoolScorer:
 
     def _replay(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
         item = self.item(prediction)
+        if self.has_replies and line.get(REPLIES_FIELD) is not None:
+            return self._replay_replies(prediction, item, line)
         has_trace = self.has_traces and is_trace(line)
         steps = self.benchmark.require(TRACES)(item, line) if has_trace else steps_of(line.get(STEPS_FIELD))
         replayed = replay_answer(self.benchmark, item, prediction.answer, steps)
@@ -167,4 +171,27 @@ class PoolScorer:
             problem=replayed.problem,
             unread=replayed.unread if prediction.answer or not replayed.steps else "",
             gap=replayed.gap,
+        )
+
+    def _replay_replies(self, prediction: Prediction, item: Any, line: Mapping[str, Any]) -> Prediction:
+        """Play the replies of a line, then submit its answer, if it has one."""
+        replies, options = line[REPLIES_FIELD], line.get(DIALOGUE_FIELD)
+        if line.get(STEPS_FIELD) is not None:
+            raise CalibrantError(f"it has {STEPS_FIELD} and {REPLIES_FIELD}; give one of them")
+        if not isinstance(replies, list):
+            raise CalibrantError(f"{REPLIES_FIELD} is {short_repr(replies)}, not a list of texts or objects")
+        if not isinstance(options, Mapping | None):
+            raise CalibrantError(f"{DIALOGUE_FIELD} is {short_repr(options)}, not an object of options")
+        played = self.benchmark.require(REPLIES)(item, replies, options or {})
+        replayed = replay_answer(self.benchmark, item, prediction.answer, played.steps)
+        problem, unread = replayed.problem, replayed.unread if prediction.answer else ""
+        if not prediction.answer and played.totals["unread"] == len(replies):
+            problem = unread = f"none of {len(replies)} replies states an action"
+        return prediction._replace(
+            answer=replayed.answer,
+            steps=replayed.steps,
+            problem=problem,
+            unread=unread,
+            gap=replayed.gap,
+            dialogue=played.totals,
         )

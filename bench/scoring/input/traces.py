@@ -1,4 +1,4 @@
-"""Lines with the steps of an episode: as records have them, or in a benchmark's own trace format."""
+"""Lines with an episode: its steps as records have them or in a benchmark's trace format, or the system's replies."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 STEPS_FIELD = "steps"
+REPLIES_FIELD = "replies"  # texts or objects, one a turn
+DIALOGUE_FIELD = "dialogue"  # options under which they were given
 ITEM_FIELD, AGENT_FIELD = "item", "agent"  # of a trace
 
 
