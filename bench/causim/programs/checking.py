@@ -16,15 +16,18 @@ from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim import nihss
 from calibrant.dsl.causim.external_programs.check import FaultKind, ProgramCheck, check_program
+from calibrant.dsl.causim.external_programs.mechanisms import DiagramNode, compare_mechanisms, diagram_nodes
 from calibrant.dsl.causim.external_programs.outline import read_outline
 from calibrant.dsl.causim.external_programs.reference_graph import StructureDifference, compare_structure
 from calibrant.dsl.causim.external_programs.sources import ProgramSource, read_programs
+from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.topology import TOPOLOGIES, Parents
 from calibrant.dsl.causim.values import ModelError
 from calibrant.dsl.errors import CalibrantError, in_one_line
 
 NIHSS = "nihss"
 CORRECT = "correct"
+SAME_MECHANISMS = "those of the reference; noise is not compared."
 OUTCOMES: Mapping[str, str] = {  # of Table 27, by the first fault
     FaultKind.DISCONNECTED: "Graph is disconnected",
     FaultKind.NODE_COUNT: "Wrong number of nodes",
@@ -39,12 +42,14 @@ class CheckedProgram:
     """A program with its first fault, and its structure beside the reference.
 
     difference: None without a reference, or where the equations could not be compared; problem: why not
+    mechanisms: where the structure matches, a sentence for each mechanism that differs; None where none was compared
     """
 
     label: str
     check: ProgramCheck
     difference: StructureDifference | None = None
     problem: str = ""
+    mechanisms: tuple[str, ...] | None = None
 
     @property
     def passed(self) -> bool:
@@ -65,6 +70,8 @@ class CheckedProgram:
             yield f"            structure: not compared: {self.problem}"
         elif self.difference is not None:
             yield f"            structure: {_difference_text(self.difference)}"
+        if self.mechanisms is not None:
+            yield from (f"            mechanisms: {text}" for text in self.mechanisms or (SAME_MECHANISMS,))
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -77,6 +84,7 @@ class CheckedProgram:
             "findings": list(self.check.findings),
             "structure": structure,
             "problem": self.problem,
+            "mechanisms": None if self.mechanisms is None else list(self.mechanisms),
         }
 
 
@@ -170,7 +178,7 @@ def check_programs(paths: Sequence[Path], options: CheckOptions) -> ProgramRepor
     if options.topology is not None and options.topology not in TOPOLOGIES:
         raise OptionError(f"unknown topology '{options.topology}'; known: {', '.join(TOPOLOGIES)}", "--topology")
     names = _mapped_names(options)
-    reference = None if options.reference is None else reference_graph(options.reference, options.nodes)
+    reference = None if options.reference is None else reference_source(options.reference, options.nodes)
     checked = []
     for path in paths:
         for source in read_programs(path):
@@ -198,7 +206,7 @@ def _mapped_names(options: CheckOptions) -> dict[str, str]:
 
 
 def _compared(
-    source: ProgramSource, check: ProgramCheck, reference: Parents | None, names: Mapping[str, str]
+    source: ProgramSource, check: ProgramCheck, reference: str | None, names: Mapping[str, str]
 ) -> CheckedProgram:
     if reference is None:
         return CheckedProgram(source.label, check)
@@ -206,26 +214,42 @@ def _compared(
         return CheckedProgram(source.label, check, problem="its equations could not be read")
     try:
         used = {name: target for name, target in names.items() if name in check.graph}
-        return CheckedProgram(source.label, check, compare_structure(check.graph, reference, used))
+        difference = compare_structure(check.graph, _reference_graph(reference), used)
     except ModelError as error:
         return CheckedProgram(source.label, check, problem=str(error))
+    if check.fault is not None or not difference.is_match:
+        return CheckedProgram(source.label, check, difference)
+    try:
+        sentences = tuple(compare_mechanisms(diagram_nodes(source.text), _reference_nodes(reference), used))
+    except Unsupported as error:
+        sentences = (f"not compared: {error}.",)
+    return CheckedProgram(source.label, check, difference, mechanisms=sentences)
 
 
-@cache
-def reference_graph(reference: str, nodes: int | None) -> Parents:
-    """Return the graph of the one program in a file, or of NIHSS.
+def reference_source(reference: str, nodes: int | None) -> str:
+    """Return the text of the one program in a file, or of NIHSS.
 
     nodes: of NIHSS with fewer items than it has
     """
     if reference == NIHSS:
-        return read_outline(nihss.program(nodes or nihss.MAX_NODES)).graph
+        return nihss.program(nodes or nihss.MAX_NODES)
     try:
         sources = list(read_programs(Path(reference)))
         if len(sources) != 1:
             raise CalibrantError(f"{len(sources)} programs; the reference is one")
-        graph = read_outline(sources[0].text).graph
+        graph = _reference_graph(sources[0].text)
     except CalibrantError as error:
         raise OptionError(f"{reference}: {error}", "--reference") from None
     if not graph:
         raise OptionError(f"{reference}: no equations in it", "--reference")
-    return graph
+    return sources[0].text
+
+
+@cache
+def _reference_graph(source: str) -> Parents:
+    return read_outline(source).graph
+
+
+@cache
+def _reference_nodes(source: str) -> Mapping[str, DiagramNode]:
+    return diagram_nodes(source)

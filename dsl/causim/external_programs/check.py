@@ -13,8 +13,10 @@ from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 
 from calibrant.dsl.causim.bundle import load_source
+from calibrant.dsl.causim.external_programs.mechanisms import describe_effects, diagram_nodes
 from calibrant.dsl.causim.external_programs.outline import Outline, read_outline
 from calibrant.dsl.causim.language.driver import DRIVER, MECHANISM, SAMPLER, UnsupportedAt
+from calibrant.dsl.causim.language.execution_limits import TooManyCombinations
 from calibrant.dsl.causim.language.modules import InvalidSyntax
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.language.statements import FunctionRaises
@@ -54,7 +56,7 @@ class ProgramCheck:
 
     fault: the first that fails, None if none does
     graph: the parents of each node, None where the equations could not be read
-    model: None if there is a fault
+    model: None if there is a fault, and where the tables are too large to be made
     findings: edges without effect and nodes with one value, a sentence each, of a program without a fault
     """
 
@@ -81,7 +83,7 @@ def check_program(source: str, *, num_nodes: int | None = None, topology: str | 
     if fault is not None:
         return ProgramCheck(fault, outline.graph or None)
     try:
-        model = load_source(source)
+        model, findings = _read_mechanisms(source)
     except FunctionRaises as error:
         name = error.function_name
         return ProgramCheck(
@@ -93,7 +95,16 @@ def check_program(source: str, *, num_nodes: int | None = None, topology: str | 
         return ProgramCheck(
             Fault(FaultKind.UNSUPPORTED, f"{error}.", outline.lines[name], _node_of(name)), outline.graph
         )
-    return ProgramCheck(None, outline.graph, model, tuple(_describe_vacuity(model)))
+    return ProgramCheck(None, outline.graph, model, findings)
+
+
+def _read_mechanisms(source: str) -> tuple[Model | None, tuple[str, ...]]:
+    """Return the model, None where its tables are too large, and the findings about its mechanisms."""
+    try:
+        model = load_source(source)
+    except TooManyCombinations as error:
+        return None, (f"Checked without tables: {error}.", *describe_effects(diagram_nodes(source)))
+    return model, tuple(_describe_vacuity(model))
 
 
 def _node_of(function_name: str) -> str | None:

@@ -60,6 +60,10 @@ class Deferred(dict[str, Any]):
         return inner
 
 
+class TooManyCombinations(Unsupported):
+    """Tables have more than MAX_ENTRIES combinations of arguments."""
+
+
 class StepBudget:
     """The budget of a program while it is read: steps of all its functions, and entries of all its tables."""
 
@@ -87,7 +91,7 @@ class StepBudget:
         """Charge the entries of a table."""
         self.entries -= entries
         if self.entries < 0:
-            raise Unsupported(f"the tables have more than {MAX_ENTRIES} combinations of arguments together")
+            raise TooManyCombinations(f"the tables have more than {MAX_ENTRIES} combinations of arguments together")
 
     def charge_text(self, text: str) -> None:
         """Charge for a value that is written, kept, and read again."""

@@ -7,7 +7,7 @@ over nine parents a run for each count, instead of one for each of the combinati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import prod
@@ -16,13 +16,20 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.dsl.causim.language.execution_limits import MAX_ENTRIES, MAX_STEPS, SCALARS, Deferred, Frame, StepBudget
-from calibrant.dsl.causim.language.randomness import Unsupported
+from calibrant.dsl.causim.language.execution_limits import (
+    MAX_ENTRIES,
+    MAX_STEPS,
+    SCALARS,
+    Deferred,
+    Frame,
+    StepBudget,
+    TooManyCombinations,
+)
 from calibrant.dsl.causim.language.statements import RETURN, Function, Run, run_signal
 from calibrant.dsl.causim.values import Symbol
 
 Codes: TypeAlias = NDArray[np.int32]
-_Positions: TypeAlias = tuple[int | None, ...]  # per parameter; None where any value leads here
+Positions: TypeAlias = tuple[int | None, ...]  # per parameter; None where any value leads here
 
 
 class _CannotFork(Exception):  # noqa: N818  # a signal between the functions of this module
@@ -38,10 +45,10 @@ class _State:
 
 
 @dataclass(frozen=True)
-class _Way:
+class Way:
     """From a state through one statement: the arguments read there, and the value returned or the state after it."""
 
-    positions: _Positions
+    positions: Positions
     returned: Symbol | None
     state: object  # the key of a state, None where a value is returned
 
@@ -55,12 +62,26 @@ def table(
     """
     size = prod(map(len, values))
     if size > MAX_ENTRIES:
-        raise Unsupported(f"{function.name} has more than {MAX_ENTRIES} combinations of arguments")
+        raise TooManyCombinations(f"{function.name} has more than {MAX_ENTRIES} combinations of arguments")
     work.reserve(size)
     try:
         return _Tabulation(function, values, encode, work).run(function.parts, function.live)
     except _CannotFork:
         return _Tabulation(function, values, encode, work).run((function.body,), (frozenset(), frozenset()))
+
+
+def explore(
+    function: Function, values: Sequence[Sequence[Any]], encode: Callable[[Any], Symbol], work: StepBudget
+) -> list[dict[object, list[Way]]]:
+    """Return for each statement the ways from each state, without a table; the state at the beginning is None.
+
+    `Unsupported` where some combination raises or leaves its limits.
+    """
+    try:
+        return _Tabulation(function, values, encode, work).explore(function.parts, function.live)[0]
+    except _CannotFork:
+        whole = (frozenset[str](), frozenset[str]())
+        return _Tabulation(function, values, encode, work).explore((function.body,), whole)[0]
 
 
 class _Tabulation:
@@ -77,14 +98,8 @@ class _Tabulation:
 
     def run(self, parts: Sequence[Run], live: Sequence[frozenset[str]]) -> tuple[Codes, tuple[Symbol, ...]]:
         """`live[i]`: the names that statement i or a later one reads."""
-        levels: list[dict[object, _State]] = [{None: _State({}, MAX_STEPS)}]
-        ways: list[dict[object, list[_Way]]] = []
-        for part, needed in zip(parts, live[1:], strict=True):
-            after: dict[object, _State] = {}
-            ways.append({key: list(self._through(part, state, needed, after)) for key, state in levels[-1].items()})
-            levels.append(after)
+        ways, ends = self.explore(parts, live)
         ones = (1,) * len(self.values)
-        ends = levels[-1]
         below: dict[object, Codes] = {}
         if ends:
             nothing = self._code(self.encode(None))
@@ -94,6 +109,18 @@ class _Tabulation:
         codes = np.broadcast_to(below[None], tuple(map(len, self.values)))
         return codes, tuple(self.codes)
 
+    def explore(
+        self, parts: Sequence[Run], live: Sequence[frozenset[str]]
+    ) -> tuple[list[dict[object, list[Way]]], Collection[object]]:
+        """Return the ways from each state of each statement, and the states at the end."""
+        levels: list[dict[object, _State]] = [{None: _State({}, MAX_STEPS)}]
+        ways: list[dict[object, list[Way]]] = []
+        for part, needed in zip(parts, live[1:], strict=True):
+            after: dict[object, _State] = {}
+            ways.append({key: list(self._through(part, state, needed, after)) for key, state in levels[-1].items()})
+            levels.append(after)
+        return ways, levels[-1].keys()
+
     def _code(self, symbol: Symbol) -> int:
         code = self.codes.get(symbol)
         if code is None:
@@ -101,7 +128,7 @@ class _Tabulation:
             code = self.codes[symbol] = len(self.codes)
         return code
 
-    def _through(self, part: Run, state: _State, needed: frozenset[str], after: dict[object, _State]) -> Iterator[_Way]:
+    def _through(self, part: Run, state: _State, needed: frozenset[str], after: dict[object, _State]) -> Iterator[Way]:
         """Every way through one statement, by the arguments that it reads first."""
         path: list[list[int]] = []  # parameter and position of each argument read, in the order of reading
         fork = not all(map(_is_fixed, state.names.values()))
@@ -128,12 +155,12 @@ class _Tabulation:
             for parameter, position in path:
                 positions[parameter] = position
             if signal is RETURN:
-                yield _Way(tuple(positions), self.encode(frame.result), None)
+                yield Way(tuple(positions), self.encode(frame.result), None)
             else:
                 live_names = {name: value for name, value in names.everything().items() if name in needed}
                 key = self._key(live_names, frame.left)
                 after.setdefault(key, _State(live_names, frame.left))
-                yield _Way(tuple(positions), None, key)
+                yield Way(tuple(positions), None, key)
             while path and path[-1][1] + 1 == len(self.values[path[-1][0]]):
                 path.pop()
             if not path:
@@ -148,7 +175,7 @@ class _Tabulation:
         self.work.charge(sum(len(text) for _, text in texts) // 16)
         return steps_left, texts
 
-    def _join_branches(self, ways: Sequence[_Way], below: dict[object, Codes]) -> Codes:
+    def _join_branches(self, ways: Sequence[Way], below: dict[object, Codes]) -> Codes:
         """Join the codes of the branches; an axis has length one where the argument makes no difference."""
         parts = [
             (way.positions, below[way.state])
