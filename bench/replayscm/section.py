@@ -35,10 +35,10 @@ class ReplayScmReport:
             plots = report_plots(rows, audited, **options, progress=progress)
             kinds = kinds_plot(answers)
             plots += [] if kinds is None else [kinds]
-            if any("worlds" in score or "trainMatch" in score for _, score in answers):
-                from calibrant.bench.replayscm.extended.plots import episode_plots
+        if contents.with_pictures and any("worlds" in score or "trainMatch" in score for _, score in answers):
+            from calibrant.bench.replayscm.extended.plots import episode_plots
 
-                plots += episode_plots(BENCHMARK, answers, contents)
+            plots += episode_plots(BENCHMARK, answers, contents)
         return Section(
             BENCHMARK.title,
             f"In brackets: {round(100 * LEVEL)} % percentile bootstrap over latent SCMs ({RESAMPLES:,} resamples),"

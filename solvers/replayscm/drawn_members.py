@@ -39,6 +39,10 @@ class Members:
     def __len__(self) -> int:
         return len(self.order)
 
+    def first(self, number: int) -> Members:
+        """Return the first members."""
+        return Members(self.space, self.order[:number], self.masks[:number], self.tables[:number])
+
     def outcomes(self, rows: Rows) -> U64:
         """Replay each member in each row: targets and roots as given, everything else computed; shape [d, r]."""
         results = np.empty((len(self), len(rows.words)), np.uint64)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 
 from calibrant.bench.lab.extended.calibration import calibration_lines
+from calibrant.bench.lab.extended.enumerated import enumerated_lines
 from calibrant.bench.lab.extended.minima import bundled_lines, mean_lines
 from calibrant.bench.lab.extended.noisy import deciding_lines, hidden_lines, protocol_lines
 
@@ -14,6 +15,7 @@ MEASUREMENTS: Mapping[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "calibration": lambda options: calibration_lines(options.items, options.seed),
     "means": lambda options: mean_lines(options.items, options.strata.split(",")),
     "bundled": lambda options: bundled_lines(options.items),
+    "enumerated": lambda options: enumerated_lines(options.items, options.rates.split(",")),
     "noisy": lambda options: deciding_lines(options.items, options.variables, options.rates.split(",")),
     "hidden": lambda options: hidden_lines(options.items, options.variables),
     "protocol": lambda options: protocol_lines(options.items),

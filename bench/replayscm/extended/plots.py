@@ -1,4 +1,4 @@
-"""Plots of extended items in a report: bits left by world, calibration of posteriors."""
+"""Figures of extended items in a report: bits left by world, calibration of posteriors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def episode_plots(of: Benchmark[Any], answers: Sequence[Answer], contents: ReportContents) -> list[Plot]:
-    """Return the plots of these answers that there is something for; `MissingExtraError` without matplotlib."""
+    """Return the figures of these answers that there is something for."""
     is_noisy = any(isinstance(score.get(KEY), Mapping) and TOP_TRUE in score[KEY] for _, score in answers)
     plots = [
         left_plot(left_curves(_episodes(of, contents))) if any("worlds" in score for _, score in answers) else None,

@@ -1,71 +1,49 @@
-"""Plots of extended items: bits left by world, and calibration of posteriors."""
+"""Figures of extended items in a page: bits left by world, and calibration of posteriors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from calibrant.audits.replayscm.extended.calibration import CalibrationBin
-from calibrant.bench.pages.design.tokens import TOKENS
-from calibrant.bench.replayscm.extended.curves import LeftCurve
-from calibrant.bench.report.figures.drawing import drawn_svg, legend, looks, new_figure, plain, style
+from calibrant.bench.replayscm.extended.curves import MAX_ITEMS, MAX_NOISY_ITEMS, LeftCurve
+from calibrant.bench.report.figures.panels import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.report.sections import Plot
+from calibrant.dsl.errors import in_one_line
 
 LEFT_CAPTION = (
     "Mean bits left after each world: without noise the logarithm of the SCMs that fit, under noise the posterior"
-    " entropy; a finished episode keeps its last value. Bands: two standard errors over items."
+    " entropy; a finished episode keeps its last value. Bars: two standard errors over items, of a system's first"
+    f" {MAX_ITEMS} items without noise and {MAX_NOISY_ITEMS} with noise."
 )
 CALIBRATION_CAPTION = (
     "Posterior of the most probable held-out behaviour against the share of items where it is gold's, one statement an"
-    " item, with 95 % Wilson intervals. Items whose gold is drawn from the prior lie on the diagonal."
+    " item, with 95 % Wilson intervals and the number of items. Items whose gold is drawn from the prior lie on the"
+    " dashed line."
 )
 
 
 def left_plot(curves: Sequence[LeftCurve]) -> Plot | None:
-    """Return the curves of all systems; None without any. `MissingExtraError` without matplotlib."""
+    """Return the curves of all systems; None without any."""
     if not curves:
         return None
-    with style():
-        figure, ((axes,),) = new_figure(1, 1, extra=1.5)
-        by_system = looks(curve.system for curve in curves)
-        for curve in curves:
-            look = by_system[curve.system]
-            worlds = [point.worlds for point in curve.points]
-            means = [point.mean for point in curve.points]
-            lows, highs = [point.low for point in curve.points], [point.high for point in curve.points]
-            axes.fill_between(worlds, lows, highs, color=look.colour, alpha=0.15, linewidth=0)
-            axes.plot(worlds, means, color=look.colour, marker=look.marker, markersize=3, label=plain(curve.system))
-        axes.set_xlabel("worlds")
-        axes.set_ylabel("bits left")
-        axes.set_ylim(bottom=0)
-        legend(figure, [axes])
-        return Plot("bits_left", "Bits left by world", LEFT_CAPTION, drawn_svg(figure))
+    lines = [
+        Line(in_one_line(curve.system), tuple(Mark(p.worlds, p.mean, p.low, p.high) for p in curve.points))
+        for curve in curves
+    ]
+    title = "Bits left by world"
+    drawing = panels_svg([Panel("", tuple(lines))], Axis("worlds", 0), Axis("bits left", 0), title)
+    return Plot("bits_left", title, LEFT_CAPTION, drawing, in_page=True)
 
 
 def calibration_plot(bins: Sequence[CalibrationBin]) -> Plot | None:
-    """Return stated against true shares; None without statements. `MissingExtraError` without matplotlib."""
+    """Return stated against true shares; None without statements."""
     if not bins:
         return None
-    with style():
-        figure, ((axes,),) = new_figure(1, 1, extra=0.5)
-        axes.plot([0, 1], [0, 1], color=TOKENS["edge"].light, linewidth=0.8, linestyle="--")
-        stated = [bin_.mean_stated for bin_ in bins]
-        shares = [bin_.share_true for bin_ in bins]
-        reaches = [
-            (share - bin_.interval[0], bin_.interval[1] - share) for bin_, share in zip(bins, shares, strict=True)
-        ]
-        axes.errorbar(
-            stated,
-            shares,
-            yerr=[[max(0.0, low) for low, _ in reaches], [max(0.0, high) for _, high in reaches]],
-            color=TOKENS["link"].light,
-            marker="o",
-            linewidth=0,
-            elinewidth=0.9,
-        )
-        for bin_, x, y in zip(bins, stated, shares, strict=True):
-            axes.annotate(str(bin_.number), (x, y), textcoords="offset points", xytext=(5, -9), fontsize=7)
-        axes.set_xlim(0, 1.03)
-        axes.set_ylim(0, 1.03)
-        axes.set_xlabel("stated posterior")
-        axes.set_ylabel("share true")
-        return Plot("posterior_calibration", "Calibration of posteriors", CALIBRATION_CAPTION, drawn_svg(figure))
+    marks = [Mark(bin_.mean_stated, bin_.share_true, *bin_.interval, str(bin_.number)) for bin_ in bins]
+    lines = (
+        Line("statements", tuple(sorted(marks))),
+        Line("as often as stated", (Mark(0, 0), Mark(1, 1)), printed=True),
+    )
+    title = "Calibration of posteriors"
+    drawing = panels_svg([Panel("", lines)], Axis("stated posterior", 0, 1), Axis("share true", 0, 1), title)
+    return Plot("posterior_calibration", title, CALIBRATION_CAPTION, drawing, in_page=True)

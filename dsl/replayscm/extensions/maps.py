@@ -88,11 +88,9 @@ def check_map(scm_class: MechanismClass, grammar: Grammar, answer: Any) -> Submi
 
 
 def _key_problem(scm_class: MechanismClass, texts: Mapping[str, Any]) -> str:
-    unknown = sorted(
-        str(key) for key in texts if key not in scm_class.endogenous and key not in scm_class.hidden_parents
-    )
+    unknown = sorted(key for key in map(str, texts) if key not in (*scm_class.endogenous, *scm_class.hidden_parents))
     expected = ", ".join(natural(scm_class.endogenous))
     if unknown:
-        return f"no endogenous variables: {', '.join(unknown[:5])}; expected: {expected}"
+        return f"no endogenous variables: {', '.join(map(short_repr, unknown[:5]))}; expected: {expected}"
     missing = [v for v in natural(scm_class.endogenous) if v not in texts]
     return f"no mechanism for {', '.join(missing)}; expected: {expected}" if missing else ""

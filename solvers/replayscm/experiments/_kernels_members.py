@@ -46,3 +46,110 @@ def noisy_outcomes(
                 # after the mechanism and before its children: noise propagates (docs/semantics.md)
                 word ^= flips[d, r] & bit
             readings[d, r] = word
+
+
+@kernel
+def reading_keys(
+    order: I64,  # [d, m] as in noisy_outcomes
+    masks: I64,  # [d, m]
+    tables: U64,  # [d, m]
+    values: U64,  # [n, w] bit columns of all rows: targets and roots, 0 elsewhere
+    clamped: U64,  # [n, w]
+    endogenous: I64,  # variables that a key is made of
+    num_rows: int,  # of each candidate: 64 // num_rows candidates a word, or several words a candidate
+    keys: U64,  # [c, d] out
+) -> None:
+    """Compute a key of what each member shows of each candidate, 64 rows at a time; without noise."""
+    num_vars, num_words = values.shape
+    per_word = max(1, 64 // num_rows)
+    blocks = (num_rows + 63) // 64
+    is_exact = num_rows * endogenous.shape[0] <= 64
+    columns = np.empty((max(num_vars, 64), num_words), np.uint64)
+    leaves = np.empty((32, num_words), np.uint64)
+    for d in range(order.shape[0]):
+        columns[:num_vars] = values
+        for i in range(order.shape[1]):
+            _mechanism_column(masks[d, i], tables[d, i], columns, leaves)
+            v = order[d, i]
+            # hidden variables are not among the columns that are given, and are never clamped
+            if v < num_vars:
+                for w in range(num_words):
+                    columns[v, w] = leaves[0, w] & ~clamped[v, w] | values[v, w]
+            else:
+                columns[v] = leaves[0]
+        for c in range(keys.shape[0]):
+            key = np.uint64(0)
+            for block in range(blocks):
+                word = c // per_word * blocks + block
+                shift = np.uint64(c % per_word * num_rows)
+                rows = min(64, num_rows - 64 * block)
+                mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - rows)
+                for i in range(endogenous.shape[0]):
+                    field = columns[endogenous[i], word] >> shift & mask
+                    if is_exact:
+                        # fields of all variables side by side: the reading itself
+                        key |= field << np.uint64(i * num_rows)
+                    else:
+                        # a bijection of words at every step; the factor is 2**64 over the golden ratio
+                        key = (key ^ field) * np.uint64(0x9E3779B97F4A7C15)
+                        key ^= key >> np.uint64(29)
+            keys[c, d] = key
+
+
+@kernel
+def _mechanism_column(
+    mask: int,  # parent set
+    table: int,
+    columns: U64,  # [n, w]
+    leaves: U64,  # [32, w] scratch; row 0 is the result
+) -> None:
+    """Evaluate a truth table on columns: half of the rows of the table go with every parent (Shannon expansion)."""
+    num_words = leaves.shape[1]
+    zero = np.uint64(0)
+    bit_one = np.uint64(1)
+    bits = np.uint64(table)
+    if mask == 0:
+        leaves[0] = zero - (bits & bit_one)
+        return
+    num_parents = 0
+    rest = mask
+    while rest:
+        rest &= rest - 1
+        num_parents += 1
+    half = 1 << num_parents
+    rest = mask
+    level = 0
+    while rest:
+        u = 0
+        while not rest >> u & 1:
+            u += 1
+        rest ^= 1 << u
+        half >>= 1
+        for q in range(half):
+            if level == 0:
+                # the lowest parent chooses between neighbours of the table
+                low = zero - (bits >> np.uint64(2 * q) & bit_one)
+                high = zero - (bits >> np.uint64(2 * q + 1) & bit_one)
+                for w in range(num_words):
+                    leaves[q, w] = low ^ (low ^ high) & columns[u, w]
+            else:
+                for w in range(num_words):
+                    low = leaves[2 * q, w]
+                    leaves[q, w] = low ^ (low ^ leaves[2 * q + 1, w]) & columns[u, w]
+        level += 1
+
+
+@kernel
+def count_alike(
+    keys: U64,  # [c, d] ascending along d
+    alike: I64,  # [c] out
+) -> None:
+    """Count pairs of equal keys of each row."""
+    for c in range(keys.shape[0]):
+        number = 0
+        run = 0
+        for d in range(1, keys.shape[1]):
+            # the i-th of a run, from 0, has i alike before it
+            run = run + 1 if keys[c, d] == keys[c, d - 1] else 0
+            number += run
+        alike[c] = number

@@ -7,16 +7,19 @@ readings, each with its probability by a mass in doubles; with hidden variables 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from hashlib import sha256
+from itertools import pairwise
 from math import log
 from random import Random
 
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
@@ -26,8 +29,15 @@ from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets, Rows
 from calibrant.solvers.replayscm.drawn_members import Members, draw
 from calibrant.solvers.replayscm.experiments.members import MemberArrays, numpy_rng
+from calibrant.solvers.replayscm.experiments.packed_candidates import (
+    ArrayMembers,
+    PackedCandidates,
+    alike_shares,
+    pack_candidates,
+)
 from calibrant.solvers.replayscm.experiments.readings import candidate_rows, version_space
 from calibrant.solvers.replayscm.experiments.shares import BITS_TOLERANCE, request_rows
+from calibrant.solvers.replayscm.experiments.witnesses import Witnesses
 from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
 from calibrant.solvers.replayscm.noise.approximate import ApproximateMasses
 from calibrant.solvers.replayscm.noise.posterior import Posterior
@@ -38,7 +48,8 @@ I64 = npt.NDArray[np.int64]
 
 # 256 members are 32,640 pairs; 1.45 worlds on the mean of 12 tiny items with hidden variables, 1.46 by exact shares
 NUM_PAIR_MEMBERS = 256
-NUM_WITNESSES = 4
+NUM_WITNESSES = 16
+NUM_NOISY_WITNESSES = 4
 NUM_FINALISTS = 8
 NUM_TRUTHS = 64
 NUM_NOISY_DRAWS = 12
@@ -77,7 +88,8 @@ class WorldChooser:
         self.item_id = item_id
         self.candidates = candidate_worlds(scm_class.observed, task.extension.allowance.max_targets)
         self.places = self._compared_places()
-        self._listed_rows: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[Rows, I64]] = {}
+        self._packed: dict[tuple[tuple[int, ...], tuple[int, ...], bool], PackedCandidates] = {}
+        self._witnesses: Witnesses | None = None
 
     def _compared_places(self) -> list[int]:
         """Return the candidates that are compared, in their order."""
@@ -113,11 +125,41 @@ class WorldChooser:
     def has_split(self, worlds: Sequence[EvidenceWorld], posterior: Posterior, rng: Random) -> bool:
         """Return whether some candidate splits the members of a posterior, that after these worlds."""
         # two members that a candidate shows differently prove it, at a fraction of the cost of a choice
-        sampler = posterior_sampler(posterior)
-        members = MemberArrays(self.scm_class, [sampler.draw(rng) for _ in range(NUM_WITNESSES)])
-        words, targets, _ = self._rows(self.contexts(rng)[0])
-        readings = members.readings(words, targets)
-        return bool((readings != readings[0]).any()) or self.choose(worlds) is not None
+        if not self.scm_class.noise.is_silent:
+            sampler = posterior_sampler(posterior)
+            members = MemberArrays(self.scm_class, [sampler.draw(rng) for _ in range(NUM_NOISY_WITNESSES)])
+            words, targets, _ = self._rows(self.contexts(rng)[0])
+            readings = members.readings(words, targets)
+            return bool((readings != readings[0]).any()) or self.choose(worlds) is not None
+        # noise-free they prove it until a world refutes one of them
+        if self._witnesses is None or not self._witnesses.split_after(worlds):
+            self._witnesses = self._draw_witnesses(worlds, posterior, rng)
+            if self._witnesses is None:
+                return False
+            if not self._witnesses.is_split:
+                return self.choose(worlds) is not None
+        return True
+
+    def _draw_witnesses(self, worlds: Sequence[EvidenceWorld], posterior: Posterior, rng: Random) -> Witnesses | None:
+        """Return drawn members with what they read of all compared candidates; None where fewer than two fit."""
+        is_natural = not self.scm_class.hidden_parents
+        members: ArrayMembers
+        if is_natural:
+            space = version_space(self.task, self.scm_class, worlds)
+            if space.count < 2:
+                return None
+            (roots,) = space.root_sets
+            members = draw(ConditionedSpace(ParentSets(space, None), roots), rng, NUM_WITNESSES)
+        else:
+            sampler = posterior_sampler(posterior)
+            members = MemberArrays(self.scm_class, [sampler.draw(rng) for _ in range(NUM_WITNESSES)])
+        keys = self._packed_candidates(self.contexts(rng)[0], is_natural=is_natural).keys(members)
+        return Witnesses(self.scm_class, self._index(is_natural=is_natural), members, keys, list(worlds))
+
+    def _index(self, *, is_natural: bool) -> dict[str, int]:
+        """Return the number of each observed variable: in natural order, as version spaces do, or as in the class."""
+        names = natural(self.scm_class.observed) if is_natural else self.scm_class.observed
+        return {v: i for i, v in enumerate(names)}
 
     # --- noise-free -----------------------------------------------------------------------------------------------
 
@@ -131,38 +173,56 @@ class WorldChooser:
         conditioned = ConditionedSpace(ParentSets(space, None), roots)
         members = draw(conditioned, rng, NUM_PAIR_MEMBERS)
         # pairs need simulation only, so all candidates are compared by them, and masses decide among the best few
-        shares = np.zeros(len(self.places))
-        for variant in contexts:
-            rows, spans = self._candidate_rows(tuple(variant))
-            shares += alike_shares(members.outcomes(rows), spans)
-        shares /= len(contexts)
+        shares = self._mean_alike_shares(members, contexts, is_natural=True)
         if shares.min() >= 1.0:
             return self._rare_split(conditioned, members, contexts)
-        finalists = np.argsort(shares, kind="stable")[:NUM_FINALISTS].tolist()
-        exact = [self._truth_share(conditioned, members, place, contexts) for place in sorted(finalists)]
+        finalists = sorted(np.argsort(shares, kind="stable")[:NUM_FINALISTS].tolist())
+        exact = self._truth_shares(conditioned, members.first(NUM_TRUTHS), finalists, contexts)
         best = min(range(len(exact)), key=exact.__getitem__)
-        return Choice(self.places[sorted(finalists)[best]], exact[best])
+        return Choice(self.places[finalists[best]], exact[best])
 
-    def _truth_share(
-        self, space: ConditionedSpace, members: Members, place: int, contexts: Sequence[Sequence[int]]
-    ) -> float:
-        """Return the mean share of members that read as a drawn one does; each share exact."""
-        total = 0.0
+    def _mean_alike_shares(self, members: ArrayMembers, contexts: Sequence[Sequence[int]], *, is_natural: bool) -> F64:
+        shares = np.zeros(len(self.places))
         for variant in contexts:
-            rows, _ = candidate_rows(self.scm_class, [(self.candidates[self.places[place]], variant)])
-            readings = members.outcomes(rows)[:NUM_TRUTHS]
-            different, counts = np.unique(readings, axis=0, return_counts=True)
-            masses = _reading_masses(space, different, rows.targets)
-            total += sum(n * mass for n, mass in zip(counts.tolist(), masses, strict=True)) / space.mass / len(readings)
-        return total / len(contexts)
+            shares += alike_shares(self._packed_candidates(variant, is_natural=is_natural).keys(members))
+        shares /= len(contexts)
+        return shares
+
+    def _truth_shares(
+        self, space: ConditionedSpace, truths: Members, finalists: Sequence[int], contexts: Sequence[Sequence[int]]
+    ) -> list[float]:
+        """Return of each candidate the mean share of members that read as a drawn one does; each share exact."""
+        totals = [0.0] * len(finalists)
+        for variant in contexts:
+            rows, spans = candidate_rows(
+                self.scm_class, [(self.candidates[self.places[i]], variant) for i in finalists]
+            )
+            readings = truths.outcomes(rows)
+            different: list[tuple[int, bytes]] = []
+            counts: list[int] = []
+            for i, (start, end) in enumerate(pairwise(spans.tolist())):
+                numbers = Counter(np.ascontiguousarray(readings[:, start:end])[d].tobytes() for d in range(len(truths)))
+                different += [(i, reading) for reading in numbers]
+                counts += numbers.values()
+            # one call for all readings: each mass costs less than the call
+            words = np.frombuffer(b"".join(reading for _, reading in different), np.uint64)
+            targets = np.concatenate([rows.targets[spans[i] : spans[i + 1]] for i, _ in different])
+            sizes = [spans[i + 1] - spans[i] for i, _ in different]
+            masses = space.masses(Rows(words, targets), np.cumsum([0, *sizes]).astype(np.int64))
+            weighted = [0] * len(finalists)
+            for (i, _), number, mass in zip(different, counts, masses, strict=True):
+                weighted[i] += number * mass
+            for i, weight in enumerate(weighted):
+                totals[i] += weight / space.mass / len(truths)
+        return [total / len(contexts) for total in totals]
 
     def _rare_split(
         self, space: ConditionedSpace, members: Members, contexts: Sequence[Sequence[int]]
     ) -> Choice | None:
         """Return the first candidate that splits, by exact masses of one member's readings; None if none does."""
         for variant in contexts:
-            rows, spans = self._candidate_rows(tuple(variant))
-            readings = members.outcomes(rows)[0]
+            rows, spans = candidate_rows(self.scm_class, self._requests(variant))
+            readings = members.first(1).outcomes(rows)[0]
             # a mass below the whole proves that some member reads otherwise, however rare it is
             masses = space.masses(Rows(readings, rows.targets), spans)
             shares = [mass / space.mass for mass in masses]
@@ -176,11 +236,7 @@ class WorldChooser:
     ) -> Choice | None:
         sampler = posterior_sampler(Posterior(self.scm_class).condition(*worlds))
         members = MemberArrays(self.scm_class, [sampler.draw(rng) for _ in range(NUM_PAIR_MEMBERS)])
-        shares = np.zeros(len(self.places))
-        for variant in contexts:
-            words, targets, spans = self._rows(variant)
-            shares += alike_shares(members.readings(words, targets), spans)
-        shares /= len(contexts)
+        shares = self._mean_alike_shares(members, contexts, is_natural=False)
         best = int(shares.argmin())
         # no drawn pair differs: what would still differ has posterior below 0.03, or was missed with 0.97**256 = 4e-4
         return None if shares[best] >= 1.0 else Choice(self.places[best], float(shares[best]))
@@ -242,12 +298,17 @@ class WorldChooser:
         by_draw: F64 = bits / len(contexts)
         return by_draw
 
-    def _candidate_rows(self, contexts: tuple[int, ...]) -> tuple[Rows, I64]:
-        """Return the rows of all compared candidates; kept for the next step, which mostly has the same contexts."""
-        key = contexts, tuple(self.places)
-        if key not in self._listed_rows:
-            self._listed_rows = {key: candidate_rows(self.scm_class, self._requests(contexts))}
-        return self._listed_rows[key]
+    def _packed_candidates(self, contexts: Sequence[int], *, is_natural: bool) -> PackedCandidates:
+        """Return the rows of all compared candidates; kept for the next step, which mostly has the same contexts.
+
+        is_natural: variables are numbered in natural order, as version spaces do, else as the class lists them
+        """
+        key = tuple(contexts), tuple(self.places), is_natural
+        if key not in self._packed:
+            compared = [self.candidates[place] for place in self.places]
+            index = self._index(is_natural=is_natural)
+            self._packed = {key: pack_candidates(index, self.scm_class.roots, compared, contexts)}
+        return self._packed[key]
 
     def _requests(self, contexts: Sequence[int]) -> list[tuple[Mapping[str, int], Sequence[int]]]:
         return [(self.candidates[place], contexts) for place in self.places]
@@ -258,37 +319,6 @@ class WorldChooser:
         words = np.array([word for rows in listed for word, _ in rows], np.uint64)
         targets = np.array([clamped for rows in listed for _, clamped in rows], np.uint64)
         return words, targets, np.cumsum([0, *map(len, listed)]).astype(np.int64)
-
-
-def alike_shares(readings: U64, spans: I64) -> F64:
-    """[c] share of pairs of different members that read a candidate alike; an unbiased estimate of the expected share.
-
-    readings: [d, r]; spans: [c + 1] where the rows of each candidate begin
-    """
-    num_members = len(readings)
-    if num_members < 2:
-        return np.ones(len(spans) - 1)
-    num_rows = int(np.diff(spans).max())
-    # rows hashed to one key a candidate, by powers of an odd constant (2**64 over the golden ratio): sorting keys
-    # replaces comparing rows; 32,640 pairs of random keys collide with probability 2e-15
-    factors = np.array([pow(0x9E3779B97F4A7C15, i + 1, 1 << 64) for i in range(num_rows)], np.uint64)
-    position = np.arange(readings.shape[1]) - np.repeat(spans[:-1], np.diff(spans))
-    mixed = readings * factors[position]
-    mixed ^= mixed >> np.uint64(29)
-    keys = np.sort(np.add.reduceat(mixed, spans[:-1], axis=1), axis=0)
-    starts = np.ones(keys.shape, np.bool_)
-    starts[1:] = keys[1:] != keys[:-1]
-    # the i-th member of a group, from 0, has i alike before it; every pair is counted in both orders. Draws are not
-    # paired with themselves: the estimate would be too large by up to 1/256
-    rank = np.arange(num_members)[:, None]
-    alike_before = rank - np.maximum.accumulate(np.where(starts, rank, 0), axis=0)
-    shares: F64 = 2 * alike_before.sum(axis=0) / (num_members * (num_members - 1))
-    return shares
-
-
-def _reading_masses(space: ConditionedSpace, readings: U64, targets: U64) -> list[int]:
-    rows = Rows(readings.ravel(), np.tile(targets, len(readings)))
-    return space.masses(rows, np.arange(len(readings) + 1, dtype=np.int64) * len(targets))
 
 
 def _logs_by_masses(masses: ApproximateMasses, readings: U64, targets: U64, spans: I64) -> F64:

@@ -75,10 +75,13 @@ def play_worlds(episode: Episode[Task, Reading], policy_name: str, item_id: str)
     assert task.extension is not None
     allowance = task.extension.allowance
     assert allowance is not None
+    worlds = episode_evidence(episode)
+    posterior = Posterior(scm_class).condition(*worlds)
     while not episode.closed and episode.left > 0:
-        worlds = episode_evidence(episode)
-        posterior = Posterior(scm_class).condition(*worlds)
-        if is_settled(posterior, verdict_worlds, Random(f"{item_id}|stop|{len(worlds)}")):
+        # noise-free both policies end where nothing splits
+        if not scm_class.noise.is_silent and is_settled(
+            posterior, verdict_worlds, Random(f"{item_id}|stop|{len(worlds)}")
+        ):
             break
         do = policy.choose(worlds, posterior)
         if do is None:
@@ -89,7 +92,9 @@ def play_worlds(episode: Episode[Task, Reading], policy_name: str, item_id: str)
         step = episode.act(action)
         if step.refused:
             raise ValueError(f"the action {action} was refused: {step.refused}")
-    return episode_evidence(episode)
+        worlds = episode_evidence(episode)
+        posterior = posterior.condition(worlds[-1])
+    return worlds
 
 
 def stop_worlds(task: Task) -> AskedWorlds:

@@ -14,9 +14,10 @@ from calibrant.dsl.replayscm.extensions.noise import NoiseKind
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.experiments.greedy import NUM_PAIR_MEMBERS, WorldChooser, alike_shares
+from calibrant.solvers.replayscm.experiments.greedy import NUM_PAIR_MEMBERS, WorldChooser
 from calibrant.solvers.replayscm.experiments.listed import list_candidates
 from calibrant.solvers.replayscm.experiments.members import MemberArrays
+from calibrant.solvers.replayscm.experiments.packed_candidates import alike_shares, pack_candidates
 from calibrant.solvers.replayscm.experiments.policies import is_settled, stop_worlds
 from calibrant.solvers.replayscm.experiments.shares import best_by_bits, expected_bits, request_rows
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members
@@ -106,15 +107,13 @@ def _pair_regret(
     rng = Random(seed)
     sampler = posterior_sampler(posterior)
     members = MemberArrays(posterior.scm_class, [sampler.draw(rng) for _ in range(NUM_PAIR_MEMBERS)])
-    rows = [request_rows(posterior.scm_class, do, contexts) for do in candidates]
-    words = np.array([word for world in rows for word, _ in world], np.uint64)
-    targets = np.array([clamped for world in rows for _, clamped in world], np.uint64)
-    spans = np.arange(len(rows) + 1, dtype=np.int64) * len(contexts)
-    readings = members.readings(words, targets)
-    shares = alike_shares(readings, spans)
+    scm_class = posterior.scm_class
+    index = {v: i for i, v in enumerate(scm_class.observed)}
+    keys = pack_candidates(index, scm_class.roots, candidates, contexts).keys(members)
+    shares = alike_shares(keys)
     best = int(shares.argmin())
     # groups of members share no pair; pairs across groups, which the estimate has too, make it better than this
-    groups = [alike_shares(readings[first::NUM_GROUPS], spans) for first in range(NUM_GROUPS)]
+    groups = [alike_shares(keys[:, first::NUM_GROUPS]) for first in range(NUM_GROUPS)]
     differences = np.array([group[chosen] - group[best] for group in groups])
     error = float(differences.std(ddof=1)) / NUM_GROUPS**0.5
     return StepRegret(float(shares[chosen]), float(shares[best]), is_exact=False, standard_error=error)

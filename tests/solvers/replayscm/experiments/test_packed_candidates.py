@@ -1,0 +1,79 @@
+"""What members read of all candidates, against the reference row by row; splits that members prove."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from random import Random
+
+import numpy as np
+import pytest
+
+from calibrant.dsl.replayscm.disclosure import HiddenOrder
+from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
+from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
+from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE
+from calibrant.dsl.replayscm.extensions.prior import Prior
+from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
+from calibrant.solvers.replayscm.experiments.members import MemberArrays
+from calibrant.solvers.replayscm.experiments.packed_candidates import alike_shares, pack_candidates
+from calibrant.solvers.replayscm.experiments.witnesses import Witnesses
+from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
+from calibrant.solvers.replayscm.noise.posterior import Posterior
+
+NUM_MEMBERS = 12
+
+
+def _scm_class(num_vars: int, num_hidden: int, max_parents: int) -> MechanismClass:
+    # not in natural order: numbers come from the class, not from names
+    observed = tuple(f"X{num_vars - i}" for i in range(num_vars))
+    roots = observed[1:3]
+    hidden = {f"H{i + 1}": observed[i : i + 2] for i in range(num_hidden)}
+    disclosure = HiddenOrder((*observed, *hidden), roots)
+    return MechanismClass(observed, roots, disclosure, max_parents, Prior.UNIFORM, NOISE_FREE, hidden)
+
+
+@pytest.mark.parametrize("num_rows", [1, 3, 8, 64, 70])
+@pytest.mark.parametrize(("num_vars", "num_hidden", "max_parents"), [(4, 0, 0), (5, 0, 3), (5, 1, 2), (4, 2, 2)])
+def test_keys_are_equal_iff_readings_are(num_vars: int, num_hidden: int, max_parents: int, num_rows: int) -> None:
+    """Several candidates a word, one, and several words a candidate; fields side by side and hashed ones."""
+    scm_class = _scm_class(num_vars, num_hidden, max_parents)
+    sampler, rng = posterior_sampler(Posterior(scm_class)), Random(num_rows)
+    members = [sampler.draw(rng) for _ in range(NUM_MEMBERS)]
+    contexts = [rng.getrandbits(2) for _ in range(num_rows)]
+    candidates = candidate_worlds(scm_class.observed, 2)
+    index = {v: i for i, v in enumerate(scm_class.observed)}
+    keys = pack_candidates(index, scm_class.roots, candidates, contexts).keys(MemberArrays(scm_class, members))
+    shares = alike_shares(keys)
+    for place, do in enumerate(candidates):
+        readings = [tuple(clean_rows(scm_class, member, do, contexts)) for member in members]
+        pairs = list(combinations(range(NUM_MEMBERS), 2))
+        alike = [readings[a] == readings[b] for a, b in pairs]
+        assert [bool(keys[place, a] == keys[place, b]) for a, b in pairs] == alike
+        assert shares[place] == pytest.approx(sum(alike) / len(pairs))
+
+
+@pytest.mark.parametrize("num_hidden", [0, 1])
+def test_witnesses_prove_a_split_while_they_fit(num_hidden: int) -> None:
+    scm_class = _scm_class(4, num_hidden, 2)
+    sampler, rng = posterior_sampler(Posterior(scm_class)), Random(4)
+    members = [sampler.draw(rng) for _ in range(NUM_MEMBERS)]
+    index = {v: i for i, v in enumerate(scm_class.observed)}
+    contexts, candidates = range(4), candidate_worlds(scm_class.observed, 2)
+    arrays = MemberArrays(scm_class, members)
+    keys = pack_candidates(index, scm_class.roots, candidates, contexts).keys(arrays)
+    witnesses = Witnesses(scm_class, index, arrays, keys, [])
+    worlds: list[EvidenceWorld] = []
+    fitting = members
+    behaviours: set[tuple[tuple[str, ...], ...]] = set()
+    for do in rng.sample(candidates, len(candidates)):
+        worlds.append(EvidenceWorld(do, tuple(clean_rows(scm_class, members[0], do, contexts))))
+        fitting = [m for m in fitting if tuple(clean_rows(scm_class, m, do, contexts)) == worlds[-1].rows]
+        behaviours = {tuple(tuple(clean_rows(scm_class, m, x, contexts)) for x in candidates) for m in fitting}
+        assert witnesses.split_after(worlds) == (len(behaviours) > 1)
+    assert len(behaviours) == 1
+    assert not np.array_equal(keys, witnesses.keys)
+    # worlds that do not go on from those before
+    fresh = Witnesses(scm_class, index, arrays, keys, worlds[:1])
+    assert fresh.is_split
+    assert not fresh.split_after(worlds[1:])
