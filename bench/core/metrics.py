@@ -43,6 +43,7 @@ class View(NamedTuple):
     id, title: of the table in a report; empty where it has none of its own
     note: sentences of its caption on several metrics, or on what is counted
     optional: whether JSON and all columns leave it out where no answer has any of its metrics
+    applies: whether a verdict has any of its metrics, where most have none; they are None without being read then
     """
 
     metrics: tuple[Metric, ...]
@@ -50,6 +51,7 @@ class View(NamedTuple):
     title: str = ""
     note: str = ""
     optional: bool = False
+    applies: Callable[[Any], bool] | None = None
 
     def caption(self, keys: Collection[str]) -> str:
         """Return the note and the meaning of each metric with one of these keys."""

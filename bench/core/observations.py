@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, TypeAlias
 
-from calibrant.bench.core.metrics import InvalidHandling, MetricSet
+from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.verdict import LazyVerdict
 
 Values: TypeAlias = tuple[float | None, ...]
 """The value of every metric, in the order of `ObservationReader.columns`; None where an answer is not counted."""
+_Condition: TypeAlias = Callable[[Any], bool]
+_Group: TypeAlias = tuple[_Condition | None, list[Callable[[Any], float | None]]]
+"""Metrics that a verdict has under a condition; 10^6 plain lines have 29 of ReplaySCM's 52."""
 
 
 class ObservationReader:
@@ -28,8 +32,7 @@ class ObservationReader:
     ) -> None:
         self.metrics = metrics
         self.columns = (*metrics.columns, *metrics.hidden) if with_hidden else metrics.columns
-        # read off the columns once: 10^6 lines look up 52 of them each
-        self._readers = [column.value for column in self.columns]
+        self._groups = [*_groups(metrics, self.columns)]
         self._handling = handling
         self._by_bulk_key: dict[tuple[str, Hashable], tuple[Values, Sample]] = {}
         self._interned: dict[Values, Values] = {}
@@ -41,9 +44,21 @@ class ObservationReader:
             if observation is not None:
                 return observation[0], Sample(*observation[1][:-1], score.meaning)
         verdict = self.metrics.verdict(score, setting, self._handling)
-        # a list first: a generator resumes for every value
-        values = tuple([None if (value := read(verdict)) is None else float(value) for read in self._readers])
+        read: list[float | None] = []  # a list first: a generator resumes for every value
+        for applies, readers in self._groups:
+            if applies is None or applies(verdict):
+                read += [None if (value := reader(verdict)) is None else float(value) for reader in readers]
+            else:
+                read += [None] * len(readers)
+        values = tuple(read)
         observed = self._interned.setdefault(values, values), self.metrics.sample(verdict)
         if isinstance(score, LazyVerdict):
             self._by_bulk_key[setting, score.bulk_key] = observed
         return observed
+
+
+def _groups(metrics: MetricSet, columns: Sequence[Metric]) -> Iterator[_Group]:
+    """Yield the readers of columns that follow each other under one condition."""
+    conditions = {metric.key: view.applies for view in metrics.views.values() for metric in view.metrics}
+    for applies, group in groupby(columns, lambda column: conditions.get(column.key)):
+        yield applies, [column.value for column in group]

@@ -16,8 +16,8 @@ from calibrant.bench.core.capabilities import Capability
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
+    from calibrant.bench.core.items import ItemPool
     from calibrant.solvers.outcome import Impossible, OutOfBudget
 
 Outcome: TypeAlias = Literal["found", "impossible", "out_of_budget", "crashed"]
@@ -75,7 +75,7 @@ PROTOCOLS: Capability[Sequence[type[Protocol]]] = Capability("`run`")
 """The protocols of a benchmark, in the order in which `all` runs them."""
 
 
-APPLICABLE: Capability[Callable[[Sequence[Path]], Sequence[type[Protocol]]]] = Capability("`run all` of some")
+APPLICABLE: Capability[Callable[[Sequence[ItemPool[Any]]], Sequence[type[Protocol]]]] = Capability("`run all` of some")
 """Protocols that `all` stands for on some pools, where that depends on them."""
 
 

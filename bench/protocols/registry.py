@@ -14,6 +14,7 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.protocols import plugins
 from calibrant.bench.protocols.base import APPLICABLE, PROTOCOLS, Protocol
 from calibrant.bench.runs.jobs import error_line
+from calibrant.bench.runs.pool_cache import read_pool_once
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, UnknownNameError, short_repr
 
 Protocols: TypeAlias = Mapping[str, type[Protocol]]
@@ -28,7 +29,9 @@ def protocols_of(benchmark: Benchmark[Any]) -> Protocols:
 def applicable_protocols(benchmark: Benchmark[Any], pools: Sequence[Path]) -> Protocols:
     """Return the protocols that `all` stands for on these pools."""
     select = benchmark.capability(APPLICABLE)
-    return protocols_of(benchmark) if select is None else {protocol.name: protocol for protocol in select(pools)}
+    if select is None:
+        return protocols_of(benchmark)
+    return {protocol.name: protocol for protocol in select([read_pool_once(benchmark, path)[1] for path in pools])}
 
 
 def with_installed(builtin: Protocols, benchmark: str) -> Protocols:

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
+from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, KEY
 from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet, View
 from calibrant.bench.core.samples import Right, Sample
 from calibrant.bench.replayscm.appendix_metrics import APPENDIX_METRICS
@@ -343,11 +343,15 @@ METRICS = MetricSet(
     benchmark="replayscm",
     views={
         "replay": View((*REPLAY_METRICS, *ROOT_METRICS, *ALTERNATIVE_METRICS)),
-        "structure": View(STRUCTURE_METRICS),
+        "structure": View(STRUCTURE_METRICS, applies=lambda v: bool(v.structure)),
         "funnel": View(FUNNEL_METRICS),
-        "episodes": View(EPISODE_METRICS, optional=True),
-        "forecasts": View(FORECAST_METRICS, optional=True),
-        "attribution": View(ATTRIBUTION_METRICS),
+        "episodes": View(
+            EPISODE_METRICS, optional=True, applies=lambda v: "worlds" in v.score or "bitsLeft" in v.score
+        ),
+        "forecasts": View(
+            FORECAST_METRICS, optional=True, applies=lambda v: "brier" in v.score or "trainMatch" in v.score
+        ),
+        "attribution": View(ATTRIBUTION_METRICS, applies=lambda v: KEY in v.score),
     },
     first=(
         *("n", "train_exact", "heldout_exact", "alt_scm_joint", "heldout_world", "valid", "root_exact"),

@@ -14,17 +14,16 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.items import ItemPool
 from calibrant.bench.core.registry import benchmark_of, is_stated
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.runs.jobs import HERE, Execution, Jobs, Progress, error_line
+from calibrant.bench.runs.pool_cache import read_pool_once
 from calibrant.bench.runs.records import Key, Record, RunFile, config_digest, step_records
 from calibrant.bench.runs.workers import Answer, Workers, open_workers
 from calibrant.bench.version import program_version
 from calibrant.dsl.errors import CalibrantError, UnknownItemError, short_repr
 from calibrant.dsl.item import Item
-from calibrant.dsl.pool_text import file_digest
 from calibrant.dsl.stored_items import item_ids
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
@@ -124,19 +123,12 @@ def _require(protocol: Protocol) -> None:
         raise CalibrantError(f"protocol '{protocol.name}' cannot start: {error_line(error)}") from None
 
 
-@lru_cache(maxsize=8)
-def _pool(benchmark: Benchmark[Any], path: Path, digest: str) -> ItemPool[Item[Any, Any]]:
-    """Kept, because several protocols run on one pool, and reading YAML takes seconds."""
-    return benchmark.items.read_pool(path)
-
-
 class _Batch:
     """The selected instances of one pool under one protocol."""
 
     def __init__(self, path: Path, protocol: str, config: dict[str, Any], selection: Selection) -> None:
-        self.digest = file_digest(path)
         self.benchmark = benchmark_of(path)
-        self.pool = _pool(self.benchmark, path, self.digest)
+        self.digest, self.pool = read_pool_once(self.benchmark, path)
         self.protocol = protocol
         self.config = config
         digest = config_digest(config)

@@ -154,16 +154,25 @@ class Pool:
     """The problems of one file, with its metadata.
 
     problems: a tuple, or of a large file what makes each when it is asked for (dsl.stored_items)
+    num_extended: problems with episodes, noise or hidden variables, where the reader counted them
     """
 
     name: str
     problems: Sequence[Problem]
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    num_extended: int | None = field(default=None, compare=False, repr=False)
 
     @property
     def items(self) -> Sequence[Problem]:
         """The problems, under the name that pools of every benchmark have for them."""
         return self.problems
+
+    @property
+    def has_extensions(self) -> bool:
+        """Whether a problem has episodes, noise or hidden variables."""
+        if self.num_extended is not None:  # a large file would make all of its problems again
+            return self.num_extended > 0
+        return any(problem.task.extension is not None for problem in self.problems)
 
     def __len__(self) -> int:
         return len(self.problems)

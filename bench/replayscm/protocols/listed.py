@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.replayscm.extended.protocols import EXTENDED
-from calibrant.bench.replayscm.items import ITEMS
 from calibrant.bench.replayscm.protocols.discovery import DISCOVERY
 from calibrant.bench.replayscm.protocols.exact import Exact, ExactIntegerProgram
 from calibrant.bench.replayscm.protocols.posterior import MostPosterior
 from calibrant.bench.replayscm.protocols.score_portfolios import SCORE_PROTOCOLS
 from calibrant.bench.replayscm.protocols.simple import SIMPLE
 from calibrant.bench.replayscm.protocols.staged import StagedExactSearch
+from calibrant.dsl.replayscm.problem import Pool
 
 PLAIN = (Exact, ExactIntegerProgram, MostPosterior, StagedExactSearch, *SCORE_PROTOCOLS, *DISCOVERY, *SIMPLE)
 ROWS = (*PLAIN, *EXTENDED)
 
 
-def applicable_rows(pools: Sequence[Path]) -> Sequence[type[Protocol]]:
+def applicable_rows(pools: Sequence[Pool]) -> Sequence[type[Protocol]]:
     """Return all rows where a pool has episodes, noise or hidden variables, else those of plain items."""
-    is_extended = any(item.task.extension is not None for path in pools for item in ITEMS.read_pool(path).items)
-    return ROWS if is_extended else PLAIN
+    return ROWS if any(pool.has_extensions for pool in pools) else PLAIN

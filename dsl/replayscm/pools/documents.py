@@ -127,7 +127,7 @@ def _stream_pool(file: IO[bytes], name: str, cut: ResultsCut | None, *, keep_res
         top.sequence(RECORDS)
         if cut is not None and not cut.is_whole and not (cut.are_self_contained and len(cut.blocks) == len(problems)):
             raise PoolError("results that belong to no record", field="modelResults")
-        return Pool(name, problems, top.mapping("metadata", {}))
+        return Pool(name, problems, top.mapping("metadata", {}), num_extended=0)
 
 
 def _parse_records(document: Iterable[Any], cut: ResultsCut | None, keep_results: bool) -> Iterator[OfficialRecord]:
@@ -175,7 +175,7 @@ def _parse_whole(text: str, blocks: list[str], name: str, *, keep_results: bool)
     for index, raw in enumerate(records):
         results = EmbeddedResults(blocks[index]) if blocks and blocks[index] else None
         problems.append(OfficialRecord(raw, index, results if keep_results else _FORGOTTEN).problem)
-    return Pool(name, tuple(problems), top.mapping("metadata", {}))
+    return Pool(name, tuple(problems), top.mapping("metadata", {}), num_extended=0)
 
 
 class _Stored(msgspec.Struct):

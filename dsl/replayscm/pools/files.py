@@ -70,9 +70,17 @@ def _read_native(first: Line, lines: Iterator[Line], plain: IO[bytes], name: str
         actual_format = f"{short_repr(header.format)} version {header.version}"
         raise PoolError(f"{actual_format}; this program reads '{FORMAT}' version {VERSION}", field="format")
     records = ((line, decode_line(line.text, ProblemRecord, where=f"line {line.number}")) for line in lines)
-    lines_with_problems = ((line, _problem(record, keep_results)) for line, record in records)
-    problems = stored_items(plain, lines_with_problems, partial(_problem_again, keep_results=keep_results))
-    return Pool(header.name or name, problems, header.metadata)
+    num_extended = 0
+
+    def read() -> Iterator[tuple[Line, Problem]]:
+        nonlocal num_extended
+        for line, record in records:
+            problem = _problem(record, keep_results)
+            num_extended += problem.task.extension is not None
+            yield line, problem
+
+    problems = stored_items(plain, read(), partial(_problem_again, keep_results=keep_results))
+    return Pool(header.name or name, problems, header.metadata, num_extended)
 
 
 def _problem(record: ProblemRecord, keep_results: bool) -> Problem:

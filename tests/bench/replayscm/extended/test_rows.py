@@ -10,8 +10,9 @@ import pytest
 
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.bundled import bundled_pool
-from calibrant.bench.protocols.registry import protocols_of
+from calibrant.bench.protocols.registry import applicable_protocols, protocols_of
 from calibrant.bench.replayscm.extended.protocols import EXTENDED
+from calibrant.bench.runs.pool_cache import read_pool_once
 from calibrant.bench.runs.records import folder_records
 from calibrant.bench.runs.runner import run
 from calibrant.dsl.action import Action
@@ -19,7 +20,9 @@ from calibrant.dsl.episode import Step, verify_transcript
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.problem import Pool
+from calibrant.dsl.stored_items import StoredItems
 from tests.support.replayscm.extensions.problems import small_problem
+from tests.support.replayscm.gold_problems import gold_problem
 
 REPLAYSCM = benchmark("replayscm")
 ROWS = ("exact", "posterior", "greedy", "random", "noise-blind", "hidden-blind", "majority", "abstain")
@@ -147,3 +150,18 @@ def test_structure_learning_answers_noisy_items(name: str, search: str) -> None:
     assert result.outcome == "found"
     assert REPLAYSCM.scoring.score(problem, result.answer or {}, ())["valid"]
     assert protocol.answer(small_problem(2, is_episode=False).task).outcome == "impossible"
+
+
+@pytest.mark.parametrize("max_cached", [0, 2000])
+def test_all_reads_a_pool_once_and_needs_none_of_its_items(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_cached: int
+) -> None:
+    monkeypatch.setattr("calibrant.dsl.stored_items.MAX_CACHED_ITEMS", max_cached)
+    monkeypatch.setattr(StoredItems, "_item", None)
+    plain, extended = tmp_path / "plain.jsonl", tmp_path / "extended.jsonl"
+    write_pool(Pool("plain", (gold_problem(1),)), plain)
+    write_pool(Pool("extended", (gold_problem(2), small_problem(1))), extended)
+    assert not set(applicable_protocols(REPLAYSCM, [plain])) & {row.name for row in EXTENDED}
+    assert set(applicable_protocols(REPLAYSCM, [plain, extended])) >= {row.name for row in EXTENDED}
+    monkeypatch.setattr(type(REPLAYSCM.items), "read_pool", None)
+    assert read_pool_once(REPLAYSCM, extended)[1].name == "extended"
