@@ -18,6 +18,7 @@ from calibrant.dsl.stored_items import items_by_id
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)
+MAX_SHOWN_IDS = 3  # in the error for an unknown one
 
 
 class ItemPool(Protocol[I_co]):
@@ -43,15 +44,21 @@ def item_of(pool: ItemPool[I_co], instance: str | None) -> I_co:
 
 
 def unknown_item(file: str, instance: str, ids: Sequence[str]) -> UnknownItemError:
-    """Return the error for an id that a pool does not have; it names similar ids."""
-    close = close_ids(instance, ids)
-    listed = ", ".join(map(short_repr, close))
-    message = f"{file}: no instance {short_repr(instance)}; there are {listed or 'none'} ({len(ids)} in all)"
-    return UnknownItemError(message, instance, tuple(close))
+    """Return the error for an id that a pool does not have; it names similar ids, else the first ones."""
+    similar = similar_ids(instance, ids)
+    shown = similar or list(ids[:MAX_SHOWN_IDS])
+    listed = ", ".join(map(short_repr, shown))
+    if similar:
+        hint = f"similar: {listed} (of {len(ids)} in all)"
+    elif len(shown) < len(ids):
+        hint = f"the first of {len(ids)}: {listed}"
+    else:
+        hint = f"known: {listed or 'none'}"
+    return UnknownItemError(f"{file}: no instance {short_repr(instance)}; {hint}", instance, tuple(similar))
 
 
-def close_ids(instance: str, ids: Sequence[str], number: int = 3) -> list[str]:
-    """Return the most similar ids, equal ones in the order of the pool; the first ones where none is similar."""
+def similar_ids(instance: str, ids: Sequence[str], number: int = MAX_SHOWN_IDS) -> list[str]:
+    """Return the most similar ids, equally similar ones in the order of the pool; none if none is similar."""
     places = {candidate: place for place, candidate in enumerate(ids)}
     alike = get_close_matches(instance, ids, len(ids) or 1) or [name for name in ids if instance and instance in name]
     matcher = SequenceMatcher(b=instance)
@@ -60,7 +67,7 @@ def close_ids(instance: str, ids: Sequence[str], number: int = 3) -> list[str]:
         matcher.set_seq1(candidate)
         return -matcher.ratio()
 
-    return sorted(alike, key=lambda candidate: (distance(candidate), places[candidate]))[:number] or list(ids[:number])
+    return sorted(alike, key=lambda candidate: (distance(candidate), places[candidate]))[:number]
 
 
 class ItemFormats(ABC, Generic[I]):

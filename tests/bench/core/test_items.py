@@ -10,7 +10,7 @@ import pytest
 
 import calibrant
 from calibrant.bench.cli import main
-from calibrant.bench.core.items import close_ids
+from calibrant.bench.core.items import similar_ids, unknown_item
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.dsl.item import Pool
@@ -18,17 +18,33 @@ from tests.support.commands import refused
 from tests.support.replayscm.pool_texts import native_file, native_record
 
 
-def test_equally_close_ids_come_in_the_order_of_the_pool() -> None:
+def test_equally_similar_ids_come_in_the_order_of_the_pool() -> None:
     ids = [f"easy-3-7-{place}" for place in range(4)]
-    assert close_ids("easy-3-7-9", ids) == ids[:3]
-    assert close_ids("easy-3-7-30", ids)[0] == "easy-3-7-0"
-    assert close_ids("easy-3-7-", ["other", *ids], 4) == ids
-    assert close_ids("zzz", ids) == ids[:3]
-    assert close_ids("anything", []) == []
+    assert similar_ids("easy-3-7-9", ids) == ids[:3]
+    assert similar_ids("easy-3-7-30", ids)[0] == "easy-3-7-0"
+    assert similar_ids("easy-3-7-", ["other", *ids], 4) == ids
+    assert similar_ids("zzz", ids) == []
+    assert similar_ids("anything", []) == []
+
+
+@pytest.mark.parametrize(
+    ("instance", "num_ids", "hint"),
+    [
+        ("item-9", 1, "similar: 'item-0' (of 1 in all)"),
+        ("item-9", 4, "similar: 'item-0', 'item-1', 'item-2' (of 4 in all)"),
+        ("zzz", 0, "known: none"),
+        ("zzz", 1, "known: 'item-0'"),
+        ("zzz", 3, "known: 'item-0', 'item-1', 'item-2'"),
+        ("zzz", 4, "the first of 4: 'item-0', 'item-1', 'item-2'"),
+    ],
+)
+def test_an_unknown_id_is_told_apart_from_similar_ones(instance: str, num_ids: int, hint: str) -> None:
+    error = unknown_item("pool", instance, [f"item-{place}" for place in range(num_ids)])
+    assert str(error) == f"pool: no instance '{instance}'; {hint}"
 
 
 @pytest.mark.parametrize("of", NAMES)
-def test_show_suggests_the_first_of_equally_close_ids(
+def test_show_suggests_the_first_of_equally_similar_ids(
     of: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if of == "replayscm":
