@@ -53,26 +53,6 @@ class StepRegret:
         return abs(self.value - self.best)
 
 
-@dataclass(frozen=True)
-class EpisodeScore:
-    """Summary of an episode.
-
-    worlds: carried out; refusals: refused actions; members_left: SCMs of positive posterior; regrets: of each world
-    is_premature: submitted while a candidate split and worlds were left; under noise also before one behaviour had the
-    share that decides a verdict, since candidates split there for ever
-    excess: worlds beyond the clairvoyant minimum if the floor was reached; short_of_floor: members above it otherwise;
-    both None where the minimum is not known
-    """
-
-    worlds: int
-    refusals: int
-    members_left: int
-    regrets: tuple[StepRegret, ...]
-    is_premature: bool
-    excess: int | None
-    short_of_floor: int | None
-
-
 def step_regret(
     task: Task, posterior: Posterior, do: Mapping[str, int], contexts: Sequence[int], item_id: str, step: int
 ) -> StepRegret:
@@ -163,37 +143,6 @@ def episode_regrets(
             regrets.append(step_regret(task, posterior, do, contexts, item_id, number))
         posterior = posterior.condition(EvidenceWorld(do, tuple(rows)))
     return tuple(regrets)
-
-
-def score_episode(
-    task: Task,
-    steps: Sequence[ShownWorld],
-    *,
-    refusals: int,
-    is_submitted: bool,
-    item_id: str,
-    posterior: Posterior,
-    clairvoyant: tuple[int, int] | None = None,
-) -> EpisodeScore:
-    """Return the summary of an episode.
-
-    steps: the worlds, the start first; posterior: of the empty evidence
-    clairvoyant: minimum and floor, where known
-    """
-    regrets = episode_regrets(task, steps, posterior, item_id)
-    worlds = [EvidenceWorld(do, tuple(rows)) for do, _, rows in steps]
-    before = posterior.condition(*worlds)
-    allowance = task.extension.allowance if task.extension else None
-    assert allowance is not None
-    num_worlds = len(steps) - 1
-    members = count_members(before)
-    is_premature = is_submitted and num_worlds < allowance.worlds and is_worth_asking(task, worlds, before, item_id)
-    excess = short = None
-    if clairvoyant is not None:
-        minimum, floor = clairvoyant
-        excess = num_worlds - minimum if members == floor else None
-        short = None if members == floor else members - floor
-    return EpisodeScore(num_worlds, refusals, members, regrets, is_premature, excess, short)
 
 
 def is_worth_asking(task: Task, worlds: Sequence[EvidenceWorld], posterior: Posterior, item_id: str) -> bool:

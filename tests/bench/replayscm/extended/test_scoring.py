@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from calibrant.dsl.replayscm.extensions.reference import posterior_weights
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem
 from tests.support.replayscm.extensions.problems import gold_submission, small_problem
+from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
 
 REPLAYSCM = benchmark("replayscm")
 
@@ -83,6 +85,27 @@ def test_an_episode_counts_worlds_refusals_and_what_is_left() -> None:
     assert len(record["regret"]) == 1
     assert record["regret"][0]["exact"]
     assert record["regret"][0]["regret"] >= 0
+
+
+def test_an_episode_by_greedy_has_no_regret_and_no_excess() -> None:
+    line = next(line for line in frontier_vectors("episode") if line["id"] == "episode-303-plain0")
+    problem = problem_of(line)
+    labels = {"clairvoyant": str(line["clairvoyant"]), "floor": str(line["floor"])}
+    problem = replace(problem, sealed=replace(problem.sealed, labels=labels))
+    submission = {"submit": {"mechanisms": {}}}
+    greedy = [{"do": line["candidates"][place]} for place in line["greedy_against_gold"][:2]]
+    verdicts = ExtendedVerdicts(problem, with_regret=True)
+    played = _played(problem, [*greedy, {"look": 1}, submission])
+    record = verdicts.record(verdicts.score(None, played), played)
+    assert [(step["regret"], step["exact"]) for step in record["regret"]] == [(0, True), (0, True)]
+    assert (record["worlds"], record["refusals"]) == (2, 1)
+    assert int(record["shortOfFloor"]) == int(record["membersLeft"]) - line["floor"] > 0
+    assert "excess" not in record
+    assert not record["premature"]  # all worlds were spent
+    hasty = _played(problem, [submission])
+    record = verdicts.record(verdicts.score(None, hasty), hasty)
+    assert record["premature"]
+    assert record["regret"] == []
 
 
 @pytest.mark.parametrize("rate", [None, "1/20"])

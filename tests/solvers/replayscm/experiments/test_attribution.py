@@ -1,4 +1,4 @@
-"""Verdicts, regret and episode scores on items whose members are listed."""
+"""Verdicts, regret and worth of a further world on items whose members are listed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.solvers.replayscm.experiments import regret
 from calibrant.solvers.replayscm.experiments.attribution import behaviour_share, decide_behaviour
 from calibrant.solvers.replayscm.experiments.policies import stop_worlds
-from calibrant.solvers.replayscm.experiments.regret import score_episode, step_regret
+from calibrant.solvers.replayscm.experiments.regret import is_worth_asking, step_regret
 from calibrant.solvers.replayscm.experiments.shares import request_rows
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.noise.predictions import clean_behaviours
@@ -61,37 +61,6 @@ def _played(line: dict[str, Any], actions: list[dict[str, Any]]) -> tuple[Any, l
     return problem, steps, episode
 
 
-def test_an_episode_by_greedy_has_no_regret_and_no_excess() -> None:
-    line = _line("plain0")
-    greedy = [{"do": line["candidates"][place]} for place in line["greedy_against_gold"][:2]]
-    problem, steps, episode = _played(line, [*greedy, {"look": 1}, {"submit": {"mechanisms": {}}}])
-    score = score_episode(
-        problem.task,
-        steps,
-        refusals=episode.refusals,
-        is_submitted=episode.closed,
-        item_id=problem.id,
-        posterior=Posterior(task_class(problem.task)),
-        clairvoyant=(line["clairvoyant"], line["floor"]),
-    )
-    assert [step.regret for step in score.regrets] == [0, 0]
-    assert all(step.is_exact for step in score.regrets)
-    assert (score.worlds, score.refusals) == (2, 1)
-    assert score.members_left > line["floor"]
-    assert score.short_of_floor == score.members_left - line["floor"]
-    assert score.excess is None
-    assert not score.is_premature  # all worlds were spent
-
-
-def test_a_submission_at_the_start_is_premature() -> None:
-    line = _line("plain0")
-    problem, steps, _ = _played(line, [{"submit": {"mechanisms": {}}}])
-    posterior = Posterior(task_class(problem.task))
-    score = score_episode(problem.task, steps, refusals=0, is_submitted=True, item_id="x", posterior=posterior)
-    assert score.is_premature
-    assert (score.regrets, score.excess, score.short_of_floor) == ((), None, None)
-
-
 def test_under_noise_a_submission_after_the_verdict_is_decided_is_not_premature() -> None:
     """The share of the top behaviour, by listing every SCM, against the threshold, as worlds are added."""
     line = _line("noise2")
@@ -104,15 +73,11 @@ def test_under_noise_a_submission_after_the_verdict_is_decided_is_not_premature(
     for num_worlds in (0, 20):
         actions = [{"do": do} for do, _ in asked[:: max(1, len(asked) // 6)]] * 4
         _, steps, episode = _played(line, [*actions[:num_worlds], {"submit": {"mechanisms": {}}}])
-        posterior = Posterior(scm_class)
-        for do, _, texts in steps:
-            posterior = posterior.condition(EvidenceWorld(do, tuple(texts)))
+        worlds = [EvidenceWorld(do, tuple(texts)) for do, _, texts in steps]
+        posterior = Posterior(scm_class).condition(*worlds)
         is_decided = clean_behaviours(posterior, rows).top_share >= Fraction(99, 100)
-        score = score_episode(
-            problem.task, steps, refusals=0, is_submitted=True, item_id=problem.id, posterior=Posterior(scm_class)
-        )
         assert episode.left > 0
-        assert score.is_premature == (not is_decided)
+        assert is_worth_asking(problem.task, worlds, posterior, problem.id) == (not is_decided)
         seen.add(is_decided)
     assert seen == {False, True}
 
