@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from calibrant.bench.commands.alternatives import alternatives
+from calibrant.bench.commands.ambiguity.alternatives import alternatives
+from calibrant.bench.commands.ambiguity.harden import harden
+from calibrant.bench.commands.ambiguity.separate import separate
 from calibrant.bench.commands.audit import audit
 from calibrant.bench.commands.demo import demo
 from calibrant.bench.commands.generate import generate, sample
 from calibrant.bench.commands.guard import guard_paths
-from calibrant.bench.commands.harden import harden
 from calibrant.bench.commands.play import play
 from calibrant.bench.commands.pool import pool_app
 from calibrant.bench.commands.prompts import export, prompts, training
@@ -20,7 +21,6 @@ from calibrant.bench.commands.report import report
 from calibrant.bench.commands.run import run
 from calibrant.bench.commands.schema import schema
 from calibrant.bench.commands.score import score
-from calibrant.bench.commands.separate import separate
 from calibrant.bench.commands.show import show
 from calibrant.bench.commands.start.fitting import fit
 from calibrant.bench.commands.start.listing import list_items

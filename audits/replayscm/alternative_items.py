@@ -15,11 +15,11 @@ from random import Random
 from typing import Any
 
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.alternative import told_apart
+from calibrant.dsl.replayscm.alternatives.alternative import told_apart
+from calibrant.dsl.replayscm.alternatives.separation import Separation
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.separation import Separation
 from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.alternative import find_alternative

@@ -1,9 +1,9 @@
 """Separation of two SCMs by every hard intervention on up to three targets, over every assignment of the roots.
 
-Single-variable interventions are measured by dsl.replayscm.separation, as the Alternative-SCM task does. For more
-targets all assignments are simulated at once: with per-row values (hard_assigned) a world can show every one of them,
-so a set of targets separates two SCMs under hard_assigned iff it does so under some constants. If no set of at most n
-targets separates them, no evidence from such interventions ever will.
+Single-variable interventions are measured by dsl.replayscm.alternatives.separation, as the Alternative-SCM task does.
+For more targets all assignments are simulated at once: with per-row values (hard_assigned) a world can show every one
+of them, so a set of targets separates two SCMs under hard_assigned iff it does so under some constants. If no set of
+at most n targets separates them, no evidence from such interventions ever will.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from calibrant.dsl.formulas.table import projection
-from calibrant.dsl.replayscm.alternative import witness_for
+from calibrant.dsl.replayscm.alternatives.alternative import witness_for
+from calibrant.dsl.replayscm.alternatives.separation import PairwiseExperiments, Separation
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.replay import compute
 from calibrant.dsl.replayscm.sampling.strata import MAX_TARGETS
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.separation import PairwiseExperiments, Separation
 from calibrant.dsl.replayscm.world import Column
 
 
@@ -50,7 +50,7 @@ class TargetSeparation:
 
 
 class PairAudit:
-    """Two SCMs over the same roots; `ValueError` from dsl.replayscm.separation otherwise."""
+    """Two SCMs over the same roots; `ValueError` from dsl.replayscm.alternatives.separation otherwise."""
 
     def __init__(self, first: Scm, second: Scm, *, max_targets: int = MAX_TARGETS) -> None:
         self.pair = PairwiseExperiments(first, second)

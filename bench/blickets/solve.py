@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant.bench.blickets.benchmark import BENCHMARK
-from calibrant.bench.core.item_api import ItemApi
 from calibrant.bench.core.solutions import ItemScore, Solution
+from calibrant.bench.pools.operations import ItemApi
 from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.transcript_replay import replay_answer
 from calibrant.dsl.blickets.grading import Grade, grade

@@ -12,8 +12,8 @@ import msgspec
 from calibrant.bench.blickets.paper_tables.tables import PlayedEpisode, paper_tables
 from calibrant.bench.blickets.verdict import METRICS, PrintedScore
 from calibrant.bench.core.attribution import decision_notes
+from calibrant.bench.report.answers.named import NamedAnswer, coverage_notes, named_answers
 from calibrant.bench.report.layout import Heading, Source, Table, TableRow
-from calibrant.bench.report.named_answers import NamedAnswer, coverage_notes, named_answers
 from calibrant.bench.report.rows import Answer, section_rows
 from calibrant.bench.report.sections import NoAnswersError, ReportContents
 from calibrant.bench.report.views import view_table

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from calibrant.bench.causalab.picture import graphs_page, item_picture, run_picture
+from calibrant.bench.causalab.plots.picture import graphs_page, item_picture, run_picture
 from calibrant.bench.pages.graph import graph_text
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.episode import Step

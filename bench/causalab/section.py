@@ -6,18 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from calibrant.bench.causalab.benchmark import BENCHMARK
-from calibrant.bench.causalab.picture import lab_picture
+from calibrant.bench.causalab.fields import GRAPH
+from calibrant.bench.causalab.paper_tables.tables import NUMBERS, paper_tables, without_printed
 from calibrant.bench.causalab.plots.differences import ID as DIFFERENCES
 from calibrant.bench.causalab.plots.differences import difference_table
 from calibrant.bench.causalab.plots.frontiers import lab_figures
-from calibrant.bench.causalab.tables import NUMBERS, paper_tables, without_printed
-from calibrant.bench.causalab.verdict import GRAPH, METRICS
+from calibrant.bench.causalab.plots.picture import lab_picture
+from calibrant.bench.causalab.verdict import METRICS
 from calibrant.bench.core.attribution import KEY, decision_notes
 from calibrant.bench.core.samples import Item
 from calibrant.bench.pages.graph import GraphPicture, graphs_svg
+from calibrant.bench.report.answers.named import NamedAnswer, coverage_notes, named_answers
 from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.layout import Table, anchor_of
-from calibrant.bench.report.named_answers import NamedAnswer, coverage_notes, named_answers
 from calibrant.bench.report.rows import Answer, Grouping, Row, natural, section_rows
 from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
 from calibrant.bench.report.sources import items_of_pools

@@ -69,7 +69,7 @@ class CausimItems(ItemFormats[CausimItem]):
         return item.task.prompt
 
     def drawing(self, item: CausimItem, *, reveal_sealed: bool) -> str:
-        from calibrant.bench.causim.picture import drawing  # reads what only pages need
+        from calibrant.bench.causim.plots.picture import drawing  # reads what only pages need
 
         return drawing(item, reveal_sealed=reveal_sealed)
 

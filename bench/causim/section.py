@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from calibrant.bench.causim.benchmark import BENCHMARK
-from calibrant.bench.causim.figures import causim_figures, own_rows
-from calibrant.bench.causim.profile_plot import profile_plot
-from calibrant.bench.causim.tables import level_of, paper_tables, questions_asked, with_sources
+from calibrant.bench.causim.paper_tables.tables import level_of, paper_tables, questions_asked, with_sources
+from calibrant.bench.causim.plots.pass_rates import causim_figures, own_rows
+from calibrant.bench.causim.plots.profile import profile_plot
 from calibrant.bench.causim.verdict import METRICS
 from calibrant.bench.core.samples import Item
+from calibrant.bench.report.answers.named import NamedAnswer, coverage_notes, named_answers
 from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.layout import Heading, Table
-from calibrant.bench.report.named_answers import NamedAnswer, coverage_notes, named_answers
 from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
 from calibrant.bench.report.samples import sample_rows, sample_table
 from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.causim.verdict import score_record
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.item_api import ItemApi
 from calibrant.bench.core.solutions import ItemScore, Solution
+from calibrant.bench.pools.operations import ItemApi
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
 from calibrant.dsl.causim.item import CausimItem

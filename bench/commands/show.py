@@ -180,7 +180,7 @@ def _explain_answers(
     from calibrant.bench.core.items import item_of
     from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS
     from calibrant.bench.pages.why.page import why_page
-    from calibrant.bench.report.submitted_answers import submitted_answers
+    from calibrant.bench.report.answers.submitted import submitted_answers
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.errors import in_one_line
 
@@ -243,7 +243,7 @@ def _episodes(
 ) -> tuple[Any, list[tuple[str, Sequence[Any]]]]:
     """Return the item, and its episodes in these runs, each replayed, with what its system is called."""
     from calibrant.bench.core.items import item_of
-    from calibrant.bench.report.transcripts import named_systems, transcripts
+    from calibrant.bench.report.answers.transcripts import named_systems, transcripts
     from calibrant.dsl.episode import TranscriptError, verify_transcript
     from calibrant.dsl.pool_text import pool_digest
 

@@ -46,11 +46,11 @@ def item_of(pool: ItemPool[I_co], instance: str | None) -> I_co:
 def unknown_item(file: str, instance: str, ids: Sequence[str]) -> UnknownItemError:
     """Return the error for an id that a pool does not have; it names similar ids, else the first ones."""
     similar = similar_ids(instance, ids)
-    shown = similar or list(ids[:MAX_SHOWN_IDS])
-    listed = ", ".join(map(short_repr, shown))
+    suggested = similar or list(ids[:MAX_SHOWN_IDS])
+    listed = ", ".join(map(short_repr, suggested))
     if similar:
         hint = f"similar: {listed} (of {len(ids)} in all)"
-    elif len(shown) < len(ids):
+    elif len(suggested) < len(ids):
         hint = f"the first of {len(ids)}: {listed}"
     else:
         hint = f"known: {listed or 'none'}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from calibrant.bench.core.item_api import ItemApi
 from calibrant.bench.core.solutions import ItemScore, Solution
 from calibrant.bench.logic.benchmark import BENCHMARK
 from calibrant.bench.logic.verdict import score_record
+from calibrant.bench.pools.operations import ItemApi
 from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.json_objects import last_object

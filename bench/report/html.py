@@ -9,8 +9,8 @@ from calibrant.bench.core.capabilities import PLAY
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.core.samples import Item
+from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.intervals import FEWEST_PROBLEMS, Interval, bootstrap_intervals, wilson_if_constant
-from calibrant.bench.report.named_answers import named_answers
 from calibrant.bench.report.overview.page import PageSection, report_page
 from calibrant.bench.report.overview.responses import Responses, ResponseSources, guide_of, read_responses
 from calibrant.bench.report.overview.results import Results, SystemResult, read_results

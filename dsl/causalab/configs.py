@@ -13,12 +13,12 @@ from typing import IO, Literal
 
 import msgspec
 
-from calibrant.dsl.causalab.equations import equation
 from calibrant.dsl.causalab.item import BENCHMARK, Bases, Family, LabItem, Name, Terms, Traced, lab_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Values
 from calibrant.dsl.causalab.noise import Noise
 from calibrant.dsl.causalab.pool import LabRecord, item_of_record, record_of_item
 from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.causalab.responses.equations import equation
 from calibrant.dsl.causalab.variant import NUM_RECORDS, Variant, visible_properties
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Pool

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
-from calibrant.dsl.replayscm.alternative import AlternativeScore
+from calibrant.dsl.replayscm.alternatives.alternative import AlternativeScore
 from calibrant.dsl.replayscm.mechanisms import Mechanism, OperatorCounts, sum_counts
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.reference import Cell

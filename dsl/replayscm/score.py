@@ -13,7 +13,7 @@ from typing import Any
 
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
-from calibrant.dsl.replayscm.alternative import AlternativeScore, score_alternative
+from calibrant.dsl.replayscm.alternatives.alternative import AlternativeScore, score_alternative
 from calibrant.dsl.replayscm.extraction import EXTRACTORS, Extraction, Kind
 from calibrant.dsl.replayscm.mechanisms import mismatches
 from calibrant.dsl.replayscm.plain import PLAIN

@@ -15,12 +15,12 @@ from typing import Any
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.partial import PartialTable
 from calibrant.dsl.formulas.table import TruthTable, from_formula, full_mask
-from calibrant.dsl.replayscm.alternative import told_apart
+from calibrant.dsl.replayscm.alternatives.alternative import told_apart
+from calibrant.dsl.replayscm.alternatives.separation import Separation
 from calibrant.dsl.replayscm.batch import pack_panels
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.separation import Separation
 from calibrant.solvers.formulas.essential import synthesis_operators
 from calibrant.solvers.formulas.least import least_formula
 from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR, formula_for

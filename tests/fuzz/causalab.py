@@ -12,14 +12,14 @@ import msgspec
 
 from calibrant.dsl.causalab.configs import config, item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.formula import formula_score
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Mechanism
 from calibrant.dsl.causalab.pool import LabRecord, item_of_record, record_of_item
-from calibrant.dsl.causalab.replies import controller_json, parse_object
-from calibrant.dsl.causalab.response import answer_of
+from calibrant.dsl.causalab.responses.formula import formula_score
+from calibrant.dsl.causalab.responses.replies import controller_json, parse_object
+from calibrant.dsl.causalab.responses.response import answer_of
 from calibrant.dsl.causalab.run import run_score
 from calibrant.dsl.causalab.score import Scorer, visualiser_score
 from calibrant.dsl.episode import verify_transcript

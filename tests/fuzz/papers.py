@@ -27,7 +27,7 @@ from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
-from calibrant.dsl.causalab.response import read_answer
+from calibrant.dsl.causalab.responses.response import read_answer
 from calibrant.dsl.causim.bundle import load_source, module_text
 from calibrant.dsl.causim.external_programs.check import check_program
 from calibrant.dsl.causim.external_programs.source_bundle import bundle_of_source

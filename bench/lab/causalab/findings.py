@@ -8,7 +8,7 @@ from pathlib import Path
 from calibrant.audits.causalab.printed import PrintedRow, abstention_finding, denominator_findings, mixture_finding
 from calibrant.audits.causalab.suites import suite_findings
 from calibrant.audits.finding import Finding
-from calibrant.bench.causalab.paper import paper
+from calibrant.bench.causalab.paper_tables.printed import paper
 from calibrant.dsl.causalab.configs import read_configs
 from calibrant.dsl.causalab.generation import PLANS
 

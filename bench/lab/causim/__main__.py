@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from calibrant.bench.causim.tables import paper_tables, questions_asked
+from calibrant.bench.causim.paper_tables.tables import paper_tables, questions_asked
 from calibrant.bench.lab.table_text import text_of
-from calibrant.bench.report.named_answers import named_answers
+from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.bench.report.sources import items_of_pools
 from calibrant.dsl.errors import CalibrantError

@@ -9,9 +9,9 @@ from calibrant.bench.core.attribution import KEY
 from calibrant.bench.replayscm.extended.curves import answer_bins, left_curves
 from calibrant.bench.replayscm.extended.scoring import TOP_TRUE, is_episode
 from calibrant.bench.replayscm.figures.episodes import calibration_plot, left_plot
+from calibrant.bench.report.answers.transcripts import transcripts
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import Plot, ReportContents
-from calibrant.bench.report.transcripts import transcripts
 from calibrant.dsl.episode import Step
 from calibrant.dsl.pool_text import pool_digest
 from calibrant.dsl.replayscm.problem import Problem

@@ -121,7 +121,7 @@ def _nothing(task: Task) -> ProtocolResult:
 def _told_apart(reference: Scm, model: Scm) -> dict[str, Any] | None:
     """Return the answer object; None if no intervention of the menu (hard, on one variable) separates the two."""
     from calibrant.bench.replayscm.protocols.answers import alternative_answer
-    from calibrant.dsl.replayscm.alternative import told_apart
+    from calibrant.dsl.replayscm.alternatives.alternative import told_apart
     from calibrant.solvers.replayscm.alternative import AlternativeAnswer
 
     if model.roots != reference.roots or model.equivalent(reference):

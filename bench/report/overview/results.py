@@ -12,8 +12,8 @@ from typing import Any
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, KINDS
 from calibrant.bench.core.metrics import InvalidHandling, MetricSet
+from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.intervals import Interval
-from calibrant.bench.report.named_answers import NamedAnswer
 from calibrant.bench.report.overview.contract import AnswerGuide, Levels
 from calibrant.bench.report.rows import natural
 from calibrant.dsl.errors import in_one_line

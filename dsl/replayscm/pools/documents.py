@@ -20,7 +20,6 @@ import msgspec
 
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.gc_control import rare_collections
-from calibrant.dsl.plain_yaml import UNREADABLE, ListedRecords, NotPlainError
 from calibrant.dsl.pool_text import plain_pool, text_lines
 from calibrant.dsl.replayscm.pools.build import ResultsInMemory, problem_from_record
 from calibrant.dsl.replayscm.pools.fields import Fields
@@ -29,7 +28,8 @@ from calibrant.dsl.replayscm.pools.records import ProblemRecord
 from calibrant.dsl.replayscm.pools.results import EmbeddedResults, ResultsCut, cut_results
 from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.dsl.stored_items import copied_items
-from calibrant.dsl.yaml_text import load_yaml
+from calibrant.dsl.texts.plain_yaml import UNREADABLE, ListedRecords, NotPlainError
+from calibrant.dsl.texts.yaml_text import load_yaml
 
 RECORDS = "problems"
 _FORGOTTEN = ResultsInMemory(())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.causalab.paper import paper
+from calibrant.bench.causalab.paper_tables.printed import paper
 from calibrant.bench.causalab.plots.differences import COLUMNS, difference_table
 from calibrant.bench.causalab.plots.frontiers import lab_figures
 from calibrant.bench.core.metrics import Metric

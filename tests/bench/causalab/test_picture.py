@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from calibrant.bench.causalab.benchmark import BENCHMARK
-from calibrant.bench.causalab.picture import lab_picture
+from calibrant.bench.causalab.plots.picture import lab_picture
 from calibrant.bench.cli import main
 from calibrant.bench.pages.graph import EdgeStatus, GraphPicture, graph_text, graphs_svg
 from calibrant.bench.pools.generated import write_drawn

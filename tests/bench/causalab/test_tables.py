@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from calibrant.bench.causalab.paper import paper
-from calibrant.bench.causalab.tables import NUMBERS, paper_tables, without_printed
+from calibrant.bench.causalab.paper_tables.printed import paper
+from calibrant.bench.causalab.paper_tables.tables import NUMBERS, paper_tables, without_printed
 from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.layout import NOTHING, Source, Table
-from calibrant.bench.report.named_answers import NamedAnswer
 from calibrant.dsl.causalab.generation import PLANS
 from tests.support.shared import shared_file
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from calibrant.bench.causim.benchmark import BENCHMARK
-from calibrant.bench.causim.profile_plot import NOTHING, RIGHT, UNTOLD, fates
+from calibrant.bench.causim.plots.profile import NOTHING, RIGHT, UNTOLD, fates
 from calibrant.bench.causim.section import TABLE_IDS, by_level, by_topology, causim_section
 from calibrant.bench.cli import main
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
+from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.layout import Source, Table
-from calibrant.bench.report.named_answers import named_answers
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import ReportContents
 from calibrant.dsl.causim.prompt import View

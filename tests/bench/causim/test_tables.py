@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.causim.paper import paper
-from calibrant.bench.causim.tables import Asked, Level, paper_tables, questions_asked
+from calibrant.bench.causim.paper_tables.printed import paper
+from calibrant.bench.causim.paper_tables.tables import Asked, Level, paper_tables, questions_asked
 from calibrant.bench.cli import main
 from calibrant.bench.lab.causim.__main__ import main as print_tables
+from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.layout import NOTHING, Source, Table
-from calibrant.bench.report.named_answers import named_answers
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.dsl.causim.prompt import View

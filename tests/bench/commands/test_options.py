@@ -19,7 +19,7 @@ from calibrant.dsl.errors import CalibrantError
 from tests.bench.commands.lines import BENCHMARKS, COMMANDS, Files, base_line, outcome
 from tests.support.commands import refused
 from tests.support.effort import effort
-from tests.support.option_tables import PAGE, page_text
+from tests.support.pages.option_tables import PAGE, page_text
 
 HOW = {
     "--workers": ["1"],
@@ -287,7 +287,7 @@ def test_a_value_out_of_range_is_refused_by_the_struct_too() -> None:
 
 def test_the_page_of_options_is_written_from_the_declarations() -> None:
     text = PAGE.read_text("utf-8")
-    assert text == page_text(), "python -m tests.support.option_tables"
+    assert text == page_text(), "python -m tests.support.pages.option_tables"
     listed = re.findall(r"<!-- options of (.+?) -->", text)
     declared = [import_module(f"calibrant.bench.{name}.options") for name in TITLES]
     assert set(listed) == {command for one in declared for command in one.OPTIONS} | {

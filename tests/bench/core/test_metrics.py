@@ -9,11 +9,11 @@ import pytest
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.metrics import Metric, View
 from calibrant.bench.core.registry import benchmarks
-from tests.support.metric_tables import PAGE, page_text
+from tests.support.pages.metric_tables import PAGE, page_text
 
 
 def test_the_page_of_metrics_is_written_from_the_declarations() -> None:
-    assert PAGE.read_text("utf-8") == page_text(), "python -m tests.support.metric_tables"
+    assert PAGE.read_text("utf-8") == page_text(), "python -m tests.support.pages.metric_tables"
 
 
 @pytest.mark.parametrize("benchmark", benchmarks(), ids=lambda benchmark: benchmark.name)

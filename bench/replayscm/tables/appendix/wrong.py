@@ -10,8 +10,8 @@ from calibrant.audits.replayscm.why.failure import is_contradicted
 from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.replayscm.tables.appendix.facts import PoolFacts
 from calibrant.bench.replayscm.tables.spec import ROW_LABELS
+from calibrant.bench.report.answers.submitted import read_answers
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow
-from calibrant.bench.report.submitted_answers import read_answers
 from calibrant.bench.scoring.input.answer_fields import FieldNames
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
 from calibrant.dsl.replayscm.problem import Problem

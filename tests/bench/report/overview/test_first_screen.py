@@ -19,7 +19,7 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, KINDS
 from calibrant.bench.pools.bundled import bundled_files
-from calibrant.bench.report.named_answers import named_answers
+from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.overview.charts import class_bar
 from calibrant.bench.report.overview.results import Results, read_results
 from calibrant.bench.report.overview.sentences import five_figures, rank_sentence

@@ -10,7 +10,7 @@ import pytest
 from calibrant.bench.blickets.guide import GUIDE
 from calibrant.bench.blickets.verdict import METRICS
 from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.report.named_answers import named_answers
+from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.overview import page as report_module
 from calibrant.bench.report.overview.page import PageSection, report_page
 from calibrant.bench.report.overview.responses import Responses

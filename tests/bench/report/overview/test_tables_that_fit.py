@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.bench.blickets.views import blicket_tables
-from calibrant.bench.causalab.tables import paper_tables as lab_tables
-from calibrant.bench.causim.tables import paper_tables as question_tables
-from calibrant.bench.causim.tables import questions_asked
+from calibrant.bench.causalab.paper_tables.tables import paper_tables as lab_tables
+from calibrant.bench.causim.paper_tables.tables import paper_tables as question_tables
+from calibrant.bench.causim.paper_tables.tables import questions_asked
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.replayscm.tables.report import report_tables
+from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.layout import Source, Table
-from calibrant.bench.report.named_answers import named_answers
 from calibrant.bench.report.sections import ReportContents
 from tests.support.graded_records import graded
 from tests.support.report_rows import Answers, answer, rows_of

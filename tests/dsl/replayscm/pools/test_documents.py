@@ -17,7 +17,7 @@ from calibrant.dsl.replayscm.pools import documents
 from calibrant.dsl.replayscm.pools.documents import read_official, read_official_whole
 from calibrant.dsl.replayscm.problem import Pool
 from calibrant.dsl.stored_items import StoredItems
-from calibrant.dsl.yaml_text import load_whole
+from calibrant.dsl.texts.yaml_text import load_whole
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE
 from tests.fuzz.pools import TOKENS
 from tests.support.effort import effort

@@ -13,7 +13,8 @@ from typing import Any
 from markupsafe import Markup
 
 from calibrant.audits.causalab.attribution import attribute_run
-from calibrant.bench.causalab.verdict import GRAPH, attributions_record
+from calibrant.bench.causalab.fields import GRAPH
+from calibrant.bench.causalab.verdict import attributions_record
 from calibrant.bench.pages.graph import EdgeStatus, GraphPicture, graph_text, graphs_svg
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.version import program_version

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.report.answers.transcripts import named_systems
 from calibrant.bench.report.scored_answers import context_of
-from calibrant.bench.report.transcripts import named_systems
 from calibrant.bench.runs.records import folder_records
 from calibrant.bench.scoring.input.answer_fields import FieldNames
 from calibrant.bench.scoring.predictions import Predictions

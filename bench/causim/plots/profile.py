@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from calibrant.bench.causim.tables import level_of
+from calibrant.bench.causim.paper_tables.tables import level_of
 from calibrant.bench.causim.verdict import first_reason, is_answered, is_right
+from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.figures.drawing import drawn_svg, legend, new_figure, plain, style
-from calibrant.bench.report.named_answers import NamedAnswer
 from calibrant.bench.report.sections import Plot
 
 RIGHT, UNTOLD, NOTHING = "right", "wrong, no reason by node", "no answer"

@@ -1,4 +1,4 @@
-"""Tables of the options that benchmarks declare, for docs/options.md: `python -m tests.support.option_tables`."""
+"""Tables of the options that benchmarks declare, for docs/options.md: `python -m tests.support.pages.option_tables`."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from math import comb
 from statistics import fmean
 from typing import Final, NamedTuple
 
-from calibrant.bench.causim.declared import (
+from calibrant.bench.causim.paper_tables.declared import (
     ASKED_KINDS,
     DECLARED,
     NONSENSE,
@@ -20,12 +20,12 @@ from calibrant.bench.causim.declared import (
     PASS_OF_NIHSS,
     QuestionFacts,
 )
-from calibrant.bench.causim.paper import PrintedTable, paper
+from calibrant.bench.causim.paper_tables.printed import PrintedTable, paper
 from calibrant.bench.causim.verdict import is_right
 from calibrant.bench.core.samples import Item
+from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
-from calibrant.bench.report.named_answers import NamedAnswer
 from calibrant.bench.report.rows import natural
 from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim.prompt import View

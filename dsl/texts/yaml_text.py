@@ -10,7 +10,7 @@ import yaml
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.gc_control import gc_paused
 from calibrant.dsl.parse_limits import MAX_DEPTH, check_nesting
-from calibrant.dsl.plain_yaml import UNREADABLE, NotPlainError, plain_document, too_many_events, unreadable
+from calibrant.dsl.texts.plain_yaml import UNREADABLE, NotPlainError, plain_document, too_many_events, unreadable
 
 MAX_NODES = 1_000_000  # of a document that is read as nodes, which take 700 bytes and 12 microseconds each
 LARGE_TEXT = 1 << 20  # characters; shorter texts cannot hold so many

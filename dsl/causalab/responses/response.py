@@ -1,6 +1,6 @@
 """From a response to the answer that it gives: a frequency, a hypothesis or both.
 
-A text is read as the released code reads replies (dsl.causalab.replies). What it holds may be an action of an episode,
+A text is read as the released code reads replies (`replies` here). What it holds may be an action of an episode,
 {"reactor": f} or {"submit": {...}} with the hypothesis it carries; a reply in the paper's own format
 (dsl.causalab.notebook.reply); an answer as records of runs have it; or a hypothesis alone. An object around exactly
 one of these, such as {"answer": {...}}, is passed through. A frequency that cannot be read leaves the hypothesis as it
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.causalab.episode import HYPOTHESIS, finite
 from calibrant.dsl.causalab.notebook.reply import NOTES, VALUE, experiment_target, is_paper_reply, outside_laboratory
-from calibrant.dsl.causalab.replies import controller_json, parse_object
+from calibrant.dsl.causalab.responses.replies import controller_json, parse_object
 from calibrant.dsl.errors import short_repr
 
 FREQUENCY_KEYS = ("frequency", "reactor")

@@ -1,4 +1,4 @@
-"""Tables of the metrics of each benchmark, for docs/metrics.md: `python -m tests.support.metric_tables`."""
+"""Tables of the metrics of each benchmark, for docs/metrics.md: `python -m tests.support.pages.metric_tables`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEAD = """# Metrics
 
 The rates and means that `calibrant table` and `calibrant report` show, by benchmark and view. `--columns` takes a view
 or keys; `--json` has all keys. A conditional one is over some of the answers: over 1 to 5 of them it is shown as *.
-The tables are written from `METRICS` in `verdict.py` of each benchmark: `python -m tests.support.metric_tables`.
+The tables are written from `METRICS` in `verdict.py` of each benchmark: `python -m tests.support.pages.metric_tables`.
 """
 
 

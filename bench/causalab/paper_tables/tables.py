@@ -11,14 +11,14 @@ from dataclasses import replace
 from statistics import mean
 from typing import NamedTuple
 
-from calibrant.bench.causalab.declared import DECLARED, LabFacts, fits, lab_facts
-from calibrant.bench.causalab.paper import PrintedTable, paper
+from calibrant.bench.causalab.paper_tables.declared import DECLARED, LabFacts, fits, lab_facts
+from calibrant.bench.causalab.paper_tables.printed import PrintedTable, paper
 from calibrant.bench.causalab.verdict import figure_if_recorded
 from calibrant.bench.core.metrics import Metric
 from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.core.samples import Item
+from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
-from calibrant.bench.report.named_answers import NamedAnswer
 from calibrant.bench.report.rows import natural
 from calibrant.bench.report.views import mean_cell
 from calibrant.bench.statistics import wilson

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-_FILE = Path(__file__).resolve().parent / "data" / "paper_rows.json"
+_FILE = Path(__file__).resolve().parents[1] / "data" / "paper_rows.json"
 
 
 class PrintedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,0 +1,1 @@
+"""Ambiguity of ReplaySCM evidence: other SCMs, worlds that separate two, hardened pools."""

@@ -1,0 +1,1 @@
+"""Responses of models to laboratories: JSON in replies, equations and formulas as texts."""
