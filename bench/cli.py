@@ -33,26 +33,24 @@ def _run(arguments: list[str]) -> int:
     import typer
 
     from calibrant.bench.commands.guard import StoppedError
-    from calibrant.bench.terminal.hints import help_command, hint_for
     from calibrant.bench.terminal.next_commands import invocation
     from calibrant.dsl.errors import CalibrantError
 
     usage_error: Any = typer.BadParameter.__mro__[1]  # of typer's own click, or of the installed one, by version
     invocation.set(tuple(arguments))
     try:
-        code = _command()(args=arguments, prog_name="calibrant", standalone_mode=False)
+        code = _command(_chosen(arguments))(args=arguments, prog_name="calibrant", standalone_mode=False)
         sys.stdout.flush()
     except CalibrantError as error:
-        return _refused(str(error), hint_for(error, arguments, _command()))
+        return _refused(str(error), _hint(error, arguments))
     except usage_error as error:
-        hint = hint_for(error, arguments, _command()) or help_command(arguments, _command())
-        return _refused(error.format_message(), hint)
+        return _refused(error.format_message(), _hint(error, arguments, or_help=True))
     except (BrokenPipeError, SystemExit):  # typer exits where it meets a broken pipe, and only there
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except OSError as error:
         reason = f"{error.filename or 'input or output'}: {error.strerror or error}"
-        return _refused(reason, hint_for(error, arguments, _command()))
+        return _refused(reason, _hint(error, arguments))
     except (KeyboardInterrupt, typer.Abort, StoppedError) as stop:
         goes_on = isinstance(stop, StoppedError) and stop.goes_on
         print("calibrant: interrupted" + "; the same command goes on from here" * goes_on, file=sys.stderr)
@@ -61,13 +59,29 @@ def _run(arguments: list[str]) -> int:
 
 
 @cache
-def _command() -> Any:
-    """Return the command of all signatures; built once in a process that gives several."""
-    from typer.main import get_command
+def _command(chosen: str | None = None) -> Any:
+    """Return the tree of commands in which this one can be run, or with all signatures; each is built once."""
+    from calibrant.bench.command_tree import command_tree
 
-    from calibrant.bench.app import app
+    return command_tree(chosen)
 
-    return get_command(app)
+
+def _chosen(arguments: Sequence[str]) -> str | None:
+    """Return the command that arguments name, empty without one; None where a shell completes a line of any."""
+    from calibrant.bench.command_tree import COMMANDS
+
+    if "_CALIBRANT_COMPLETE" in os.environ:
+        return None
+    word = next((word for word in arguments if not word.startswith("-")), "")
+    return word if word in COMMANDS else ""
+
+
+def _hint(error: Exception, arguments: list[str], *, or_help: bool = False) -> str:
+    """Return a command that would work instead; else, where requested, the one that prints the help."""
+    from calibrant.bench.terminal.hints import help_command, hint_for
+
+    hint = hint_for(error, arguments, _command())
+    return hint or (help_command(arguments, _command()) if or_help else "")
 
 
 def _refused(reason: str, hint: str) -> int:

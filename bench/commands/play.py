@@ -13,7 +13,6 @@ import typer
 
 from calibrant.bench.commands.guard import WRITES
 from calibrant.bench.commands.options import PoolPath
-from calibrant.bench.pages.capabilities import TIMELINES
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
@@ -37,6 +36,7 @@ def play(
     right, else 1. The instance is called by its public id; ID may be either.
     """
     from calibrant.bench.core.registry import benchmark_of
+    from calibrant.bench.pages.capabilities import TIMELINES
     from calibrant.bench.pools.public_items import PublicPool
 
     of = benchmark_of(pool)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant.bench.commands.options import AsJson
-from calibrant.bench.protocols.registry import protocols_of
 
 if TYPE_CHECKING:
     from calibrant.bench.protocols.registry import Protocols
@@ -34,7 +33,7 @@ def protocols(
     """
     from calibrant.bench.core.registry import benchmark as named
     from calibrant.bench.core.registry import benchmarks
-    from calibrant.bench.protocols.registry import left_out, with_installed
+    from calibrant.bench.protocols.registry import left_out, protocols_of, with_installed
 
     chosen = benchmarks() if benchmark is None else [named(benchmark)]
     by_benchmark = {declared.title: with_installed(protocols_of(declared), declared.name) for declared in chosen}

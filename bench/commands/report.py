@@ -23,7 +23,6 @@ from calibrant.bench.commands.options import (
     with_options,
 )
 from calibrant.bench.core.options import GivenOptions
-from calibrant.bench.report.capabilities import REPORT
 
 if TYPE_CHECKING:
     from calibrant.bench.report.rows import Answer
@@ -159,6 +158,7 @@ def _add_options(contents: ReportContents, options: Mapping[str, Any]) -> Report
 def _require_pool_readers(benchmarks: Collection[str]) -> None:
     """Refuse pools where nothing in the report depends on them."""
     from calibrant.bench.core.registry import benchmark
+    from calibrant.bench.report.capabilities import REPORT
 
     if not any(benchmark(name).require(REPORT).reads_pools for name in benchmarks):
         raise typer.BadParameter(

@@ -24,7 +24,6 @@ from calibrant.bench.commands.options import (
     execution,
     with_options,
 )
-from calibrant.bench.core.capabilities import LOGS
 from calibrant.bench.core.options import GivenOptions
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError, in_one_line
@@ -168,6 +167,7 @@ def _count(
 def _score_logs(paths: list[Path], of: Benchmark[Any], *, out: Path | None, as_json: bool) -> None:
     """Files that bring their items along: a row for each stratum and system, with what the evidence had decided."""
     from calibrant.bench.commands.table import print_rows
+    from calibrant.bench.core.capabilities import LOGS
     from calibrant.bench.core.registry import log_benchmark
     from calibrant.bench.report.rows import Grouping
     from calibrant.bench.report.table import ResultTable

@@ -10,7 +10,6 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import AsJson, IdField, ModelField, PoolPath, TextField
-from calibrant.bench.pages.capabilities import EPISODE_VIEWS
 from calibrant.dsl.errors import CalibrantError
 
 if TYPE_CHECKING:
@@ -223,6 +222,7 @@ def _show_episodes(
     page: Path | None,
     fields: FieldNames,
 ) -> None:
+    from calibrant.bench.pages.capabilities import EPISODE_VIEWS
     from calibrant.dsl.atomic_write import write_atomically
 
     item, episodes = _episodes(of, pool, instance, runs, system, fields)

@@ -1,0 +1,94 @@
+"""The commands of `calibrant` by name, and the tree that one of them is run in.
+
+Building a command reads its signature; all take .1 s, so the others of a tree have a name and a short help alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+from typer.main import get_command
+
+from calibrant.bench.commands.guard import guard_paths
+from calibrant.bench.examples import epilog
+from calibrant.bench.help_groups import GroupedCommands, short_help
+from calibrant.bench.option_help import ItemOptionsCommand
+
+COMMANDS: Mapping[str, str] = {
+    "run": "run:run",
+    "protocols": "protocols:protocols",
+    "score": "score:score",
+    "table": "table:table",
+    "report": "report:report",
+    "show": "show:show",
+    "prompts": "prompts:prompts",
+    "sample": "generate:sample",
+    "demo": "demo:demo",
+    "audit": "audit:audit",
+    "alternatives": "ambiguity.alternatives:alternatives",
+    "harden": "ambiguity.harden:harden",
+    "separate": "ambiguity.separate:separate",
+    "verify": "verify:verify",
+    "generate": "generate:generate",
+    "export": "prompts:export",
+    "play": "play:play",
+    "schema": "schema:schema",
+    "training": "prompts:training",
+    "fit": "start.fitting:fit",
+    "list": "start.listing:list_items",
+    "pool": "pool:pool_app",
+}
+"""Name -> "module:name" in bench/commands: a function, or a `Typer` of commands."""
+
+
+def command_tree(chosen: str | None) -> Any:
+    """Return the tree in which one command can be run; with all of them, None if it is not known which."""
+    if chosen is None:
+        return get_command(typer_app(COMMANDS))
+    tree = get_command(typer_app([chosen] if chosen in COMMANDS else []))
+    built = tree.commands  # type: ignore[attr-defined]  # of a group, which it is for its callback
+    stubs = (TyperCommand(name, short_help=short_help(name)) for name in COMMANDS if name not in built)
+    tree.commands = built | {stub.name: stub for stub in stubs}  # type: ignore[attr-defined]
+    return tree
+
+
+def typer_app(names: Iterable[str]) -> typer.Typer:
+    """Return the application with these commands."""
+    app = typer.Typer(
+        name="calibrant",
+        cls=GroupedCommands,
+        help="Solve, score and calibrate executable causal-mechanism benchmarks.",
+        context_settings={"help_option_names": ["-h", "--help"]},
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback()(_options)
+    for name in names:
+        module, _, attribute = COMMANDS[name].partition(":")
+        command = getattr(import_module(f"calibrant.bench.commands.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name, short_help=short_help(name))
+        else:
+            command_class = ItemOptionsCommand if name == "generate" else None
+            app.command(name, cls=command_class, epilog=epilog(name), short_help=short_help(name))(guard_paths(command))
+    return app
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from calibrant.bench.version import program_version
+
+        typer.echo(f"calibrant {program_version()}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
