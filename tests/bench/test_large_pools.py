@@ -17,7 +17,8 @@ from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.lab.speed.memory import CHEAP
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.replayscm.audit.run import audit_pool
-from calibrant.bench.runs.runner import Selection, _pool
+from calibrant.bench.runs.pool_cache import _pool
+from calibrant.bench.runs.runner import Selection
 from calibrant.dsl.stored_items import StoredItems
 
 SUITES = {"blickets": "easy-3", "causalab": "3nodes", "causim": "chain", "logic": "exact"}

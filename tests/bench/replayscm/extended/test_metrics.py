@@ -33,7 +33,8 @@ def _scores() -> Iterator[dict[str, Any]]:
     yield REPLAYSCM.scoring.score(forecast, even, ())
     for rate in (None, "1/20"):
         played = small_problem(1, rate=rate)
-        for actions in ([{"do": {}}, {"submit": gold_submission(played)}], [{"do": {"X9": 1}}]):
+        submitted: list[dict[str, Any]] = [{"do": {}}, {"submit": gold_submission(played)}]
+        for actions in (submitted, [{"do": {"X9": 1}}]):
             episode = ScmEpisode(played)
             for action in actions:
                 episode.act(action)

@@ -92,7 +92,7 @@ def test_an_episode_by_greedy_has_no_regret_and_no_excess() -> None:
     problem = problem_of(line)
     labels = {"clairvoyant": str(line["clairvoyant"]), "floor": str(line["floor"])}
     problem = replace(problem, sealed=replace(problem.sealed, labels=labels))
-    submission = {"submit": {"mechanisms": {}}}
+    submission: dict[str, Any] = {"submit": {"mechanisms": {}}}
     greedy = [{"do": line["candidates"][place]} for place in line["greedy_against_gold"][:2]]
     verdicts = ExtendedVerdicts(problem, with_regret=True)
     played = _played(problem, [*greedy, {"look": 1}, submission])
