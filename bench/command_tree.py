@@ -39,6 +39,7 @@ COMMANDS: Mapping[str, str] = {
     "schema": "schema:schema",
     "training": "prompts:training",
     "fit": "start.fitting:fit",
+    "family": "start.families:family",
     "list": "start.listing:list_items",
     "pool": "pool:pool_app",
 }
@@ -78,8 +79,8 @@ def typer_app(names: Iterable[str]) -> typer.Typer:
     return app
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         from calibrant.bench.version import program_version
 
         typer.echo(f"calibrant {program_version()}")

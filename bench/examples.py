@@ -43,6 +43,12 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "calibrant fit lamps.csv --do set --score bde --best 5",
         "calibrant fit lamps.csv --do set --out lamps.jsonl --certificates certificates",
     ),
+    "family": (
+        "calibrant family prior.sif data.csv --time 30 --fit 0.1 --size 5 --next",
+        "calibrant family prior.sif data.csv --time 30 --html family.html --out family",
+        "calibrant family prior.sif data.csv --time 30 --of networks.csv --fail-on overclaimed",
+        "calibrant family prior.sif series.csv --extra-errors 1 --max-parents 2",
+    ),
     "list": (
         "calibrant list pool.yaml",
         "calibrant list pool.yaml --why --html index.html",

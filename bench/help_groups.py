@@ -13,6 +13,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "list": "List the items of a pool",
         "show": "Show one item, or why it is ambiguous",
         "fit": "Fit an SCM or a formula to a table of 0 and 1",
+        "family": "Count the logic models that fit perturbation data",
         "play": "Solve items yourself, here in the terminal",
     },
     "Score answers": {

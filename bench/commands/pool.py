@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +32,9 @@ def convert(
         Path, typer.Argument(metavar="OUT", help="File to write: official YAML if .yaml or .yml, else JSONL."), WRITES
     ],
     given: GivenOptions,
+    third: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="File to write, after PKN MIDAS."), WRITES
+    ] = None,
     item_option: ItemOption = None,
 ) -> None:
     """Write a pool in the native format, which loads faster and has a schema, or in the official one.
@@ -38,12 +42,19 @@ def convert(
     The official YAML is for the benchmark's own scorer: a pool that was hardened or generated goes back to it. Every
     instance is read back, and is the same, before the file appears. A released suite of CausaLab becomes a native pool;
     so do programs (a state file, a module, lines of {id, source}, a folder of these): with the questions of the
-    folder's query files, or with questions that -o draws.
+    folder's query files, or with questions that -o draws. A prior network and measurements, PKN MIDAS FILE, become an
+    item of logic models without a sealed part.
     """
     from calibrant.bench.core.registry import benchmark_of, sole_provider
+    from calibrant.bench.families.capabilities import FAMILIES
     from calibrant.bench.pools.capabilities import ITEM_CONVERSION, PROGRAMS
     from calibrant.bench.pools.item_options import read_item_options
 
+    families = sole_provider(FAMILIES)
+    if third is not None or families.recognizes(source):
+        for line in families.convert(source, target, _measured_out((source, target), third, item_option or ()), given):
+            typer.echo(line, err=True)
+        return
     programs = sole_provider(PROGRAMS)
     if programs.recognizes(source):
         given.refuse_foreign([programs.benchmark], source.name)
@@ -59,6 +70,20 @@ def convert(
     else:
         number = of.require(ITEM_CONVERSION).convert_with_options(source, target, item_options)
     typer.echo(f"{number} instances written to {target}", err=True)
+
+
+def _measured_out(inputs: Sequence[Path], third: Path | None, item_option: Sequence[str]) -> Path:
+    """Return where the item of measurements goes: the third argument, or the file that -o names."""
+    files = [text for text in item_option if "=" not in text]
+    if len(files) < len(item_option):
+        raise typer.BadParameter("items of measurements have no options NAME=VALUE", param_hint="-o")
+    outs = [*([] if third is None else [third]), *map(Path, files)]
+    if len(outs) != 1:
+        raise typer.BadParameter("give one file to write: PKN MIDAS FILE", param_hint="FILE")
+    for path in inputs:
+        if outs[0].exists() and path.exists() and outs[0].samefile(path):
+            raise typer.BadParameter(f"{outs[0]} is the input {path} too", param_hint="FILE")
+    return outs[0]
 
 
 @pool_app.command(epilog=epilog("pool alternatives"))

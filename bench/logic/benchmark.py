@@ -16,6 +16,8 @@ from calibrant.bench.core.capabilities import (
     SUITES,
     TRAINING,
 )
+from calibrant.bench.families.capabilities import FAMILIES
+from calibrant.bench.pages.capabilities import EXPLANATIONS
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
 from calibrant.bench.protocols.base import PROTOCOLS
 from calibrant.bench.report.capabilities import REPORT
@@ -31,6 +33,8 @@ BENCHMARK: Benchmark[LogicItem] = Benchmark(
         ATTRIBUTION: "scoring:ATTRIBUTE",
         AUDIT: "audit:AUDIT",
         CHECK: "audit:CHECK",
+        EXPLANATIONS: "why.explainer:EXPLANATIONS",
+        FAMILIES: "family.command:FAMILIES",
         FINDINGS: "audit:FINDINGS",
         FUNCTIONS: "solve:FUNCTIONS",
         GENERATE: "generate:GENERATE",

@@ -1,10 +1,95 @@
-"""The options of public functions that apply to logic models; commands have only common ones."""
+"""The options of commands, public functions and items that apply to logic models."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+
+MAX_MEMBERS = 1_000_000  # that are listed or drawn
+
+
+class DataOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of a prior network with measurements: how they are read, the class of models and its limits."""
+
+    time: Annotated[
+        str | None, Meta(description="Time of the measurements. [default: the only one]", extra={"metavar": "T"})
+    ] = None
+    fit: Annotated[
+        str, Meta(description="Misfit of a model at most (1 + F) times the least.", extra={"metavar": "F"})
+    ] = "0"
+    size: Annotated[
+        str, Meta(description="Literals of a model beyond those of the least one.", extra={"metavar": "N|none"})
+    ] = "0"
+    max_clause: Annotated[
+        Annotated[int, Meta(ge=0)] | None, Meta(description="Literals of a clause at most. [default: no limit]")
+    ] = None
+    no_compress: Annotated[
+        bool,
+        Meta(
+            description="Do not merge nodes that are neither clamped nor measured.", extra={"flags": ["--no-compress"]}
+        ),
+    ] = False
+    rounding: Annotated[
+        Literal["round", "floor", "ceil"], Meta(description="How values times --factor become integers.")
+    ] = "round"
+    factor: Annotated[Annotated[int, Meta(ge=1, le=1_000_000)], Meta(description="See --rounding.")] = 100
+
+
+class FamilyOptions(DataOptions, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of `calibrant family`: what is asked of the models that fit."""
+
+    max_stimuli: Annotated[
+        Annotated[int, Meta(ge=0)], Meta(description="Stimuli of a candidate experiment at most.")
+    ] = 2
+    max_inhibitors: Annotated[
+        Annotated[int, Meta(ge=0)], Meta(description="Inhibitors of a candidate experiment at most.")
+    ] = 1
+    predict: Annotated[
+        Path | None,
+        Meta(
+            description="Candidates in a file: setup.json, or CSV of TR columns.",
+            extra={"metavar": "FILE", "role": "reads"},
+        ),
+    ] = None
+    draw: Annotated[
+        Annotated[int, Meta(ge=1, le=MAX_MEMBERS)] | None, Meta(description="Draw so many members uniformly.")
+    ] = None
+    seed: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="With --draw. [default: 0]")] = None
+    first: Annotated[
+        Annotated[int, Meta(ge=1, le=MAX_MEMBERS)] | None,
+        Meta(description="List so many members, by ascending misfit and size.", extra={"flags": ["--list"]}),
+    ] = None
+    listed: Annotated[
+        Path | None,
+        Meta(
+            description="Audit another tool's list: networks.csv, or one model as bnet.",
+            extra={"flags": ["--of"], "metavar": "LIST", "role": "reads"},
+        ),
+    ] = None
+    present: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Only members with this clause, 'a<-b+!c'; may be repeated.",
+            extra={"flags": ["--given"], "metavar": "CLAUSE"},
+        ),
+    ] = ()
+    absent: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Only members without this clause; may be repeated.",
+            extra={"flags": ["--without"], "metavar": "CLAUSE"},
+        ),
+    ] = ()
+    extra_errors: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="Of series: wrong readings beyond the least. [default: 0]"),
+    ] = None
+    max_parents: Annotated[
+        Annotated[int, Meta(ge=1, le=6)] | None,
+        Meta(description="Of series: count functions of so many parents, whatever the prior."),
+    ] = None
 
 
 class GenerateKeywords(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -62,7 +147,7 @@ class GeneratedItems(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ] = None
 
 
-OPTIONS: dict[str, type[Struct]] = {}
+OPTIONS: dict[str, type[Struct]] = {"family": FamilyOptions, "pool convert": DataOptions}
 
 KEYWORDS: dict[str, type[Struct]] = {"generate": GenerateKeywords}
 

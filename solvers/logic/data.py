@@ -28,14 +28,28 @@ def read_task(
 
     time: of the measurements, None if there is one only; fit: a decimal text; size: None for no limit
     """
+    return read_data(pkn, midas, time, fit=fit, size=size, options=options)[0]
+
+
+def read_data(
+    pkn: Path | str,
+    midas: Path | str,
+    time: float | str | None = None,
+    *,
+    fit: str = "0",
+    size: int | None = 0,
+    options: Options = USUAL_OPTIONS,
+) -> tuple[Task, tuple[str, ...]]:
+    """Return the task of two files, see `read_task`, and notes on the data, a line each."""
     prior = read_sif(Path(pkn))
     data = read_midas(Path(midas), time, prior)
     try:
-        return Task(prior, data.setup, data.experiments, data.values, options, Tolerance(fit, size))
+        task = Task(prior, data.setup, data.experiments, data.values, options, Tolerance(fit, size))
     except PoolError:
         raise
     except CalibrantError as error:
         raise PoolError(str(error), file=Path(midas).name) from None
+    return task, data.notes
 
 
 def logic_family(

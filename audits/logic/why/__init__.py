@@ -1,0 +1,1 @@
+"""Why the measurements leave more than one logic model."""

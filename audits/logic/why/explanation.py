@@ -1,0 +1,205 @@
+"""Why the measurements leave more than one logic model, on what the models disagree, and what would settle it."""
+
+from __future__ import annotations
+
+from calibrant.audits.logic.why.parts import (
+    Candidate,
+    Disagreement,
+    EdgeShare,
+    LogicWhy,
+    PartShare,
+    PredictedRow,
+    SpectrumPoint,
+)
+from calibrant.audits.why import (
+    Count,
+    Fact,
+    Span,
+    State,
+    number_text,
+    spans,
+)
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.logic.clause import model_texts
+from calibrant.dsl.logic.files.setup import candidate_experiments
+from calibrant.dsl.logic.item import LogicItem, Sealed
+from calibrant.dsl.logic.task import Experiment as Clamps
+from calibrant.dsl.logic.task import Task
+from calibrant.solvers.logic.family import LogicFamily, first_member, solve_class, solve_family
+from calibrant.solvers.logic.lattice import LatticeLimitError
+from calibrant.solvers.logic.predictions import Predictions
+from calibrant.solvers.outcome import Found
+
+TITLE_WORDS = {"open": "still open", "decided": "decided", "empty": "contradictory", "uncounted": "still open"}
+MAX_CANDIDATES = 400  # predicted in well below a second on published networks
+MAX_PREDICTED = 40  # rows of the grid
+MAX_LISTED = 60  # candidates
+
+
+def explain(item: LogicItem, *, reveal_sealed: bool = False) -> LogicWhy:
+    """Return the reason for an item; what is sealed is read with `reveal_sealed` alone.
+
+    `CalibrantError` where the models are too many to count.
+    """
+    outcome = solve_family(item.task)
+    if not isinstance(outcome, Found):
+        raise CalibrantError(f"the models that fit {item.id} are not counted: {outcome.reached}")
+    return explain_family(outcome.value, item.id, item.sealed if reveal_sealed else None)
+
+
+def explain_family(family: LogicFamily, name: str, sealed: Sealed | None = None) -> LogicWhy:
+    """Return the reason for a family with members; name: of the item; sealed: what may be shown of the truth."""
+    task = family.task
+    num_questions, predictions = _predict(family)
+    order = [] if predictions is None else _order(task, predictions)
+    state = _state(family, num_questions, predictions)
+    pair = _pair(family, predictions, order)
+    total = solve_class(task)
+    number = str(family.count)
+    return LogicWhy(
+        benchmark="logic",
+        item=name,
+        title=f"Why is \u201c{name}\u201d {TITLE_WORDS[state]}?",
+        state=state,
+        reason=_reason(family, pair),
+        facts=_facts(family, predictions, order),
+        open=tuple(str(edge) for edge, members in family.edges().items() if members < family.count),
+        decided=tuple(str(edge) for edge, members in family.edges().items() if members == family.count),
+        count=Count(lower=number, upper=number, total=str(total.value.count) if isinstance(total, Found) else None),
+        class_in_words=family.in_words,
+        stimuli=task.setup.stimuli,
+        readouts=task.setup.readouts,
+        optimum=family.optimum,
+        edges=tuple(_edges(family)),
+        clauses=tuple(
+            PartShare(str(clause), str(members), members / family.count)
+            for clause, members in sorted(family.clauses().items(), key=lambda entry: (-entry[1], entry[0]))
+        ),
+        spectrum=tuple(SpectrumPoint(*point, str(members)) for point, members in family.spectrum.items()),
+        predictions=_rows(task, num_questions, predictions, order),
+        candidates=() if predictions is None else tuple(_candidate(task, predictions, k) for k in order[:MAX_LISTED]),
+        sealed=()
+        if sealed is None
+        else tuple(Fact(f"true clause: {clause}", "gold") for clause in model_texts(sealed.gold)),
+        pair=pair,
+    )
+
+
+def _predict(family: LogicFamily) -> tuple[int, Predictions | None]:
+    """Return how many held-out experiments there are, and predictions of these and then of candidates.
+
+    None where the answers are too many.
+    """
+    task = family.task
+    candidates = candidate_experiments(task.setup)[:MAX_CANDIDATES]
+    listed = [*task.questions, *(c for c in candidates if c not in set(task.questions))]
+    try:
+        return len(task.questions), family.predict(listed)
+    except LatticeLimitError:
+        return len(task.questions), None
+
+
+def _order(task: Task, predictions: Predictions) -> list[int]:
+    """Return the experiments that were neither measured nor asked for, those that leave least first."""
+    barred = {*task.experiments, *task.questions}
+    numbers = [k for k, clamps in enumerate(predictions.experiments) if clamps not in barred]
+    return sorted(numbers, key=lambda k: (predictions.squares(k), k))
+
+
+def _state(family: LogicFamily, num_questions: int, predictions: Predictions | None) -> State:
+    if family.count == 1:
+        return "decided"
+    if not num_questions or predictions is None:
+        return "open"
+    return "decided" if all(len(outcomes) == 1 for outcomes in predictions.outcomes[:num_questions]) else "open"
+
+
+def _edges(family: LogicFamily) -> list[EdgeShare]:
+    members = family.edges()
+    return [
+        EdgeShare(str(edge), str(members.get(edge, 0)), members.get(edge, 0) / family.count, *edge)
+        for edge in family.task.edges
+    ]
+
+
+def _pair(family: LogicFamily, predictions: Predictions | None, order: list[int]) -> Disagreement | None:
+    """Return a member of each of the two most frequent answers to the experiment that leaves least."""
+    if predictions is None or not order or len(predictions.outcomes[order[0]]) < 2:
+        return None
+    clamps = predictions.experiments[order[0]]
+    answers = sorted(predictions.outcomes[order[0]].items(), key=lambda entry: (-entry[1], entry[0]))
+    first, second = answers[0][0], answers[1][0]
+    try:
+        members = [first_member(family.after(clamps, reading)) for reading in (first, second)]
+    except LatticeLimitError:
+        return None
+    if members[0] is None or members[1] is None:
+        return None
+    setup = family.task.setup
+    return Disagreement(
+        tuple(model_texts(members[0])),
+        tuple(model_texts(members[1])),
+        tuple(stimulus for stimulus in setup.stimuli if stimulus in clamps.on),
+        tuple(node for node in setup.inhibitors if node in clamps.inhibited),
+        first,
+        second,
+    )
+
+
+def _reason(family: LogicFamily, pair: Disagreement | None) -> tuple[Span, ...]:
+    if family.count == 1:
+        return spans("One model fits within the limits, ", (f"of size {family.optimum[1]}",), ".")
+    numbers = f"{number_text(family.count)} models fit within the limits."
+    if pair is None:
+        return spans(f"{numbers} They answer every experiment that was compared alike.")
+    task = family.task
+    clamps = Clamps(frozenset(pair.stimuli), frozenset(pair.inhibited)).text(task.setup)
+    k = next(k for k, (a, b) in enumerate(zip(pair.first_answers, pair.second_answers, strict=True)) if a != b)
+    first, second = pair.first_answers[k], pair.second_answers[k]
+    return spans(
+        f"{numbers} ",
+        (clamps,),
+        f" was never measured: there some of them predict {task.setup.readouts[k]} = {first}, others {second}.",
+    )
+
+
+def _facts(family: LogicFamily, predictions: Predictions | None, order: list[int]) -> tuple[Fact, ...]:
+    edges = family.edges()
+    always = sum(members == family.count for members in edges.values())
+    facts = [
+        Fact(f"{number_text(family.count)} models fit", "good" if family.count == 1 else "warn"),
+        Fact(f"misfit {family.optimum[0]:,} is the least, size {family.optimum[1]} the least at it"),
+        Fact(f"{always} edges in all models", "good" if always else ""),
+    ]
+    if len(edges) > always:
+        facts.append(Fact(f"{len(edges) - always} edges open", "warn"))
+    never = len(family.task.edges) - len(edges)
+    if never:
+        facts.append(Fact(f"{never} edge{'s' * (never != 1)} in none"))
+    if predictions is not None and order and len(predictions.outcomes[order[0]]) > 1:
+        share = predictions.squares(order[0]) / predictions.count**2
+        facts.append(Fact(f"the best experiment is expected to leave {100 * share:.0f} %"))
+    return tuple(facts)
+
+
+def _rows(
+    task: Task, num_questions: int, predictions: Predictions | None, order: list[int]
+) -> tuple[PredictedRow, ...]:
+    if predictions is None:
+        return ()
+    numbers = list(range(num_questions)) or [k for k in order if len(predictions.outcomes[k]) > 1]
+    return tuple(
+        PredictedRow(
+            predictions.experiments[k].text(task.setup), tuple(map(float, predictions.shares(k))), bool(num_questions)
+        )
+        for k in numbers[:MAX_PREDICTED]
+    )
+
+
+def _candidate(task: Task, predictions: Predictions, number: int) -> Candidate:
+    readings = sorted(predictions.outcomes[number].items(), key=lambda entry: (-entry[1], entry[0]))
+    return Candidate(
+        predictions.experiments[number].text(task.setup),
+        predictions.squares(number) / predictions.count**2,
+        tuple((answers, str(members)) for answers, members in readings),
+    )

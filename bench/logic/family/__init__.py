@@ -1,0 +1,1 @@
+"""The family of a prior network and data of one's own: `calibrant family`."""

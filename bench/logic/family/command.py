@@ -1,0 +1,127 @@
+"""Families as `calibrant family` asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from calibrant.bench.core.options import GivenOptions, OptionError
+from calibrant.bench.families.capabilities import CountedFamily, Families
+from calibrant.bench.logic.family.counted import (
+    Counted,
+    CountedModels,
+    drawn_members,
+    item_name,
+    listed_members,
+    rank_candidates,
+    read_list,
+    require_members,
+)
+from calibrant.bench.logic.family.presented import PresentedFamily, Uncounted
+from calibrant.bench.logic.family.series import count_series, flag_of, is_series
+from calibrant.bench.logic.options import DataOptions, FamilyOptions
+from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
+from calibrant.dsl.logic.clause import parse_clause
+from calibrant.dsl.logic.files.setup import candidate_experiments, read_candidates
+from calibrant.dsl.logic.item import LogicItem
+from calibrant.dsl.logic.notes import task_notes
+from calibrant.dsl.logic.records import write_pool
+from calibrant.dsl.logic.task import Experiment, Options, Task, check_experiments
+from calibrant.solvers.logic.data import read_data
+from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_family
+from calibrant.solvers.outcome import Found
+
+NO_LIMIT = "none"  # of --size
+
+
+class LogicFamilies:
+    """Implements Families (bench.families.capabilities)."""
+
+    def count(self, prior: Path, data: Path, options: GivenOptions) -> CountedFamily:
+        stated: FamilyOptions = options.convert("logic", data.name)
+        if is_series(data):
+            return count_series(prior, data, stated, options.values.keys())
+        for name in ("extra_errors", "max_parents"):
+            if name in options.values:
+                raise OptionError(f"it is about fully observed series; {data.name} has none", flag_of(name))
+        if stated.draw and stated.first:
+            raise OptionError("give one of --draw and --list", "--draw")
+        if stated.seed is not None and not stated.draw:
+            raise OptionError("it is about random members: give --draw", "--seed")
+        task, notes = _read(prior, data, stated)
+        outcome = solve_family(task)
+        if not isinstance(outcome, Found):
+            return Uncounted(notes, outcome.reached)
+        family = _restrict(outcome.value, stated)
+        total = solve_class(task)
+        counted = Counted(
+            prior,
+            data,
+            stated,
+            task,
+            notes,
+            outcome.value,
+            family,
+            total.value.count if isinstance(total, Found) else None,
+            rank_candidates(family, _candidates(stated, task)),
+            _members(family, stated),
+            None if stated.listed is None else family.compare(read_list(stated.listed)),
+        )
+        return PresentedFamily(counted)
+
+    def recognizes(self, path: Path) -> bool:
+        return path.suffix.lower() == ".sif"
+
+    def convert(self, prior: Path, data: Path, out: Path, options: GivenOptions) -> Sequence[str]:
+        if is_series(data):
+            raise PoolError("a file of series; a pool of logic models is made of MIDAS data", file=data.name)
+        stated: DataOptions = options.convert("logic", data.name)
+        task, notes = _read(prior, data, stated)
+        item = LogicItem(item_name(data), task)
+        write_pool(out, item.id, [item])
+        return (*(f"note  {note}" for note in notes), f"1 item, {in_one_line(item.id)}, written to {out}")
+
+
+def _read(prior: Path, data: Path, stated: DataOptions) -> tuple[Task, tuple[str, ...]]:
+    options = Options(stated.factor, stated.rounding, not stated.no_compress, stated.max_clause or 0)
+    size = None if stated.size == NO_LIMIT else _whole_number(stated.size)
+    task, notes = read_data(prior, data, stated.time, fit=stated.fit, size=size, options=options)
+    return task, (*notes, *task_notes(task))
+
+
+def _whole_number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise OptionError(f"{short_repr(text)}; a whole number from 0, or {NO_LIMIT}", "--size")
+    return int(text)
+
+
+def _restrict(family: LogicFamily, stated: FamilyOptions) -> LogicFamily:
+    """Return the members that have and lack the clauses asked for."""
+    for texts, present in ((stated.present, True), (stated.absent, False)):
+        for text in texts:
+            family = family.condition(parse_clause(text), present=present)
+    return family
+
+
+def _candidates(stated: FamilyOptions, task: Task) -> list[Experiment]:
+    limits = {"max_stimuli": stated.max_stimuli, "max_inhibitors": stated.max_inhibitors}
+    if stated.predict is None:
+        return candidate_experiments(task.setup, **limits)
+    candidates = read_candidates(stated.predict, **limits)
+    try:
+        check_experiments(tuple(candidates), task.setup)
+    except CalibrantError as error:
+        raise PoolError(str(error), file=stated.predict.name) from None
+    return candidates
+
+
+def _members(family: LogicFamily, stated: FamilyOptions) -> CountedModels | None:
+    if not stated.draw and not stated.first:
+        return None
+    require_members(family)
+    if stated.draw:
+        return CountedModels(drawn_members(family, stated.draw, stated.seed or 0), is_drawn=True)
+    return CountedModels(listed_members(family, stated.first or 0), is_drawn=False)
+
+
+FAMILIES: Families = LogicFamilies()

@@ -1,0 +1,187 @@
+"""Files of a family: tables as CSV, the record, networks for drawing tools, models, certificates, and the page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from calibrant.bench.logic.family.counted import Counted, item_name, read_list, require_members
+from calibrant.bench.logic.family.record import counted_record, member_record
+from calibrant.bench.logic.why.explainer import family_page
+from calibrant.dsl.atomic_write import write_atomically, write_pieces
+from calibrant.dsl.errors import CalibrantError, MissingExtraError
+from calibrant.dsl.logic.clause import Clause, Model
+from calibrant.dsl.logic.files.bnet import bnet_text
+from calibrant.dsl.logic.files.networks import networks_pieces
+from calibrant.dsl.logic.item import LogicItem
+from calibrant.dsl.logic.prior import node_names
+from calibrant.dsl.logic.records import write_pool
+from calibrant.dsl.logic.reference import misfit
+from calibrant.solvers.logic.export import (
+    candidates_csv,
+    marginals_csv,
+    predictions_csv,
+    spectrum_csv,
+    union_network,
+)
+
+if TYPE_CHECKING:
+    from calibrant.audits.claims import Certificate
+
+OUT_FILES = (
+    "family.json",
+    "spectrum.csv",
+    "marginals.csv",
+    "predictions.csv",
+    "candidates.csv",
+    "optimum.bnet",
+    "union.graphml",
+    "union.dot",
+    "members.csv",
+    "members.jsonl",
+    "members-*.bnet",
+)
+MAX_BNET_FILES = 1_000  # a file a model
+MAX_OPEN_CERTIFICATES = 200  # two members of each are listed
+ITEM_FILE = "item.jsonl"
+
+
+def write_outputs(counted: Counted, *, out: Path | None, html: Path | None, certificates: Path | None) -> Iterator[str]:
+    """Write what was asked for; yields notes. `CalibrantError` for certificates of a part of a family."""
+    if certificates is not None and counted.is_restricted:
+        raise CalibrantError("--certificates is about the whole family; leave out --given and --without")
+    if out is not None:
+        yield from _write_folder(counted, out)
+    if html is not None:
+        require_members(counted.family)
+        write_atomically(html, family_page(counted.family, item_name(counted.data)))
+        yield f"page written to {html}"
+    if certificates is not None:
+        yield from _write_certificates(counted, certificates)
+
+
+def _write_folder(counted: Counted, folder: Path) -> Iterator[str]:
+    family, task = counted.family, counted.task
+    write_atomically(folder / "family.json", json.dumps(counted_record(counted), indent=1) + "\n")
+    write_atomically(folder / "spectrum.csv", spectrum_csv(family))
+    write_atomically(folder / "marginals.csv", marginals_csv(family))
+    best = counted.ranking.best
+    if best is not None:
+        write_atomically(folder / "predictions.csv", predictions_csv(family, best.predictions))
+        write_atomically(folder / "candidates.csv", candidates_csv(family, best))
+    else:
+        yield f"predictions.csv and candidates.csv not written: {counted.ranking.reason or 'no candidate'}"
+    write_atomically(folder / "optimum.bnet", _bnet(counted.whole.witness, counted))
+    yield from _write_networks(counted, folder)
+    if counted.members is not None:
+        yield from _write_members(counted, counted.members.models, folder)
+    yield f"tables of {len(task.edges)} edges written to {folder}"
+
+
+def _bnet(model: Model, counted: Counted) -> str:
+    setup = counted.task.setup
+    nodes = node_names(counted.task.edges) - set(setup.stimuli)
+    return bnet_text(model, nodes, setup.stimuli)
+
+
+def _write_networks(counted: Counted, folder: Path) -> Iterator[str]:
+    try:
+        graph = union_network(counted.family)
+        pydot = _import_pydot()
+    except MissingExtraError as error:
+        yield f"union.graphml and union.dot not written: {error}"
+        return
+    networkx = import_module("networkx")
+    write_pieces(folder / "union.graphml", (f"{line}\n" for line in networkx.generate_graphml(graph)))
+    write_atomically(folder / "union.dot", _dot_text(graph, pydot))
+
+
+def _import_pydot() -> Any:
+    try:
+        return import_module("pydot")
+    except ImportError:
+        raise MissingExtraError("pydot is missing; run: pip install networkx pydot") from None
+
+
+def _dot_text(graph: Any, pydot: Any) -> str:
+    """Return a network as DOT: width by share, dashed where open, gates as dots, a bar for inhibition."""
+    dot = pydot.Dot("union", graph_type="digraph")
+    shapes = {"stimulus": "box", "node": "ellipse", "gate": "point"}
+    for node, data in graph.nodes(data=True):
+        dot.add_node(pydot.Node(_quoted(node), shape=shapes[data["kind"]]))
+    for source, target, data in graph.edges(data=True):
+        style = {
+            "arrowhead": "normal" if data["sign"] == 1 else "tee",
+            "penwidth": f"{1 + 3 * data['share']:.2f}",
+            "style": "solid" if data["share"] == 1 else "dashed",
+            "share": f"{data['share']:.6g}",
+            "sign": str(data["sign"]),
+        }
+        dot.add_edge(pydot.Edge(_quoted(source), _quoted(target), **style))
+    return str(dot.to_string())
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _write_members(counted: Counted, models: Sequence[Model], folder: Path) -> Iterator[str]:
+    task = counted.task
+    clauses = sorted(counted.family.clauses())
+    write_pieces(folder / "members.csv", networks_pieces(models, clauses))
+    write_pieces(
+        folder / "members.jsonl",
+        (json.dumps(member_record(model, task), ensure_ascii=False) + "\n" for model in models),
+    )
+    width = len(str(min(len(models), MAX_BNET_FILES)))
+    for number, model in enumerate(models[:MAX_BNET_FILES], 1):
+        write_atomically(folder / f"members-{number:0{width}}.bnet", _bnet(model, counted))
+    if len(models) > MAX_BNET_FILES:
+        yield f"the first {MAX_BNET_FILES:,} of {len(models):,} models written as bnet; members.csv has all"
+
+
+def _write_certificates(counted: Counted, folder: Path) -> Iterator[str]:
+    """Write the item, and certificates that `calibrant verify` checks against it."""
+    item = LogicItem(item_name(counted.data), counted.task)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_pool(folder / ITEM_FILE, item.id, [item])
+    number = 0
+    for number, certificate in enumerate(_certificates(counted), 1):
+        content = {"instance": item.id, "certificate": msgspec.to_builtins(certificate)}
+        write_atomically(folder / f"{number:04}.claim.json", json.dumps(content, indent=1) + "\n")
+    yield f"{number} certificates written; check them: calibrant verify {folder}/*.claim.json {folder / ITEM_FILE}"
+
+
+def _certificates(counted: Counted) -> Iterator[Certificate]:
+    from calibrant.audits.logic.certificates import (
+        better_certificate,
+        count_certificate,
+        missing_certificate,
+        open_certificate,
+    )
+
+    family = counted.whole
+    yield count_certificate(family, sorted(family.clauses(), key=str))
+    open_parts: list[Clause] = sorted(family.open_clauses(), key=str)
+    for part in open_parts[:MAX_OPEN_CERTIFICATES]:
+        certificate = open_certificate(family, part)
+        if certificate is not None:
+            yield certificate
+    if counted.options.listed is None:
+        return
+    models = [entry.model for entry in read_list(counted.options.listed)]
+    missing = missing_certificate(family, models)
+    if missing is not None:
+        yield missing
+    assert counted.comparison is not None
+    outside = {entry.number for entry in counted.comparison.outside_class}
+    fitting = [model for number, model in enumerate(models) if number not in outside]
+    best = min(fitting, key=lambda model: misfit(model, counted.task), default=None)
+    if best is not None and misfit(best, counted.task) > family.optimum[0]:
+        yield better_certificate(family, best)

@@ -1,0 +1,97 @@
+"""A counted family and the audit of a list, ready for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from calibrant.bench.logic.family.counted import Counted, num_values
+from calibrant.dsl.logic.clause import Clause, Model, model_size, model_texts
+from calibrant.dsl.logic.reference import misfit
+from calibrant.dsl.logic.task import Task
+from calibrant.solvers.logic.comparison import Comparison
+from calibrant.solvers.logic.export import family_record
+from calibrant.solvers.logic.next_experiment import NextExperiment
+
+
+def counted_record(counted: Counted) -> dict[str, Any]:
+    """Return a counted family, ready for JSON; numbers of members are texts."""
+    record = family_record(counted.family, counted.ranking.best)
+    record |= {
+        "data": {
+            "prior": counted.prior.name,
+            "measurements": counted.data.name,
+            "experiments": len(counted.task.experiments),
+            "values": num_values(counted.task),
+            "stimuli": list(counted.task.setup.stimuli),
+            "inhibitors": list(counted.task.setup.inhibitors),
+            "readouts": list(counted.task.setup.readouts),
+        },
+        "notes": list(counted.notes),
+        "models_of_class": None if counted.total is None else str(counted.total),
+        "members_of_whole_family": str(counted.whole.count),
+        "candidates": counted.ranking.num_candidates,
+        "next_not_computed": counted.ranking.reason or None,
+    }
+    if counted.ranking.best is not None:
+        record["predictions"] = list(_predictions(counted.ranking.best))
+    if counted.members is not None:
+        record["listed" if not counted.members.is_drawn else "drawn"] = [
+            member_record(model, counted.task) for model in counted.members.models
+        ]
+    if counted.comparison is not None:
+        record["comparison"] = comparison_record(counted.comparison)
+    return record
+
+
+def _predictions(best: NextExperiment) -> Iterator[dict[str, Any]]:
+    predictions = best.predictions
+    for number, experiment in enumerate(predictions.experiments):
+        yield {
+            "stimuli": sorted(experiment.on),
+            "inhibited": sorted(experiment.inhibited),
+            "shares": [float(share) for share in predictions.shares(number)],
+            "outcomes": {answers: str(count) for answers, count in predictions.outcomes[number].items()},
+            "squares": str(predictions.squares(number)),
+            "done": best.is_done[number],
+        }
+
+
+def member_record(model: Model, task: Task) -> dict[str, Any]:
+    """Return a model with its misfit and size, ready for JSON."""
+    return {"clauses": model_texts(model), "misfit": misfit(model, task), "size": model_size(model)}
+
+
+def comparison_record(comparison: Comparison) -> dict[str, Any]:
+    """Return the audit of a list, ready for JSON; models are numbered from 0 in its order."""
+    outside = [
+        {"model": entry.number, "rule": entry.rule or "outside the limits", "misfit": entry.misfit, "size": entry.size}
+        for entry in (*comparison.outside_class, *comparison.outside_limits)
+    ]
+    overclaims = [
+        {
+            "kind": "clause" if isinstance(claim.part, Clause) else "edge",
+            "part": str(claim.part),
+            "claimed": claim.claimed,
+            "members": str(claim.count),
+            "witness": model_texts(claim.witness),
+        }
+        for claim in comparison.overclaims
+    ]
+    misstatements = [
+        {"model": entry.number, "field": entry.field, "stated": entry.stated, "actual": entry.actual}
+        for entry in comparison.misstatements
+    ]
+    clause = comparison.max_difference_clause
+    return {
+        "listed": comparison.num_listed,
+        "distinct": comparison.num_distinct,
+        "members": comparison.num_members,
+        "share": float(comparison.share),
+        "outside": outside,
+        "overclaims": overclaims,
+        "misstatements": misstatements,
+        "unknown_edges": [str(edge) for edge in comparison.unknown_edges],
+        "max_difference": float(comparison.max_difference),
+        "max_difference_clause": None if clause is None else str(clause),
+    }

@@ -1,0 +1,173 @@
+"""A family in words: class, optimum, members, edges, the next experiment, and the audit of a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from calibrant.audits.why import listed, number_text
+from calibrant.bench.logic.family.counted import Counted
+from calibrant.bench.pages.aligned import aligned
+from calibrant.dsl.logic.clause import Clause, model_texts
+from calibrant.dsl.logic.prior import Edge
+from calibrant.solvers.logic.comparison import Comparison, Overclaim
+
+if TYPE_CHECKING:
+    from calibrant.solvers.logic.family import LogicFamily
+
+NO_PROBABILITY = "Shares are of models of this class within these limits; they are no probabilities of nature."
+MAX_PRINTED = 20  # edges, candidates, members, findings
+LABEL = 10  # width of the first column
+
+
+def family_lines(counted: Counted, *, ranks_candidates: bool) -> Iterator[str]:
+    """Yield the lines of the terminal: the summary, then shares, candidates, members and the audit of a list."""
+    yield from _summary(counted)
+    if not counted.family.count:
+        return
+    yield ""
+    yield from _open_edges(counted.family)
+    if ranks_candidates and counted.ranking.best is not None:
+        yield ""
+        yield from _candidates(counted)
+    if counted.members is not None:
+        yield ""
+        yield from _members(counted)
+    if counted.comparison is not None:
+        yield ""
+        yield from comparison_lines(counted.comparison)
+
+
+def _summary(counted: Counted) -> Iterator[str]:
+    family, task = counted.family, counted.task
+    for note in counted.notes:
+        yield _line("note", note)
+    yield _line("class", family.in_words)
+    misfit, size = family.optimum
+    best = counted.whole.spectrum.get(family.optimum, 0)
+    has = "1 model has" if best == 1 else f"{number_text(best)} models have"
+    yield _line("optimum", f"misfit {misfit:,}, proven least, and size {size} at it; {has} both")
+    of = "the class has too many models to count" if counted.total is None else f"of {number_text(counted.total)}"
+    if counted.is_restricted:
+        yield _line("members", f"{number_text(family.count)} of {number_text(counted.whole.count)} within the limits")
+        yield _line("", f"all models of the class: {number_text(counted.total)}" if counted.total is not None else of)
+    else:
+        of = f"{of} models of the class" if counted.total is not None else of
+        yield _line("members", f"{number_text(family.count)} {of}")
+    if not family.count:
+        return
+    edges, clauses = family.edges(), family.clauses()
+    always = sum(number == family.count for number in edges.values())
+    never = len(task.edges) - len(edges)
+    yield _line("edges", f"{always} always, {len(edges) - always} open, {never} never, of {len(task.edges)}")
+    certain = sum(number == family.count for number in clauses.values())
+    yield _line("clauses", f"{certain} always, {len(clauses) - certain} open")
+    yield _line("next", next_words(counted))
+
+
+def next_words(counted: Counted) -> str:
+    """Return the next experiment in words, or why there is none."""
+    ranking = counted.ranking
+    if ranking.best is None:
+        return f"not computed: {ranking.reason}" if ranking.reason else "no candidate"
+    best, predictions = ranking.best, ranking.best.predictions
+    if len(predictions.outcomes[best.number]) < 2:
+        return f"none of {ranking.num_candidates} candidates tells members apart"
+    behaviours = f"{predictions.behaviours} behaviours over " if predictions.behaviours is not None else "the best of "
+    rest = f"expected to leave {percent(float(best.share))} of the members"
+    return f"{best.experiment.text(counted.task.setup)}: {rest}; {behaviours}{ranking.num_candidates} candidates"
+
+
+def percent(share: float) -> str:
+    """Return a share as people read it; 0 and 1 alone are 0 % and 100 %."""
+    if share in (0, 1):
+        return f"{share:.0%}".replace("%", " %")
+    return f"{min(99.9, max(0.1, 100 * share)):.1f} %"
+
+
+def _line(label: str, text: str) -> str:
+    return f"{label:<{LABEL}}{text}".rstrip()
+
+
+def _open_edges(family: LogicFamily) -> Iterator[str]:
+    edges = family.edges()
+    certain = [_edge_words(edge) for edge, number in edges.items() if number == family.count]
+    yield _line("always", ", ".join(certain) or "no edge")
+    rows = sorted(
+        ((number, edge) for edge, number in edges.items() if number < family.count), key=lambda row: (-row[0], row[1])
+    )
+    for k, (number, edge) in enumerate(rows[:MAX_PRINTED]):
+        share = percent(number / family.count)
+        yield _line("open" if k == 0 else "", f"{share:>7}  {_edge_words(edge)}")
+    if len(rows) > MAX_PRINTED:
+        yield _line("", f"and {len(rows) - MAX_PRINTED} more; --out or --json has all")
+    yield NO_PROBABILITY
+
+
+def _edge_words(edge: Edge) -> str:
+    return f"{edge.source} {'->' if edge.sign == 1 else '-|'} {edge.target}"
+
+
+def _candidates(counted: Counted) -> Iterator[str]:
+    best = counted.ranking.best
+    assert best is not None
+    predictions = best.predictions
+    order = sorted(range(len(predictions.experiments)), key=lambda number: (predictions.squares(number), number))
+    rows = [
+        [
+            predictions.experiments[number].text(counted.task.setup),
+            percent(predictions.squares(number) / predictions.count**2),
+            str(len(predictions.outcomes[number])),
+            "done" if best.is_done[number] else "",
+        ]
+        for number in order[:MAX_PRINTED]
+    ]
+    yield "Candidates, those that are expected to leave least first"
+    yield aligned(["experiment", "left", "readings", ""], rows)
+    if len(order) > MAX_PRINTED:
+        yield f"and {len(order) - MAX_PRINTED} more; --out or --json has all"
+
+
+def _members(counted: Counted) -> Iterator[str]:
+    members = counted.members
+    assert members is not None
+    if members.is_drawn:
+        yield f"{len(members.models)} members, drawn uniformly with seed {counted.options.seed or 0}"
+    else:
+        yield f"the first {len(members.models)} members by misfit and size"
+    for model in members.models[:MAX_PRINTED]:
+        yield " ".join(model_texts(model)) or "the empty model"
+    if len(members.models) > MAX_PRINTED:
+        yield f"and {len(members.models) - MAX_PRINTED} more; --out or --json has all"
+
+
+def comparison_lines(comparison: Comparison) -> Iterator[str]:
+    """Yield the audit of another tool's list."""
+    num_outside = len(comparison.outside_class) + len(comparison.outside_limits)
+    share = percent(float(comparison.share))
+    yield (
+        f"The list: {comparison.num_listed} models, {comparison.num_distinct} different;"
+        f" {comparison.num_members} are members, {share} of the family; {num_outside} are not"
+    )
+    for entry in comparison.outside_class[:MAX_PRINTED]:
+        yield f"model {entry.number}: not of the class, {entry.rule}"
+    for entry in comparison.outside_limits[:MAX_PRINTED]:
+        yield f"model {entry.number}: misfit {entry.misfit:,}, size {entry.size}: beyond the limits"
+    for claim in comparison.overclaims[:MAX_PRINTED]:
+        yield _overclaim(claim)
+    if len(comparison.overclaims) > MAX_PRINTED:
+        yield f"and {len(comparison.overclaims) - MAX_PRINTED} more that the list calls certain; --json has all"
+    for wrong in comparison.misstatements[:MAX_PRINTED]:
+        yield f"model {wrong.number}: {wrong.field} is {wrong.actual:g}, the list states {wrong.stated:g}"
+    if comparison.unknown_edges:
+        edges = listed([_edge_words(edge) for edge in comparison.unknown_edges])
+        yield f"edges that the class lacks: {edges}"
+    if comparison.max_difference_clause is not None:
+        difference = percent(float(comparison.max_difference))
+        yield f"largest difference of a frequency: {difference}, of {comparison.max_difference_clause}"
+
+
+def _overclaim(claim: Overclaim) -> str:
+    part = f"clause {claim.part}" if isinstance(claim.part, Clause) else f"edge {_edge_words(claim.part)}"
+    members = "1 member has it" if claim.count == 1 else f"{number_text(claim.count)} members have it"
+    return f"{part}: in {'every model' if claim.claimed == 'always' else 'no model'} of the list, but {members}"

@@ -1,0 +1,1 @@
+"""The reason why logic models are left open, as page and text."""

@@ -1,0 +1,220 @@
+"""The network of a family in layers: width is the share of members, colour the sign, dots are clauses.
+
+A dot is a clause of several literals. Each clause that is drawn has its own share; edges of which no clause is drawn
+have theirs. An edge that closes a cycle with others is laid out upside down, and keeps its direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+
+from calibrant.audits.logic.why.parts import LogicWhy
+from calibrant.bench.logic.family.words import percent
+from calibrant.bench.pages.design.page import standalone_svg
+from calibrant.bench.pages.layered import LayeredNode, LayeredPicture, Slot, edge_slots, layered_slots
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.logic.clause import Clause, parse_clause
+
+MAX_NODES = 60
+MAX_GATES = 12  # clauses of several literals that are drawn, by share
+LETTER, BOX, GAP, FALL, MARGIN, DOT = 7.8, 30, 20, 54, 16, 5
+STYLE = (
+    "text{font:12px system-ui,sans-serif;fill:var(--ink)}.box{fill:var(--panel);stroke:var(--edge)}"
+    ".stimulus .box{fill:var(--good-ground);stroke:var(--good)}.readout .box{stroke:var(--gold);stroke-width:2.4}"
+)
+GATE = "\N{BULLET}"  # no name of a node begins with it
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of the drawing: from a node or gate to another, with its share and what it stands for."""
+
+    source: str
+    target: str
+    sign: int
+    share: float
+    title: str
+    has_head: bool = True
+
+
+def network(why: LogicWhy, prefix: str) -> str:
+    """Return the network as an SVG; empty for more than MAX_NODES nodes. prefix: of ids of arrow heads."""
+    names = list(dict.fromkeys([*why.stimuli, *(n for e in why.edges for n in (e.source, e.target)), *why.readouts]))
+    if len(names) > MAX_NODES:
+        return ""
+    lines = list(_lines(why))
+    gates = [line.source for line in lines if line.source.startswith(GATE)]
+    parents = _acyclic([*names, *gates], lines)
+    layout = _Layout(parents)
+    marks = [layout.line(line, prefix) for line in sorted(lines, key=lambda line: line.share)]
+    marks += [layout.gate(gate) for gate in gates]
+    marks += [_box(name, layout, why) for name in names]
+    heads = "".join(
+        f'<marker id="{prefix}-{kind}" viewBox="0 0 10 10" refX="{refer}" refY="5" markerWidth="9" markerHeight="9"'
+        f' markerUnits="userSpaceOnUse" orient="auto"><path d="{path}" style="{style}"/></marker>'
+        for kind, refer, path, style in (
+            ("plus", 9, "M0 0L10 5L0 10z", "fill:var(--scale-3)"),
+            ("minus", 8, "M8 0V10", "stroke:var(--bad);stroke-width:2.5;fill:none"),
+            ("none", 9, "M0 0L10 5L0 10z", "fill:var(--edge)"),
+        )
+    )
+    label = f"The network: {sum(e.share == 1 for e in why.edges)} edges in all members, "
+    label += f"{sum(0 < e.share < 1 for e in why.edges)} in some, {sum(e.share == 0 for e in why.edges)} in none"
+    size = (
+        f'viewBox="0 0 {layout.width:.0f} {layout.height:.0f}" width="{layout.width:.0f}" height="{layout.height:.0f}"'
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="fixed" role="img" aria-label="{escape(label)}" {size}>'
+        f"<defs>{heads}</defs>{''.join(marks)}</svg>"
+    )
+
+
+def network_file(why: LogicWhy) -> str:
+    """Return the network as an SVG file; `CalibrantError` where there are too many nodes to draw."""
+    picture = network(why, "tip")
+    if not picture:
+        raise CalibrantError(f"more than {MAX_NODES} nodes are not drawn; --html has them in a table")
+    return standalone_svg(picture, STYLE)
+
+
+def _lines(why: LogicWhy) -> Iterator[_Line]:
+    """Yield clauses of one literal, the most frequent ones of several as gates, and the edges that are then missing."""
+    clauses = [(parse_clause(part.text), part.share) for part in why.clauses]
+    gates = [entry for entry in clauses if len(entry[0].literals) > 1][:MAX_GATES]
+    covered = set()
+    for clause, share in [entry for entry in clauses if len(entry[0].literals) == 1]:
+        (source, sign), title = clause.literals[0], f"{clause}: {percent(share)} of the members"
+        covered.add((source, sign, clause.target))
+        yield _Line(source, clause.target, sign, share, title)
+    for clause, share in gates:
+        title = f"{clause}: {percent(share)} of the members"
+        for source, sign in clause.literals:
+            covered.add((source, sign, clause.target))
+            yield _Line(source, _gate_name(clause), sign, share, title, sign == -1)
+        yield _Line(_gate_name(clause), clause.target, 1, share, title)
+    for edge in why.edges:
+        if (edge.source, edge.sign, edge.target) not in covered:
+            title = f"{edge.text}: {percent(edge.share)} of the members" if edge.share else f"{edge.text}: no member"
+            yield _Line(edge.source, edge.target, edge.sign, edge.share, title)
+
+
+def _gate_name(clause: Clause) -> str:
+    return f"{GATE}{clause}"
+
+
+def _acyclic(names: list[str], lines: list[_Line]) -> Mapping[str, list[str]]:
+    """Return parents by node, in an order in which they come first; a line that closes a cycle is turned round."""
+    following: dict[str, list[str]] = {name: [] for name in names}
+    for line in lines:
+        following[line.source].append(line.target)
+    finished: list[str] = []
+    state = dict.fromkeys(names, 0)
+    for root in names:
+        if state[root]:
+            continue
+        stack = [(root, iter(following[root]))]
+        state[root] = 1
+        while stack:
+            name, rest = stack[-1]
+            child = next((c for c in rest if not state[c]), None)
+            if child is None:
+                state[name] = 2
+                finished.append(name)
+                stack.pop()
+            else:
+                state[child] = 1
+                stack.append((child, iter(following[child])))
+    place = {name: k for k, name in enumerate(reversed(finished))}
+    parents: dict[str, list[str]] = {name: [] for name in sorted(names, key=place.__getitem__)}
+    for line in lines:
+        upper, lower = sorted((line.source, line.target), key=place.__getitem__)
+        if upper not in parents[lower] and upper != lower:
+            parents[lower].append(upper)
+    return parents
+
+
+class _Layout:
+    """Places of nodes, gates and lines."""
+
+    def __init__(self, parents: Mapping[str, list[str]]) -> None:
+        nodes = tuple(LayeredNode(name, tuple(of), "") for name, of in parents.items())
+        picture = LayeredPicture("", "", nodes)
+        self.depths = picture.depths
+        layers = layered_slots(picture)
+        self.widths = {
+            name: 2.0 * DOT if name.startswith(GATE) else max(44.0, LETTER * len(name) + 18) for name in parents
+        }
+        totals = [sum(map(self._width, layer)) + GAP * (len(layer) - 1) for layer in layers]
+        self.width = max(totals, default=0) + 2 * MARGIN
+        self.height = len(layers) * (BOX + FALL) - FALL + 2 * MARGIN
+        self.places: dict[Slot, tuple[float, float]] = {}
+        for depth, (layer, total) in enumerate(zip(layers, totals, strict=True)):
+            x = (self.width - total) / 2
+            for slot in layer:
+                self.places[slot] = x + self._width(slot) / 2, MARGIN + depth * (BOX + FALL)
+                x += self._width(slot) + GAP
+
+    def _width(self, slot: Slot) -> float:
+        return 8.0 if slot[0] else self.widths[slot[1]]
+
+    def centre(self, name: str) -> tuple[float, float]:
+        """Return the middle of the upper side of a node."""
+        return self.places["", name, self.depths[name]]
+
+    def line(self, line: _Line, prefix: str) -> str:
+        """Return the curve of a line."""
+        is_down = self.depths[line.source] < self.depths[line.target]
+        upper, lower = (line.source, line.target) if is_down else (line.target, line.source)
+        first, *passed, last = (self.places[slot] for slot in edge_slots(upper, lower, self.depths))
+        start, end = (self._edge_of(upper, first, lower=True), self._edge_of(lower, last, lower=False))
+        points = [start]
+        for x, y in passed:
+            points += [(x, y), (x, y + BOX)]
+        points.append(end)
+        if not is_down:
+            points.reverse()
+        path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
+        for (x1, y1), (x2, y2) in pairwise(points):
+            middle = (y1 + y2) / 2
+            path += f"C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y2:.1f}"
+        colour = "edge" if not line.share else "scale-3" if line.sign == 1 else "bad"
+        dash = "" if line.share in (0, 1) else ";stroke-dasharray:6 4"
+        width = 1.0 if not line.share else 1.2 + 3.2 * line.share
+        head = "none" if not line.share else "plus" if line.sign == 1 else "minus"
+        end_mark = f' marker-end="url(#{prefix}-{head})"' if line.has_head else ""
+        return (
+            f'<path d="{path}" style="fill:none;stroke:var(--{colour});stroke-width:{width:.1f}{dash}"{end_mark}>'
+            f"<title>{escape(line.title)}</title></path>"
+        )
+
+    def _edge_of(self, name: str, place: tuple[float, float], *, lower: bool) -> tuple[float, float]:
+        x, y = place
+        if name.startswith(GATE):
+            return x, y + BOX / 2 + (DOT if lower else -DOT)
+        return x, y + BOX if lower else y - 1
+
+    def gate(self, name: str) -> str:
+        """Return the dot of a clause of several literals."""
+        x, y = self.centre(name)
+        title = escape(name.removeprefix(GATE))
+        circle = f'cx="{x:.1f}" cy="{y + BOX / 2:.1f}" r="{DOT}" style="fill:var(--ink)"'
+        return f"<circle {circle}><title>{title}</title></circle>"
+
+
+def _box(name: str, layout: _Layout, why: LogicWhy) -> str:
+    x, y = layout.centre(name)
+    width = layout.widths[name]
+    kinds = [kind for kind, names in (("stimulus", why.stimuli), ("readout", why.readouts)) if name in names]
+    style = "fill:var(--panel);stroke:var(--edge)"
+    if "stimulus" in kinds:
+        style = "fill:var(--good-ground);stroke:var(--good)"
+    if "readout" in kinds:
+        style += ";stroke:var(--gold);stroke-width:2.4"
+    title = escape(f"{name}: {', '.join(kinds) or 'node'}")
+    return (
+        f'<g><title>{title}</title><rect x="{x - width / 2:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BOX}"'
+        f' rx="6" style="{style}"/><text x="{x:.1f}" y="{y + 19:.1f}" text-anchor="middle">{escape(name)}</text></g>'
+    )

@@ -1,0 +1,150 @@
+"""`calibrant family` and `pool convert PKN MIDAS`: a family counted by hand, files, lists, series, refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import called
+from tests.support.packages import needs
+
+# one hidden node c between two stimuli and a readout: compressed to a -> d and b -> d
+PRIOR = "a 1 c\nb 1 c\nc 1 d\n"
+DATA = "TR:a,TR:b,DA:ALL,DV:d\n1,0,30,0.6\n0,1,30,0.5\n0,0,30,0\n1,1,30,1\n"
+# misfits on the four readings, in hundredths squared: a 40^2 + 50^2, b 60^2 + 50^2, a or b 40^2 + 50^2 (size 2),
+# a and b 60^2 + 50^2 (size 2); the limit is floor(4100 * 1.5) = 6150, the sizes at most 1 + 5: all four
+MISFITS = {"d<-a": 4_100, "d<-b": 6_100, "d<-a d<-b": 4_100, "d<-a+b": 6_100}
+LIMITS = ("--time", "30", "--fit", "0.5", "--size", "5")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    prior, data = tmp_path / "prior.sif", tmp_path / "cells.csv"
+    prior.write_text(PRIOR, encoding="utf-8")
+    data.write_text(DATA, encoding="utf-8")
+    return prior, data
+
+
+def test_the_first_screen_has_class_optimum_members_edges_and_next(files: tuple[Path, Path]) -> None:
+    result = called("family", *files, *LIMITS)
+    assert result.returncode == 0, result.stderr
+    lines = {line[:10].strip(): line[10:] for line in result.stdout.splitlines()[:7]}
+    assert lines["optimum"] == "misfit 4,100, proven least, and size 1 at it; 1 model has both"
+    assert lines["members"] == "4 of 5 models of the class"  # the empty one is the fifth
+    assert lines["edges"] == "0 always, 2 open, 0 never, of 2"
+    assert "no probabilities of nature" in result.stdout
+
+
+def test_json_lists_every_member_with_its_misfit(files: tuple[Path, Path]) -> None:
+    result = called("family", *files, *LIMITS, "--list", "10", "--json")
+    record = json.loads(result.stdout)
+    assert {" ".join(entry["clauses"]): entry["misfit"] for entry in record["listed"]} == MISFITS
+    assert record["members"] == "4"
+    assert record["edges"] == {"a 1 d": "3", "b 1 d": "3"}
+    # of a alone two members answer 1 (a; a or b), two do not; of b too; of both all four; of none none
+    squares = {"+".join(entry["stimuli"]): int(entry["squares"]) for entry in record["predictions"]}
+    assert squares == {"": 16, "a": 8, "b": 8, "a+b": 16}
+
+
+def test_clauses_that_are_given_restrict_the_family(files: tuple[Path, Path]) -> None:
+    having = json.loads(called("family", *files, *LIMITS, "--given", "d<-a", "--json").stdout)
+    assert having["members"] == "2"
+    assert having["members_of_whole_family"] == "4"
+    neither = called("family", *files, *LIMITS, "--given", "d<-a", "--given", "d<-a+b", "--draw", "1")
+    assert neither.returncode == 2
+    assert "there is none to list or draw" in neither.stderr
+
+
+def test_written_files_are_read_back(files: tuple[Path, Path], tmp_path: Path) -> None:
+    needs("networkx", "pydot")
+    out, certificates = tmp_path / "out", tmp_path / "certificates"
+    result = called(
+        "family",
+        *files,
+        *LIMITS,
+        "--list",
+        "3",
+        "--out",
+        out,
+        "--certificates",
+        certificates,
+        "--html",
+        tmp_path / "p.html",
+    )
+    assert result.returncode == 0, result.stderr
+    compared = called("family", *files, *LIMITS, "--of", out / "members.csv", "--fail-on", "missing")
+    assert compared.returncode == 1
+    assert "the list has 3 of 4 members" in compared.stderr
+    one = called("family", *files, *LIMITS, "--of", out / "members-1.bnet", "--fail-on", "overclaimed", "--json")
+    assert one.returncode == 1  # d<-a is in the one model, and not in all members
+    comparison = json.loads(one.stdout)["comparison"]
+    assert comparison["members"] == 1
+    assert comparison["share"] == 0.25
+    checked = called("verify", *sorted(certificates.glob("*.claim.json")), certificates / "item.jsonl")
+    assert checked.returncode == 0, checked.stdout
+    assert checked.stdout.count("ok ") == 4  # the count, and three clauses of which none is in all members
+    assert "share=" in (out / "union.dot").read_text(encoding="utf-8")
+
+
+def test_measurements_become_an_item_without_a_sealed_part(files: tuple[Path, Path], tmp_path: Path) -> None:
+    pool = tmp_path / "item.jsonl"
+    assert called("pool", "convert", *files, "--time", "30", "--fit", "0.5", "--size", "5", "-o", pool).returncode == 0
+    assert "sealed" not in json.loads(pool.read_text(encoding="utf-8").splitlines()[1])
+    again = tmp_path / "again.jsonl"
+    assert called("pool", "convert", *files, again, "--time", "30", "--fit", "0.5", "--size", "5").returncode == 0
+    assert again.read_bytes().splitlines()[1] == pool.read_bytes().splitlines()[1]
+    audit = called("audit", pool)
+    assert audit.returncode == 0
+    assert "4 models fit" in audit.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--size", "x"), "a whole number from 0, or none"),
+        (("--fit", "-1"), "a decimal of 0 or more"),
+        (("--time", "31"), "no time '31'; there are: 30"),
+        (("--given", "d<-q"), "d<-q is no clause of the class"),
+        (("--seed", "1"), "give --draw"),
+        (("--draw", "1", "--list", "1"), "give one of --draw and --list"),
+        (("--fail-on", "missing"), "give --of"),
+        (("--max-parents", "2"), "fully observed series"),
+        (("--certificates", "certificates", "--given", "d<-a"), "about the whole family"),
+    ],
+)
+def test_each_wrong_option_is_refused_in_one_line(
+    files: tuple[Path, Path], options: tuple[str, ...], reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = called("family", *files, *options)
+    error = result.stderr.splitlines()
+    assert result.returncode == 2
+    assert error[0].startswith("error")
+    assert reason in error[0]
+    assert {path.name for path in tmp_path.iterdir()} == {"prior.sif", "cells.csv"}
+
+
+def test_an_input_is_never_the_output(files: tuple[Path, Path]) -> None:
+    prior, data = files
+    for arguments in ((prior, data, "-o", prior), (prior, data, data), (prior, data, "-o", data)):
+        result = called("pool", "convert", *arguments, "--time", "30")
+        assert result.returncode == 2, arguments
+    assert prior.read_text(encoding="utf-8") == PRIOR
+    assert data.read_text(encoding="utf-8") == DATA
+
+
+def test_series_are_counted_gene_by_gene(tmp_path: Path) -> None:
+    prior, series = tmp_path / "prior.sif", tmp_path / "series.csv"
+    prior.write_text("a 1 b\na 1 a\n", encoding="utf-8")
+    # a stays, b follows a: both formulas are without an error, and each of the two others has at least one
+    series.write_text("series,a,b\n1,1,0\n1,1,1\n2,0,1\n2,0,0\n", encoding="utf-8")
+    record = json.loads(called("family", prior, series, "--max-parents", "1", "--json").stdout)
+    assert record["least_errors"] == 0
+    assert record["members"] == "1"
+    assert record["edges"] == {"a 1 a": "1", "a 1 b": "1"}
+    assert record["functions"][1]["parents"] == {"a": "1", "b": "1"}  # b after is a before, or not b before
+    refused = called("family", prior, series, "--fit", "0.1")
+    assert refused.returncode == 2
+    assert "it is about MIDAS data" in refused.stderr
