@@ -177,7 +177,7 @@ def _check_answer_count(evidence: Evidence, certificate: Certificate) -> str:
     model = _model_of(evidence)
     question = _question_of(evidence, model)
     sets = _local_sets(model, question)
-    if sets is not None and (question.type == "abduction" or question.with_noise):
+    if sets is not None and question.asks_noise:
         count = prod(map(len, sets.values()))
     else:
         count = len({assignment_text(answer) for _, answer in _fitting(model, question)})
@@ -201,11 +201,11 @@ def _not_unique(model: Model, question: Question, answer: Mapping[str, str]) -> 
         return "" if texts == {assignment_text(answer)} else f"{len(texts)} answers are right"
     if not all(sets.values()):
         return "no world fits"
-    if question.type == "abduction" or question.with_noise:
+    if question.asks_noise:
         several = [noise for noise in question.unknown if sets[noise] != (answer[noise],)]
         if several:
             return f"{several[0]} is not settled"
-    if question.type == "abduction":
+    if question.form.asks_noise:
         return ""
     for node in model.nodes:  # given the values of its parents, all that its noise may be gives the same
         if node.name in question.do:
@@ -289,7 +289,7 @@ def _check_minimal(evidence: Evidence, certificate: Certificate) -> str:
 
 def _candidates(model: Model, question: Question) -> list[str]:
     """Return what could be observed in addition: unknown noise, and unseen nodes where the type has evidence."""
-    has_evidence = question.type in ("abduction", "counterfactual")
+    has_evidence = question.form.has_evidence
     nodes = [node.name for node in model.nodes if has_evidence and node.name not in question.observed]
     return sorted([*question.unknown, *nodes])
 
@@ -323,7 +323,7 @@ def _undecided_reason(
     """Return why the observations do not leave one answer."""
     fixed = {**question.fixed, **{name: truth[name] for name in observe if name in model.of_noise}}
     observed = {**question.observed, **{name: truth[name] for name in observe if name in model.position}}
-    kind = "counterfactual" if observed and question.type in ("deduction", "intervention") else question.type
+    kind = "counterfactual" if observed and not question.form.has_evidence else question.type
     unknown = tuple(name for name in question.unknown if name not in fixed)
     extended = Question(kind, fixed, unknown, question.do, observed, question.with_noise)
     keys = extended.required_keys(model)

@@ -21,7 +21,7 @@ from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.dsl.causim.generation.growth import Tally
 from calibrant.dsl.causim.generation.questions import QuestionOptions
 from calibrant.dsl.causim.item import CausimItem
-from calibrant.dsl.causim.question import TYPES, QuestionType
+from calibrant.dsl.causim.question import FORMS, TYPES, QuestionType
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Pool
@@ -82,16 +82,16 @@ def question_plan(options: StatedOptions) -> QuestionPlan:
             types.append(kind)
     if options.prose is not None and options.view != "prose":
         raise refused_plan(ValueError("prose is the style of view=prose; give both"))
-    with_do = {"intervention", "counterfactual"} & set(types)
+    forms = [FORMS[kind] for kind in types]
     needs = {
-        "effect": (options.effect, with_do),
-        "intervened": (options.intervened, with_do),
-        "missing": (options.missing, {"deduction", "intervention"} & set(types)),
-        "evidence": (options.evidence, {"counterfactual"} & set(types)),
-        "with_noise": (options.with_noise, {"counterfactual"} & set(types)),
+        "effect": (options.effect, any(form.has_do for form in forms)),
+        "intervened": (options.intervened, any(form.has_do for form in forms)),
+        "missing": (options.missing, not all(form.has_evidence for form in forms)),
+        "evidence": (options.evidence, any(form.evidence == "chosen" for form in forms)),
+        "with_noise": (options.with_noise, any(form.may_ask_noise for form in forms)),
     }
-    for name, (value, kinds) in needs.items():
-        if value is not None and not kinds:
+    for name, (value, is_used) in needs.items():
+        if value is not None and not is_used:
             raise refused_plan(ValueError(f"{name} has no effect on questions of type {', '.join(types)}"))
     default = QuestionOptions()
     sampling = QuestionOptions(

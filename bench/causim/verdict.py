@@ -17,6 +17,7 @@ from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
 from calibrant.bench.core.metrics import Metric, MetricSet, View
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.verdict import line_struct
+from calibrant.dsl.causim.question import TYPES
 from calibrant.dsl.causim.values import assignment_text
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 Score: TypeAlias = Mapping[str, Any]
 Wrong: TypeAlias = Literal["do ignored", "impossible", "wrong noise"]
-SETTINGS = ("deduction", "intervention", "abduction", "counterfactual")
 _VERSION = re.compile(r"-v\d+-")
 
 
@@ -266,5 +266,5 @@ METRICS = MetricSet(
     sample=_sample,
     rights=(("correct", "Correct", lambda sample: sample.correct),),
     unit=lambda instance: _VERSION.split(instance)[0],  # questions about one program are drawn together
-    settings=SETTINGS,
+    settings=TYPES,
 )

@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 from calibrant.dsl.causim.model import Model
 from calibrant.dsl.causim.prose.sentences import prose
 from calibrant.dsl.causim.prose.uniform import uniform_prose
-from calibrant.dsl.causim.question import Question, QuestionType, Scenario
+from calibrant.dsl.causim.question import Question, Scenario
 from calibrant.dsl.causim.values import assignment_text, compact
 
 View: TypeAlias = Literal["code", "prose"]
@@ -21,14 +21,6 @@ How the system works:
 - Noise is never drawn again: the same world has the same noise before and after do(...).
 - Noise that is not given may be any value that its sampler can produce."""
 
-_TASKS: Final[dict[QuestionType, str]] = {
-    "deduction": "Give the values of all variables in a world that agrees with the given noise.",
-    "intervention": "Give the values of all variables under the intervention, in a world that agrees with the given "
-    "noise. Intervened variables are part of the answer.",
-    "abduction": "Give values of the unknown noise that, with the given noise, produce exactly the observed values.",
-    "counterfactual": "Find a world that agrees with the given noise and the observed values. Then give the values of "
-    "all variables in that same world under the intervention, intervened variables included.",
-}
 _SCENARIOS: Final[dict[Scenario, str]] = {
     "deterministic": "Exactly one answer is right.",
     "stochastic": "Several answers are right; give any one of them.",
@@ -54,11 +46,11 @@ def prompt(
         ("Given noise", assignment_text(question.fixed)),
         ("Unknown noise", compact(list(question.unknown))),
     ]
-    if question.type in ("intervention", "counterfactual"):
+    if question.form.has_do:
         givens.append(("Intervention do", assignment_text(question.do)))
-    if question.type in ("abduction", "counterfactual"):
+    if question.form.has_evidence:
         givens.append(("Observed before any intervention", assignment_text(question.observed)))
-    task = _TASKS[question.type]
+    task = question.form.task
     if question.with_noise:
         task += " Give the unknown noise of that world too."
     keys = list(question.required_keys(model))

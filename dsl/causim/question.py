@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -18,7 +18,54 @@ from calibrant.dsl.causim.values import Assignment, ModelError, Symbol, plain, s
 from calibrant.dsl.errors import short_repr
 
 QuestionType: TypeAlias = Literal["deduction", "intervention", "abduction", "counterfactual"]
-TYPES: Final[tuple[QuestionType, ...]] = ("deduction", "intervention", "abduction", "counterfactual")
+
+
+class QuestionForm(NamedTuple):
+    """Parts of questions of one type.
+
+    task: sentence of the prompt
+    has_do: an intervention is given
+    evidence: values given of the factual world: none, all, or some by choice
+    asks_noise: the unknown noise is asked for, and nothing else; may_ask_noise: beside the variables, with `with_noise`
+    """
+
+    task: str
+    has_do: bool = False
+    evidence: Literal["none", "full", "chosen"] = "none"
+    asks_noise: bool = False
+    may_ask_noise: bool = False
+
+    @property
+    def has_evidence(self) -> bool:
+        return self.evidence != "none"
+
+    @property
+    def may_copy(self) -> bool:
+        """Whether the evidence, overwritten by `do`, may pass for an answer."""
+        return self.has_do and self.has_evidence
+
+
+FORMS: Final[Mapping[QuestionType, QuestionForm]] = {
+    "deduction": QuestionForm("Give the values of all variables in a world that agrees with the given noise."),
+    "intervention": QuestionForm(
+        "Give the values of all variables under the intervention, in a world that agrees with the given noise."
+        " Intervened variables are part of the answer.",
+        has_do=True,
+    ),
+    "abduction": QuestionForm(
+        "Give values of the unknown noise that, with the given noise, produce exactly the observed values.",
+        evidence="full",
+        asks_noise=True,
+    ),
+    "counterfactual": QuestionForm(
+        "Find a world that agrees with the given noise and the observed values. Then give the values of all variables"
+        " in that same world under the intervention, intervened variables included.",
+        has_do=True,
+        evidence="chosen",
+        may_ask_noise=True,
+    ),
+}
+TYPES: Final[tuple[QuestionType, ...]] = tuple(FORMS)
 Scenario: TypeAlias = Literal["deterministic", "stochastic", "impossible"]
 Answer: TypeAlias = dict[str, Symbol]
 
@@ -39,9 +86,18 @@ class Question:
     observed: Mapping[str, Symbol] = field(default_factory=dict)
     with_noise: bool = False
 
+    @property
+    def form(self) -> QuestionForm:
+        return FORMS[self.type]
+
+    @property
+    def asks_noise(self) -> bool:
+        """Whether unknown noise is among what is asked for."""
+        return self.form.asks_noise or self.with_noise
+
     def required_keys(self, model: Model) -> tuple[str, ...]:
         """Return the keys of an answer, sorted: all V, intervened ones too; for abduction all missing noise."""
-        if self.type == "abduction":
+        if self.form.asks_noise:
             return tuple(sorted(self.unknown))
         return tuple(sorted([*model.names, *(self.unknown if self.with_noise else ())]))
 
@@ -77,11 +133,11 @@ def check_question(question: Question, model: Model) -> Question:
         raise ModelError("unknown_exogenous: a noise variable is fixed as well, or named twice")
     if noises - set(question.fixed) - set(question.unknown):
         raise ModelError("unknown_exogenous: a noise variable is neither fixed nor unknown")
-    if question.do and question.type in ("deduction", "abduction"):
+    if question.do and not question.form.has_do:
         raise ModelError(f"do: a question of type {question.type} has no intervention")
-    if question.observed and question.type in ("deduction", "intervention"):
+    if question.observed and not question.form.has_evidence:
         raise ModelError(f"observed_endogenous: a question of type {question.type} has no evidence")
-    if question.with_noise and question.type != "counterfactual":
+    if question.with_noise and not question.form.may_ask_noise:
         raise ModelError("with_noise: only counterfactuals ask for noise beside the variables")
     return question
 

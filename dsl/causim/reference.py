@@ -69,7 +69,7 @@ def work_out(model: Model, question: Question) -> Worked:
         weights[text] = weights.get(text, Fraction(0)) + weight
     total = sum(weights.values(), start=Fraction(0))
     has_effect = bool(question.do) and num_fitting > 0
-    is_copied = assignment_text(copy_evidence(question)) in answers if question.type == "counterfactual" else None
+    is_copied = assignment_text(copy_evidence(question)) in answers if question.form.may_copy else None
     return Worked(
         num_worlds,
         num_fitting,

@@ -41,7 +41,6 @@ class AnswerSet:
         self.question = question
         self.keys = question.required_keys(model)
         self._compiled = self._compile()
-        self._asks_noise = question.type == "abduction" or question.with_noise
 
     def _compile(self) -> Compiled:
         return Compiled(self.model, self.question, self._work)
@@ -69,7 +68,7 @@ class AnswerSet:
             return OutOfBudget("the answers of a question with partial evidence were not all listed")
 
     def _size(self, budget: Budget) -> int:
-        if self._asks_noise:
+        if self.question.asks_noise:
             return self.fitting  # worlds that differ in unknown noise differ in their answers
         if self._compiled.product is not None:
             return self._compiled.count_outputs(self._compiled.product)
@@ -86,8 +85,8 @@ class AnswerSet:
 
     @property
     def copy(self) -> bool | None:
-        """Whether the evidence, overwritten by `do`, is a right answer; None except for counterfactuals."""
-        if self.question.type != "counterfactual":
+        """Whether the evidence, overwritten by `do`, is a right answer; None without both."""
+        if not self.question.form.may_copy:
             return None
         answer = copy_evidence(self.question)
         return set(answer) == set(self.keys) and self.contains(answer)
@@ -101,7 +100,7 @@ class AnswerSet:
         compiled = self._compiled
         if not all(compiled.product if compiled.product is not None else compiled.allowed):
             return False
-        if self._asks_noise:
+        if self.question.asks_noise:
             return self._contains_world(answer)
         output = self._positions(answer)
         if output is None:
@@ -138,7 +137,7 @@ class AnswerSet:
             raise ModelError("nothing fits, so nothing has a probability")
         if not self.contains(answer):
             return Fraction(0)
-        if self._asks_noise:
+        if self.question.asks_noise:
             sets: Sequence[Sequence[int]] = [
                 [node.noise_index[answer[node.noise]]] if node.noise in answer else domain
                 for node, domain in zip(self.model.nodes, compiled.allowed, strict=True)
@@ -154,7 +153,7 @@ class AnswerSet:
     def answers(self, budget: Budget | None = None) -> Iterator[Answer]:
         """Yield every answer once, in a fixed order; `BudgetSpent` where that takes more states than allowed."""
         budget = budget or Budget(MAX_STATES)
-        if self._asks_noise:
+        if self.question.asks_noise:
             for world in self.fitting_worlds(budget):
                 yield self.answer_of(self._noise(world))
             return

@@ -36,8 +36,7 @@ class MinimalEvidence:
 
 def observable(model: Model, question: Question) -> tuple[str, ...]:
     """Return what else could be observed: unknown noise, and for questions with evidence unobserved nodes."""
-    may_have_evidence = question.type in ("abduction", "counterfactual")
-    nodes = [name for name in model.names if name not in question.observed] if may_have_evidence else []
+    nodes = [name for name in model.names if name not in question.observed] if question.form.has_evidence else []
     return tuple(sorted([*question.unknown, *nodes]))
 
 

@@ -14,15 +14,16 @@ from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task, load_mod
 from calibrant.dsl.causim.model import Model
 from calibrant.dsl.causim.networks import NETWORKS, network
 from calibrant.dsl.causim.prompt import View
-from calibrant.dsl.causim.question import TYPES, QuestionType, Scenario
+from calibrant.dsl.causim.question import FORMS, TYPES, QuestionType, Scenario
 from calibrant.dsl.causim.render import bundle_of
 from calibrant.solvers.causim.question_sampling import SEEDS, LabelledQuestion, questions
 
 SIZES = (2, 4, 6, 8, 10)
-QUESTION_KINDS: tuple[tuple[QuestionType, Scenario | None], ...] = (
-    *(("deduction", "deterministic"), ("deduction", "stochastic")),
-    *(("intervention", "deterministic"), ("intervention", "stochastic")),
-    *(("abduction", None), ("counterfactual", None)),
+# where there is evidence, it decides between one answer and several
+QUESTION_KINDS: tuple[tuple[QuestionType, Scenario | None], ...] = tuple(
+    (kind, scenario)
+    for kind, form in FORMS.items()
+    for scenario in ((None,) if form.has_evidence else ("deterministic", "stochastic"))
 )
 NIHSS = "nihss"
 NIHSS_SIZES = (4, 5, 6, 7, 8, 9)  # of Table 33

@@ -59,7 +59,7 @@ def likeliest_answer(model: Model, question: Question, budget: Budget | None = N
     compiled = Compiled(model, question)
     if not members.fitting:
         return _NOTHING
-    if question.type == "abduction" or question.with_noise:
+    if question.asks_noise:
         world = likeliest_world(model, question, budget)
         if not isinstance(world, Found):
             return world

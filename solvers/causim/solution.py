@@ -65,7 +65,7 @@ def work_solution(model: Model, question: Question) -> Outcome[WorkedSolution]:
     answer = project(question, model, world, values)
     assert members.contains(answer)
     steps = [*_abduction(model, question, world), *_action(question)]
-    if question.type != "abduction":
+    if not question.form.asks_noise:
         steps.extend(_prediction(model, question, world, values))
     return Found(WorkedSolution(tuple(steps), answer))
 

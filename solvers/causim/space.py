@@ -117,7 +117,7 @@ class WorldSpace:
         """Count the members by the text of their answer; `BudgetSpent` where there are too many answers."""
         budget = budget or Budget(MAX_STATES)
         compiled = Compiled(self.model, self._observed_question)
-        if self.question.type == "abduction" or self.question.with_noise:
+        if self.question.asks_noise:
             counts: dict[str, int] = {}
             for world in self._worlds(budget):
                 text = assignment_text(

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from calibrant.dsl.causim.generation.draws import Draws
 from calibrant.dsl.causim.model import Model, run
-from calibrant.dsl.causim.question import Question, QuestionType
+from calibrant.dsl.causim.question import FORMS, Question, QuestionType
 from calibrant.dsl.causim.values import Symbol
 
 Evidence: TypeAlias = Literal["full", "minimal"]
@@ -55,20 +55,21 @@ def draw_question(draws: Draws, model: Model, kind: QuestionType, options: Quest
     """Values in `do` differ from those of the drawn world where a node has another value."""
     world = draw_world(draws, model)
     factual = run(model, world, {})
-    do = _interventions(draws, model, factual, options) if kind in ("intervention", "counterfactual") else {}
-    if kind in ("deduction", "intervention"):
+    form = FORMS[kind]
+    do = _interventions(draws, model, factual, options) if form.has_do else {}
+    if not form.has_evidence:
         unknown = [noise for noise in model.noises if draws.chance(options.missing)]
         if not unknown and options.missing:
             unknown = [draws.choice(model.noises)]
         observed: dict[str, Symbol] = {}
-    elif kind == "counterfactual" and options.evidence == "minimal":
+    elif form.evidence == "chosen" and options.evidence == "minimal":
         i = draws.below(len(model))
         unknown = [model.noises[i]]
         observed = {model.names[k]: factual[model.names[k]] for k in sorted((i, *model.children[i]))}
     else:
         unknown, observed = list(model.noises), factual
     fixed = {noise: value for noise, value in world.items() if noise not in unknown}
-    with_noise = options.with_noise and kind == "counterfactual"
+    with_noise = options.with_noise and form.may_ask_noise
     return Drawn(Question(kind, fixed, tuple(sorted(unknown)), do, observed, with_noise), world)
 
 
