@@ -18,10 +18,10 @@ from calibrant.bench.core.capabilities import (
     SUITES,
     TRAINING,
 )
-from calibrant.bench.pages.capabilities import EPISODE_VIEWS, EXPLANATIONS
+from calibrant.bench.pages.capabilities import EPISODE_VIEWS, EXPLANATIONS, REVEALED_VIEWS
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, ITEM_CONVERSION, VERIFY
 from calibrant.bench.protocols.base import PROTOCOLS
-from calibrant.bench.report.capabilities import REPORT
+from calibrant.bench.report.capabilities import REPORT, TRAJECTORIES
 from calibrant.bench.report.overview.contract import GUIDE
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ BENCHMARK: Benchmark[LabItem] = Benchmark(
         ATTRIBUTION: "scoring:attribute",
         AUDIT: "audit:AUDIT",
         CHECK: "audit:CHECK",
-        EPISODE_VIEWS: "pages:EPISODE_VIEWS",
+        EPISODE_VIEWS: "trajectories.page:EPISODE_VIEWS",
         EXPLANATIONS: "why.explainer:EXPLANATIONS",
         FINDINGS: "audit:FINDINGS",
         FUNCTIONS: "solve:FUNCTIONS",
@@ -48,10 +48,12 @@ BENCHMARK: Benchmark[LabItem] = Benchmark(
         PROTOCOLS: "protocols:ROWS",
         REPLIES: "dialogues.replies:play_replies",
         REPORT: "section:REPORT",
+        REVEALED_VIEWS: "trajectories.page:REVEALED_VIEWS",
         SCORING: "scoring:SCORING",
         STATISTICS: "statistics:STATISTICS",
         SUITES: "generate:SUITES",
         TRAINING: "training:TRAINING",
+        TRAJECTORIES: "trajectories.means:mean_trajectories",
         VERIFY: "audit:AUDIT",
     },
 )

@@ -115,7 +115,15 @@ class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ] = ()
 
 
-OPTIONS: dict[str, type[Struct]] = {"report": ReportOptions}
+class TableOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of `calibrant table`."""
+
+    trajectory: Annotated[
+        bool, Meta(description="Means over runs by step, of the graphs stated and the mechanisms left; needs --pool.")
+    ] = False
+
+
+OPTIONS: dict[str, type[Struct]] = {"report": ReportOptions, "table": TableOptions}
 
 KEYWORDS: dict[str, type[Struct]] = {"generate": GenerateKeywords, "version_space": VersionSpaceOptions}
 

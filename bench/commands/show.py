@@ -56,7 +56,8 @@ def show(
 
     With --run the page shows every system's episode, without --html text does: on blickets step by step, with what was
     read, which hypotheses it left, and the decision; on CausaLab the graph that it stated, with what was set and which
-    edges its readings proved, left open or contradicted. With --run and --gold it is shown why ReplaySCM's answers
+    edges its readings proved, left open or contradicted, on the page after every step, with --gold beside the true
+    graph. With --run and --gold it is shown why ReplaySCM's answers
     fail: where each mechanism differs from gold's, and whether training rows could tell. Without --run, or with --why,
     the page shows why the item is open: hypotheses that fit, where they differ, and what would settle it; with --gold
     also the truth, in a colour of its own. A page needs no network.
@@ -78,6 +79,9 @@ def show(
     of = benchmark_of(pool)
     if runs and why:
         _explain_episode(of, pool, instance, runs, system, html, fields, gold=gold, as_json=as_json)
+    elif runs and gold and _has_revealed_views(of):
+        _refuse({"--json": as_json}, "episodes are shown as text or as a page")
+        _show_episodes(of, pool, instance, runs, system, html, fields, gold=True)
     elif runs and gold:
         _explain_answers(of, pool, instance, runs, system, html, fields, as_json=as_json)
     elif runs:
@@ -213,6 +217,12 @@ def _show_item(of: Benchmark[Any], item: Any, *, gold: bool, as_json: bool) -> N
         typer.echo(of.items.text(item, reveal_sealed=gold))
 
 
+def _has_revealed_views(of: Benchmark[Any]) -> bool:
+    from calibrant.bench.pages.capabilities import REVEALED_VIEWS
+
+    return REVEALED_VIEWS in of.provides
+
+
 def _show_episodes(
     of: Benchmark[Any],
     pool: Path,
@@ -221,15 +231,19 @@ def _show_episodes(
     system: str | None,
     page: Path | None,
     fields: FieldNames,
+    *,
+    gold: bool = False,
 ) -> None:
-    from calibrant.bench.pages.capabilities import EPISODE_VIEWS
+    """Print episodes, or write their page; gold: also what is sealed."""
+    from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS
     from calibrant.dsl.atomic_write import write_atomically
 
     item, episodes = _episodes(of, pool, instance, runs, system, fields)
+    views = of.require(REVEALED_VIEWS if gold else EPISODE_VIEWS)
     if page is None:
-        typer.echo("\n\n".join(of.require(EPISODE_VIEWS).text(item, steps, name) for name, steps in episodes))
+        typer.echo("\n\n".join(views.text(item, steps, name) for name, steps in episodes))
         return
-    write_atomically(page, of.require(EPISODE_VIEWS).page(item, episodes))
+    write_atomically(page, views.page(item, episodes))
     typer.echo(f"{len(episodes)} episode{'' if len(episodes) == 1 else 's'}: {page}")
 
 

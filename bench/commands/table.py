@@ -69,18 +69,12 @@ def table(
     """
     if not sources and not official:
         raise typer.BadParameter("folders of runs, or --official FILE", param_hint="DIR...")
+    if given.values.get("trajectory"):
+        _refuse_beside_trajectory(official, by, columns, decided_at, attribution=attribution)
+        _print_trajectories(sources or (), given, pools or (), as_json=as_json)
+        return 0
     needed = _needs_attribution(columns, pools, attribution=attribution, as_json=as_json)
     require_level(decided_at, attribution=needed)
-    option_values: dict[str, Sequence[object] | None] = {
-        "--official": official,
-        "--pool": pools,
-        "--by": [by] if by != "pool" else (),
-        "--decided-at": [decided_at] if decided_at is not None else (),
-    }
-    option_values |= {"--means": [str(value) for value in given.values.values()]}
-    options = [
-        word for option, values in option_values.items() for value in values or () for word in (option, str(value))
-    ]
     stored = print_table(
         sources or (),
         given,
@@ -91,9 +85,69 @@ def table(
         level=decided_at,
         as_json=as_json,
         needs_attribution=needed,
-        again=shlex.join(["calibrant", "table", *map(str, sources or ()), *options]),
+        again=_same_table(sources or (), given, official, pools, by, decided_at),
     )
     return 1 if any(results.disagreements for results in stored) else 0
+
+
+def _same_table(
+    sources: Sequence[Path],
+    choices: GivenOptions,
+    official: Sequence[Path] | None,
+    pools: Sequence[Path] | None,
+    by: str,
+    decided_at: float | None,
+) -> str:
+    """Return the command of this table, without its columns."""
+    option_values: dict[str, Sequence[object] | None] = {
+        "--official": official,
+        "--pool": pools,
+        "--by": [by] if by != "pool" else (),
+        "--decided-at": [decided_at] if decided_at is not None else (),
+    }
+    option_values |= {f"--{name}": [str(value)] for name, value in choices.values.items() if name == "means"}
+    options = [
+        word for option, values in option_values.items() for value in values or () for word in (option, str(value))
+    ]
+    return shlex.join(["calibrant", "table", *map(str, sources), *options])
+
+
+def _refuse_beside_trajectory(
+    official: object, by: str, columns: object, decided_at: object, *, attribution: bool
+) -> None:
+    stated = {"--official": official, "--columns": columns, "--decided-at": decided_at, "--attribution": attribution}
+    for option, value in (stated | {"--by": by != "pool"}).items():
+        if value not in (None, False):
+            raise typer.BadParameter("--trajectory has rows and columns of its own", param_hint=option)
+
+
+def _print_trajectories(
+    sources: Sequence[Path], choices: GivenOptions, pools: Sequence[Path], *, as_json: bool
+) -> None:
+    """Print means by step of the runs on these pools."""
+    from calibrant.bench.core.registry import one_benchmark
+    from calibrant.bench.pages.aligned import aligned
+    from calibrant.bench.report.capabilities import TRAJECTORIES
+    from calibrant.bench.report.transcripts import transcripts
+    from calibrant.dsl.pool_text import file_digest
+    from calibrant.dsl.stored_items import items_by_id
+
+    if not pools:
+        raise typer.BadParameter("steps are replayed: give the pools of the runs", param_hint="--pool")
+    of = one_benchmark(pools)
+    choices.refuse_foreign([of.name])
+    items = {
+        (file_digest(path), item_id): item
+        for path in pools
+        for item_id, item in items_by_id(of.items.read_pool(path).items).items()
+    }
+    table = of.require(TRAJECTORIES)(transcripts(sources, pools), items)
+    if as_json:
+        typer.echo(json.dumps(table.to_dict(), indent=1))
+        return
+    typer.echo(aligned(list(table.headings), [row.cells() for row in table.rows]))
+    if table.num_uncounted:
+        typer.echo(f"{table.num_uncounted} runs left out: the mechanisms left are not counted", err=True)
 
 
 def _needs_attribution(columns: str | None, pools: Sequence[Path] | None, *, attribution: bool, as_json: bool) -> bool:

@@ -69,6 +69,8 @@ class AnswerExplainable(Protocol):
 EXPLANATIONS: Capability[Explainable] = Capability("`show --why`")
 ANSWER_EXPLANATIONS: Capability[AnswerExplainable] = Capability("`show --run --gold`")
 EPISODE_VIEWS: Capability[EpisodeViews] = Capability("`show --run`")
+REVEALED_VIEWS: Capability[EpisodeViews] = Capability("`show --run --gold`")
+"""Episodes with what is sealed."""
 TimelineMaker: TypeAlias = "Callable[[Any, Sequence[Step[Any]], str], Timeline]"
 """Makes the timeline of an episode: (item, steps, system); `TranscriptError` if the item does not answer so."""
 TIMELINES: Capability[TimelineMaker] = Capability("`play --html`")

@@ -114,9 +114,12 @@ STYLE = """
 """
 
 
-def graphs_svg(pictures: Sequence[GraphPicture]) -> str:
-    """Return the pictures side by side with a legend below them, as one self-contained SVG."""
-    panels = [_panel(picture) for picture in pictures]
+def graphs_svg(pictures: Sequence[GraphPicture], prefix: str = "") -> str:
+    """Return the pictures side by side with a legend below them, as one self-contained SVG.
+
+    prefix: of ids, unique in a page that has several such drawings
+    """
+    panels = [_panel(picture, prefix) for picture in pictures]
     columns = max(1, min(len(panels), int(MAX_ROW_WIDTH // max((panel.width for panel in panels), default=1))))
     panel_width = max((panel.width for panel in panels), default=0.0)
     panel_height = max((panel.height for panel in panels), default=0.0)
@@ -126,9 +129,9 @@ def graphs_svg(pictures: Sequence[GraphPicture]) -> str:
     ]
     top = -(-len(panels) // columns) * panel_height
     kinds = [kind for kind in EdgeStatus if any(picture.edges.get(kind) for picture in pictures)]
-    body += [_legend_line(kind, top + LINE * (k + 0.5)) for k, kind in enumerate(kinds)]
+    body += [_legend_line(kind, top + LINE * (k + 0.5), prefix) for k, kind in enumerate(kinds)]
     width, height = max(columns * panel_width, 420.0), top + LINE * len(kinds) + 8
-    heads = "".join(_head(kind) for kind in kinds)
+    heads = "".join(_head(kind, prefix) for kind in kinds)
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" {size}><style>{STYLE}</style>'
@@ -142,7 +145,7 @@ class _Panel(NamedTuple):
     body: str
 
 
-def _panel(picture: GraphPicture) -> _Panel:
+def _panel(picture: GraphPicture, prefix: str) -> _Panel:
     widths = {node: max(MIN_NODE_WIDTH, LETTER * len(node) + 18) for node in picture.nodes}
     radius = max(88.0, 22.0 * len(picture.nodes))
     side = max(widths.values(), default=0.0) / 2 + MARGIN
@@ -152,7 +155,7 @@ def _panel(picture: GraphPicture) -> _Panel:
     body = [
         f'<text class="title" x="12" y="16">{escape(_short(picture.title, int(width / 8)))}</text>',
         f'<text class="soft" x="12" y="32">{escape(_short(picture.remark, int(width / 5.6)))}</text>',
-        *(_edge(edge, kind, places, widths) for kind in EdgeStatus for edge in picture.edges.get(kind, ())),
+        *(_edge(edge, kind, places, widths, prefix) for kind in EdgeStatus for edge in picture.edges.get(kind, ())),
         *(_node(node, places[node], widths[node], values.get(node)) for node in picture.nodes),
     ]
     return _Panel(width, HEAD + 2 * (radius + MARGIN) + 8, "".join(body))
@@ -165,7 +168,11 @@ def _places(nodes: Sequence[str], x: float, y: float, radius: float) -> dict[str
 
 
 def _edge(
-    edge: tuple[str, str], kind: EdgeStatus, places: Mapping[str, tuple[float, float]], widths: Mapping[str, float]
+    edge: tuple[str, str],
+    kind: EdgeStatus,
+    places: Mapping[str, tuple[float, float]],
+    widths: Mapping[str, float],
+    prefix: str,
 ) -> str:
     parent, child = edge
     (x1, y1), (x2, y2) = places[parent], places[child]
@@ -178,7 +185,8 @@ def _edge(
         start, end = _border((x1, y1), middle, widths[parent], 1), _border((x2, y2), middle, widths[child], 3)
         path = "M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}".format(*start, *middle, *end)
     title = escape(f"{parent} -> {child}: {MEANINGS[kind]}")
-    return f'<path class="edge {kind}" d="{path}" marker-end="url(#head-{kind})"><title>{title}</title></path>'
+    head = f"url(#{prefix}head-{kind})"
+    return f'<path class="edge {kind}" d="{path}" marker-end="{head}"><title>{title}</title></path>'
 
 
 def _border(at: tuple[float, float], towards: tuple[float, float], width: float, gap: float) -> tuple[float, float]:
@@ -201,15 +209,15 @@ def _node(name: str, place: tuple[float, float], width: float, values: str | Non
     )
 
 
-def _head(kind: EdgeStatus) -> str:
+def _head(kind: EdgeStatus, prefix: str) -> str:
     return (
-        f'<marker id="head-{kind}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="6" markerHeight="6"'
+        f'<marker id="{prefix}head-{kind}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="6" markerHeight="6"'
         f' orient="auto"><path class="head {kind}" d="M0 0L10 5L0 10z"/></marker>'
     )
 
 
-def _legend_line(kind: EdgeStatus, y: float) -> str:
-    line = f'<path class="edge {kind}" d="M12 {y:.1f}H56" marker-end="url(#head-{kind})"/>'
+def _legend_line(kind: EdgeStatus, y: float, prefix: str) -> str:
+    line = f'<path class="edge {kind}" d="M12 {y:.1f}H56" marker-end="url(#{prefix}head-{kind})"/>'
     return f'{line}<text class="soft" x="66" y="{y + 4:.1f}">{escape(MEANINGS[kind])}</text>'
 
 

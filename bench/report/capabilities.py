@@ -1,15 +1,16 @@
-"""Capability of a benchmark to have a section in reports."""
+"""Capabilities that reports and tables of episodes need."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from calibrant.bench.core.capabilities import Capability
 
 if TYPE_CHECKING:
     from calibrant.bench.report.rows import Answer
     from calibrant.bench.report.sections import ReportContents, Section
+    from calibrant.bench.report.transcripts import Transcript
     from calibrant.bench.runs.jobs import Progress
 
 
@@ -30,4 +31,37 @@ class Reportable(Protocol):
         ...
 
 
+class TableRow(Protocol):
+    """A row of a table."""
+
+    def cells(self) -> list[str]: ...
+
+
+class TrajectoryMeans(Protocol):
+    """Means over runs by step.
+
+    headings: of the columns; num_uncounted: runs that are left out
+    """
+
+    @property
+    def headings(self) -> Sequence[str]: ...
+    @property
+    def rows(self) -> Sequence[TableRow]: ...
+    @property
+    def num_uncounted(self) -> int: ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        ...
+
+
+class TrajectoryAverage(Protocol):
+    """Averages runs by step."""
+
+    def __call__(self, transcripts: Iterable[Transcript], items: Mapping[tuple[str, str], Any]) -> TrajectoryMeans:
+        """Return the means; items: by digest of the pool and id."""
+        ...
+
+
 REPORT: Capability[Reportable] = Capability("`report`")
+TRAJECTORIES: Capability[TrajectoryAverage] = Capability("`table --trajectory`")

@@ -10,20 +10,15 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from markupsafe import Markup
-
 from calibrant.audits.causalab.attribution import attribute_run
 from calibrant.bench.causalab.fields import GRAPH
 from calibrant.bench.causalab.verdict import attributions_record
-from calibrant.bench.pages.graph import EdgeStatus, GraphPicture, graph_text, graphs_svg
-from calibrant.bench.pages.html_page import html_page
-from calibrant.bench.version import program_version
+from calibrant.bench.pages.graph import EdgeStatus, GraphPicture
 from calibrant.dsl.causalab.episode import LabEpisode, LabStep
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.episode import replay_actions
-from calibrant.dsl.errors import in_one_line
 
 
 def run_picture(title: str, item: LabItem, steps: Sequence[LabStep]) -> GraphPicture:
@@ -44,22 +39,6 @@ def item_picture(item: LabItem, *, reveal_sealed: bool) -> GraphPicture:
     picture = run_picture(title, item, replay_actions(LabEpisode(item), [truth] if reveal_sealed else []).steps)
     remainder = picture.remark.split("; ")[1]  # of a run there would be kinds before it
     return replace(picture, remark=f"{'the truth' if reveal_sealed else 'nothing'} stated; {remainder}")
-
-
-def graphs_page(item: LabItem, pictures: Sequence[GraphPicture]) -> str:
-    """One HTML file that needs no network: the pictures, and the same as text."""
-    task = item.task
-    remark = (
-        f"{len(task.nodes)} quantities, {task.allowance} settings allowed; what the lines mean stands below the graphs"
-    )
-    content = {
-        "title": in_one_line(item.id),
-        "remark": remark,
-        "drawing": Markup(graphs_svg(pictures)),  # it escapes its texts
-        "texts": [graph_text(picture) for picture in pictures],
-        "program": program_version(),
-    }
-    return html_page("graphs.html", content)
 
 
 def lab_picture(title: str, attribution: Mapping[str, Any], nodes: Iterable[str] = ()) -> GraphPicture | None:

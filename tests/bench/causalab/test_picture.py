@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -181,20 +182,68 @@ def test_a_false_transcript_is_not_drawn(played: Path, tmp_path: Path, capsys: p
 
 
 @needs_chromium
-def test_pages_of_laboratories_need_no_network(played: Path, tmp_path: Path) -> None:
+def test_pages_of_laboratories_are_stepped_through_and_need_no_network(played: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    run = str(played / "run")
-    assert main(["show", str(played / "pool.jsonl"), "4nodes/3/0", "--run", run, "--html", str(page)]) == 0
+    line = ["show", str(played / "pool.jsonl"), "4nodes/3/0", "--run", str(played / "run"), "--html", str(page)]
+    assert main([*line, "--gold"]) == 0
     text = page.read_text(encoding="utf-8")
     presses = """
-      said.push([...document.querySelectorAll(".title")].length);
-      said.push([...document.querySelectorAll(".node rect")].every((one) => one.getBoundingClientRect().width > 60));
-      said.push(getComputedStyle(document.querySelector(".edge.proven")).stroke);
+      const here = () => [...document.querySelectorAll("#run-0 .moment")].filter((one) => one.offsetHeight > 0);
+      const press = (key) => document.dispatchEvent(new KeyboardEvent("keydown", { key }));
+      said.push(here().map((one) => one.querySelector("h3").textContent).join());
+      press("Home");
+      press("ArrowRight");
+      said.push(here().map((one) => one.querySelector("h3").textContent.slice(0, 10)).join());
+      said.push(here()[0].querySelectorAll(".title").length);
+      said.push([...here()[0].querySelectorAll(".node rect")].every((one) => one.getBoundingClientRect().width > 60));
+      said.push(document.querySelectorAll("#run-0 .course-line").length);
       said.push(performance.getEntriesByType("resource").length);
     """
-    loosened = text.replace("style-src", "script-src 'unsafe-inline'; style-src")  # for the script of this test
-    assert pressed(loosened, presses, tmp_path) == ["2", "true", "rgb(29, 122, 62)", "0"]
+    loosened = text.replace("style-src", "script-src 'unsafe-inline'; style-src", 1)  # for the script of this test
+    assert pressed(loosened, presses, tmp_path) == ["Step 5: submit", "Step 1: se", "2", "true", "4", "0"]
     assert "https:" not in text
+    assert main(line) == 0
+    assert "the true graph" not in page.read_text(encoding="utf-8")
+
+
+def test_the_steps_of_a_run_have_its_metrics_and_with_gold_the_true_graph(
+    played: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    line = ["show", str(played / "pool.jsonl"), "4nodes/3/0", "--run", str(played / "run"), "--system", "exact"]
+    assert main([*line, "--gold"]) == 0
+    title, steps, stated, truth = capsys.readouterr().out.rstrip("\n").split("\n\n")
+    assert title == "exact, 4nodes/3/0"
+    rows = [re.split(r"\s{2,}", row.strip()) for row in steps.splitlines()[1:]]
+    assert [row[0] for row in rows] == ["0", "1", "2", "3", "4", "5"]
+    assert rows[0][2] == "289"  # mechanisms before any setting
+    assert rows[3][2:] == ["1", "0.000", "0.000", "0.000", "no", "no"]  # all is decided and nothing stated
+    assert rows[5][1:] == ["submit", "1", "1.000", "1.000", "1.000", "yes", "no"]
+    assert stated.startswith("stated after step 5\nfrequency earned, graph earned; 1 mechanism left")
+    assert truth.startswith("the true graph\nbeside the same readings; 1 mechanism left")
+    assert truth.splitlines()[3:] == stated.splitlines()[3:]  # the exact row states the truth
+
+
+def test_table_has_means_by_step(played: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    pool, run = played / "pool.jsonl", played / "run"
+    assert main(["table", str(run), "--trajectory", "--pool", str(pool), "--json"]) == 0
+    rows = [
+        row
+        for row in json.loads(capsys.readouterr().out)["rows"]
+        if (row["setting"], row["system"]) == ("4nodes", "exact")
+    ]
+    assert [row["step"] for row in rows] == [1, 2, 3, 4, 5]
+    assert [(row["n"], row["going_on"]) for row in rows] == [(1, 1)] * 5
+    assert [row["edge_f1"] for row in rows] == [0, 0, 0, 0, 1]
+    assert [row["fits"] for row in rows] == [0, 0, 0, 0, 1]
+    assert rows[2]["members"] == pytest.approx(1)
+    assert main(["table", str(run), "--trajectory", "--pool", str(pool)]) == 0
+    assert capsys.readouterr().out.splitlines()[0].split()[:4] == ["Setting", "System", "Step", "n"]
+    assert "give the pools of the runs" in refused(capsys, "table", run, "--trajectory")
+    for option in (["--by", "stratum"], ["--columns", "all"], ["--attribution"], ["--decided-at", ".95"]):
+        line = ["table", run, "--trajectory", "--pool", pool, *option]
+        assert "--trajectory has rows and columns of its own" in refused(capsys, *line)
 
 
 @needs_chromium

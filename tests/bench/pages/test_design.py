@@ -18,7 +18,6 @@ EXCEPTIONS = {  # file: colours that are still written there; a number may only 
     "bench/causim/plots/profile.py": 6,
     "bench/pages/graph.py": 15,
     "bench/pages/templates/audit.css": 14,
-    "bench/pages/templates/graphs.html": 1,
     "bench/replayscm/figures/plots.py": 3,
     "bench/report/figures/drawing.py": 12,
     "bench/report/figures/kinds.py": 4,
