@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import typer
 
@@ -13,6 +13,7 @@ from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import Limit, Only, PoolPath, PoolPaths
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.message import Message
 
 FIRST_CORRECT = "first-correct"
 THINK = (
@@ -33,37 +34,62 @@ def prompts(
         Literal["usual", "think"],
         typer.Option(help="System text: the usual one, or with a request to reason in <think> tags."),
     ] = "usual",
+    phase: Annotated[
+        Literal["experiment", "reactor"] | None,
+        typer.Option(help="Of CausaLab: one phase of its paper's protocol, with replies in the paper's format."),
+    ] = None,
 ) -> None:
     """Write the prompt of every instance, a JSON object a line: instanceId, system, prompt, promptDigest.
 
     They hold what is disclosed and the training worlds; held-out worlds and gold are not handed to what writes them.
     instanceId is the public id: it tells nothing of the item. Responses, as JSON lines of instanceId, model and
     response, are scored by `calibrant score POOL`, which takes either id. Where a line repeats promptDigest, the
-    SHA-256 of prompt, `score` refuses it for another item of the same id.
+    SHA-256 of prompt (with --phase of the usual one), `score` refuses it for another item of the same id.
     """
+    from calibrant.bench.core.capabilities import PHASES
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.public_items import PublicPool
     from calibrant.bench.runs.runner import Selection
 
     of = benchmark_of(pool)
+    phases = None if phase is None else of.require(PHASES)
     items = PublicPool(of, pool)
     chosen = (items.shown(item) for _, item in Selection(items.check(only or ()), limit).of(items.items))
-    texts = ((item.id, *of.items.system_and_prompt(item)) for item in chosen)
+    texts = (_Prompt(item.id, *of.items.system_and_prompt(item)) for item in chosen)
+    if phases is not None and phase is not None:
+        texts = (_phase_prompt(item.id, phases(item, phase), of.items.prompt(item)) for item in chosen)
     if system == "think":
-        texts = ((name, "\n\n".join(filter(None, (usual, THINK))), prompt) for name, usual, prompt in texts)
+        texts = (prompt._replace(system="\n\n".join(filter(None, (prompt.system, THINK)))) for prompt in texts)
     _write(texts, out, text=text)
 
 
-def _write(prompts: Iterable[tuple[str, str, str]], out: Path | None, *, text: bool) -> None:
-    """Write one prompt after the other: id, system text, prompt."""
+class _Prompt(NamedTuple):
+    """The prompt of an instance.
+
+    usual: the prompt whose digest identifies the item, where `prompt` is another one
+    """
+
+    instance: str
+    system: str
+    prompt: str
+    usual: str | None = None
+
+
+def _phase_prompt(instance: str, messages: Sequence[Message], usual: str) -> _Prompt:
+    system, user = (message["content"] for message in messages)
+    return _Prompt(instance, system, user, usual)
+
+
+def _write(prompts: Iterable[_Prompt], out: Path | None, *, text: bool) -> None:
+    """Write one prompt after the other."""
     if text:
         texts = (
             "\n\n".join(part for part in (f"# {in_one_line(name)}", system, prompt) if part)
-            for name, system, prompt in prompts
+            for name, system, prompt, _ in prompts
         )
         pieces = (f"\n{prompt_text}" if number else prompt_text for number, prompt_text in enumerate(texts))
     else:
-        pieces = (f"{json.dumps(_record(*parts))}\n" for parts in prompts)
+        pieces = (f"{json.dumps(_record(prompt))}\n" for prompt in prompts)
     if out is None:
         for piece in pieces:
             typer.echo(piece, nl=False)
@@ -72,10 +98,11 @@ def _write(prompts: Iterable[tuple[str, str, str]], out: Path | None, *, text: b
         typer.echo(f"{number} prompts written to {out}", err=True)
 
 
-def _record(instance: str, system: str, prompt: str) -> dict[str, str]:
+def _record(prompt: _Prompt) -> dict[str, str]:
     from calibrant.bench.scoring.pool_items import PROMPT_DIGEST, prompt_digest
 
-    return {"instanceId": instance, "system": system, "prompt": prompt, PROMPT_DIGEST: prompt_digest(prompt)}
+    digest = prompt_digest(prompt.prompt if prompt.usual is None else prompt.usual)
+    return {"instanceId": prompt.instance, "system": prompt.system, "prompt": prompt.prompt, PROMPT_DIGEST: digest}
 
 
 def export(

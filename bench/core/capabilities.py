@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from calibrant.bench.core.suites import Drawable
     from calibrant.bench.core.training import Trainable
     from calibrant.dsl.episode import Step
+    from calibrant.dsl.message import Message
 
 C = TypeVar("C")
 
@@ -52,6 +53,8 @@ TRAINING: Capability[Trainable] = Capability("`calibrant.rewards`")
 
 # what some have
 PLAY: Capability[Playable[Any]] = Capability("`play`")
+PHASES: Capability[Callable[[Any, str], Sequence[Message]]] = Capability("`prompts --phase`")
+"""System and user message of one phase of a two-phase protocol, experiment or reactor."""
 TRACES: Capability[Callable[[Any, Mapping[str, Any]], Sequence[Step[Any]]]] = Capability("`score` of traces")
 REPLIES: Capability[Callable[[Any, Sequence[Any], Mapping[str, Any]], PlayedReplies]] = Capability("`score` of replies")
 """Plays the replies of a system, one a turn, under the stated options of the dialogue."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Literal, TypeAlias
 
 from calibrant.dsl.causalab.episode import LabStep
 from calibrant.dsl.causalab.item import Family, Task
@@ -11,21 +12,72 @@ from calibrant.dsl.causalab.reactor import TOLERANCE
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.message import Message
 
+Phase: TypeAlias = Literal["experiment", "reactor"]
+
 
 def messages(task: Task) -> list[Message]:
     """System and user message that open an episode."""
     return [{"role": "system", "content": _rules(task)}, {"role": "user", "content": shown_task(task)}]
 
 
-def _rules(task: Task) -> str:
-    parts = [
+def phase_messages(task: Task, phase: Phase) -> list[Message]:
+    """System and user message of one phase of the paper's protocol (arXiv 2605.26029, A.4), with its reply format."""
+    paragraphs = _experiment_phase(task) if phase == "experiment" else _reactor_phase(task)
+    return [
+        {"role": "system", "content": "\n\n".join([*_laboratory(task), *paragraphs, _notebook(task, phase)])},
+        {"role": "user", "content": shown_task(task)},
+    ]
+
+
+def _experiment_phase(task: Task) -> list[str]:
+    return [
+        _settings(task),
+        "This is the first of two phases: find the mechanism. Before each setting, announce it as an experiment. When "
+        "further settings would teach you nothing, submit; the second phase then asks for the frequency of the reactor "
+        "crystal. What you do not write down is not kept.",
+    ]
+
+
+def _reactor_phase(task: Task) -> list[str]:
+    return [
+        "This is the second of two phases: no crystal can be changed any more. From your hypothesis and your past data "
+        f"predict the resonance frequency of the reactor crystal, whose properties you see, to within {TOLERANCE:g}, "
+        f"and dial it on the reactor. There are {task.tries} tries. Then submit.",
+    ]
+
+
+def _notebook(task: Task, phase: Phase) -> str:
+    value = "<the value to set target_prop to>" if phase == "experiment" else "<the frequency to dial>"
+    experiment = (
+        '{"target_prop": "<property>", "target_value": <number>}' if phase == "experiment" else "{} in this phase"
+    )
+    lines = [
+        "Reply with one JSON object in a ```json fence. Its fields:",
+        '"memory": what you want to keep, as text; "thought": why you do this next;',
+        '"past_data": a list to which every crystal that you have seen is added and from which nothing is removed; an '
+        'entry is {"id": "<number>/<how many>", "props": {"<property>": <number>}, "freq": <number>};',
+        '"hypothesis": {"edges": [{"from": "<cause>", "to": "<effect>"}], "freq_equation": "<text>", "coefficients": '
+        + _coefficient_form(task)
+        + "}, null for what you do not know yet;",
+        f'"experiment": {experiment};',
+        f'"value": {value}; or instead of it "action": "SUBMIT" to end the phase.',
+    ]
+    return "\n".join(lines)
+
+
+def _laboratory(task: Task) -> list[str]:
+    """Return the paragraphs about the mechanism, which are the same in every prompt."""
+    return [
         "You work in a laboratory. Crystals have measurable properties and a resonance frequency, "
         f"{FREQUENCY}. A fixed causal mechanism without cycles, the same for all crystals, links them.",
         _equations(task),
         _parents(task),
         "Every value is rounded to two decimals before other quantities are computed from it.",
-        _settings(task),
     ]
+
+
+def _rules(task: Task) -> str:
+    parts = [*_laboratory(task), _settings(task)]
     if task.noise:
         parts.append(
             "An unobserved quantity disturbs the manipulator: with every setting it takes a new value, and some "

@@ -10,11 +10,15 @@ from typing import Any
 import pytest
 
 from calibrant.bench.causalab.dialogues.chat import DialogueOptions, LabChat, text_episode
+from calibrant.datasets import bundled_pool
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.hypothesis import state_mechanism
-from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.item import BENCHMARK, LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.causalab.notebook.schema import schema_fault
+from calibrant.dsl.causalab.pool import write_pool
+from calibrant.dsl.item import Pool
+from tests.support.commands import called, jsonl
 from tests.support.shared import shared_file
 
 
@@ -199,3 +203,27 @@ def test_a_system_that_never_acts_comes_to_an_end(item: LabItem) -> None:
     while not chat.closed:
         chat.hear("")
     assert chat.totals.unread == chat.totals.replies == 2 * 12 + 8
+
+
+# --- prompts of two phases --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("phase", "words"), [("experiment", "the value to set target_prop to"), ("reactor", "to dial")]
+)
+def test_prompts_of_a_phase_have_its_actions_and_the_digest_of_the_item(
+    item: LabItem, phase: str, words: str, tmp_path: Path
+) -> None:
+    pool = tmp_path / "pool.jsonl"
+    write_pool(Pool("lab", BENCHMARK, (item,), {}), pool)
+    (usual,) = map(json.loads, called("prompts", str(pool)).stdout.splitlines())
+    (prompt,) = map(json.loads, called("prompts", str(pool), "--phase", phase).stdout.splitlines())
+    assert words in prompt["system"]
+    assert ("You may set properties" in prompt["system"]) is (phase == "experiment")
+    assert prompt["prompt"] in usual["prompt"]
+    assert (prompt["instanceId"], prompt["promptDigest"]) == (usual["instanceId"], usual["promptDigest"])
+    line = {"instanceId": prompt["instanceId"], "promptDigest": prompt["promptDigest"], "response": '{"frequency": 1}'}
+    assert called("score", str(pool), str(jsonl(tmp_path / "p.jsonl", line))).returncode == 0
+    other = called("prompts", str(bundled_pool("blickets")), "--phase", phase)
+    assert other.returncode == 2
+    assert "`prompts --phase`" in other.stderr
