@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from statistics import fmean
 from typing import NamedTuple
 
 from calibrant.audits.causalab.certificates import NOT_A_MEAN
 from calibrant.audits.claims import certify
 from calibrant.audits.finding import ClaimStatus, Finding
-from calibrant.dsl.causalab.mechanism import Edge
+from calibrant.dsl.causalab.equivalence import imec_size
+from calibrant.dsl.causalab.mechanism import Edge, Mechanism
 from calibrant.dsl.causalab.score import into_frequency
 from calibrant.dsl.graph_metrics import edge_scores
 
@@ -45,6 +48,35 @@ def abstention_finding(row: PrintedRow, graphs: Sequence[frozenset[Edge]]) -> Fi
         f"P/R/F1 {figures} are {agreement} those of correct abstention on all other edges",
         {"graphs": len(graphs), **{f"printed_{k}": v for k, v in printed.items()}, **abstaining},
     )
+
+
+def mean_class_sizes(mechanisms: Sequence[Mechanism]) -> list[float]:
+    """Return the mean size of the interventional equivalence class over mechanisms and all sets of so many properties.
+
+    Position j: j distinct properties set, from none to all of them; the mechanisms have equally many.
+    """
+    properties = [mechanism.properties for mechanism in mechanisms]
+    return [
+        fmean(
+            imec_size(mechanism.edges, targets)
+            for mechanism, names in zip(mechanisms, properties, strict=True)
+            for targets in combinations(names, number)
+        )
+        for number in range(len(properties[0]) + 1)
+    ]
+
+
+def class_size_finding(row: PrintedRow, column: str, sizes: Sequence[float]) -> Finding:
+    """Return between which numbers of properties set a printed class size of Table 8 lies; why is left open.
+
+    sizes: of `mean_class_sizes`
+    """
+    printed = float(row.figures[column])
+    most = max((number for number, size in enumerate(sizes) if size >= printed), default=None)
+    listed = ", ".join(f"{size:.2f}" for size in sizes)
+    place = "above that of none set" if most is None else f"between those of {most} and {most + 1} properties set"
+    claim = f"class size {row.figures[column]} lies {place} ({listed} with none, one, .. set)"
+    return Finding("class size", ClaimStatus.OPEN, f"{row.where}, {column}", claim, {"printed": printed})
 
 
 def mixture_finding(row: PrintedRow) -> Finding:

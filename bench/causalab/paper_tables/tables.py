@@ -14,6 +14,7 @@ from typing import NamedTuple
 from calibrant.bench.causalab.paper_tables.declared import DECLARED, LabFacts, fits, lab_facts
 from calibrant.bench.causalab.paper_tables.printed import PrintedTable, paper
 from calibrant.bench.causalab.verdict import figure_if_recorded
+from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import Metric
 from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.core.samples import Item
@@ -137,10 +138,21 @@ def _groups(number: str, by_suite: Mapping[str, Mapping[str, list[NamedAnswer]]]
         pool = [answer for of_system in by_suite.values() for answers in of_system.values() for answer in answers]
         for system in sorted({answer.system for answer in pool}, key=natural):
             yield _Group((system,), [answer for answer in pool if answer.system == system])
+        counts = [(_num_properties_set(answer), answer) for answer in pool]
+        for number in sorted({number for number, _ in counts if number is not None}):
+            label = f"all systems, {number} {'property' if number == 1 else 'properties'} set"
+            yield _Group((label,), [answer for count, answer in counts if count == number])
     else:
         for suite in DECLARED[number].suites:
             for system, answers in _systems(by_suite, suite):
                 yield _Group((suite, *[UNDEFINED] * (len(printed.labels) - 1), system), answers)
+
+
+def _num_properties_set(answer: NamedAnswer) -> int | None:
+    """Return how many distinct properties a run set; None where its attribution was not recorded."""
+    attribution = answer.score.get(KEY)
+    settings = attribution.get("set") if isinstance(attribution, Mapping) else None
+    return None if settings is None else len({name for name, _ in settings})
 
 
 def _by_suite(answers: Iterable[tuple[NamedAnswer, LabFacts]]) -> dict[str, dict[str, list[NamedAnswer]]]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from calibrant.audits.causalab.printed import PrintedRow, abstention_finding, denominator_findings, mixture_finding
+from calibrant.audits.causalab.printed import (
+    PrintedRow,
+    abstention_finding,
+    class_size_finding,
+    denominator_findings,
+    mean_class_sizes,
+    mixture_finding,
+)
 from calibrant.audits.causalab.suites import suite_findings
 from calibrant.audits.finding import Finding
 from calibrant.bench.causalab.paper_tables.printed import paper
@@ -14,6 +21,7 @@ from calibrant.dsl.causalab.generation import PLANS
 
 OBSERVED = {"11": "4nodes", "12": "6nodes"}  # tables whose rows without interventions are compared with abstention
 REGIMES = ("9", "10", "11", "12")
+CLASS_SIZES = {"imec_3_nodes": "3nodes", "imec_4_nodes": "4nodes"}  # of Table 8
 DISTANCES = "7"
 
 
@@ -25,6 +33,9 @@ def released_findings(folder: Path, seeds: int) -> Iterator[Finding]:
         graphs = [config.mechanism.edges for config in suites[suite]]
         rows = [row for row in printed_rows(number) if "pure observation" in row.where]
         yield from (abstention_finding(row, graphs) for row in rows)
+    for column, suite in CLASS_SIZES.items():
+        sizes = mean_class_sizes([config.mechanism for config in suites[suite]])
+        yield from (class_size_finding(row, column, sizes) for row in printed_rows("8"))
     rows = [row for number in REGIMES for row in printed_rows(number) if "pure intervention" in row.where]
     yield from map(mixture_finding, rows)
     yield from denominator_findings(printed_rows(DISTANCES))

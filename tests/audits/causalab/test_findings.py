@@ -21,7 +21,14 @@ from calibrant.audits.causalab.certificates import (
     item_evidence,
 )
 from calibrant.audits.causalab.items import ambiguous_finding, item_findings, mattering_edges, vacuous_finding
-from calibrant.audits.causalab.printed import PrintedRow, abstention_finding, denominator_findings, mixture_finding
+from calibrant.audits.causalab.printed import (
+    PrintedRow,
+    abstention_finding,
+    class_size_finding,
+    denominator_findings,
+    mean_class_sizes,
+    mixture_finding,
+)
 from calibrant.audits.causalab.suites import suite_findings, unwinnable_chance
 from calibrant.audits.causalab.verification import VERIFIERS
 from calibrant.audits.claims import Certificate, certify, verify
@@ -247,6 +254,20 @@ def test_pure_intervention_rows_look_like_mixtures_and_that_is_left_open() -> No
     assert alike == [f"Table 11: pure intervention 0o{n}i" for n in (3, 6, 12)] + [
         f"Table 12: pure intervention 0o{n}i" for n in (5, 10, 20)
     ]
+
+
+def test_printed_class_sizes_lie_between_none_and_one_property_set() -> None:
+    released = {suite: released_suite(suite) for suite in ("3nodes", "4nodes")}
+    sizes = {suite: mean_class_sizes([config.mechanism for config in released[suite]]) for suite in released}
+    assert [round(size, 2) for size in sizes["3nodes"]] == [4.36, 1.34, 1.0]
+    assert [round(size, 2) for size in sizes["4nodes"]] == [8.64, 2.07, 1.17, 1.0]
+    for suite, column in (("3nodes", "imec_3_nodes"), ("4nodes", "imec_4_nodes")):
+        for row in printed_rows("8"):
+            finding = class_size_finding(row, column, sizes[suite])
+            assert finding.verdict is ClaimStatus.OPEN
+            assert "lies between those of 0 and 1 properties set" in finding.claim
+    row = PrintedRow("Table 8: x", {"size": "9.5"})
+    assert "above that of none set" in class_size_finding(row, "size", sizes["4nodes"]).claim
 
 
 def test_printed_distances_are_means_over_fewer_rows_than_claimed() -> None:

@@ -93,6 +93,28 @@ def test_table_7_is_by_number_of_nodes_and_8_by_system() -> None:
     assert rows == {"exact": ["3.00", "1.00"], "abstain": [NOTHING.text] * 2}
 
 
+def test_table_8_has_rows_by_the_number_of_properties_set() -> None:
+    def setting(*names: str) -> dict[str, Any]:
+        return {"set": [[name, 1.0] for name in names]}
+
+    answers = [
+        _answer("4nodes", imec=5, attribution=setting()),
+        _answer("4nodes", "abstain", imec=7, attribution=setting()),
+        _answer("3nodes", imec=2, attribution=setting("ph", "ph")),
+        _answer("4nodes", imec=1),
+    ]
+    rows = {
+        row.labels[0]: [cell.text for cell in row.cells]
+        for row in _tables(*answers)["8"].rows
+        if row.labels[0].startswith("all systems")
+    }
+    dash = NOTHING.text
+    assert rows == {
+        "all systems, 0 properties set": [dash, "6.00"],
+        "all systems, 1 property set": ["2.00", dash],
+    }
+
+
 def test_regimes_are_told_by_the_items_own_records_and_allowance() -> None:
     """Printed budgets come in their order, others last; the settings that were made do not matter."""
     tables = _tables(
