@@ -105,6 +105,15 @@ class GeneratedItems(QuestionOptions, frozen=True, forbid_unknown_fields=True, k
     ] = None
 
 
+class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of `calibrant report`."""
+
+    against: Annotated[
+        tuple[str, ...],
+        Meta(description="Compare the others with this one; may be repeated.", extra={"metavar": "SYSTEM"}),
+    ] = ()
+
+
 class ConvertedItems(QuestionOptions, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Options of the items that `calibrant pool convert` makes of state files; None leaves the default."""
 
@@ -133,7 +142,7 @@ class CheckOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     ] = ()
 
 
-OPTIONS: dict[str, type[Struct]] = {"pool check": CheckOptions}
+OPTIONS: dict[str, type[Struct]] = {"pool check": CheckOptions, "report": ReportOptions}
 
 KEYWORDS: dict[str, type[Struct]] = {"generate": GenerateKeywords}
 

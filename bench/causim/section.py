@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from calibrant.bench.causim.benchmark import BENCHMARK
-from calibrant.bench.causim.paper_tables.tables import level_of, paper_tables, questions_asked, with_sources
+from calibrant.bench.causim.paper_tables.declared import ShownProgram, shown_programs
+from calibrant.bench.causim.paper_tables.tables import (
+    check_references,
+    level_of,
+    paper_tables,
+    questions_asked,
+    with_sources,
+)
 from calibrant.bench.causim.plots.pass_rates import causim_figures, own_rows
 from calibrant.bench.causim.plots.profile import profile_plot
 from calibrant.bench.causim.verdict import METRICS
@@ -21,7 +28,6 @@ from calibrant.bench.report.sources import items_of_pools
 from calibrant.bench.report.table import ResultTable
 from calibrant.bench.report.views import view_table
 from calibrant.bench.runs.jobs import Progress
-from calibrant.dsl.causim.prompt import View
 
 ABOUT = (
     "In brackets: 95 % score (Wilson) intervals over questions; several answers of a system to one count as their mean."
@@ -36,23 +42,23 @@ _BY_LEVEL = {"setting": "Type", "stratum": "Nodes"}
 
 
 def causim_section(
-    title: str, answers: Sequence[Answer], contents: ReportContents, prompt_views: Mapping[Item, View] | None = None
+    title: str, answers: Sequence[Answer], contents: ReportContents, programs: Mapping[Item, ShownProgram] | None = None
 ) -> Section:
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables.
 
-    prompt_views: what prompts of items show, by item; by default those of the pools at hand
+    programs: what prompts of items show; by default those of the pools at hand
     """
-    if prompt_views is None:
-        prompt_views = {key: item.task.view for key, item in items_of_pools("causim", contents.pools).items()}
+    if programs is None:
+        programs = shown_programs(items_of_pools("causim", contents.pools))
     entries = named_answers(answers)
     return Section.of(
         title,
         ABOUT,
         answers,
-        _tables(entries, answers, contents, prompt_views),
+        _tables(entries, answers, contents, programs),
         (
             *(_plots(entries, answers) if contents.with_plots else ()),
-            *(_figures(entries, prompt_views, with_paper=contents.with_paper) if contents.with_pictures else ()),
+            *(_figures(entries, programs, with_paper=contents.with_paper) if contents.with_pictures else ()),
         ),
     )
 
@@ -61,7 +67,7 @@ def _tables(
     entries: Sequence[NamedAnswer],
     answers: Sequence[Answer],
     contents: ReportContents,
-    prompt_views: Mapping[Item, View],
+    programs: Mapping[Item, ShownProgram],
 ) -> tuple[Table, ...]:
     rows = section_rows(by_topology(answers), METRICS, contents.by)
     notes = coverage_notes(entries)
@@ -73,8 +79,9 @@ def _tables(
         for name, view in METRICS.views.items()
     ]
     samples = _samples(answers, contents.by)
-    fitting = paper_tables(questions_asked(entries, prompt_views))
+    fitting = paper_tables(questions_asked(entries, programs), contents.against)
     printed = [with_sources(table, with_paper=contents.with_paper) for table in fitting]
+    check_references(fitting, contents.against)
     tables = [
         *views,
         *([] if samples is None else [samples]),
@@ -116,9 +123,11 @@ def _samples(answers: Sequence[Answer], by: Grouping) -> Table | None:
     return None if table is None else replace(table, id=SAMPLES)
 
 
-def _figures(entries: Sequence[NamedAnswer], prompt_views: Mapping[Item, View], *, with_paper: bool) -> Iterator[Plot]:
+def _figures(
+    entries: Sequence[NamedAnswer], programs: Mapping[Item, ShownProgram], *, with_paper: bool
+) -> Iterator[Plot]:
     """Yield the paper's figures, with printed rows or without them."""
-    tables = paper_tables(questions_asked(entries, prompt_views))
+    tables = paper_tables(questions_asked(entries, programs))
     yield from causim_figures(tables if with_paper else [own_rows(table) for table in tables])
 
 

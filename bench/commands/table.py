@@ -127,15 +127,16 @@ def _print_trajectories(
     """Print means by step of the runs on these pools."""
     from calibrant.bench.core.registry import one_benchmark
     from calibrant.bench.pages.aligned import aligned
+    from calibrant.bench.report.answers.transcripts import transcripts
     from calibrant.bench.report.capabilities import TRAJECTORIES
-    from calibrant.bench.report.transcripts import transcripts
+    from calibrant.bench.report.scored_answers import scored_answers
     from calibrant.dsl.pool_text import file_digest
     from calibrant.dsl.stored_items import items_by_id
 
+    choices.refuse_foreign({context.benchmark for context, _ in scored_answers(sources)})
     if not pools:
         raise typer.BadParameter("steps are replayed: give the pools of the runs", param_hint="--pool")
     of = one_benchmark(pools)
-    choices.refuse_foreign([of.name])
     items = {
         (file_digest(path), item_id): item
         for path in pools

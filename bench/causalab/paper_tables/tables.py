@@ -139,9 +139,9 @@ def _groups(number: str, by_suite: Mapping[str, Mapping[str, list[NamedAnswer]]]
         for system in sorted({answer.system for answer in pool}, key=natural):
             yield _Group((system,), [answer for answer in pool if answer.system == system])
         counts = [(_num_properties_set(answer), answer) for answer in pool]
-        for number in sorted({number for number, _ in counts if number is not None}):
-            label = f"all systems, {number} {'property' if number == 1 else 'properties'} set"
-            yield _Group((label,), [answer for count, answer in counts if count == number])
+        for num_set in sorted({count for count, _ in counts if count is not None}):
+            label = f"all systems, {num_set} {'property' if num_set == 1 else 'properties'} set"
+            yield _Group((label,), [answer for count, answer in counts if count == num_set])
     else:
         for suite in DECLARED[number].suites:
             for system, answers in _systems(by_suite, suite):

@@ -8,8 +8,8 @@ from math import exp, log
 from typing import Any, NamedTuple
 
 from calibrant.audits.causalab.trajectory import Moment, trajectory
+from calibrant.bench.report.answers.transcripts import Transcript
 from calibrant.bench.report.rows import differing_names, option_suffix
-from calibrant.bench.report.transcripts import Transcript
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.episode import verify_transcript

@@ -2,18 +2,59 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from calibrant.bench.core.samples import Item
+from calibrant.dsl.causim.generation.words import NOISE_WORDS, VALUE_WORDS
+from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.networks import NETWORKS
 from calibrant.dsl.causim.prompt import View
 
 NIHSS: Final = "nihss"
-MEDICAL, NONSENSE = "medical", "nonsense"
+MEDICAL: Final = "medical"
+NONSENSE: Final = "nonsense"
+OTHER: Final = "other"
+_TEXTS: Final = re.compile(r"'([^'\\\n]*)'|\"([^\"\\\n]*)\"")
 GENERATED: Final = ("inverted_star", "chain", "layered")  # topologies of the paper's sets
 OF_NIHSS: Final = "33"
 OF_NETWORKS: Final = "25"
 PASS_OF_NIHSS: Final = "34"
 ASKED_KINDS: Final = ("counterfactual", "intervention")  # of tables about all questions: they print the means of both
+
+
+class ShownProgram(NamedTuple):
+    """View and vocabulary of an item, from the item itself.
+
+    vocabulary: as `vocabulary_of`
+    """
+
+    view: View | None
+    vocabulary: str
+
+
+def shown_programs(items: Mapping[Item, CausimItem]) -> dict[Item, ShownProgram]:
+    """Return what each of these items shows; programs that items share are read once."""
+    by_source: dict[str, str] = {}
+    programs = {}
+    for key, item in items.items():
+        source = item.task.source
+        if source not in by_source:
+            by_source[source] = vocabulary_of(source)
+        vocabulary = item.vocabulary if item.vocabulary != NONSENSE else by_source[source]
+        programs[key] = ShownProgram(item.task.view, vocabulary)
+    return programs
+
+
+def vocabulary_of(source: str) -> str:
+    """Return the vocabulary that the texts of a program are from: medical, nonsense, or other.
+
+    A record without a vocabulary is read as nonsense, whatever its program is; the words tell.
+    """
+    texts = {text for pair in _TEXTS.findall(source) for text in pair}
+    kinds = [kind for kind in (NONSENSE, MEDICAL) if not texts.isdisjoint((*VALUE_WORDS[kind], *NOISE_WORDS[kind]))]
+    return kinds[0] if len(kinds) == 1 else OTHER
 
 
 class QuestionFacts(NamedTuple):

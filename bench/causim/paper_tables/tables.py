@@ -6,11 +6,11 @@ our pools that are labelled so. The figures stand side by side, they are not abo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import comb
-from statistics import fmean
-from typing import Final, NamedTuple
+from statistics import fmean, stdev
+from typing import Final, NamedTuple, TypeVar
 
 from calibrant.bench.causim.paper_tables.declared import (
     ASKED_KINDS,
@@ -19,18 +19,26 @@ from calibrant.bench.causim.paper_tables.declared import (
     OF_NETWORKS,
     PASS_OF_NIHSS,
     QuestionFacts,
+    ShownProgram,
 )
 from calibrant.bench.causim.paper_tables.printed import PrintedTable, paper
 from calibrant.bench.causim.verdict import is_right
 from calibrant.bench.core.samples import Item
 from calibrant.bench.report.answers.named import NamedAnswer
-from calibrant.bench.report.intervals import Interval
+from calibrant.bench.report.intervals import FEWEST_PROBLEMS, Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
 from calibrant.bench.report.rows import natural
-from calibrant.bench.statistics import wilson
+from calibrant.bench.statistics import NORMAL_95, wilson
 from calibrant.dsl.causim.prompt import View
+from calibrant.dsl.errors import CalibrantError, short_repr
 
 _CAPTION = "Share of right answers {by}. Ours: other questions with one right answer, Wilson's 95 %."
+ANSWERS_OF_CELL: Final[Mapping[str, int]] = {
+    # 3 to 6: every printed figure is a multiple of 1/400 and of 1/600; 12, 13, 25: of 1/100, and 11 is over both types
+    **dict.fromkeys(("3", "4", "5", "6"), 400),
+    "11": 200,
+    **dict.fromkeys(("12", "13", OF_NETWORKS), 100),
+}
 NUM_TRIES: Final = 8  # k of pass@k in Table 34
 _NODES, _GRAPHS = "by number of nodes", "on networks of the bnlearn repository"
 
@@ -47,7 +55,7 @@ class Asked(NamedTuple):
 
     kind, scenario: of the question
     view: of its prompt, None where neither the item nor the score states it; vocabulary: of its program's values
-    samples: number of answers
+    samples: number of answers; item: digest of the pool and id
     """
 
     system: str
@@ -58,6 +66,7 @@ class Asked(NamedTuple):
     view: View | None = None
     vocabulary: str = NONSENSE
     samples: int = 1
+    item: Item = ("", "")
 
     @property
     def pass_at_tries(self) -> float | None:
@@ -79,92 +88,123 @@ def level_of(stratum: str) -> Level:
     return Level(topology, int(nodes)) if nodes.isascii() and nodes.isdigit() else Level(stratum, 0)
 
 
-def questions_asked(answers: Iterable[NamedAnswer], views: Mapping[Item, View] | None = None) -> list[Asked]:
+def questions_asked(answers: Iterable[NamedAnswer], programs: Mapping[Item, ShownProgram] | None = None) -> list[Asked]:
     """Return the accuracy of each system on each question, in the order in which they came.
 
-    views: of the items at hand
+    programs: what the items at hand show; of others a score states view and vocabulary, unless they are the usual ones
     """
     groups: dict[tuple[str, str, str], list[NamedAnswer]] = {}
     for answer in answers:
         groups.setdefault((answer.system, answer.context.pool_digest, answer.context.instance), []).append(answer)
     questions = []
-    for (system, _, _), group in groups.items():
+    for (system, *item), group in groups.items():
         kind, _, scenario = group[0].context.setting.partition("-")
         right = fmean(is_right(answer.score) for answer in group)
         score, level = group[0].score, level_of(group[0].context.stratum)
-        view = (views or {}).get((group[0].context.pool_digest, group[0].context.instance), score.get("view"))
-        vocabulary = str(score.get("vocabulary", NONSENSE))
-        questions.append(Asked(system, kind, scenario, level, right, view, vocabulary, len(group)))
+        key = (item[0], item[1])
+        usual = ShownProgram(score.get("view"), str(score.get("vocabulary", NONSENSE)))
+        view, vocabulary = (programs or {}).get(key, usual)
+        questions.append(Asked(system, kind, scenario, level, right, view, vocabulary, len(group), key))
     return questions
 
 
-def paper_tables(questions: Iterable[Asked] = ()) -> tuple[Table, ...]:
-    """Return all in the order of their numbers: printed rows, then ours about questions that fit the table."""
+class _OurRow(NamedTuple):
+    """Questions of a row of ours, by column."""
+
+    labels: tuple[str, ...]
+    columns: tuple[Mapping[Item, float], ...]
+
+
+R = TypeVar("R", TableRow, _OurRow)
+
+
+def paper_tables(questions: Iterable[Asked] = (), against: Sequence[str] = ()) -> tuple[Table, ...]:
+    """Return all in the order of their numbers: printed rows, then ours about questions that fit the table.
+
+    against: systems, printed or ours; the others minus these are rows below
+    """
     unique = list(questions)
     printed = paper().tables
-    tables = {number: _by_nodes(number, table, unique) for number, table in printed.items() if table.questions}
-    tables[OF_NETWORKS] = _on_networks(printed[OF_NETWORKS], unique)
-    tables[PASS_OF_NIHSS] = _pass_of_nihss(printed[PASS_OF_NIHSS], unique)
+    tables = {number: _by_nodes(number, table, unique, against) for number, table in printed.items() if table.questions}
+    tables[OF_NETWORKS] = _on_networks(printed[OF_NETWORKS], unique, against)
+    tables[PASS_OF_NIHSS] = _pass_of_nihss(printed[PASS_OF_NIHSS], unique, against)
     return tuple(tables[number] for number in sorted(tables, key=int))
 
 
-def _by_nodes(number: str, printed: PrintedTable, questions: Sequence[Asked]) -> Table:
+def _by_nodes(number: str, printed: PrintedTable, questions: Sequence[Asked], against: Sequence[str]) -> Table:
     matching = [
         question
         for question in questions
         if question.kind in (ASKED_KINDS if printed.questions == "all" else (printed.questions,))
         and DECLARED[number].fits(question.facts)
     ]
-    rows = [TableRow((row[0],), tuple(map(Cell, row[1:])), Source.PAPER) for row in printed.rows]
-    for system in _systems(matching):
-        mine = [question for question in matching if question.system == system]
-        nodes = [int(column.removeprefix("nodes_")) for column in printed.columns]
-        cells = (_share([question.right for question in mine if question.level.nodes == number]) for number in nodes)
-        rows.append(TableRow((system,), tuple(cells)))
+    rows = [TableRow((row[0],), _printed_cells(number, row[1:]), Source.PAPER) for row in printed.rows]
+    counted = _rows_by_nodes(printed, [(question, question.right) for question in matching])
     headings = tuple(Heading(column, column.removeprefix("nodes_")) for column in printed.columns)
-    return _table(number, printed, _NODES, (Heading("system", "System"),), headings, rows)
+    return _table(number, printed, _NODES, (Heading("system", "System"),), headings, rows, counted, against)
 
 
-def _pass_of_nihss(printed: PrintedTable, questions: Sequence[Asked]) -> Table:
+def _pass_of_nihss(printed: PrintedTable, questions: Sequence[Asked], against: Sequence[str]) -> Table:
     """Return the table of pass@k; rows of ours need NUM_TRIES answers to each question."""
-    rows = [TableRow((row[0],), tuple(map(Cell, row[1:])), Source.PAPER) for row in printed.rows]
+    number = PASS_OF_NIHSS
+    rows = [TableRow((row[0],), _printed_cells(number, row[1:]), Source.PAPER) for row in printed.rows]
     matching = [
-        question
+        (question, question.pass_at_tries)
         for question in questions
         if question.kind in ASKED_KINDS
         and question.pass_at_tries is not None
         and DECLARED[PASS_OF_NIHSS].fits(question.facts)
     ]
-    nodes = [int(column.removeprefix("nodes_")) for column in printed.columns]
-    for system in _systems(matching):
-        mine = [question for question in matching if question.system == system]
-        shares = ([question.pass_at_tries or 0.0 for question in mine if question.level.nodes == n] for n in nodes)
-        rows.append(TableRow((system,), tuple(map(_share, shares))))
     headings = tuple(Heading(column, column.removeprefix("nodes_")) for column in printed.columns)
-    return _table(PASS_OF_NIHSS, printed, _NODES, (Heading("system", "System"),), headings, rows)
+    counted = _rows_by_nodes(printed, matching)
+    return _table(number, printed, _NODES, (Heading("system", "System"),), headings, rows, counted, against)
 
 
-def _on_networks(printed: PrintedTable, questions: Sequence[Asked]) -> Table:
+def _rows_by_nodes(printed: PrintedTable, values: Sequence[tuple[Asked, float]]) -> list[_OurRow]:
+    """Return the rows of ours of a table whose columns are numbers of nodes."""
+    nodes = [int(column.removeprefix("nodes_")) for column in printed.columns]
+    rows = []
+    for system in _systems(question for question, _ in values):
+        of_system = [(question, value) for question, value in values if question.system == system]
+        columns = ({q.item: value for q, value in of_system if q.level.nodes == number} for number in nodes)
+        rows.append(_OurRow((system,), tuple(columns)))
+    return rows
+
+
+def _on_networks(printed: PrintedTable, questions: Sequence[Asked], against: Sequence[str]) -> Table:
     """Return a printed table with the paper's columns before and after training as two rows."""
     kinds = ("overall", "counterfactual", "intervention")
     declared = DECLARED[OF_NETWORKS]
     matching = [question for question in questions if question.kind in kinds[1:] and declared.fits(question.facts)]
-    rows, our_rows = [], []
+    rows, counted = [], []
     for graph, *figures in printed.rows:
         of = dict(zip(printed.columns, figures, strict=True))
         for system in ("base", "trained"):
-            printed_cells = tuple(Cell(of[f"{kind}_{system}"]) for kind in kinds)
-            rows.append(TableRow((graph, system.capitalize()), printed_cells, Source.PAPER))
+            cells = _printed_cells(OF_NETWORKS, [of[f"{kind}_{system}"] for kind in kinds])
+            rows.append(TableRow((graph, system.capitalize()), cells, Source.PAPER))
         on_graph = [question for question in matching if question.level.topology == graph.lower()]
         for system in _systems(on_graph):
-            mine = [question for question in on_graph if question.system == system]
-            cells = (
-                _share([question.right for question in mine if kind in ("overall", question.kind)]) for kind in kinds
-            )
-            our_rows.append(TableRow((graph, system), tuple(cells)))
+            of_system = [question for question in on_graph if question.system == system]
+            columns = ({q.item: q.right for q in of_system if kind in ("overall", q.kind)} for kind in kinds)
+            counted.append(_OurRow((graph, system), tuple(columns)))
     headings = tuple(Heading(kind, kind.capitalize()) for kind in kinds)
     labels = (Heading("setting", "Graph"), Heading("system", "System"))
-    return _table(OF_NETWORKS, printed, _GRAPHS, labels, headings, [*rows, *our_rows])
+    return _table(OF_NETWORKS, printed, _GRAPHS, labels, headings, rows, counted, against)
+
+
+def _printed_cells(number: str, texts: Sequence[str]) -> tuple[Cell, ...]:
+    """Return printed figures, with Wilson intervals where the printed digits tell the number of answers."""
+    answers = ANSWERS_OF_CELL.get(number)
+    if answers is None:
+        return tuple(map(Cell, texts))
+    if number == OF_NETWORKS:  # overall is over both types of questions
+        return tuple(_with_interval(text, 2 * answers if place == 0 else answers) for place, text in enumerate(texts))
+    return tuple(_with_interval(text, answers) for text in texts)
+
+
+def _with_interval(text: str, answers: int) -> Cell:
+    share = float(text)
+    return cell(text, Interval(*wilson(share * answers, answers)))
 
 
 def _table(
@@ -173,12 +213,69 @@ def _table(
     by: str,
     labels: tuple[Heading, ...],
     headings: tuple[Heading, ...],
-    rows: Sequence[TableRow],
+    printed_rows: Sequence[TableRow],
+    counted: Sequence[_OurRow],
+    against: Sequence[str],
 ) -> Table:
-    caption, notes = _CAPTION.format(by=by), (f"{printed.where} of the paper",)
-    has_ours = any(row.source is Source.OURS for row in rows)
+    caption, notes = _CAPTION.format(by=by), [f"{printed.where} of the paper"]
+    if number in ANSWERS_OF_CELL:
+        notes.append(f"intervals beside printed rows: {ANSWERS_OF_CELL[number]} answers a cell, as their digits allow")
+    rows = [
+        *printed_rows,
+        *(TableRow(row.labels, tuple(_share(list(c.values())) for c in row.columns)) for row in counted),
+    ]
+    if against:
+        rows += [*_printed_increments(printed_rows, against), *_increments_of_ours(counted, against)]
+        notes.append("A - B: increments over B; ours over the questions that both answered, normal 95 %")
     words = DECLARED[number].words
-    return Table(number, printed.title, caption, labels, headings, tuple(rows), notes, printed=words, fits=has_ours)
+    return Table(
+        number, printed.title, caption, labels, headings, tuple(rows), tuple(notes), printed=words, fits=bool(counted)
+    )
+
+
+def _printed_increments(rows: Sequence[TableRow], against: Sequence[str]) -> Iterator[TableRow]:
+    """Yield printed rows minus the reference, in the printed digits."""
+    for row, reference in _pairs(rows, against):
+        texts = [(first.text, second.text) for first, second in zip(row.cells, reference.cells, strict=True)]
+        cells = (Cell(f"{float(a) - float(b) + 0.0:+.{len(a.partition('.')[2])}f}") for a, b in texts)
+        yield TableRow((*row.labels[:-1], f"{row.labels[-1]} - {reference.labels[-1]}"), tuple(cells), Source.PAPER)
+
+
+def _increments_of_ours(rows: Sequence[_OurRow], against: Sequence[str]) -> Iterator[TableRow]:
+    for row, reference in _pairs(rows, against):
+        pairs = zip(row.columns, reference.columns, strict=True)
+        cells = tuple(_increment(values, reference) for values, reference in pairs)
+        yield TableRow((*row.labels[:-1], f"{row.labels[-1]} - {reference.labels[-1]}"), cells)
+
+
+def _pairs(rows: Sequence[R], against: Sequence[str]) -> Iterator[tuple[R, R]]:
+    """Yield each row with every reference that has its other labels."""
+    for reference in rows:
+        for row in rows:
+            is_compared = reference.labels[-1] in against and row.labels[-1] != reference.labels[-1]
+            if is_compared and row.labels[:-1] == reference.labels[:-1]:
+                yield row, reference
+
+
+def _increment(values: Mapping[Item, float], reference: Mapping[Item, float]) -> Cell:
+    """Return the mean paired difference with its normal interval; none over fewer than FEWEST_PROBLEMS questions."""
+    differences = [values[item] - reference[item] for item in sorted(values.keys() & reference.keys())]
+    if not differences:
+        return NOTHING
+    mean = fmean(differences)
+    if len(differences) < FEWEST_PROBLEMS:
+        return Cell(f"{mean + 0.0:+.3f}")
+    reach = NORMAL_95 * stdev(differences) / len(differences) ** 0.5
+    return cell(f"{mean + 0.0:+.3f}", Interval(mean - reach, mean + reach), signed=True)
+
+
+def check_references(tables: Sequence[Table], against: Sequence[str]) -> None:
+    """Refuse a system to compare with that no table has."""
+    systems = {row.labels[-1] for table in tables for row in table.rows if " - " not in row.labels[-1]}
+    for name in against:
+        if name not in systems:
+            listed = ", ".join(sorted(systems, key=natural))
+            raise CalibrantError(f"no system {short_repr(name)} to compare with; there are {listed}")
 
 
 def with_sources(table: Table, *, with_paper: bool) -> Table:

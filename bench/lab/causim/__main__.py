@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from calibrant.bench.causim.paper_tables.declared import shown_programs
 from calibrant.bench.causim.paper_tables.tables import paper_tables, questions_asked
 from calibrant.bench.lab.table_text import text_of
 from calibrant.bench.report.answers.named import named_answers
@@ -36,8 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CalibrantError as error:
         print(f"bench.lab.causim: {error}", file=sys.stderr)
         return 2
-    views = {key: item.task.view for key, item in items_of_pools("causim", options.pool).items()}
-    tables = paper_tables(questions_asked(named_answers(answers), views))
+    programs = shown_programs(items_of_pools("causim", options.pool))
+    tables = paper_tables(questions_asked(named_answers(answers), programs))
     sys.stdout.write("\n\n".join(text_of(table) for table in tables) + "\n")
     return 0
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from calibrant.bench.causim.benchmark import BENCHMARK
+from calibrant.bench.causim.paper_tables.declared import NONSENSE, ShownProgram
 from calibrant.bench.causim.plots.profile import NOTHING, RIGHT, UNTOLD, fates
 from calibrant.bench.causim.section import TABLE_IDS, by_level, by_topology, causim_section
 from calibrant.bench.cli import main
@@ -21,7 +22,6 @@ from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.layout import Source, Table
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import ReportContents
-from calibrant.dsl.causim.prompt import View
 from tests.support.commands import jsonl
 
 OK = {"ok": 4}
@@ -41,7 +41,7 @@ def answer(item: int, score: dict[str, Any], **changes: Any) -> Answer:
 
 def tables(*answers: Answer, **wanted: Any) -> dict[str, Table]:
     """Tables of these answers, to questions whose prompts show code."""
-    shown: dict[tuple[str, str], View] = {(context.pool_digest, context.instance): "code" for context, _ in answers}
+    shown = {(context.pool_digest, context.instance): ShownProgram("code", NONSENSE) for context, _ in answers}
     return {table.id: table for table in causim_section("CauSim", answers, ReportContents(**wanted), shown).tables}
 
 

@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from calibrant.bench.causim.paper_tables.declared import (
+    MEDICAL,
+    NONSENSE,
+    OTHER,
+    ShownProgram,
+    shown_programs,
+    vocabulary_of,
+)
 from calibrant.bench.causim.paper_tables.printed import paper
-from calibrant.bench.causim.paper_tables.tables import Asked, Level, paper_tables, questions_asked
+from calibrant.bench.causim.paper_tables.tables import (
+    ANSWERS_OF_CELL,
+    Asked,
+    Level,
+    check_references,
+    paper_tables,
+    questions_asked,
+)
 from calibrant.bench.cli import main
 from calibrant.bench.lab.causim.__main__ import main as print_tables
 from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.runs.records import Record, folder_records
+from calibrant.dsl.causim import nihss
+from calibrant.dsl.causim.bundle import module_text
+from calibrant.dsl.causim.generation.growth import grow
 from calibrant.dsl.causim.prompt import View
+from calibrant.dsl.causim.records import read_pool
+from calibrant.dsl.errors import CalibrantError
 from tests.support.shared import shared_file
 
 VIEWS: tuple[View, ...] = ("code", "prose")
@@ -33,10 +54,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made / "out"
 
 
-def _by_number(records: list[Record], view: View = "code") -> dict[str, Table]:
+def _by_number(records: list[Record], view: View = "code", against: Sequence[str] = ()) -> dict[str, Table]:
     answers = [(context_of(record), record.score) for record in records]
-    views = {(context.pool_digest, context.instance): view for context, _ in answers}
-    return {table.id: table for table in paper_tables(questions_asked(named_answers(answers), views))}
+    programs = {(context.pool_digest, context.instance): ShownProgram(view, NONSENSE) for context, _ in answers}
+    return {table.id: table for table in paper_tables(questions_asked(named_answers(answers), programs), against)}
 
 
 def test_our_copy_of_the_figures_is_the_shared_one() -> None:
@@ -148,6 +169,75 @@ def test_scores_state_view_and_vocabulary_where_they_are_not_the_usual_ones(tmp_
     assert main(["run", "exact", str(path), "--out", str(tmp_path / "out"), "--workers", "1"]) == 0
     scores = [record.score for record in folder_records(tmp_path / "out")]
     assert [(score["view"], score["vocabulary"]) for score in scores] == [("prose", "medical")] * 2
+
+
+def test_the_words_of_a_program_tell_its_vocabulary_where_a_record_does_not(tmp_path: Path) -> None:
+    path = tmp_path / "pool.jsonl"
+    line = [
+        "generate",
+        "--benchmark",
+        "causim",
+        "--strata",
+        "chain",
+        "--seed",
+        "2",
+        "--per-stratum",
+        "2",
+        "--out",
+        str(path),
+    ]
+    assert main([*line, "-o", "vocabulary=medical"]) == 0
+    header, *lines = path.read_text("utf-8").splitlines()
+    records = [json.loads(text) for text in lines]
+    for record in records:
+        assert record.pop("vocabulary") == MEDICAL
+    path.write_text("\n".join([header, *map(json.dumps, records)]) + "\n", "utf-8")
+    items = {("", item.id): item for item in read_pool(path).items}
+    assert {item.vocabulary for item in items.values()} == {NONSENSE}  # the default of a record that states none
+    assert {program.vocabulary for program in shown_programs(items).values()} == {MEDICAL}
+    for topology in ("chain", "layered"):
+        grown = [module_text(version.bundle) for version in grow(3, "x", topology, 4)]
+        assert {vocabulary_of(source) for source in grown} == {NONSENSE}
+    assert vocabulary_of(nihss.program(5)) == OTHER
+
+
+def test_increments_are_those_that_the_paper_prints() -> None:
+    shared = json.loads(shared_file("causim_paper_rows_rest.json", part="family").read_text("utf-8"))["tables"]
+    tables = _by_number([], against=["Base"])
+    pairs = {"7": "3", "8": "4", "9": "5", "10": "6", "14": "11", "15": "12", "16": "13"}
+    pairs |= {f"{n}i": n for n in ("17", "18", "19", "20", "21", "22", "34")}
+    for number, source in pairs.items():
+        rows = {row.labels[0]: [float(cell.text) for cell in row.cells] for row in tables[source].rows}
+        for system, *texts in shared[number]["rows"]:
+            if system == "Base":
+                continue
+            printed = [float(text.partition("(")[2].rstrip(")") or text) for text in texts]
+            within = 0.0101 if number.endswith("i") else 0.0051
+            assert all(abs(a - b) < within for a, b in zip(rows[f"{system} - Base"], printed, strict=True)), number
+
+
+def test_our_increments_are_over_the_questions_that_both_answered(folder: Path) -> None:
+    table = _by_number(list(folder_records(folder)), against=["run_once"])["3"]
+    rows = {row.labels[0]: row.cells for row in table.rows if row.source is Source.OURS}
+    for exact, once, increment in zip(rows["exact"], rows["run_once"], rows["exact - run_once"], strict=True):
+        if exact is NOTHING:
+            assert increment is NOTHING
+        else:
+            assert float(increment.text) == pytest.approx(float(exact.text) - float(once.text), abs=0.0011)
+    assert not any(" - " in row.labels[0] for row in _by_number(list(folder_records(folder)))["3"].rows)
+    with pytest.raises(CalibrantError, match=r"no system 'Bass' to compare with; there are .*Base, "):
+        check_references([table], ["Bass"])
+
+
+def test_intervals_stand_beside_printed_figures_whose_digits_tell_the_number_of_answers() -> None:
+    tables = _by_number([])
+    assert {number for number, table in tables.items() if table.rows[0].cells[0].low} == ANSWERS_OF_CELL.keys()
+    for number, answers in ANSWERS_OF_CELL.items():
+        figures = [float(cell.text) for row in tables[number].rows for cell in row.cells]
+        share = 2 * answers if number == "25" else answers  # overall is over both types
+        assert all(abs(figure * share - round(figure * share)) < share * 0.00051 for figure in figures)
+    cell = tables["12"].rows[0].cells[0]  # 31 of 100
+    assert (cell.text, cell.low, cell.high) == ("0.310", "0.228", "0.406")
 
 
 def test_the_command_prints_them_and_refuses_a_folder_without_records(

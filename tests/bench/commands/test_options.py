@@ -96,7 +96,7 @@ VALUES: dict[str, list[str]] = {
     "--system": ["nobody"],
     "--score": ["bde"],
     "--best": ["2"],
-    "--trajectory": ["--pool", "POOL"],
+    "--phase": ["reactor"],
 }
 BESIDE = {
     "audit:--nested-roots": ["--details"],
