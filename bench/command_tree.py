@@ -41,6 +41,8 @@ COMMANDS: Mapping[str, str] = {
     "fit": "start.fitting:fit",
     "family": "start.families:family",
     "list": "start.listing:list_items",
+    "release": "suites.release:release",
+    "board": "suites.board:board",
     "pool": "pool:pool_app",
 }
 """Name -> "module:name" in bench/commands: a function, or a `Typer` of commands."""

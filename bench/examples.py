@@ -82,6 +82,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "calibrant export pool.yaml --out dataset",
         "calibrant export easy.jsonl hard.jsonl --out dataset --name 'Two pools' --license cc-by-4.0",
     ),
+    "board": ("calibrant board suite-1.0 submissions --out site",),
+    "release": (
+        "calibrant release suite.toml --out suite-1.0",
+        "calibrant release suite.toml --lock suite-1.0/gold/suite.lock --out rebuilt",
+    ),
     "play": (
         "calibrant play pool.jsonl INSTANCE",
         "calibrant play pool.jsonl INSTANCE --html episode.html",

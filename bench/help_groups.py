@@ -38,6 +38,10 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "harden": "Add evidence until one answer is left",
         "training": "Write worked solutions to learn from",
     },
+    "Publish": {
+        "release": "Build a suite that certifies itself",
+        "board": "Score submissions to a suite again",
+    },
     "Files": {
         "pool": "Check, describe and convert pools",
         "export": "Write data sets for the Hub",

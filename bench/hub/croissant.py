@@ -8,7 +8,7 @@ from calibrant.bench.hub.describe import Described
 
 CONFORMS_TO = ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"]
 _KINDS = {"text": "sc:Text", "number": "sc:Integer"}
-_CONTEXT: dict[str, Any] = {
+CONTEXT: dict[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
     "citeAs": "cr:citeAs",
@@ -62,7 +62,7 @@ def croissant(part: Described) -> dict[str, Any]:
         for column in part.columns
     ]
     return {
-        "@context": _CONTEXT,
+        "@context": CONTEXT,
         "@type": "sc:Dataset",
         "name": part.name,
         "description": part.summary,

@@ -20,7 +20,13 @@ STARTS = {
     "run": "bench/commands/run.py",
     "cluster job": "bench/runs/executors/worker.py",
 }
-LAYERS = (("core",), ("protocols", "scoring", "runs", "pages"), ("report", "pools", "hub", "training"), ("commands",))
+LAYERS = (
+    ("core",),
+    ("protocols", "scoring", "runs", "pages"),
+    ("report", "pools", "hub", "training"),
+    ("suites",),
+    ("commands",),
+)
 LEVEL = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}
 
 

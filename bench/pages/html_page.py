@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,12 @@ def html_page(template: str, content: Mapping[str, Any]) -> str:
 
     Characters that act on a terminal, or reorder and hide text, are spelled out: pages are also read with `less`.
     """
-    environment = Environment(
+    return printable(_environment().get_template(template).render(content))
+
+
+@cache  # a board has hundreds of pages of one template
+def _environment() -> Environment:
+    return Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -26,4 +32,3 @@ def html_page(template: str, content: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    return printable(environment.get_template(template).render(content))

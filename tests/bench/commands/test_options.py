@@ -149,12 +149,15 @@ CHOSEN = {
 """Values of one command alone."""
 
 
+ON_ALL_BENCHMARKS = ("demo", "release", "board")  # at once; the last two are tested in tests/bench/suites
+
+
 def cases() -> Iterator[Any]:
     """Every option; all benchmarks where some lack it, else one of them, or all in a soak."""
     turns = cycle(BENCHMARKS)
     for command, found in COMMANDS.items():
         for option in found.params:
-            if option.param_type_name != "option" or command == "demo":  # which is on all benchmarks at once
+            if option.param_type_name != "option" or command in ON_ALL_BENCHMARKS:
                 continue
             declared = declared_options(command).get(option.name)
             usual = BENCHMARKS if declared else (next(turns),)

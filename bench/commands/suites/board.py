@@ -1,0 +1,57 @@
+"""Command `calibrant board`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrant.bench.commands.guard import READS, WRITES
+from calibrant.bench.commands.options import Workers, execution
+from calibrant.bench.commands.progress import progress_bar
+
+DEFAULT_SECONDS = 300.0
+
+
+def board(
+    suite: Annotated[Path, typer.Argument(metavar="SUITE", help="Folder that `calibrant release` wrote."), READS],
+    submissions: Annotated[
+        Path, typer.Argument(metavar="SUBMISSIONS", help="Folder with a folder for each submission."), READS
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder to make; it must not be there yet."), WRITES
+    ],
+    digest: Annotated[
+        str | None, typer.Option("--digest", metavar="SHA256", help="Digest of the release, as its authors state it.")
+    ] = None,
+    workers: Workers = None,
+    budget: Annotated[
+        float, typer.Option(min=0.001, help="Wall seconds for a file of a submission; then it is refused.")
+    ] = DEFAULT_SECONDS,
+) -> int:
+    """Score submissions to a suite again and write their board as static pages.
+
+    A submission is a folder with card.toml and a file POOL.jsonl of predictions or transcripts for each pool. The suite
+    is checked first: digests, commitments to gold, certificates. Nothing in a submission is believed; a changed byte, a
+    forged transcript, swapped gold or an edited certificate is red with its reason and stays out of the ranking.
+    Exit 1 if anything is red.
+    """
+    from calibrant.bench.suites.board.build import build_board
+    from calibrant.dsl.errors import in_one_line
+
+    with progress_bar() as progress:
+        summary = build_board(
+            suite,
+            submissions,
+            out,
+            expected=digest or "",
+            execution=execution(workers, None, budget),
+            progress=progress,
+        )
+    for pool, reason in summary.damage.items():
+        typer.echo(in_one_line(f"red  {pool}: {reason}"))
+    for entry in summary.refused:
+        typer.echo(in_one_line(f"red  {entry.name}: {entry.reason}"))
+    typer.echo(f"{summary.num_ranked} systems ranked, {len(summary.refused)} refused: {summary.page}", err=True)
+    return 1 if summary.refused or summary.damage else 0

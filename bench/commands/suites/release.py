@@ -1,0 +1,57 @@
+"""Command `calibrant release`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrant.bench.commands.guard import READS, WRITES
+from calibrant.bench.commands.options import Workers, execution
+from calibrant.bench.commands.progress import progress_bar
+
+
+def release(
+    specification: Annotated[
+        Path, typer.Argument(metavar="SUITE.toml", help="Pools, rows and statements of the suite."), READS
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder to make; it must not be there yet."), WRITES
+    ],
+    lock: Annotated[
+        Path | None,
+        typer.Option(
+            "--lock", metavar="FILE", help="Lock of an earlier build (gold/suite.lock): inputs must be the same."
+        ),
+        READS,
+    ] = None,
+    workers: Workers = None,
+) -> None:
+    """Build a suite that certifies itself: pools, certificates, rows, and everything a reviewer asks for.
+
+    Draws or copies each pool, hardens it if the specification asks for it, audits it, verifies every certificate and
+    runs the rows. DIR/public may be published; DIR/gold has records, answers, certificates and the keys of the
+    commitments. The same specification and lock give the same bytes. A proof without a file that can be checked, and a
+    certificate that does not hold, end the build; DIR appears complete or not at all.
+    """
+    from calibrant.bench.suites.digests import sha256_of
+    from calibrant.bench.suites.release.build import build_release
+    from calibrant.bench.suites.release.lock import read_lock
+    from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
+
+    stated = None if lock is None else read_lock(lock)
+    name = "" if lock is None else lock.name
+    with progress_bar() as progress:
+        manifest = build_release(
+            specification, out, lock=stated, lock_name=name, execution=execution(workers, None), progress=progress
+        )
+    total = sum(pool.num_items for pool in manifest.pools)
+    typer.echo(f"{manifest.slug}: {total} items in {len(manifest.pools)} pools written to {out}", err=True)
+    typer.echo(f"public  sha256 {sha256_of(out / 'public' / 'SHA256SUMS')}")
+    typer.echo(f"gold    sha256 {sha256_of(out / 'gold' / 'SHA256SUMS')}")
+    typer.echo(f"root    {manifest.root}")
+    board = NextCommand(("board", out, "submissions", "--out", unused_path("site")), "score submissions")
+    print_next(
+        [NextCommand(("verify", out / "gold/POOL/certificates/*", out / "gold/POOL/POOL.jsonl"), "check"), board]
+    )

@@ -1,0 +1,214 @@
+"""Results in the schema of Every Eval Ever, version 0.3.0: an aggregate file and a file of items for each system.
+
+The schema wants texts as values of every `details`, `metadata` and `additional_details`, and accepts scores outside
+their bounds, which this writer refuses. While gold is private a reference is empty. Identifiers and timestamps follow
+from the card: the same board has the same bytes.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from calibrant.bench.core.registry import benchmark
+from calibrant.bench.suites.board.ranking import BoardCell, BoardRow
+from calibrant.bench.suites.board.submissions import Card
+from calibrant.bench.suites.manifest import Manifest
+from calibrant.bench.version import program_version
+from calibrant.dsl.errors import CalibrantError
+
+SCHEMA_VERSION = "0.3.0"
+FOLDER = "every_eval_ever"
+REQUIRED = {
+    "schema_version": str,
+    "evaluation_id": str,
+    "retrieved_timestamp": str,
+    "source_metadata": dict,
+    "eval_library": dict,
+    "model_info": dict,
+    "evaluation_results": list,
+}
+OPTIONAL = {"evaluation_timestamp": str, "detailed_evaluation_results": dict}
+
+
+def write_results(row: BoardRow, manifest: Manifest, site: Path) -> None:
+    """Write the two files of a system below a site."""
+    card = row.submission.card
+    identity = sha256(f"{manifest.slug}\0{row.submission.digest}".encode()).digest()
+    name = str(uuid.UUID(bytes=identity[:16], version=4))
+    folder = site / FOLDER / "data" / manifest.slug / path_part(card.developer) / path_part(card.system)
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps(line) + "\n" for line in _item_lines(row, manifest, name)]
+    text = "".join(lines)
+    (folder / f"{name}_samples.jsonl").write_text(text, encoding="utf-8")
+    aggregate = aggregate_of(row, manifest, name) | {
+        "detailed_evaluation_results": {
+            "format": "jsonl",
+            "file_path": f"{name}_samples.jsonl",
+            "hash_algorithm": "sha256",
+            "checksum": sha256(text.encode()).hexdigest(),
+            "total_rows": len(lines),
+        }
+    }
+    check_aggregate(aggregate)
+    (folder / f"{name}.json").write_text(json.dumps(aggregate, indent=1) + "\n", encoding="utf-8")
+
+
+def path_part(name: str) -> str:
+    """Return a name as a part of a path: letters, digits, dots, - and _; a digest of it where letters are lost."""
+    plain = re.sub(r"[^A-Za-z0-9._-]", "-", name).strip(".-")[:80] or "system"
+    return plain if plain == name else f"{plain}-{sha256(name.encode()).hexdigest()[:8]}"
+
+
+def aggregate_of(row: BoardRow, manifest: Manifest, name: str) -> dict[str, Any]:
+    """Return the aggregate without the reference to its items."""
+    card = row.submission.card
+    stamp = _timestamp(card)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "evaluation_id": f"{manifest.slug}/{path_part(card.system)}/{stamp}/{name}",
+        "retrieved_timestamp": stamp,
+        "evaluation_timestamp": stamp,
+        "source_metadata": {
+            "source_type": "evaluation_run",
+            "source_organization_name": card.submitter,
+            "evaluator_relationship": card.relationship,
+        },
+        "eval_library": {"name": "calibrant", "version": program_version()},
+        "model_info": {
+            "name": card.system,
+            "id": f"{path_part(card.developer)}/{path_part(card.system)}",
+            "developer": card.developer,
+            "additional_details": {
+                "deployment_type": card.deployment,
+                "model_availability": card.availability,
+                "version": card.version,
+            },
+        },
+        "evaluation_results": [result for cell in row.cells.values() for result in _results(cell, card, manifest)],
+    }
+
+
+def check_aggregate(aggregate: Mapping[str, Any]) -> None:
+    """Raise `CalibrantError` for a missing or unknown field, a detail that is no text, or a score out of bounds."""
+    for field, kind in REQUIRED.items():
+        if not isinstance(aggregate.get(field), kind):
+            raise CalibrantError(f"Every Eval Ever: {field} is missing or of another type")
+    if unknown := aggregate.keys() - REQUIRED.keys() - OPTIONAL.keys():
+        raise CalibrantError(f"Every Eval Ever: unknown field {min(unknown)}")
+    for result in aggregate["evaluation_results"]:
+        config, score = result["metric_config"], result["score_details"]["score"]
+        if config["score_type"] == "continuous":
+            low, high = (float(config[name]) for name in ("min_score", "max_score"))
+            if not low <= score <= high:
+                raise CalibrantError(f"Every Eval Ever: {result['evaluation_name']}: {score} is out of bounds")
+        for detail in result["score_details"].get("details", {}).values():
+            if not isinstance(detail, str):
+                raise CalibrantError(f"Every Eval Ever: {result['evaluation_name']}: a detail is no text")
+
+
+def _timestamp(card: Card) -> str:
+    moment = datetime.datetime.combine(card.date, datetime.time(), datetime.UTC)
+    return str(int(moment.timestamp()))
+
+
+def _results(cell: BoardCell, card: Card, manifest: Manifest) -> Iterator[dict[str, Any]]:
+    """Yield the results of a pool: rate, skill, shares of attribution; and the cost, which has no field."""
+    result = cell.result
+    details = {"chance": result.chance, "best": result.best}
+    yield _result(
+        cell,
+        manifest,
+        "rate",
+        _metric("rate", "accuracy", 0.0, 1.0),
+        {
+            "score": cell.rate,
+            "details": {name: repr(value) for name, value in details.items() if value is not None},
+            "uncertainty": {
+                "confidence_interval": _interval(cell.low, cell.high, "wilson"),
+                "num_samples": len(result.items),
+            },
+        },
+    )
+    if cell.skill is not None:
+        middle, low, high = cell.skill
+        interval = _interval(low, high, "wilson, rescaled")
+        yield _result(
+            cell,
+            manifest,
+            "skill",
+            _metric("skill", "skill", "-Infinity", "Infinity"),
+            {"score": middle, "uncertainty": {"confidence_interval": interval, "num_samples": len(result.items)}},
+        )
+    for kind, share in result.kinds.items():
+        yield _result(cell, manifest, kind, _metric(kind, "attribution", 0.0, 1.0), {"score": min(1.0, share)})
+    if card.cost is not None and card.currency == "USD":
+        metric = _metric("cost", "cost", 0.0, "Infinity") | {"metric_unit": "usd", "lower_is_better": True}
+        yield _result(cell, manifest, "cost", metric, {"score": card.cost, "details": {"source": "self-stated"}})
+
+
+def _result(
+    cell: BoardCell, manifest: Manifest, name: str, metric: dict[str, Any], score: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "evaluation_name": f"{manifest.slug} {cell.pool} {name}",
+        "source_data": {"dataset_name": manifest.slug, "source_type": "url", "url": [manifest.url]},
+        "metric_config": metric,
+        "score_details": score,
+        "evaluation_result_id": f"{manifest.slug}/{cell.pool}/{name}",
+    }
+
+
+def _metric(name: str, kind: str, low: float | str, high: float | str) -> dict[str, Any]:
+    """Return the description of a metric; bounds that are infinite are texts, as JSON has no such number."""
+    return {
+        "metric_id": name,
+        "metric_kind": kind,
+        "lower_is_better": False,
+        "score_type": "continuous",
+        "min_score": low,
+        "max_score": high,
+    }
+
+
+def _interval(low: float, high: float, method: str) -> dict[str, Any]:
+    return {"lower": low, "upper": high, "confidence_level": 0.95, "method": method}
+
+
+def _item_lines(row: BoardRow, manifest: Manifest, name: str) -> Iterator[dict[str, Any]]:
+    card = row.submission.card
+    kinds = {pool.name: pool.benchmark for pool in manifest.pools}
+    for cell in row.cells.values():
+        for item in cell.result.items:
+            is_episode = item.num_steps > 0
+            raw = {"raw": f"{benchmark(kinds[cell.pool]).title}, item {item.id}", "reference": _no_reference()}
+            output = (
+                {"messages": [{"turn_idx": 0, "role": "assistant", "content": item.answer}]}
+                if is_episode
+                else {"output": {"raw": [item.answer]}}
+            )
+            yield {
+                "schema_version": SCHEMA_VERSION,
+                "evaluation_id": f"{manifest.slug}/{path_part(card.system)}/{_timestamp(card)}/{name}",
+                "model_id": f"{path_part(card.developer)}/{path_part(card.system)}",
+                "evaluation_name": f"{manifest.slug} {cell.pool} rate",
+                "sample_id": item.id,
+                "interaction_type": "agentic" if is_episode else "single_turn",
+                "input": raw,
+                "answer_attribution": [],
+                "evaluation": {"score": item.right, "is_correct": item.right == 1.0},
+                "sample_hash": sha256(json.dumps(raw, sort_keys=True, separators=(",", ":")).encode()).hexdigest(),
+                "metadata": {"verdict": item.kinds[0] or "unknown", "reason": item.reason},
+                **output,
+            }
+
+
+def _no_reference() -> Sequence[str]:
+    """Return the references of an item: none, as right answers are many and gold may be private."""
+    return []

@@ -1,0 +1,192 @@
+"""Submissions to a board: a folder each, with a card and a file of answers for each pool. Nothing in them is believed.
+
+Bounds: number and size of files, names, ordinary files only. Each file is copied before it is read, so that what was
+checked is what is scored.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from calibrant.bench.suites.manifest import Manifest
+from calibrant.bench.suites.specification import read_toml
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+
+CARD = "card.toml"
+MAX_SUBMISSIONS = 2_000
+MAX_FILES = 100  # of a submission
+MAX_CARD_BYTES = 1 << 16
+MAX_FILE_BYTES = 1 << 26
+_FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_BLOCK = 1 << 20
+_PACKED = (b"\x1f\x8b", b"PK")  # gzip and zip: a few bytes of them can hold anything
+
+Line: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=1 << 60)]
+
+
+class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Tokens that a system read and wrote, as its submitter states them."""
+
+    input: Count
+    output: Count
+
+
+class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Statements of a submitter about a submission; files: SHA-256 of each file of answers."""
+
+    system: Line
+    version: Line
+    suite: Line
+    suite_version: Line
+    submitter: Line
+    date: datetime.date
+    relationship: Literal["first_party", "third_party", "collaborative", "other"]
+    files: Annotated[
+        dict[Line, Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]], Meta(min_length=1, max_length=MAX_FILES)
+    ]
+    developer: Line = "unknown"
+    settings: Annotated[dict[Line, Line], Meta(max_length=50)] = {}
+    tokens: Tokens | None = None
+    cost: Annotated[float, Meta(ge=0, le=1e12)] | None = None
+    currency: Annotated[str, Meta(pattern="^[A-Z]{3}$")] | None = None
+    deployment: Literal["self_deployed", "externally_managed", "unknown"] = "unknown"
+    availability: Literal["open_weights", "closed_weights", "unknown"] = "unknown"
+
+    def __post_init__(self) -> None:
+        if (self.cost is None) is not (self.currency is None):
+            raise ValueError("cost and currency are given together")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A submission that can be scored.
+
+    name: of its folder; files: copies of its files, by pool; digest: of card and files
+    is_row: a calibration row of the suite
+    """
+
+    name: str
+    card: Card
+    files: Mapping[str, Path]
+    digest: str
+    is_row: bool = False
+
+    @property
+    def folder(self) -> str:
+        """Return its folder in the site."""
+        return f"{'rows' if self.is_row else 'systems'}/{self.name}"
+
+
+@dataclass(frozen=True)
+class RefusedSubmission:
+    """A submission that stays out of the ranking; system: as its card has it, empty without a readable card."""
+
+    name: str
+    system: str
+    reason: str
+
+
+def read_submissions(
+    folder: Path, manifest: Manifest, scratch: Path, *, are_rows: bool = False
+) -> Iterator[Submission | RefusedSubmission]:
+    """Yield the submissions in a folder, in the order of their names; `CalibrantError` if there are too many."""
+    names = sorted(os.listdir(folder)) if folder.is_dir() else []
+    if len(names) > MAX_SUBMISSIONS:
+        raise CalibrantError(f"{folder}: more than {MAX_SUBMISSIONS} submissions")
+    systems: dict[tuple[str, str], str] = {}
+    for number, name in enumerate(names):
+        system = ""
+        try:
+            card = _read_card(folder, name, manifest)
+            system = f"{card.system} {card.version}"
+            earlier = systems.setdefault((card.system, card.version), name)
+            if earlier != name:
+                raise CalibrantError(f"the same system and version as {earlier}")
+            target = scratch / f"{'row' if are_rows else 'submission'}-{number}"
+            target.mkdir()
+            files, digest = _copy_files(folder / name, card, manifest, target)
+        except (CalibrantError, OSError) as error:
+            yield RefusedSubmission(_safe_name(name, number), in_one_line(system), refusal_text(error, scratch))
+        else:
+            yield Submission(name, card, files, digest, are_rows)
+
+
+def refusal_text(error: Exception, scratch: Path) -> str:
+    """Return the reason of a refusal in one line, without folders of this machine."""
+    text = error.strerror or "cannot be read" if isinstance(error, OSError) else str(error)
+    return in_one_line(text.replace(f"{scratch}{os.sep}", ""))[:400]
+
+
+def _safe_name(name: str, number: int) -> str:
+    return name if _FOLDER_NAME.fullmatch(name) else f"entry {number + 1}: {short_repr(name)}"
+
+
+def _read_card(folder: Path, name: str, manifest: Manifest) -> Card:
+    """Return the card of a submission to this suite; refuse links, other entries, and another suite or version."""
+    if not _FOLDER_NAME.fullmatch(name):
+        raise CalibrantError("a name of a submission is 1 to 64 letters, digits, dots, - and _")
+    if not stat.S_ISDIR((folder / name).lstat().st_mode):
+        raise CalibrantError("not a folder with a card")
+    entries = sorted(os.listdir(folder / name))
+    if len(entries) > MAX_FILES + 1:
+        raise CalibrantError(f"more than {MAX_FILES} files")
+    for entry in entries:
+        if not stat.S_ISREG((folder / name / entry).lstat().st_mode):
+            raise CalibrantError(f"{short_repr(entry)} is a link, a folder or a device, not a file")
+    if CARD not in entries:
+        raise CalibrantError(f"no {CARD} in it")
+    if (folder / name / CARD).stat().st_size > MAX_CARD_BYTES:
+        raise CalibrantError(f"{CARD}: larger than {MAX_CARD_BYTES} bytes")
+    card = read_toml(folder / name / CARD, Card)
+    if (card.suite, card.suite_version) != (manifest.name, manifest.release):
+        stated = short_repr(f"{card.suite} {card.suite_version}")
+        raise CalibrantError(f"{CARD}: it is for {stated}, not for {manifest.name} {manifest.release}")
+    listed = {CARD, *card.files}
+    for entry in entries:
+        if entry not in listed:
+            raise CalibrantError(f"{short_repr(entry)} is not listed in {CARD}")
+    return card
+
+
+def _copy_files(folder: Path, card: Card, manifest: Manifest, target: Path) -> tuple[dict[str, Path], str]:
+    """Copy the files of a submission; return the copies by pool, and the digest of card and files."""
+    pools = {f"{pool.name}.jsonl": pool.name for pool in manifest.pools}
+    files: dict[str, Path] = {}
+    total = sha256((folder / CARD).read_bytes())
+    for name, stated in sorted(card.files.items()):
+        if name not in pools:
+            raise CalibrantError(f"{CARD}: file {short_repr(name)} is none of {', '.join(pools)}")
+        copy = target / name
+        digest = _copy(folder / name, copy)
+        if digest != stated:
+            raise CalibrantError(f"{name}: changed: its SHA-256 is {digest[:8]}, the card has {stated[:8]}")
+        files[pools[name]] = copy
+        total.update(digest.encode())
+    return files, total.hexdigest()
+
+
+def _copy(source: Path, target: Path) -> str:
+    """Copy a file within bounds, never through a link; return its SHA-256."""
+    digest, size = sha256(), 0
+    with open(os.open(source, os.O_RDONLY | os.O_NOFOLLOW), "rb") as reading, target.open("xb") as writing:
+        while block := reading.read(_BLOCK):
+            if not size and block.startswith(_PACKED):
+                raise CalibrantError(f"{source.name}: compressed; give plain JSON lines")
+            size += len(block)
+            if size > MAX_FILE_BYTES:
+                raise CalibrantError(f"{source.name}: larger than {MAX_FILE_BYTES} bytes")
+            digest.update(block)
+            writing.write(block)
+    return digest.hexdigest()

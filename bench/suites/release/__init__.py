@@ -1,0 +1,1 @@
+"""Building of a release: pools, certificates, rows, and the public folder about them."""

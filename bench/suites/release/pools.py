@@ -1,0 +1,184 @@
+"""The pools of a release: made or copied, hardened, audited with certificates, verified, and answered by rows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.options import GivenOptions
+from calibrant.bench.core.registry import benchmark, benchmark_of, is_native_pool
+from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.pools.capabilities import AUDIT, GENERATE, HARDEN, VERIFY, GenerateRequest, HardenRequest
+from calibrant.bench.pools.certificate_files import Verdict, check_file
+from calibrant.bench.protocols.registry import chosen_protocols, protocols_of, with_installed
+from calibrant.bench.runs.audits import audit_items
+from calibrant.bench.runs.jobs import Execution, Progress
+from calibrant.bench.runs.reasons import reason_of
+from calibrant.bench.runs.records import Record, folder_records
+from calibrant.bench.runs.runner import EVERYTHING, run
+from calibrant.bench.scoring.ids import PublicIds
+from calibrant.bench.suites.specification import PoolSpec, resolve_beside
+from calibrant.dsl.errors import CalibrantError
+
+VERIFY_SECONDS = 300.0  # of one certificate, as `calibrant verify` has it
+
+
+@dataclass(frozen=True)
+class BuiltPool:
+    """A pool of a release.
+
+    file: its native file; states: of what the evidence leaves, by item, from the audit; fits: number of hypotheses
+    certificates: names of their files below the pool's folder, all verified
+    rows: answered items by row
+    """
+
+    spec: PoolSpec
+    of: Benchmark[Any]
+    file: Path
+    states: Mapping[str, str]
+    fits: Mapping[str, str]
+    certificates: Sequence[str]
+    rows: Mapping[str, int]
+
+    @property
+    def folder(self) -> Path:
+        return self.file.parent
+
+    @property
+    def state_counts(self) -> dict[str, int]:
+        """Return how many items are in each state."""
+        return dict(sorted(Counter(self.states.values()).items()))
+
+
+def build_pool(
+    spec: PoolSpec, specification: Path, gold: Path, scratch: Path, execution: Execution, progress: Progress
+) -> BuiltPool:
+    """Build one pool below `gold`, and the lines of its rows below `gold`/rows.
+
+    `CalibrantError` if an item cannot be audited, or if a certificate does not hold.
+    """
+    folder = gold / spec.name
+    folder.mkdir()
+    file = _harden(spec, _source(spec, specification, folder, execution, progress), execution, progress)
+    of = benchmark_of(file)
+    states, fits = _audit(spec, of, file, scratch / spec.name, execution, progress)
+    certificates = tuple(sorted(path.name for path in (folder / "certificates").glob("*")))
+    _verify(of, file, [folder / "certificates" / name for name in certificates], progress)
+    rows = dict(_run_rows(spec, of, file, gold / "rows", scratch / spec.name / "rows", execution, progress))
+    return BuiltPool(spec, of, file, states, fits, certificates, rows)
+
+
+def _source(spec: PoolSpec, specification: Path, folder: Path, execution: Execution, progress: Progress) -> Path:
+    """Write the items as they are drawn or given; return their file."""
+    target = folder / f"{spec.name}.jsonl"
+    if spec.seed is not None:
+        of = benchmark(str(spec.benchmark))
+        options = GivenOptions("generate", spec.generate).convert(of.name, spec.name)
+        request = GenerateRequest(
+            target, spec.strata, spec.seed, spec.per_stratum, execution, progress, spec.item_options
+        )
+        of.require(GENERATE).generate(request, options)
+        return target
+    source = _bundled(spec.bundled) if spec.bundled is not None else resolve_beside(specification, str(spec.file))
+    of = benchmark_of(source)
+    if spec.benchmark not in (None, of.name):
+        raise CalibrantError(f"pool {spec.name}: {source.name} is a pool of {of.title}, not of {spec.benchmark}")
+    if is_native_pool(source):
+        shutil.copyfile(source, target)
+    else:
+        of.items.convert(source, target, GivenOptions("pool convert", {}).convert(of.name, source.name))
+    return target
+
+
+def _bundled(name: str) -> Path:
+    try:
+        return bundled_sample(name)
+    except ValueError as error:
+        raise CalibrantError(str(error)) from None
+
+
+def _harden(spec: PoolSpec, file: Path, execution: Execution, progress: Progress) -> Path:
+    """Return the hardened pool's file; the pool from before, its report and its proofs stay beside it."""
+    if spec.harden is None:
+        return file
+    of = benchmark_of(file)
+    hardening = of.require(HARDEN)
+    arguments = GivenOptions("harden", spec.harden)
+    options = arguments.convert(of.name, spec.name)
+    hardening.check(arguments.values)
+    before = file.rename(file.with_name(f"{spec.name}.before.jsonl"))
+    report, proofs = file.parent / "hardening.jsonl", file.parent / "hardening"
+    hardening.harden(HardenRequest(before, file, report, proofs, EVERYTHING, execution, progress), options)
+    return file
+
+
+def _audit(
+    spec: PoolSpec, of: Benchmark[Any], file: Path, scratch: Path, execution: Execution, progress: Progress
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Audit every item, write audits and certificates; return state and number of hypotheses by item."""
+    auditor = of.require(AUDIT)
+    options = GivenOptions("audit", spec.audit).convert(of.name, spec.name)
+    work = auditor.work(options, None, certify=True)
+    audited = audit_items(of, file, scratch / "audits", work, execution=execution, progress=progress)
+    for record in audited.records:
+        if record.outcome != "audited":
+            raise CalibrantError(f"pool {spec.name}: {record.instance}: no audit: {record.error or record.outcome}")
+    lines = (json.dumps(record.to_dict()) + "\n" for record in audited.records)  # without times, which differ
+    (file.parent / "audits.jsonl").write_text("".join(lines), encoding="utf-8")
+    folder = file.parent / "certificates"
+    folder.mkdir()
+    list(auditor.report(audited, work, options, None).write_certificates(folder))
+    reasons = {record.instance: reason_of(record) for record in audited.records}
+    return {name: why.state for name, why in reasons.items()}, {name: why.fit for name, why in reasons.items()}
+
+
+def _verify(of: Benchmark[Any], file: Path, certificates: Sequence[Path], progress: Progress) -> None:
+    """Check every certificate; `CalibrantError` names the first that does not hold or takes too long."""
+    check = of.require(VERIFY).check_against(file)
+    for number, path in enumerate(certificates):
+        progress("certificates", number, len(certificates))
+        result = check_file(path, check, VERIFY_SECONDS)
+        if result.verdict is not Verdict.VERIFIED:
+            raise CalibrantError(f"{path.name}: {result.verdict}: {result.reason}")
+
+
+def _run_rows(
+    spec: PoolSpec,
+    of: Benchmark[Any],
+    file: Path,
+    rows: Path,
+    scratch: Path,
+    execution: Execution,
+    progress: Progress,
+) -> Iterator[tuple[str, int]]:
+    """Answer the pool by each row; write the answers as a submission has them, under public ids."""
+    protocols = with_installed(protocols_of(of), of.name)
+    public = PublicIds.of_pool(file, of.items.read_pool(file).items)
+    for row in spec.rows:
+        (protocol,) = chosen_protocols(protocols, row, {})
+        run(protocol, [file], scratch / row, execution=execution, progress=progress)
+        records = sorted(folder_records(scratch / row), key=lambda record: public.public(record.instance))
+        crashed = [record.instance for record in records if record.outcome == "crashed"]
+        if crashed:
+            raise CalibrantError(f"pool {spec.name}: row {row} crashed on {crashed[0]}")
+        folder = rows / row
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = (json.dumps(submission_line(record, public)) + "\n" for record in records)
+        (folder / f"{spec.name}.jsonl").write_text("".join(lines), encoding="utf-8")
+        yield row, sum(record.outcome == "found" for record in records)
+
+
+def submission_line(record: Record, public: PublicIds) -> dict[str, Any]:
+    """Return a record's answer as a line of a submission: the steps of an episode, or the answer."""
+    line: dict[str, Any] = {"instanceId": public.public(record.instance), "model": record.protocol}
+    if record.steps is not msgspec.UNSET and record.steps:
+        return line | {"steps": msgspec.to_builtins(record.steps)}
+    return line | {"answer": record.answer}

@@ -1,0 +1,222 @@
+"""A board believes nothing: forged submissions and damaged suites are red with their reason and stay out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from calibrant.bench.runs.jobs import Execution
+from calibrant.bench.suites.board.build import BoardSummary, build_board
+from calibrant.bench.suites.board.eee import check_aggregate
+from calibrant.bench.suites.digests import differences, sha256_of, tree_digests, write_sums
+from calibrant.bench.suites.opened import open_suite
+from calibrant.bench.suites.rescoring import PoolJudge
+from calibrant.dsl.errors import CalibrantError
+from tests.support.accessibility import DESKTOP, PHONE, THEMES, measure, needs_axe
+from tests.support.commands import called
+from tests.support.suites.submissions import FORGERIES, honest, read, write, write_card, write_lines
+
+SITE = "two-pools-1.0"
+
+
+@pytest.fixture(scope="module")
+def submissions(suite: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write an honest submission to both pools, one that states its own verdict, and all forgeries."""
+    folder = tmp_path_factory.mktemp("submissions")
+    first = honest(suite, folder / "honest", "static")
+    shutil.copyfile(suite / "gold" / "rows" / "exact" / "questions.jsonl", first / "questions.jsonl")
+    write_card(first, cost="1.5", currency='"USD"', more='[settings]\ntemperature = "0"\n[tokens]\ninput=1\noutput=2')
+    file = honest(suite, folder / "boasts", "copy") / "questions.jsonl"
+    write(file, [line | {"answer": {}, "correct": True, "score": 1, "valid": True} for line in read(file)])
+    for name, (forge, _) in FORGERIES.items():
+        forge(suite, folder / name)
+    (folder / "linked").symlink_to(folder / "honest")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def board(suite: Path, submissions: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[BoardSummary, Path]:
+    out = tmp_path_factory.mktemp("board") / "site"
+    return build_board(suite, submissions, out), out / SITE
+
+
+def test_every_forgery_is_red_with_its_reason(board: tuple[BoardSummary, Path]) -> None:
+    reasons = {entry.name: entry.reason for entry in board[0].refused}
+    assert {*FORGERIES} - {"bad name"} <= reasons.keys()
+    assert len(reasons) == len(FORGERIES) + 1 >= 30
+    assert reasons.pop("linked") == "not a folder with a card"
+    number = next(name for name in reasons if name.startswith("entry "))
+    reasons["bad name"] = reasons.pop(number)
+    for name, (_, reason) in FORGERIES.items():
+        assert reason in reasons[name], name
+
+
+def test_reasons_name_no_folder_of_this_machine(board: tuple[BoardSummary, Path], suite: Path) -> None:
+    texts = [entry.reason for entry in board[0].refused] + [(board[1] / "index.html").read_text()]
+    assert [text for text in texts if str(suite.parent.parent) in text or "scratch" in text] == []
+
+
+def test_only_honest_submissions_are_ranked_and_are_scored_again(board: tuple[BoardSummary, Path]) -> None:
+    summary, site = board
+    assert (summary.num_ranked, summary.damage) == (2, {})
+    rows = {row["name"]: row for row in json.loads((site / "board.json").read_text())["rows"]}
+    assert [name for name, row in rows.items() if not row["is_row"]] == ["honest", "boasts"]
+    assert rows["honest"]["pools"]["questions"] == rows["exact"]["pools"]["questions"] | {
+        "shard": "systems/honest/questions.json"
+    }
+    assert rows["honest"]["mean"] == pytest.approx(
+        (rows["static"]["pools"]["detectors"]["rate"] + rows["exact"]["pools"]["questions"]["rate"]) / 2
+    )
+    assert rows["boasts"]["pools"]["questions"]["rate"] == 0.0
+    assert rows["boasts"]["mean"] is None
+
+
+def test_a_board_is_the_same_by_other_processes(suite: Path, submissions: Path, tmp_path: Path) -> None:
+    """With a limit of time, which is of a worker that can be killed."""
+    some = tmp_path / "some"
+    for name in ("honest", "boasts", "reading"):
+        shutil.copytree(submissions / name, some / name)
+    build_board(suite, some, tmp_path / "first")
+    build_board(suite, some, tmp_path / "second", execution=Execution(1, 60.0))
+    assert tree_digests(tmp_path / "first") == tree_digests(tmp_path / "second")
+    assert differences(tmp_path / "first" / SITE) == {}
+
+
+def test_every_cell_has_its_items_and_nothing_else(board: tuple[BoardSummary, Path]) -> None:
+    site = board[1]
+    index = (site / "index.html").read_text()
+    for page in sorted(site.glob("*/*/*.html")):
+        assert f'href="{page.relative_to(site).as_posix()}"' in index
+        shard = json.loads(page.with_suffix(".json").read_text())
+        assert len(shard["items"]) == {"detectors": 4, "questions": 3}[page.stem]
+        assert all(f'id="{item["id"]}"' in page.read_text() for item in shard["items"])
+
+
+def test_items_without_a_line_count_as_wrong(suite: Path, tmp_path: Path) -> None:
+    lines = read(suite / "gold" / "rows" / "exact" / "questions.jsonl")
+    file = tmp_path / "x.jsonl"
+    judge = PoolJudge(suite / "gold" / "questions" / "questions.jsonl")
+    write_lines(file, lines)
+    assert judge.score_file(file).rate == 1
+    write_lines(file, lines[:1])
+    cell = judge.score_file(file)
+    assert cell.rate == pytest.approx(1 / 3)
+    assert (cell.num_answered, len(cell.items)) == (1, 3)
+    two: list[dict[str, object]] = [lines[0], lines[0] | {"answer": {}}]
+    write_lines(file, two)
+    assert judge.score_file(file).rate == pytest.approx(1 / 6)
+
+
+def test_results_of_every_eval_ever_agree_and_bounds_are_kept(board: tuple[BoardSummary, Path]) -> None:
+    (file,) = (board[1] / "every_eval_ever").rglob("honest/*.json")
+    aggregate = json.loads(file.read_text())
+    check_aggregate(aggregate)
+    samples = file.with_name(aggregate["detailed_evaluation_results"]["file_path"])
+    assert sha256_of(samples) == aggregate["detailed_evaluation_results"]["checksum"]
+    assert len(read(samples)) == aggregate["detailed_evaluation_results"]["total_rows"] == 7
+    scores = {result["evaluation_name"]: result["score_details"]["score"] for result in aggregate["evaluation_results"]}
+    assert scores[f"{SITE} questions rate"] == 1
+    assert scores[f"{SITE} questions cost"] == 1.5
+    for details in ({"score": 1.5}, {"details": {"a": 1}}):
+        forged = json.loads(file.read_text())
+        forged["evaluation_results"][0]["score_details"] |= details
+        with pytest.raises(CalibrantError, match="Every Eval Ever"):
+            check_aggregate(forged)
+    with pytest.raises(CalibrantError, match="unknown field"):
+        check_aggregate(aggregate | {"more": 1})
+
+
+def _swap_gold(suite: Path) -> None:
+    file = suite / "gold" / "detectors" / "detectors.jsonl"
+    header, *lines = file.read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    records[0]["sealed"], records[1]["sealed"] = records[1]["sealed"], records[0]["sealed"]
+    file.write_text("\n".join([header, *map(json.dumps, records)]) + "\n")
+
+
+def _edit(pattern: str, before: str, after: str) -> Callable[[Path], None]:
+    def change(suite: Path) -> None:
+        file = min(suite.glob(pattern))
+        text = file.read_text()
+        assert before in text
+        file.write_text(text.replace(before, after, 1))
+
+    return change
+
+
+CERTIFICATES = "gold/detectors/certificates/*"
+DAMAGE: dict[str, tuple[Callable[[Path], object], set[str]]] = {
+    "swapped gold": (_swap_gold, {"detectors"}),
+    "edited certificate": (_edit(CERTIFICATES, "evidence", "evidence "), {"detectors"}),
+    "missing certificate": (lambda suite: min(suite.glob(CERTIFICATES)).unlink(), {"detectors", "questions"}),
+    "more certificates": (lambda suite: (suite / "gold/questions/certificates/x.json").write_text("{}"), {"questions"}),
+    "changed item": (_edit("public/questions/items.jsonl", "item-", "item-0"), {"questions"}),
+    "changed commitment": (_edit("public/commitments.json", '"root": "', '"root": "0'), {"detectors", "questions"}),
+    "changed manifest": (_edit("public/suite.json", "Items for tests", "Items of tests"), {"detectors", "questions"}),
+    "another master": (_edit("gold/master.key", "ab", "ac"), {"detectors", "questions"}),
+    "changed audit": (_edit("gold/questions/audits.jsonl", "decided", "open"), {"questions"}),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+@pytest.mark.parametrize("repaired", [False, True], ids=["as it is", "with new digests"])
+def test_a_damaged_suite_is_not_ranked_by(name: str, repaired: bool, suite: Path, tmp_path: Path) -> None:
+    """Also where the lists of digests were written anew: the commitments are in the manifest, which the list covers."""
+    change, pools = DAMAGE[name]
+    copy = tmp_path / "suite"
+    shutil.copytree(suite, copy)
+    change(copy)
+    if repaired:
+        write_sums(copy / "public")
+        write_sums(copy / "gold")
+    if repaired and name in ("changed item", "changed commitment", "changed manifest"):
+        with pytest.raises(CalibrantError, match="another release"):  # whose digest differs from the published one
+            open_suite(copy, expected=sha256_of(suite / "public" / "SHA256SUMS"))
+        return
+    opened = open_suite(copy)
+    assert set(opened.damage) == pools
+    assert {pool.name for pool in opened.sound_pools} == {"detectors", "questions"} - pools
+
+
+def test_a_damaged_row_is_red_and_a_damaged_pool_has_no_cells(suite: Path, submissions: Path, tmp_path: Path) -> None:
+    copy, some = tmp_path / "suite", tmp_path / "some"
+    shutil.copytree(suite, copy)
+    shutil.copytree(submissions / "honest", some / "honest")
+    _swap_gold(copy)
+    (copy / "gold/rows/copy/questions.jsonl").write_text("")
+    summary = build_board(copy, some, tmp_path / "out")
+    assert set(summary.damage) == {"detectors"}
+    assert [entry.name for entry in summary.refused] == ["copy"]
+    rows = {row["name"]: row for row in json.loads((tmp_path / "out" / SITE / "board.json").read_text())["rows"]}
+    assert {name: list(row["pools"]) for name, row in rows.items()} == {
+        "honest": ["questions"],
+        "exact": ["questions"],
+        "quiet": [],
+        "static": [],
+    }
+
+
+def test_the_command_fails_where_something_is_red(suite: Path, submissions: Path, tmp_path: Path) -> None:
+    some = tmp_path / "some"
+    shutil.copytree(submissions / "reading", some / "reading")
+    line = ["board", suite, some, "--out", tmp_path / "site", "--workers", "1", "--budget", "100"]
+    done = called(*line, "--digest", sha256_of(suite / "public" / "SHA256SUMS"))
+    assert done.returncode == 1
+    assert done.stdout.startswith("red  reading: detectors.jsonl: line 1: step 0")
+    assert called(*line).returncode == 2  # there already
+    assert called(*line[:3], "--out", tmp_path / "x", "--digest", "0" * 64).returncode == 2
+
+
+@needs_axe
+def test_pages_are_accessible_and_fit_a_phone(board: tuple[BoardSummary, Path], suite: Path, tmp_path: Path) -> None:
+    site = board[1]
+    pages = [site / "index.html", site / "detectors.html", site / "systems/honest/detectors.html"]
+    for number, page in enumerate([*pages, suite / "public" / "index.html"]):
+        width = (DESKTOP, PHONE)[number % 2]
+        measured = measure(page.read_text(), tmp_path, theme=THEMES[number // 2], width=width)
+        assert (measured.violations, measured.requests) == ([], [])
+        assert measured.scroll_width <= width

@@ -1,0 +1,143 @@
+"""A release is the same when it is built again, commits to gold without revealing it, and answers its checklist."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibrant.bench.suites.commitments import Commitments, Opening, check_opening, item_salt
+from calibrant.bench.suites.digests import SUMS, differences, tree_digests
+from calibrant.bench.suites.manifest import read_manifest
+from calibrant.bench.suites.release.checklist import Answer, Evidence, require_checkable
+from calibrant.bench.suites.release.metadata import REQUIRED, check_described
+from calibrant.bench.suites.release.questions import NOT_STATED, QUESTIONS
+from calibrant.bench.suites.specification import read_specification
+from calibrant.dsl.errors import CalibrantError
+from tests.support.commands import refused
+from tests.support.suites.small_suite import MASTER, SPECIFICATION, build_apart, write_specification
+
+
+def test_a_second_build_from_specification_and_lock_has_the_same_bytes(
+    suite: Path, specification: Path, tmp_path: Path
+) -> None:
+    """In another process, with another hash seed and two workers."""
+    build_apart(specification, tmp_path / "again", 2, "--lock", str(suite / "gold" / "suite.lock"))
+    assert tree_digests(tmp_path / "again") == tree_digests(suite)
+
+
+def test_the_folders_list_their_digests(suite: Path) -> None:
+    for part in ("public", "gold"):
+        assert differences(suite / part) == {}
+        assert len((suite / part / SUMS).read_text().splitlines()) == len(tree_digests(suite / part)) - 1
+
+
+def test_nothing_public_names_items_seeds_or_answers(suite: Path) -> None:
+    items = [json.loads(line) for line in _lines(suite / "gold" / "openings.jsonl")]
+    records = [json.loads(item["gold"]) for item in items]
+    public = "\n".join(path.read_text(encoding="utf-8") for path in (suite / "public").rglob("*") if path.is_file())
+    assert len(records) == 7
+    assert [record["id"] for record in records if f'"{record["id"]}' in public] == []
+    assert MASTER not in public
+    assert [item["salt"] for item in items if item["salt"] in public] == []
+    assert '"seed"' not in public
+    assert {line for path in (suite / "public").rglob("items.jsonl") for line in json.loads(_lines(path)[0])} == {
+        *("id", "benchmark", "system", "prompt", "digest", "canary")
+    }
+
+
+def test_each_item_opens_the_commitment_and_no_changed_one_does(suite: Path) -> None:
+    root = read_manifest(suite).root
+    for line in _lines(suite / "gold" / "openings.jsonl"):
+        fields = json.loads(line)
+        opening = Opening(fields["id"], fields["salt"], fields["gold"], tuple(map(tuple, fields["path"])))
+        assert check_opening(opening, root)
+        assert not check_opening(opening._replace(gold=opening.gold + " "), root)
+        assert not check_opening(opening._replace(id="item-0"), root)
+        assert not check_opening(opening._replace(salt=item_salt("cd" * 32, opening.id)), root)
+
+
+@given(st.dictionaries(st.text(max_size=4), st.text(max_size=4), min_size=1, max_size=9))
+def test_paths_lead_to_the_root(gold: dict[str, str]) -> None:
+    commitments = Commitments.of_gold(MASTER, gold.items())
+    for name, text in gold.items():
+        opening = Opening(name, item_salt(MASTER, name), text, commitments.path(name))
+        assert check_opening(opening, commitments.root)
+        assert not check_opening(opening._replace(gold=text + "x"), commitments.root)
+
+
+def test_the_checklist_answers_every_question_and_states_nothing_of_its_own(suite: Path) -> None:
+    answers = msgspec.json.decode((suite / "public" / "checklist.json").read_bytes(), type=list[Answer])
+    assert [answer.question for answer in answers] == [question.text for question in QUESTIONS]
+    statements = [answer.answer for answer in answers if answer.kind == "statement"]
+    assert {*statements} == {NOT_STATED, "None: answers are executed."}
+    proofs = [answer for answer in answers if answer.kind == "proof"]
+    assert len(proofs) >= 6
+    for answer in proofs:
+        require_checkable(answer, suite)
+    page = (suite / "public" / "datasheet.md").read_text(encoding="utf-8")
+    assert page.count(NOT_STATED) == statements.count(NOT_STATED) + 10
+
+
+@pytest.mark.parametrize(
+    "evidence", [(), (Evidence("public/none.json", "0" * 64),), (Evidence("public/suite.json", "0" * 64),)]
+)
+def test_a_proof_without_a_file_that_can_be_checked_is_refused(suite: Path, evidence: tuple[Evidence, ...]) -> None:
+    with pytest.raises(CalibrantError, match="checklist: ABC"):
+        require_checkable(Answer("ABC II.7", "Is it verified?", "proof", "yes", evidence), suite)
+    require_checkable(Answer("ABC II.7", "Is it verified?", "statement", "yes"), suite)
+
+
+def test_metadata_without_a_required_field_or_with_a_wrong_digest_is_refused(suite: Path) -> None:
+    described = json.loads((suite / "public" / "croissant.json").read_text(encoding="utf-8"))
+    check_described(described, suite / "public")
+    for name in REQUIRED:
+        with pytest.raises(CalibrantError, match=f"{name} is missing"):
+            check_described({key: value for key, value in described.items() if key != name}, suite / "public")
+    described["distribution"][0]["sha256"] = "0" * 64
+    with pytest.raises(CalibrantError, match="another digest"):
+        check_described(described, suite / "public")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("seed = 5\n", "", "suite.toml: give one of seed, file and bundled, not none - at `$.pool[0]`"),
+        ('master = "master.key"\n', "", "suite.toml: private gold needs a master, a file with 64 hexadecimal digits"),
+        ('name = "questions"', 'name = "detectors"', "suite.toml: two pools have the same name"),
+        ('version = "1.0"', 'version = "mini-1"', "suite.toml: Expected `str` matching regex"),
+        ("[statements]", '[statements]\njudges = "x"', "suite.toml: statements: unknown key 'judges'; known: judge,"),
+        ("harden = {}", "harden = {goal = 3}", "--goal applies to ReplaySCM, not to CauSim (questions)"),
+        ('rows = ["exact", "copy"]', 'rows = ["nothing"]', "unknown protocol 'nothing'; known: "),
+        ('strata = "chain"', 'strata = "chains"', "unknown suite 'chains'; known: "),
+        ("date = 2026-01-02", "date = soon", "suite.toml: not TOML"),
+    ],
+)
+def test_a_wrong_specification_is_one_line(
+    before: str, after: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = SPECIFICATION.replace("per_stratum = 2", "per_stratum = 1").replace(before, after)
+    path = write_specification(tmp_path / "spec", text)
+    out = tmp_path / "out"
+    assert line in refused(capsys, "release", path, "--out", out, "--workers", "1")
+    assert [path.name for path in tmp_path.iterdir()] == ["spec"]
+
+
+def test_a_lock_of_other_inputs_is_refused(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_specification(tmp_path / "spec", SPECIFICATION + "\n# changed\n")
+    line = refused(capsys, "release", path, "--out", tmp_path / "out", "--lock", suite / "gold" / "suite.lock")
+    assert line.startswith("suite.lock: suite.toml is ")
+
+
+def test_the_bundled_specification_can_be_read() -> None:
+    folder = Path(__file__).parents[3] / "bench" / "suites" / "data"
+    spec = read_specification(folder / "calibrant_mini.toml")
+    assert [pool.name for pool in spec.pools] == ["replayscm", "blickets", "causalab", "causim"]
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
