@@ -10,13 +10,12 @@ from calibrant.audits.blickets.attribution import trace_narrowing
 from calibrant.audits.why import number_text
 from calibrant.bench.blickets.verdict import is_right
 from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.core.attribution import KEY
+from calibrant.bench.core.attribution import KEY, POSTERIOR
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Move, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text
-from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.reference import is_active
-from calibrant.dsl.blickets.rule import all_rules
+from calibrant.dsl.blickets.rule import all_rules, rule_from_json
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import in_one_line, short_repr
 from calibrant.solvers.blickets.families import class_of
@@ -50,6 +49,9 @@ class DetectorGuide:
         guess = 1 / len(all_rules(num_objects)) if num_objects <= MAX_GUESS_OBJECTS else None
         if not steps:
             return Levels(guess)
+        recorded = score.get(KEY) or {}
+        if recorded.get("decided") is True and POSTERIOR not in recorded:
+            return Levels(guess, 1.0, 1.0)  # one rule is left, and the class has the true one
         space = class_of(item)
         for narrowing in trace_narrowing(item.task, steps, space):
             space = narrowing.after
@@ -57,7 +59,7 @@ class DetectorGuide:
         total = sum(verdicts.values())
         if not total:
             return Levels(guess)
-        truth = grade(item, steps).rule_in_force.canonical
+        truth = rule_from_json(score["rule_in_force"], item.task.objects).canonical
         return Levels(guess, verdicts.get(truth, 0) / total, max(verdicts.values()) / total)
 
     def explain(

@@ -128,7 +128,7 @@ def report(
     answers = collected.answers()
     given.refuse_foreign(answers)
     if pools and not (predictions or attribution or ATTRIBUTION in contents.tables):
-        _require_pool_readers(answers)
+        require_pool_readers(answers)
     again, runs = collected.transcripts(), tuple(sources or ())
     contents = replace(contents, transcripts=again, fields=fields, runs=runs, predictions=again)
     with progress_bar() as progress:
@@ -155,7 +155,7 @@ def _add_options(contents: ReportContents, options: Mapping[str, Any]) -> Report
     return replace(contents, against=against, means=means, audits=audits, cohorts=options.get("cohort", ()))
 
 
-def _require_pool_readers(benchmarks: Collection[str]) -> None:
+def require_pool_readers(benchmarks: Collection[str]) -> None:
     """Refuse pools where nothing in the report depends on them."""
     from calibrant.bench.core.registry import benchmark
     from calibrant.bench.report.capabilities import REPORT

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
 
 from calibrant.bench.core.capabilities import (
@@ -97,8 +98,8 @@ class Benchmark(Generic[I]):
         place = self.provides.get(key)
         if place is None:
             return None
-        module, _, name = place.partition(":")
-        provider: C = getattr(import_module(f"calibrant.bench.{self.name}.{module}"), name)
+        module, name = _load_module(self.name, place)
+        provider: C = getattr(module, name)
         return provider
 
     def require(self, key: Capability[C]) -> C:
@@ -159,6 +160,13 @@ class Benchmark(Generic[I]):
         """Return whether the evidence decided what was asked (bench.core.attribution); None where it is not known."""
         attribute = self.capability(ATTRIBUTION)
         return None if attribute is None else attribute(item, answer, steps, score)
+
+
+@cache
+def _load_module(benchmark: str, place: str) -> tuple[ModuleType, str]:
+    """Return module and name of a "module:NAME" of a benchmark's folder; a report asks at every answer."""
+    module, _, name = place.partition(":")
+    return import_module(f"calibrant.bench.{benchmark}.{module}"), name
 
 
 @cache

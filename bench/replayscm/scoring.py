@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from calibrant.audits.replayscm.attribution import HeldoutDecision
     from calibrant.bench.replayscm.extended.scoring import ExtendedVerdicts
 
-MAX_OBJECTS = 64  # whose digests are cached
+MAX_OBJECTS = 2_000  # whose digests are cached, as many as a pool has at hand (dsl.stored_items)
 MAX_VERDICTS = 64  # extended items whose counts are cached
 
 
@@ -105,8 +105,7 @@ class ReplayScmAttribution:
     def decide_heldout(self, item: Problem) -> HeldoutDecision | None:
         """Return the counts of an item, the same for every answer to it; large pools make their items again and again.
 
-        Hence the key: what the item holds. The digests of a few objects are cached, for answers to one often follow
-        each other.
+        Hence the key: what the item holds. Digests of objects are cached: reports have the same items for each system.
         """
         from calibrant.audits.replayscm.attribution import heldout_decision
 

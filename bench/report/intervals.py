@@ -50,9 +50,15 @@ def bootstrap_intervals(sums: Array, counts: Array) -> list[Interval | None]:
     num_problems = len(sums)
     if num_problems < FEWEST_PROBLEMS:
         return [None] * sums.shape[1]
-    totals = resample_counts(num_problems) @ np.ascontiguousarray(np.hstack([sums, counts]))
-    numerators, denominators = np.hsplit(totals, 2)
-    return [_quantiles(numerators[:, k], denominators[:, k]) for k in range(sums.shape[1])]
+    columns = np.hstack([sums, counts])
+    keys = [column.tobytes() for column in columns.T]
+    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}  # most counts are 1 on every problem
+    distinct = columns[:, [keys.index(key) for key in places]]
+    totals = resample_counts(num_problems) @ np.ascontiguousarray(distinct)
+    return [
+        _quantiles(totals[:, places[numerator]], totals[:, places[denominator]])
+        for numerator, denominator in zip(keys[: sums.shape[1]], keys[sums.shape[1] :], strict=True)
+    ]
 
 
 def _quantiles(numerators: Array, denominators: Array) -> Interval | None:

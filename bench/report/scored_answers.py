@@ -13,13 +13,14 @@ import msgspec
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.registry import benchmark, stated_name
-from calibrant.bench.runs.records import Key, Record, folder_records
+from calibrant.bench.runs.records import Key, Record, Timing, folder_records
 from calibrant.bench.scoring.input.eval_logs import is_eval_log
 from calibrant.bench.scoring.lines import scored_lines
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 PROVENANCE = "provenance"  # of an episode's record, and of the score that a table reads
 
+_NO_TIME = Timing(0.0, "")
 _Answer = tuple[str, str, str, int]  # pool digest, instance, model, number of the sample
 
 
@@ -64,9 +65,8 @@ def _read_verdicts(file: Path) -> Iterator[tuple[_Answer, bytes, AnswerContext, 
 
 
 def _content(record: Record) -> bytes:
-    fields = msgspec.to_builtins(record)
-    del fields["timing"]
-    return hashlib.sha256(msgspec.json.encode(fields, order="sorted")).digest()
+    untimed = msgspec.structs.replace(record, timing=_NO_TIME)
+    return hashlib.sha256(msgspec.json.encode(untimed, order="sorted")).digest()
 
 
 def context_of(record: Record) -> AnswerContext:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import sqrt
-from statistics import fmean, mean, stdev
+from math import fsum, sqrt
+from statistics import fmean
 
 from calibrant.bench.core.metrics import Metric, View
 from calibrant.bench.core.observations import Values
@@ -42,6 +42,8 @@ def view_table(view: View, rows: Sequence[Row], notes: tuple[str, ...]) -> Table
 
 def _item_mean(answers: Sequence[Values], place: int) -> float | None:
     """Return the mean over an item's answers, so that every item weighs the same."""
+    if len(answers) == 1:
+        return answers[0][place]
     defined = [value for values in answers if (value := values[place]) is not None]
     return fmean(defined) if defined else None
 
@@ -57,7 +59,7 @@ def mean_cell(values: Sequence[float | None], column: Metric) -> Cell:
         return NOTHING
     if column.conditional and is_suppressed(len(defined)):
         return Cell(SUPPRESSED)
-    return cell(f"{mean(defined):.{column.decimals}f}", _interval(defined, column), decimals=column.decimals)
+    return cell(f"{fmean(defined):.{column.decimals}f}", _interval(defined, column), decimals=column.decimals)
 
 
 def _interval(values: Sequence[float], column: Metric) -> Interval | None:
@@ -65,5 +67,7 @@ def _interval(values: Sequence[float], column: Metric) -> Interval | None:
         return Interval(*wilson(sum(values), len(values)))
     if len(set(values)) < 2:
         return None
-    half_width = NORMAL_95 * stdev(values) / sqrt(len(values))
-    return Interval(mean(values) - half_width, mean(values) + half_width)
+    mean = fmean(values)
+    deviation = sqrt(fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    half_width = NORMAL_95 * deviation / sqrt(len(values))
+    return Interval(mean - half_width, mean + half_width)

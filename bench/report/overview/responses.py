@@ -6,8 +6,9 @@ Tables keep verdicts alone. This pass goes over runs, verdict files and predicti
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -19,7 +20,7 @@ from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
 from calibrant.bench.report.overview.results import CLASSES, Outcome, Results
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.report.sources import items_of_pools
-from calibrant.bench.runs.records import FILE_NAME, read_records
+from calibrant.bench.runs.records import FILE_NAME, Record, read_records
 from calibrant.bench.scoring.input.answer_fields import FieldNames
 from calibrant.bench.scoring.input.eval_logs import is_eval_log
 from calibrant.bench.scoring.input.json_lines import STANDARD_INPUT
@@ -34,6 +35,7 @@ MAX_TEXT_CHARS = 2_000  # of a response or of gold
 MAX_DETAIL_BYTES = 9_000_000  # of all embedded responses of a report
 
 AnswerKey: TypeAlias = tuple[str, str, str, str, int]  # pool digest, item, system, options, sample
+LevelsKey: TypeAlias = tuple[str, str, bytes]  # pool digest, item, steps as JSON
 
 
 class Place(NamedTuple):
@@ -49,7 +51,7 @@ class Place(NamedTuple):
 class RawAnswer(NamedTuple):
     """An answer as it was given.
 
-    line: a prediction line that gives it again, empty if there is none
+    line: makes a prediction line that gives it again, empty if there is none
     """
 
     context: AnswerContext
@@ -57,7 +59,7 @@ class RawAnswer(NamedTuple):
     steps: Sequence[Step[Any]]
     file: str
     line_number: int
-    line: str
+    line: Callable[[], str]
 
 
 @dataclass
@@ -102,7 +104,7 @@ def read_responses(results: Results, sources: ResponseSources) -> Responses:
     chosen = choose_embedded(results, sources.embed)
     items = items_of_pools(results.name, sources.pools)
     responses, numbers = Responses(), dict[str, int]()
-    levels_by_item: dict[tuple[str, str], Levels] = {}
+    levels_by_item: dict[LevelsKey, Levels] = {}
     for raw in _raw_answers(results.name, sources):
         key = answer_key(raw.context)
         outcome = outcomes.get(key)
@@ -118,7 +120,8 @@ def read_responses(results: Results, sources: ResponseSources) -> Responses:
         if key in chosen and responses.num_bytes < MAX_DETAIL_BYTES:
             explanation = results.guide.explain(item, raw.context, raw.answer, raw.steps, outcome.score)
             responses.explanations[key] = explanation
-            responses.lines[key] = raw.line if len(raw.line) <= MAX_LINE_CHARS else ""
+            line = raw.line()
+            responses.lines[key] = line if len(line) <= MAX_LINE_CHARS else ""
             responses.num_bytes += len(repr(explanation)) + len(responses.lines[key])
     for key, outcome in outcomes.items():
         item = items.get(key[:2])
@@ -127,20 +130,20 @@ def read_responses(results: Results, sources: ResponseSources) -> Responses:
     return responses
 
 
-def _levels(
-    results: Results, item: Any, raw: RawAnswer, outcome: Outcome, by_item: dict[tuple[str, str], Levels]
-) -> Levels:
-    if raw.steps:
-        return results.guide.levels(item, raw.steps, outcome.score)
-    return _levels_of_item(results, item, outcome, by_item)
+def _levels(results: Results, item: Any, raw: RawAnswer, outcome: Outcome, computed: dict[LevelsKey, Levels]) -> Levels:
+    """Return the levels of an answer; equal steps on an item are traced once."""
+    key = raw.context.pool_digest, raw.context.instance, msgspec.json.encode(raw.steps) if raw.steps else b""
+    if key not in computed:
+        computed[key] = results.guide.levels(item, raw.steps, outcome.score)
+    return computed[key]
 
 
-def _levels_of_item(results: Results, item: Any, outcome: Outcome, by_item: dict[tuple[str, str], Levels]) -> Levels:
+def _levels_of_item(results: Results, item: Any, outcome: Outcome, computed: dict[LevelsKey, Levels]) -> Levels:
     """Return the levels of an answer without steps, which are those of every other one to its item."""
-    key = outcome.context.pool_digest, outcome.context.instance
-    if key not in by_item:
-        by_item[key] = results.guide.levels(item, (), outcome.score)
-    return by_item[key]
+    key = outcome.context.pool_digest, outcome.context.instance, b""
+    if key not in computed:
+        computed[key] = results.guide.levels(item, (), outcome.score)
+    return computed[key]
 
 
 def choose_embedded(results: Results, embed: int) -> frozenset[AnswerKey]:
@@ -181,12 +184,15 @@ def _of_run(name: str, folder: Path) -> Iterator[RawAnswer]:
             continue
         steps = [] if record.steps is msgspec.UNSET else record.steps
         taken = [Step(step.action, step.reading, step.refused, step.cost) for step in steps]
-        line: dict[str, Any] = {"instanceId": record.instance, "model": record.protocol}
-        if taken:
-            line["steps"] = msgspec.to_builtins(steps)
-        else:
-            line["answer"] = record.answer
-        yield RawAnswer(context_of(record), record.answer, taken, str(file), number, _json(line))
+        line = partial(_prediction_line, record)
+        yield RawAnswer(context_of(record), record.answer, taken, str(file), number, line)
+
+
+def _prediction_line(record: Record) -> str:
+    line: dict[str, Any] = {"instanceId": record.instance, "model": record.protocol}
+    if record.steps is msgspec.UNSET or not record.steps:
+        return _json(line | {"answer": record.answer})
+    return _json(line | {"steps": msgspec.to_builtins(record.steps)})
 
 
 def _of_verdicts(name: str, file: Path) -> Iterator[RawAnswer]:
@@ -194,7 +200,7 @@ def _of_verdicts(name: str, file: Path) -> Iterator[RawAnswer]:
         return
     for number, (context, _) in enumerate(scored_lines(file), 1):
         if context.benchmark == name:
-            yield RawAnswer(context, "not in this file of verdicts", (), str(file), number, "")
+            yield RawAnswer(context, "not in this file of verdicts", (), str(file), number, str)
 
 
 class _LocatedPredictions(Predictions):
@@ -214,7 +220,7 @@ def _of_predictions(file: Path, pools: Sequence[Path], fields: FieldNames | None
     scorer = PoolScorer(pools, benchmark_of(pools[0]).scoring.report_options)
     predictions = _LocatedPredictions(file, scorer, skip_unknown=True, fields=fields)
     for prediction in predictions:
-        line = _json(predictions.fields_of_line)
+        line = partial(_json, predictions.fields_of_line)
         yield RawAnswer(
             scorer.context(prediction), prediction.answer, prediction.steps, str(file), predictions.number, line
         )

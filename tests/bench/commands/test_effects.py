@@ -9,10 +9,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import typer
 
+from calibrant.bench.commands.report import require_pool_readers
 from calibrant.bench.pools.bundled import bundled_sample
 from tests.bench.commands.lines import BENCHMARKS, Files
-from tests.support.commands import called, jsonl, refused
+from tests.support.commands import called, jsonl
 
 FINDINGS = {"blickets": "vacuous", "causalab": "vacuous", "causim": "copyable"}  # a kind that is proved of some items
 
@@ -84,8 +86,7 @@ def test_pools_show_episodes_of_blickets_in_a_page(files: Callable[[str], Files]
     assert "episode-0-0" not in called(*line).stdout
 
 
-def test_pools_that_no_part_of_a_report_reads_are_refused(
-    files: Callable[[str], Files], capsys: pytest.CaptureFixture[str]
-) -> None:
-    message = refused(capsys, "report", files("causalab").run, "--pool", files("causalab").pool)
-    assert "no part of this report reads pools: give --attribution or --predictions too" in message
+def test_pools_that_no_part_of_a_report_reads_are_refused() -> None:
+    with pytest.raises(typer.BadParameter, match="no part of this report reads pools: give --attribution"):
+        require_pool_readers(["logic"])
+    require_pool_readers(["logic", "causalab"])
