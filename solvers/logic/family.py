@@ -13,6 +13,7 @@ import numpy as np
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.clause import Clause, Model, model_size, parse_clause
 from calibrant.dsl.logic.files.networks import ListedModel
+from calibrant.dsl.logic.files.setup import candidate_experiments
 from calibrant.dsl.logic.prior import Edge
 from calibrant.dsl.logic.task import ANY_FIT, Experiment, LogicError, Task, Tolerance, fit_limit
 from calibrant.solvers.logic.comparison import Comparison, compare_models
@@ -272,8 +273,16 @@ class LogicFamily:
             return Predictions(tuple(experiments), tuple({} for _ in experiments), 0, {})
         return predict_outcomes(self.task, self.lattice, self._plain_sums, self.restriction, experiments)
 
-    def best_next(self, candidates: Sequence[Experiment]) -> NextExperiment | None:
-        """Return the candidate of the least expected share of members left, the first of equals; None without any."""
+    def best_next(
+        self, candidates: Sequence[Experiment] | None = None, *, max_stimuli: int = 2, max_inhibitors: int = 1
+    ) -> NextExperiment | None:
+        """Return the candidate of the least expected share of members left, the first of equals; None without any.
+
+        candidates: None for all experiments with at most so many stimuli and inhibitors
+        """
+        if candidates is None:
+            setup = self.task.setup
+            candidates = candidate_experiments(setup, max_stimuli=max_stimuli, max_inhibitors=max_inhibitors)
         return choose_next(self.task, self.predict(candidates))
 
     def outcomes(self, experiment: Experiment) -> Mapping[str, int]:

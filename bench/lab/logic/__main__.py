@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
+from calibrant.bench.lab.logic.boolnet import compare_series
 from calibrant.bench.lab.logic.rival import run_caspo
 from calibrant.bench.lab.logic.table import CASES, Case, Measurement, case_task, measure, rows
 from calibrant.dsl.errors import CalibrantError
@@ -17,6 +18,12 @@ def main() -> int:
     parser.add_argument(
         "--caspo", action="store_true", help="Run caspo in the same process where it lists all members."
     )
+    parser.add_argument(
+        "--boolnet",
+        type=int,
+        metavar="N",
+        help="Compare functions of N random series with BoolNet in R, and nothing else.",
+    )
     options = parser.parse_args()
     agreed = []
 
@@ -27,12 +34,25 @@ def main() -> int:
             yield entry, _rival_seconds(case) if options.caspo and case.caspo_lists else None
 
     try:
+        if options.boolnet:
+            return _compare_series(options.boolnet)
         for line in rows(measured()):
             print(line, flush=True)
     except CalibrantError as error:
         print(f"bench.lab.logic: {error}", file=sys.stderr)
         return 2
     return 0 if all(agreed) else 1
+
+
+def _compare_series(number: int) -> int:
+    comparison = compare_series(number, 1)
+    for k, gene, counts, rival_counts in comparison.differences:
+        print(f"series {k}, gene {gene}: {dict(counts)} here, {dict(rival_counts)} in BoolNet")
+    print(
+        f"{comparison.tasks} tasks, {comparison.functions:,} functions, {len(comparison.differences)} genes differ;"
+        f" {comparison.seconds:.2f} s here, {comparison.rival_seconds:.1f} s in R with its start"
+    )
+    return 1 if comparison.differences else 0
 
 
 def _rival_seconds(case: Case) -> float:

@@ -146,8 +146,8 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
     num_outside = len(comparison.outside_class) + len(comparison.outside_limits)
     share = percent(float(comparison.share))
     yield (
-        f"The list: {comparison.num_listed} models, {comparison.num_distinct} different;"
-        f" {comparison.num_members} are members, {share} of the family; {num_outside} are not"
+        f"The list: {_models(comparison.num_listed)}, {comparison.num_distinct} different;"
+        f" members among them: {comparison.num_members}, {share} of the family; others: {num_outside}"
     )
     for entry in comparison.outside_class[:MAX_PRINTED]:
         yield f"model {entry.number}: not of the class, {entry.rule}"
@@ -165,6 +165,10 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
     if comparison.max_difference_clause is not None:
         difference = percent(float(comparison.max_difference))
         yield f"largest difference of a frequency: {difference}, of {comparison.max_difference_clause}"
+
+
+def _models(number: int) -> str:
+    return "1 model" if number == 1 else f"{number:,} models"
 
 
 def _overclaim(claim: Overclaim) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
+from calibrant.bench.lab.logic.boolnet import compare_series
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.logic.prior import Edge
 from calibrant.dsl.logic.series import Series, SeriesTask, count_errors, parse_series, readings, series_text
@@ -103,3 +106,10 @@ def test_a_file_of_series() -> None:
 def test_a_file_that_is_refused(text: str, problem: str) -> None:
     with pytest.raises(PoolError, match=problem):
         parse_series(text, "s.csv")
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="no R on this machine; Debian has r-cran-boolnet")
+def test_functions_are_those_of_boolnet() -> None:
+    comparison = compare_series(10, 3)
+    assert comparison.functions > 100
+    assert comparison.differences == ()

@@ -188,11 +188,15 @@ SETUPS: dict[str, PageSetup] = {
         after=require_cluster_records,
     ),
     "docs/logic.md": PageSetup(
+        exits={"calibrant family pkn.sif data.csv --time 30 --fit 0.5 --of": 1},  # the list has one of the members
         smaller={"--per-stratum 10": "--per-stratum 2"},
         files={
             "pkn.sif": text("a 1 c", "b 1 c", "c 1 d"),
             "responses.jsonl": right_answers("logic.jsonl"),
             "data.csv": text("TR:a,TR:b,DA:ALL,DV:d", "1,0,30,0.6", "0,1,30,0.5", "0,0,30,0", "1,1,30,1"),
+            "setup.json": text('{"stimuli": ["a", "b"], "inhibitors": [], "readouts": ["d"]}'),
+            "networks.csv": text("d<-a,d<-b", "1,0"),
+            "series.csv": text("series,a,b,c,d", "1,0,1,0,0", "1,0,1,1,0", "1,0,1,1,1"),
         },
     ),
     "docs/index.md": PageSetup(
