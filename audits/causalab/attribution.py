@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -104,7 +104,9 @@ class _RunEvidence:
 
 def _comparable_step(step: LabStep) -> object:
     reading = None if step.reading is None else tuple(sorted(step.reading.items()))
-    return step.action.get("set"), step.action.get("value"), step.cost, reading
+    stated = step.action.get("set"), step.action.get("value")
+    # a refused setting may name anything, a list too
+    return (*(part if isinstance(part, Hashable) else repr(part) for part in stated), step.cost, reading)
 
 
 @dataclass(frozen=True, slots=True)

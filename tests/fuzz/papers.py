@@ -1,6 +1,7 @@
 """Files and replies in the papers' formats, damaged: a verdict, a fault, or one line for each; nothing is executed.
 
-Programs of others, state files, query files, prose in both styles, options of items, and notebook replies of CausaLab.
+Programs of others, state files, query files, prose in both styles, options of items, notebook replies of CausaLab, and
+lines of predictions with replies.
 An audit hook (PEP 578) counts imports, processes and executions of code while a program is read.
 """
 
@@ -17,16 +18,25 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from calibrant.bench.causalab.dialogues.chat import DialogueOptions, LabChat
 from calibrant.bench.causim.programs.checking import CheckedProgram, ProgramReport
 from calibrant.bench.causim.programs.conversion import convert_programs
 from calibrant.bench.causim.programs.unpacking import unpack_pool
+from calibrant.bench.core.scoring import Prediction
 from calibrant.bench.pools.item_options import read_item_options
+from calibrant.bench.scoring.lines import json_line
+from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.dsl.action import ActionError
+from calibrant.dsl.blickets.records import write_pool as write_detectors
+from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.hypothesis import state_mechanism
+from calibrant.dsl.causalab.item import BENCHMARK as LABORATORY
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.causalab.pool import write_pool as write_laboratories
 from calibrant.dsl.causalab.responses.response import read_answer
 from calibrant.dsl.causim.bundle import load_source, module_text
 from calibrant.dsl.causim.external_programs.check import check_program
@@ -41,6 +51,7 @@ from calibrant.dsl.causim.records import read_pool, write_pool
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.causim.values import ModelError
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.item import Pool
 from calibrant.solvers.causim.items import sampled_items
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE
 from tests.oracles.independent import require
@@ -52,8 +63,16 @@ _events: list[str] | None = None
 
 def case(rng: random.Random) -> str:
     """One input of a kind drawn by the generator; the outcome tells the kind and what became of it."""
-    kinds: tuple[Callable[[random.Random], str], ...] = (_program, _notebook, _prose, _options, _state, _queries)
-    kind: Callable[[random.Random], str] = rng.choices(kinds, weights=[30, 40, 20, 10, 1, 1])[0]
+    kinds: tuple[Callable[[random.Random], str], ...] = (
+        _program,
+        _notebook,
+        _prose,
+        _options,
+        _replies,
+        _state,
+        _queries,
+    )
+    kind: Callable[[random.Random], str] = rng.choices(kinds, weights=[30, 30, 20, 10, 10, 1, 1])[0]
     return kind(rng)
 
 
@@ -175,6 +194,47 @@ def _notebook(rng: random.Random) -> str:
         return "notebook without answer"
     require("frequency" in answer or "hypothesis" in answer, "an answer without parts")
     return f"notebook {'with a problem' if problem else 'read'}"
+
+
+@cache
+def _scorers() -> tuple[PoolScorer, ...]:
+    labs, detectors = _folder() / "labs.jsonl", _folder() / "detectors.jsonl"
+    write_laboratories(Pool("labs", LABORATORY, _laboratories(), {}), labs)
+    write_detectors(detectors, "detectors", [next(iter(sample_items(SUITES[name], 4))) for name in ("easy-3", "order")])
+    return PoolScorer([labs]), PoolScorer([detectors])
+
+
+MOVES = ("ACTION: place A", "ACTION: 1", "ACTION: 99", "TRANSITION: x", "RULE_TYPE: conjunctive\nBLICKETS: A, B", "?")
+
+
+def _replies(rng: random.Random) -> str:
+    """Score a line with replies: a verdict that says why it is not right where nothing was submitted, or one line."""
+    scorer = rng.choice(_scorers())
+    (pool,) = scorer.items
+    instance = rng.choice(sorted(pool.instances))
+    prediction = Prediction(pool.digest, instance, "m", 0, "")
+    number = rng.randrange(5)
+    if scorer.benchmark.name == LABORATORY:
+        item: Any = scorer.item(prediction)
+        replies = [_reply(rng, item) if rng.random() < 0.8 else rng.choice(ODD) for _ in range(number)]
+        replies = [json.dumps(reply) if rng.random() < 0.5 else reply for reply in replies]
+        options = {"schema": rng.choice(["free", "paper"]), "verify": rng.choice(["never", "once"])}
+    else:
+        replies = [damaged(rng, move) if rng.random() < 0.2 else move for move in rng.choices(MOVES, k=number)]
+        options = {"actions": rng.choice(["named", "numbered"])}
+    line: dict[str, Any] = {"replies": replies, "dialogue": options}
+    if rng.random() < 0.1:
+        line[rng.choice(sorted(line))] = rng.choice(ODD)
+    try:
+        read = scorer.read_answer(prediction, line)
+        verdict = json.loads(json_line(scorer.score(read).line))
+    except CalibrantError as error:
+        require(str(error).isprintable() and len(str(error)) < 2_000, "a refusal of several lines")
+        return "replies refused"
+    msgspec.convert(verdict, scorer.benchmark.scoring.verdict_record)
+    submitted = any({"submit", "check"} & step.action.keys() and not step.refused for step in read.steps)
+    require(submitted or bool(verdict["problem"]), "nothing was submitted, and no reason is given")
+    return f"replies scored, {scorer.benchmark.name}"
 
 
 def _reply(rng: random.Random, item: LabItem) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from calibrant.bench.causalab.fields import LabVerdict
 from calibrant.bench.cli import main
 from calibrant.dsl.blickets.records import write_pool as write_detectors
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
+from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK as NAME
 from calibrant.dsl.causalab.mechanism import FREQUENCY
@@ -146,3 +147,13 @@ def test_replies_about_a_detector_have_the_share_without_an_action(tmp_path: Pat
     assert numbered["dialogue"]["unread"] == 0
     assert (named["steps"], numbered["steps"], named["closed"]) == (1, 1, "answered")
     msgspec.convert(named, BlicketVerdict)
+
+
+@pytest.mark.parametrize("name", [["a"], {"a": 1}, [[]], None, 3])
+def test_a_setting_of_something_that_is_no_name_is_refused_and_scored(pool: Path, name: Any) -> None:
+    action = {"set": name, "value": 5}
+    step = LabEpisode(ITEM).act(action)
+    recorded_step = {"action": action, "reading": None, "refused": step.refused, "cost": 0}
+    replied, recorded = score(pool, {"replies": [action]}, {"steps": [recorded_step]})
+    assert (replied["refused"], replied["settings"], replied["problem"]) == (1, 0, "no answer")
+    assert recorded["attribution"] == replied["attribution"]
