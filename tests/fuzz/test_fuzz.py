@@ -17,13 +17,13 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator, Score
 from calibrant.dsl.replayscm.structure import RootScore
 from calibrant.dsl.replayscm.world import Panel
-from tests.fuzz import blickets, causalab, causim, episodes, papers, pools, responses, submissions
+from tests.fuzz import blickets, causalab, causim, episodes, logic, papers, pools, responses, submissions
 from tests.fuzz.answers import answer, response
 from tests.fuzz.campaign import CampaignPlan, CampaignTally, run, run_chunk
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, LONGEST, damaged
 from tests.oracles.independent import Judge, WrongVerdictError, spelled
 
-EPISODES = 1_000
+EPISODES, LOGIC_FILES = 1_000, 2_000
 SUBMISSIONS, RESPONSES, POOLS, BLICKETS, LABORATORIES, QUESTIONS = 4_000, 500, 400, 4_000, 4_000, 3_000
 
 
@@ -43,6 +43,13 @@ def test_every_answer_gets_a_verdict_and_no_wrong_one(scored: CampaignTally) -> 
     stages = {"not extracted", "not schema", "not keys", "not parse", "not legal", "not acyclic"}
     assert scored.outcomes.keys() == stages | {"valid", "train exact", "correct"}  # answers of every kind were made
     assert min(scored.outcomes[stage] for stage in ("correct", "valid", "not parse", "not legal")) > SUBMISSIONS / 50
+
+
+def test_files_of_logic_models_are_read_or_refused_in_a_line() -> None:
+    tally = run_chunk(logic.case, 5, 0, LOGIC_FILES)
+    assert tally.failures == []
+    kinds = ("prior", "measurements", "setup", "networks", "bnet", "series", "item", "clause")
+    assert tally.outcomes.keys() == {f"{kind} {outcome}" for kind in kinds for outcome in ("read", "refused")}
 
 
 def test_actions_answers_and_records_of_episodes_get_a_reading_or_a_line() -> None:
