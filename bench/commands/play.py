@@ -46,7 +46,8 @@ def play(
     if html is not None:
         of.require(TIMELINES)(item, episode.steps, "you")  # said before the game where there is no such page
     _say({"event": "task", "instance": item.id, "text": of.items.prompt(item), "left": episode.left}, jsonl=jsonl)
-    for step in list(episode.steps):
+    # a prompt may end with what the episode begins with: a person reads it once
+    for step in [] if of.play.prompts_show_opening and not jsonl else list(episode.steps):
         _say(_observation(of, episode, step), jsonl=jsonl)
     for line in _lines(jsonl=jsonl):
         action = _action(line) if jsonl else _typed_action(of, item, line)

@@ -78,12 +78,14 @@ class Benchmark(Generic[I]):
     provides: by the key of a capability, where in the benchmark's folder it is: `module:NAME`
     demo_protocols: those that `calibrant demo` runs
     bundled: names of the pools that come with the package, in its folder as data/sample_NAME.jsonl
+    bundled_extras: names of further ones, which neither the demo nor measurements take
     """
 
     name: str
     provides: Providers
     demo_protocols: tuple[str, ...] = ()
     bundled: tuple[str, ...] = ()
+    bundled_extras: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[Callable[[str], Benchmark[Any]], tuple[str]]:
         return load_benchmark, (self.name,)  # keys are compared by identity, and providers may hold caches

@@ -12,13 +12,13 @@ _BENCH = Path(__file__).resolve().parent.parent
 
 
 def bundled_files() -> Mapping[str, tuple[Path, ...]]:
-    """Return all bundled pool files by the name of their benchmark, in the order of benchmarks."""
+    """Return the bundled pool files, without extras, by the name of their benchmark, in the order of benchmarks."""
     return {of.name: tuple(_file(of.name, pool) for pool in of.bundled) for of in benchmarks()}
 
 
 def bundled_sample(name: str) -> Path:
-    """Return the bundled pool file of that name: a benchmark's, or a setting of the first one."""
-    benchmark_by_pool = {pool: of.name for of in benchmarks() for pool in of.bundled}
+    """Return the bundled pool file of that name: a benchmark's, a setting of the first one, or an extra."""
+    benchmark_by_pool = {pool: of.name for of in benchmarks() for pool in (*of.bundled, *of.bundled_extras)}
     if name not in benchmark_by_pool:
         raise ValueError(f"unknown pool '{name}'; known: {', '.join(benchmark_by_pool)}")
     return _file(benchmark_by_pool[name], name)

@@ -43,6 +43,7 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
     name="replayscm",
     demo_protocols=("exact", "posterior"),
     bundled=("ordered", "block", "hidden_order", "hidden_roots"),
+    bundled_extras=("replayscm_episodes",),
     provides={
         ALTERNATIVES: "ambiguity.alternatives:ALTERNATIVES",
         ALTERNATIVE_ITEMS: "pools.alternative_scm:ALTERNATIVE_ITEMS",

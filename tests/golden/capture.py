@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -29,10 +30,16 @@ MASKS = (
 def capture(session: Session, folder: Path) -> Iterator[tuple[str, str]]:
     """Yield the name and the masked output of each line of a session, run in an empty folder."""
     first_id = _write_pool(session, folder) if session.pool else ""
+    for name, text in session.files:
+        (folder / name).write_text(text, encoding="utf-8")
     before = _contents(folder)
     for number, line in enumerate(session.lines, 1):
-        arguments = [path for argument in shlex.split(line) for path in _expand(argument.format(id=first_id), folder)]
-        code, printed, errors = _call(arguments, folder)
+        command, _, source = line.partition(" < ")
+        arguments = [
+            path for argument in shlex.split(command) for path in _expand(argument.format(id=first_id), folder)
+        ]
+        entered = (folder / source).read_text(encoding="utf-8") if source else ""
+        code, printed, errors = _call(arguments, folder, entered)
         if code == 0 and line.startswith("run "):
             _fix_times(folder)
         after = _contents(folder)
@@ -82,15 +89,17 @@ def _write_predictions(folder: Path) -> None:
     (folder / "predictions.jsonl").write_text(text, encoding="utf-8")
 
 
-def _call(arguments: list[str], folder: Path) -> tuple[int, str, str]:
+def _call(arguments: list[str], folder: Path, entered: str) -> tuple[int, str, str]:
     printed, errors = io.StringIO(), io.StringIO()
-    present, start = os.environ.copy(), Path.cwd()
+    present, start, stream = os.environ.copy(), Path.cwd(), sys.stdin
+    sys.stdin = io.StringIO(entered)
     os.environ.update(ENVIRONMENT)
     os.chdir(folder)
     try:
         with redirect_stdout(printed), redirect_stderr(errors):
             code = main(arguments)
     finally:
+        sys.stdin = stream
         os.chdir(start)
         os.environ.clear()
         os.environ.update(present)

@@ -6,6 +6,7 @@ lines in order; a line's golden output is its exit code, its streams and every f
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,12 +19,16 @@ SHARED = shared_folder() or CHECKOUT.parent / "shared"
 
 @dataclass(frozen=True)
 class Session:
-    """A pool, how many of its first items are used (0: all) and lines without `calibrant`; `{id}`: the first item."""
+    """A pool, how many of its first items are used (0: all) and lines without `calibrant`; `{id}`: the first item.
+
+    A line may end with `< FILE`: standard input. files: name and text of those that are there from the start
+    """
 
     name: str
     pool: Path | None
     num_items: int
     lines: tuple[str, ...]
+    files: tuple[tuple[str, str], ...] = ()
 
 
 EVERY_BENCHMARK = (
@@ -98,6 +103,33 @@ CAUSIM = (
     *AUDIT_WITH_RECORDS,
 )
 
+PLAYED = (
+    "pool check pool.jsonl",
+    "pool stats pool.jsonl",
+    "show pool.jsonl {id}",
+    "prompts pool.jsonl --text --limit 1",
+    "play pool.jsonl --jsonl < actions.jsonl",
+    "play pool.jsonl {id} --html played.html < typed.txt",
+    "run greedy,random,abstain pool.jsonl --out runs --workers 1",
+    "table runs --columns episodes",
+    "table runs --attribution --pool pool.jsonl",
+    "show pool.jsonl {id} --run runs --html episode.html",
+    "report runs --no-times --pools pool.jsonl --out report.html",
+    "score pool.jsonl predictions.jsonl --workers 1",
+    "audit pool.jsonl --workers 1 --certificates certificates",
+    "verify certificates/* pool.jsonl",
+)
+WORLDS = ({"X1": 0, "X5": 1}, {"X1": 1}, {"X5": 1}, {"X5": 0}, {"X7": 1}, {"X1": 0})  # one is refused: there is no X7
+GOLD = {"X1": "(or X5 (not X2))", "X4": "(or X1 (not X5))", "X5": "(iff X2 (not (or X2 X6)))"}
+ACTIONS = (*({"do": do} for do in WORLDS), {"submit": {"mechanisms": GOLD}})
+PLAYED_FILES = (
+    ("actions.jsonl", "".join(f"{json.dumps(action)}\n" for action in ACTIONS)),
+    (
+        "typed.txt",
+        'do X1=1, X5=0\ndo X1=2\n{"do": {}}\nhello\n{"submit": {"mechanisms": {"X1": "X2", "X4": "X2", "X5": "X2"}}}\n',
+    ),
+)
+
 BENCHMARKS = ("replayscm", "blickets", "causalab", "causim")
 COMMANDS = (
     *("run", "protocols", "score", "table", "report", "show", "prompts", "sample", "demo", "audit", "alternatives"),
@@ -131,6 +163,13 @@ SESSIONS = (
     Session("blickets", DATA / "blickets" / "data" / "sample_blickets.jsonl", 12, INTERACTIVE),
     Session("causalab", DATA / "causalab" / "data" / "sample_causalab.jsonl", 8, INTERACTIVE),
     Session("causim", DATA / "causim" / "data" / "sample_causim.jsonl", 24, CAUSIM),
+    Session(
+        "replayscm-episodes",
+        DATA / "replayscm" / "data" / "sample_replayscm_episodes.jsonl",
+        2,
+        PLAYED,
+        PLAYED_FILES,
+    ),
     Session("without-pool", None, 0, WITHOUT_POOL),
 )
 

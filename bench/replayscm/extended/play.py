@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from calibrant.bench.core.play import Playable
@@ -11,6 +12,8 @@ from calibrant.dsl.episode import Episode, Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
+
+TYPED_WORLD = re.compile(r"do((?:[\s,]+\w+=\d{1,9})*)", re.ASCII)
 
 
 class ScmPlay(Playable[Problem]):
@@ -34,6 +37,11 @@ class ScmPlay(Playable[Problem]):
     def parse_action(self, item: Problem, text: str) -> Action:
         from calibrant.bench.replayscm.extended.text_episode import read_action_text
 
+        # by hand: do X1=1 X5=0
+        typed = TYPED_WORLD.fullmatch(text.strip())
+        if typed is not None:
+            pairs = (pair.split("=") for pair in typed[1].replace(",", " ").split())
+            return {"do": {name: int(bit) for name, bit in pairs}}
         return read_action_text(text)
 
     def describe(self, episode: Episode[Any, Any], step: Step[Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import msgspec
@@ -9,10 +10,11 @@ import pytest
 
 from calibrant.audits.replayscm.extended.generate import sample_extended
 from calibrant.audits.replayscm.extended.strata import ExtendedStratum, extended_strata
+from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.extensions.maps import SubmittedMap
 from calibrant.dsl.replayscm.extensions.scores import score_map
-from calibrant.dsl.replayscm.pools.files import as_written, record_from_problem
+from calibrant.dsl.replayscm.pools.files import as_written, read_pool, record_from_problem
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 STRATA = list(extended_strata())
@@ -77,3 +79,16 @@ def _parents_law(posterior: Posterior) -> list[float]:
         for mask, weight in weights.items():
             shares[mask.bit_count()] += weight / sum(weights.values()) / len(term.weights.endogenous)
     return shares
+
+
+def test_bundled_episodes_are_what_their_seeds_give() -> None:
+    """Labels apart: those take a minute."""
+    pool = read_pool(bundled_sample("replayscm_episodes"))
+    by_name = {stratum.name: stratum for stratum in STRATA}
+    assert len(pool.problems) == 8
+    for problem in pool.problems:
+        labels = problem.sealed.labels
+        drawn = sample_extended(by_name[labels["stratum"]], int(labels["seed"]))
+        assert as_written(problem) == problem
+        assert {**labels, **drawn.sealed.labels} == labels
+        assert replace(problem, sealed=replace(problem.sealed, labels=drawn.sealed.labels)) == as_written(drawn)

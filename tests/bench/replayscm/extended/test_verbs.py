@@ -13,6 +13,7 @@ from calibrant.bench.core.registry import benchmark
 from calibrant.bench.replayscm.extended.text_episode import text_episode
 from calibrant.bench.training.conversation import conversation, score_replies
 from calibrant.bench.training.rewards import attributed, lesson, verdict
+from calibrant.dsl.action import ActionError
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool
@@ -42,6 +43,20 @@ def test_public_names_score_solve_and_count() -> None:
         calibrant.score(passive, gold_submission(passive), steps=episode.steps)
     with pytest.raises(CalibrantError, match="noise or hidden"):
         calibrant.version_space(small_problem(1, rate="1/10"))
+
+
+@pytest.mark.parametrize(
+    ("text", "do"),
+    [("do X1=1, X2=0\n", {"X1": 1, "X2": 0}), ("do", {}), ("do X1=2", {"X1": 2}), ('{"do": {"X1": 1}}', {"X1": 1})],
+)
+def test_worlds_are_asked_for_by_hand(text: str, do: dict[str, int]) -> None:
+    assert REPLAYSCM.play.parse_action(small_problem(1), text) == {"do": do}
+
+
+@pytest.mark.parametrize("text", ["do X1", "do X1=1 please", "X1=1", "done"])
+def test_no_world_is_guessed_from_talk(text: str) -> None:
+    with pytest.raises(ActionError):
+        REPLAYSCM.play.parse_action(small_problem(1), text)
 
 
 def test_replies_are_rewarded() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, Ordered, RootedDisclosure
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.noise import NoiseKind, NoiseModel, known_rate
+from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE, NoiseKind, NoiseModel, known_rate
 from calibrant.dsl.replayscm.extensions.prior import Prior
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, enumerate_scms, posterior_weights
 from calibrant.dsl.replayscm.pools.files import read_pool
@@ -107,20 +107,23 @@ def test_fewest_mismatches_by_listing_tables(noisy: dict[int, int]) -> None:
     assert fewest_mismatches(rows, 3, masks) == listed
 
 
-def test_rate_zero_counts_what_version_spaces_count() -> None:
+@pytest.mark.parametrize("setting", ["hidden-order", "block", "ordered"])
+def test_rate_zero_counts_what_version_spaces_count(setting: str) -> None:
     """On bundled items, whose worlds set variables row by row too; every mechanism by the same evidence."""
-    for problem in list(read_pool(bundled_pool("hidden-order")).problems)[::8]:
-        task, roots = problem.task, problem.task.disclosure.roots
-        assert roots is not None
-        scm_class = MechanismClass(task.variables, roots, HiddenOrder(task.variables, roots), 3)
-        rows = [
-            EvidenceRow(sum(values[v] << i for i, v in enumerate(task.variables)), target_mask(scm_class, targets))
-            for world in task.training.worlds
-            for targets in [world.intervention.targets]
-            for values in world.rows()
-        ]
-        count = Posterior(scm_class).condition_rows(rows).mass
-        assert count == VersionSpace(task, ModelClass(3)).count
+    for problem in list(read_pool(bundled_pool(setting)).problems)[::8]:
+        task = problem.task
+        assert isinstance(task.disclosure, RootedDisclosure)
+        roots = task.disclosure.roots
+        for noise in (NOISE_FREE, known_rate(Fraction(0))):
+            scm_class = MechanismClass(task.variables, roots, task.disclosure, 3, Prior.UNIFORM, noise)
+            rows = [
+                EvidenceRow(sum(values[v] << i for i, v in enumerate(task.variables)), target_mask(scm_class, targets))
+                for world in task.training.worlds
+                for targets in [world.intervention.targets]
+                for values in world.rows()
+            ]
+            count = Posterior(scm_class).condition_rows(rows).mass
+            assert count == VersionSpace(task, ModelClass(3)).count > 0
 
 
 def test_rate_zero_counts_members() -> None:
