@@ -31,7 +31,8 @@ def left_plot(curves: Sequence[LeftCurve]) -> Plot | None:
         for curve in curves
     ]
     title = "Bits left by world"
-    drawing = panels_svg([Panel("", tuple(lines))], Axis("worlds", 0), Axis("bits left", 0), title)
+    top = max(point.high for curve in curves for point in curve.points)
+    drawing = panels_svg([Panel("", tuple(lines))], Axis("worlds", 0), Axis("bits left", 0, top), title)
     return Plot("bits_left", title, LEFT_CAPTION, drawing, in_page=True)
 
 

@@ -21,7 +21,7 @@ from calibrant.bench.cli import main
 from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
 from calibrant.bench.hub.columns import COLUMNS
 from calibrant.bench.hub.table import exported_items
-from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.pools.bundled import bundled_pools, bundled_sample
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.errors import CalibrantError
 from calibrant.rewards import shaped, verdict
@@ -37,12 +37,12 @@ SEALED = {column.name for column in COLUMNS if column.sealed}
 
 @pytest.fixture(scope="module")
 def pools(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Of every benchmark, and of every disclosure."""
+    """Of every benchmark, of every disclosure, and of episodes with noise and hidden variables."""
     folder = tmp_path_factory.mktemp("pools")
     for name in NAMES[1:]:
         of = benchmark(name)
         write_drawn(of, folder / f"{name}.jsonl", of.suites.names, 5, 1)
-    return [*bundled_pools(), *sorted(folder.glob("*.jsonl"))]
+    return [*bundled_pools(), bundled_sample("replayscm_episodes"), *sorted(folder.glob("*.jsonl"))]
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.pools.generated import write_drawn
 from tests.support.packages import needs
 
@@ -145,6 +146,25 @@ def test_a_model_that_sets_a_property_first_in_a_laboratory(tmp_path: Path) -> N
     assert heard[1:] == [of.play.describe(told, told.act(action)) for action in actions[:-1]]
     assert f"{item.task.settable[0]}" in heard[1]
     assert len(set(heard)) == 4
+
+
+def test_a_model_that_asks_for_a_world_of_a_causal_model(tmp_path: Path) -> None:
+    """It gets the world as a table, and hands in gold."""
+    of, path = benchmark("replayscm"), bundled_sample("replayscm_episodes")
+    gold_by_prompt = {of.items.prompt(item): of.training.gold(item) for item in of.items.read_pool(path).items}
+    heard: list[str] = []
+
+    def model(messages: list[dict[str, Any]]) -> str:
+        asked = _asked(messages)
+        if len(asked) == 1:
+            return 'No mechanism is certain yet.\nACTION: {"do": {"X1": 1}}'
+        heard.append(asked[-1])
+        return "ACTION: " + json.dumps({"submit": gold_by_prompt[asked[0]]})
+
+    (trace,) = _played("replayscm", model, tmp_path, "-n", 1, "--env.taskset.pool", path)
+    assert trace["rewards"]["verdict"]["score"] == 1.0
+    assert trace["metrics"]["answered"] == 1.0
+    assert [said.startswith("World 1 (X1=1):") for said in heard] == [True]
 
 
 def test_items_without_end_have_labels_and_come_in_stages() -> None:
