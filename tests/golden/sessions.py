@@ -174,9 +174,9 @@ SESSIONS = (
 )
 
 ON_DEVELOPMENT_POOLS = (
-    "pool check pool.jsonl --json",
     # the official file takes a second to read: the other lines read what it becomes
     "pool convert pool.jsonl converted.jsonl",
+    "pool check converted.jsonl --json",
     "pool stats converted.jsonl --json",
     "prompts converted.jsonl --out prompts.jsonl",
     "run exact,first-found converted.jsonl --out runs --workers 1",

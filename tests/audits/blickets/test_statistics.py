@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate
-from scipy import stats as scipy_stats
 
 from calibrant.audits.blickets import statistics
 from calibrant.audits.blickets.statistics import (
@@ -125,10 +123,12 @@ def test_halves_are_added_to_all_cells_only_where_one_is_empty(table: TwoByTwo) 
 
 
 def test_the_stratified_test_is_as_r_has_it_on_its_own_example() -> None:
+    from scipy.stats import chi2  # a second, which every process that collects would take
+
     berkeley = cochran_mantel_haenszel(BERKELEY)
     assert round(berkeley.p, 4) == 0.2323
     assert [round(value, 3) for value in berkeley.odds_ratio] == [0.905, 0.772, 1.06]
-    assert round(scipy_stats.chi2.isf(berkeley.p, 1), 4) == 1.4269
+    assert round(chi2.isf(berkeley.p, 1), 4) == 1.4269
 
 
 def test_a_difference_within_the_correction_has_probability_one() -> None:
@@ -169,8 +169,11 @@ def test_one_rate_or_the_other_is_greater(table: TwoByTwo) -> None:
 @settings(max_examples=examples(15), deadline=None)
 @given(COUNTS)
 def test_the_posterior_is_the_integral_over_both_rates(table: TwoByTwo) -> None:
-    first = scipy_stats.beta(table.yes + 1, table.no + 1)
-    second = scipy_stats.beta(table.other_yes + 1, table.other_no + 1)
+    from scipy import integrate
+    from scipy.stats import beta
+
+    first = beta(table.yes + 1, table.no + 1)
+    second = beta(table.other_yes + 1, table.other_no + 1)
     area, error = integrate.quad(lambda x: first.pdf(x) * second.cdf(x), 0, 1, limit=200)
     assert isclose(area, float(probability_of_greater(table)), abs_tol=1e-6 + error)
 

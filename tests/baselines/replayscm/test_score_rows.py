@@ -68,9 +68,9 @@ def is_legal(task: Task, candidate: FittedModel) -> bool:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("index", range(0, len(SMALL), effort(3, 1)))
+@pytest.mark.parametrize("index", effort([0, 3, 6, 9, 24, 27, 30, 33], range(len(SMALL))))
 def test_every_candidate_is_legal_and_train_exact_and_comes_in_stage_order(index: int) -> None:
-    """Sixteen tasks, four of each setting, reach every stage; all 48 in a soak."""
+    """Eight tasks, two of each setting, reach every stage; all 48 in a soak."""
     task = SMALL[index]
     for candidates, stages in (
         (list(bnlearn_candidates(task, seed=index)), BNLEARN_STAGES),

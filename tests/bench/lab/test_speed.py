@@ -23,7 +23,7 @@ from calibrant.bench.lab.speed.__main__ import BENCHMARKS, main
 from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, Row, measure
 from calibrant.bench.lab.speed.options import by_stratum
 from calibrant.bench.lab.speed.processes import OURS, Cost, command_cost
-from calibrant.bench.lab.speed.replayscm import published, scoring, synthesis, tables
+from calibrant.bench.lab.speed.replayscm import episodes, published, scoring, synthesis, tables
 from calibrant.bench.lab.speed.replayscm.c_loop import CLoop, NoCompilerError, compiled_loop
 from calibrant.bench.lab.speed.replayscm.candidates import gold_of, random_candidates, typical
 from calibrant.bench.lab.speed.replayscm.official_file import write_official_file
@@ -322,6 +322,9 @@ def test_every_benchmark_runs_in_a_tiny_mode(
             monkeypatch.setattr(f"calibrant.bench.lab.speed.{place}.command_cost", cost_in_this_process)
         # row by row, 16 variables take a second; `test_tables_are_printed_for_people` has them
         monkeypatch.setattr(tables, "NUM_VARS", [number for number in tables.NUM_VARS if number < 16])
+        # episodes of ten variables take seconds; those of six are the same calls
+        monkeypatch.setattr(episodes, "SHAPES", dict.fromkeys(episodes.SHAPES, episodes.SHAPES[6]))
+        monkeypatch.setattr("calibrant.bench.lab.speed.rewards.ITEMS", 6)
         monkeypatch.setattr("calibrant.bench.lab.speed.memory.ITEMS", 500)
         monkeypatch.setattr("calibrant.bench.lab.speed.memory.OFFICIAL_ITEMS", 500)
     rows = _rows(capsys, "--pool", str(bundled_pool("block")))

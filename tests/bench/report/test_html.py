@@ -101,6 +101,8 @@ def test_the_bytes_depend_on_the_answers_alone(tmp_path: Path, run: Path, suffix
     late = "2031-12-31T23:59:59Z"
     shuffled = [write_run(tmp_path / name, *reversed(part), order=5, started=late) for name, part in parts.items()]
     assert made(tmp_path / f"two{suffix}", *shuffled) == once
+    if suffix not in (".html", ".txt"):  # the texts have the times of one table: seen where it is printed
+        return
     slower = write_run(tmp_path / "slower", *(one._replace(seconds=9.0) for one in ANSWERS))
     assert made(tmp_path / f"three{suffix}", slower) != once
     alone = made(tmp_path / f"four{suffix}", run, "--no-times")
