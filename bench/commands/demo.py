@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 FOLDER = Path("calibrant-demo")
 REPORT_FILES = ("report.html", "ladder.svg")
+BOARD = "board"
+SUITE_FILE = Path(__file__).resolve().parents[1] / "suites" / "data" / "calibrant_mini.toml"
 SIGNATURES = ".calibrant-demo"  # digests of what the last demo wrote in the folder
 
 
@@ -27,7 +30,7 @@ def demo(
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help=f"Folder of records and report. [default: a report in {FOLDER}]"),
-        Writes(("records.jsonl", "records.lock", "report.html", "*.svg", SIGNATURES), goes_on=True),
+        Writes(("records.jsonl", "records.lock", "report.html", "*.svg", SIGNATURES, BOARD), goes_on=True),
     ] = None,
     workers: Annotated[
         int, typer.Option("--workers", min=1, help="Processes; more than one cost more to start than they save here.")
@@ -37,9 +40,10 @@ def demo(
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Run a few searches on the bundled pools of every benchmark, print their tables, and write a report with plots.
+    """Run a few searches on the bundled pools of every benchmark, print their tables, write a report and a board.
 
-    The report is report.html, to open in any browser. With matplotlib, plots are SVG files next to it.
+    The report is report.html, to open in any browser. With matplotlib, plots are SVG files next to it. The board, in
+    board/, is of the suite calibrant-mini, which is released from bundled pools: audited, certified, answered by rows.
     """
     from calibrant.bench.commands.run import run_all
     from calibrant.bench.commands.table import print_table
@@ -59,6 +63,7 @@ def demo(
         played = [path for name, files in pools.items() for path in files if _is_played(benchmark(name), path)]
         for line in written_report(records, out or FOLDER, played):
             typer.echo(line, err=True)
+        typer.echo(f"board:  {_write_board(out or FOLDER, Path(scratch))}", err=True)
         _sign(out or FOLDER)
     return 1 if crashed else 0
 
@@ -76,6 +81,9 @@ def _require_own_report(folder: Path, *, force: bool) -> None:
 
     digests = _read_signatures(folder)
     foreign = [name for name in REPORT_FILES if (folder / name).exists() and _digest(folder / name) not in digests]
+    sums = _board_sums(folder)
+    if (folder / BOARD).exists() and not _is_own_board(sums, digests):
+        foreign.append(BOARD)
     if not foreign or force:
         return
     file = folder / foreign[0]
@@ -84,11 +92,41 @@ def _require_own_report(folder: Path, *, force: bool) -> None:
     typer.confirm(f"{file} was not written by demo. Overwrite it?", abort=True, err=True)
 
 
+def _board_sums(folder: Path) -> Path | None:
+    """Return the list of digests of the board in a folder; None without one."""
+    from calibrant.bench.suites.digests import SUMS
+
+    return next(iter(sorted((folder / BOARD).glob(f"*/{SUMS}"))), None)
+
+
+def _is_own_board(sums: Path | None, digests: frozenset[str]) -> bool:
+    """Return whether demo wrote a board, and nothing in it has changed since."""
+    from calibrant.bench.suites.digests import differences
+
+    return sums is not None and _digest(sums) in digests and not differences(sums.parent)
+
+
+def _write_board(folder: Path, scratch: Path) -> Path:
+    """Release the bundled suite, and write the board of its rows; return the first page."""
+    from calibrant.bench.suites.board.build import build_board
+    from calibrant.bench.suites.release.build import build_release
+
+    suite, submissions, board = scratch / "suite", scratch / "submissions", scratch / BOARD
+    submissions.mkdir()
+    build_release(SUITE_FILE, suite)
+    summary = build_board(suite, submissions, board)
+    target = folder / BOARD
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(board, target)
+    return target / summary.page.relative_to(board)
+
+
 def _sign(folder: Path) -> None:
     """Keep digests of the report's files beside them, by which a later demo tells its own."""
     from calibrant.dsl.atomic_write import write_atomically
 
-    files = [folder / name for name in REPORT_FILES]
+    sums = _board_sums(folder)
+    files = [*(folder / name for name in REPORT_FILES), *([] if sums is None else [sums])]
     write_atomically(folder / SIGNATURES, "".join(f"{_digest(file)}\n" for file in files if file.is_file()))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,12 +16,13 @@ from typer.testing import CliRunner
 
 from calibrant.bench.app import app
 from calibrant.bench.cli import main
+from calibrant.bench.commands.demo import SUITE_FILE
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from tests.bench.pools.sample_suites import SAMPLES
 from tests.support.commands import CHECKOUT, PROGRESS, called, command, program, refusal, refused
-from tests.support.effort import effort
+from tests.support.effort import SOAKING, effort
 from tests.support.shared import shared_file
 from tests.support.stub_protocols import small_pool
 
@@ -64,6 +66,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     source = f"""
 import sys
 from calibrant.bench.cli import main
+from calibrant.bench.commands.demo import SUITE_FILE
 code = main({arguments!r})
 heavy = tuple(f"{{module}}." for module in {HEAVY!r})
 print([name for name in sys.modules if f"{{name}}.".startswith(heavy)], code, file=sys.stderr)
@@ -97,6 +100,7 @@ WITH_STUB = """
 import sys
 from calibrant.bench.replayscm.protocols import listed
 from calibrant.bench.cli import main
+from calibrant.bench.commands.demo import SUITE_FILE
 from tests.support.stub_protocols import Stub
 
 if __name__ == "__main__":
@@ -252,6 +256,11 @@ def test_the_demo_answers_the_bundled_problems_and_ends_with_a_report_and_a_plot
         for name, paths in bundled_files().items()
     }
     monkeypatch.setattr("calibrant.bench.pools.bundled.bundled_files", lambda: fewer)
+    if not SOAKING:  # the suite of all four pools takes 15 s
+        head, *parts = re.split(r"^(?=\[)", SUITE_FILE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        small = head + next(part for part in parts if 'bundled = "causim"' in part)
+        (pools / "suite.toml").write_text(small, encoding="utf-8")
+        monkeypatch.setattr("calibrant.bench.commands.demo.SUITE_FILE", pools / "suite.toml")
     done = called("demo", "--json", "--workers", 1, "--out", tmp_path)
     assert done.returncode == 0
     rows = {(row["setting"], row["system"]): row for row in json.loads(done.stdout)["rows"]}
@@ -270,7 +279,9 @@ def test_the_demo_answers_the_bundled_problems_and_ends_with_a_report_and_a_plot
     for key in replayed:
         assert (rows[key]["coverage"], rows[key]["valid"], rows[key]["train_exact"]) == (1, 1, 1)
     assert [rows["conjunctive", name]["accuracy"] for name in agents] == [1, 1]
-    report, plot = (Path(line.split(":")[1].strip()) for line in done.stderr.splitlines()[-2:])
+    report, plot, board = (Path(line.split(":")[1].strip()) for line in done.stderr.splitlines()[-3:])
+    assert board == tmp_path / "board" / "calibrant-mini-1.0" / "index.html"
+    assert board.read_text(encoding="utf-8").count("rescored") == len(list((board.parent / "rows").iterdir()))
     assert (report, plot) == (tmp_path / "report.html", tmp_path / "ladder.svg")
     page = report.read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
