@@ -154,6 +154,7 @@ SETUPS: dict[str, PageSetup] = {
         exits={"calibrant play": 1},  # standard input is empty
         variables={"COLUMNS": "80", "NO_COLOR": "1"},  # the page is generated with them
     ),
+    "docs/releases.md": PageSetup(written={"suite.toml": 'name = "two-pools"'}),
     "CONTRIBUTING.md": PageSetup(
         smaller={"--count 1000000": "--count 20", "--count 200000": "--count 2", "--count 10000": "--count 10"}
     ),
