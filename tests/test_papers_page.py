@@ -14,14 +14,17 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from calibrant.audits.blickets.statistics import TwoByTwo, fisher_exact
 from calibrant.bench.blickets.paper_tables.printed import paper as blickets_paper
 from calibrant.bench.causalab.paper_tables.printed import paper as causalab_paper
 from calibrant.bench.causim.paper_tables.printed import paper as causim_paper
 from calibrant.bench.lab.blickets.__main__ import main as blickets_main
 from calibrant.bench.replayscm.tables.paper import printed_numbers
+from calibrant.datasets import printed_table
 from tests.support.commands import CHECKOUT, called
 from tests.support.shared import shared_file
 
@@ -144,3 +147,47 @@ def test_groups_keep_every_table_with_its_own_line() -> None:
         ("calibrant", "report", "r", "--paper"): ["1", "2"],
         ("calibrant", "show", "p", "i"): [],
     }
+
+
+FINDINGS = CHECKOUT / "docs" / "findings.md"
+COUNTS = re.compile(r"(\d+) of (\d+)")
+
+
+def differences() -> list[list[str]]:
+    section = FINDINGS.read_text("utf-8").split("## Where printed figures and ours differ")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ") and "`" in line]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def printed_texts(title: str, number: str) -> list[tuple[str, ...]]:
+    """Return the rows of a stored table, as texts."""
+    if title == "ReplaySCM":
+        table = printed_table(number)
+        assert table is not None, number
+        return [tuple(row) for row in table.rows]
+    papers: dict[str, Any] = {"CausaLab": causalab_paper, "CauSim": causim_paper, "Extended blickets": blickets_paper}
+    return [tuple(row) for row in papers[title]().tables[number].rows]
+
+
+def test_figures_that_differ_are_printed_so_and_differ_beyond_chance() -> None:
+    rows = differences()
+    assert len(rows) > 8
+    for place, printed, ours, p, reason in rows:
+        title, number = re.match(r"(.*?) `(.+?)`", place).groups()  # type: ignore[union-attr]
+        names = [part.strip() for part in place.split(",")[1:]]
+        table = printed_texts(title, number)
+        cells = {cell for row in table for cell in row}
+        for figure in re.findall(r"`([\d.]+)`", printed + reason):
+            assert figure in cells, f"{place}: {figure} is not in the table"
+        assert reason, place
+        if (counts := COUNTS.match(printed)) and (here := COUNTS.match(ours)):
+            (a, n), (b, m) = (map(int, match.groups()) for match in (counts, here))
+            two_sided = fisher_exact(TwoByTwo(a, n - a, b, m - b)).two_sided
+            assert two_sided < 0.05, place
+            stated = f"{two_sided:.3f}".lstrip("0") if two_sided >= 0.0005 else "<.001"
+            assert p == stated, f"{place}: p is {two_sided}"
+            shares = {f"{a / n:.3f}", f"{100 * a / n:.0f}", f"{100 * a / n:.1f}", str(a)}
+            of_row = [row for row in table if all(any(name in cell for cell in row) for name in names[:1])]
+            assert any(shares & set(row) for row in of_row), f"{place}: {printed} is not printed there"
+        else:
+            assert not p, place
