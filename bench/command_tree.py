@@ -41,6 +41,7 @@ COMMANDS: Mapping[str, str] = {
     "fit": "start.fitting:fit",
     "family": "start.families:family",
     "list": "start.listing:list_items",
+    "difficulty": "difficulty:difficulty",
     "release": "suites.release:release",
     "board": "suites.board:board",
     "pool": "pool:pool_app",

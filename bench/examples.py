@@ -49,6 +49,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "calibrant family prior.sif data.csv --time 30 --of networks.csv --fail-on overclaimed",
         "calibrant family prior.sif series.csv --extra-errors 1 --max-parents 2",
     ),
+    "difficulty": (
+        "calibrant difficulty runs scores.jsonl --pools pool.jsonl",
+        "calibrant difficulty runs --pools pool.jsonl --model rasch --html difficulty.html",
+    ),
+    "pool subset": ("calibrant pool subset pool.jsonl small.jsonl --items 20 --runs runs",),
     "list": (
         "calibrant list pool.yaml",
         "calibrant list pool.yaml --why --html index.html",

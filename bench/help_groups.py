@@ -29,6 +29,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Judge items": {
         "audit": "Count what the evidence leaves open",
+        "difficulty": "Explain which items are hard",
         "separate": "Rank the interventions that tell SCMs apart",
         "verify": "Check certificates by plain counting",
     },

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from calibrant.bench.commands.difficulty import subset
 from calibrant.bench.commands.guard import WRITES, Writes, guard_paths
 from calibrant.bench.commands.options import AsJson, ItemOption, OfBenchmark, PoolPath, PoolPaths, with_options
 from calibrant.bench.core.names import FIRST
@@ -214,6 +215,9 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
         tables.append(aligned(list(listed[0]), [list(row.values()) for row in listed]))
     if tables:
         typer.echo("\n\n".join(tables))
+
+
+pool_app.command("subset", epilog=epilog("pool subset"))(guard_paths(subset))
 
 
 @pool_app.command(epilog=epilog("pool schema"))

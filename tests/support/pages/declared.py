@@ -188,6 +188,14 @@ SETUPS: dict[str, PageSetup] = {
         files={"pool.jsonl": first_items("sample_ordered.jsonl", 2)},
         after=require_cluster_records,
     ),
+    "docs/difficulty.md": PageSetup(
+        exits={"calibrant pool subset": 2},  # of a few items, which is too little
+        files={
+            "pool.jsonl": first_items("sample_hidden_order.jsonl", 6),
+            "verdicts.jsonl": right_answers("pool.jsonl"),
+            "families.csv": text("system,family", "m,f"),
+        },
+    ),
     "docs/logic.md": PageSetup(
         exits={"calibrant family pkn.sif data.csv --time 30 --fit 0.5 --of": 1},  # the list has one of the members
         smaller={"--per-stratum 10": "--per-stratum 2"},

@@ -1,0 +1,86 @@
+"""Commands: calibrant difficulty, calibrant pool subset."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from calibrant.bench.commands.guard import READS, WRITES
+from calibrant.bench.commands.options import AsJson, PoolPath
+
+Families = Annotated[
+    Path | None,
+    typer.Option(
+        "--families", metavar="FILE", help="CSV of system,family: families are left out whole. [default: each its own]"
+    ),
+    READS,
+]
+
+
+def difficulty(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUNS...", help="Folders of runs, and files of `calibrant score --out`."),
+        READS,
+    ],
+    pools: Annotated[
+        list[Path],
+        typer.Option("--pools", "--pool", metavar="POOL", help="Pool file of the answers; may be repeated."),
+        READS,
+    ],
+    model: Annotated[
+        Literal["rasch", "2pl"] | None,
+        typer.Option("--model", help="Also difficulties of single items: 8 systems and 30 items, 2pl 100 systems."),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots."), WRITES
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Explain which items are hard, by features that are exact: what fits, what is decided, least size.
+
+    A logistic model of success, with how well it predicts systems that were left out, beside the stratum alone. With
+    --model a difficulty of each item, with its standard error; refused where there are too few systems to say anything.
+    """
+    from calibrant.bench.difficulty.explained import explain_difficulty
+
+    explained = explain_difficulty(runs, pools, model)
+    if html is not None:
+        explained.write_page(html)
+        typer.echo(f"page written to {html}", err=True)
+    if as_json:
+        typer.echo(json.dumps(explained.to_dict(), indent=1))
+    else:
+        for line in explained.lines():
+            typer.echo(line)
+
+
+def subset(
+    source: PoolPath,
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Native JSONL file to write."), WRITES],
+    runs: Annotated[
+        list[Path],
+        typer.Option("--runs", "--run", metavar="RUNS", help="Runs or scored files on the pool; may be repeated."),
+        READS,
+    ],
+    items: Annotated[int, typer.Option("--items", min=1, help="How many items to take.")],
+    families: Families = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the random subsets that it is compared with.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Take the items that say most about systems, and measure how far off their estimate of the whole pool is.
+
+    By information of a Rasch model, from 8 systems and 30 items on. The error of the estimated mean is measured on
+    families of systems that were left out of choice and fit, beside random subsets of equal size.
+    """
+    from calibrant.bench.difficulty.explained import write_subset
+
+    chosen = write_subset(source, target, runs, items, families, seed)
+    if as_json:
+        typer.echo(json.dumps(chosen.to_dict(), indent=1))
+    else:
+        for line in chosen.lines():
+            typer.echo(line)
