@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 
 import pytest
 
@@ -16,3 +17,5 @@ LEFT_BY_INSPECT = "ignore:Unclosed <MemoryObjectReceiveStream :ResourceWarning"
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", LEFT_BY_INSPECT)
+    # after the last test pytest collects once more, with the filters that held before this file was read
+    warnings.filterwarnings("ignore", "Unclosed <MemoryObjectReceiveStream ", ResourceWarning)

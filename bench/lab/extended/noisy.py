@@ -20,6 +20,10 @@ from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
 from calibrant.solvers.replayscm.experiments.policies import POLICIES, episode_evidence
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
+ANSWERED_STRATA = (
+    *((rate, 0) for rate in (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))),
+    *((Fraction(0), num_hidden) for num_hidden in (1, 2)),
+)
 POLICY_NAMES = ("greedy", "random")
 ROWS = ("exact", "posterior", "noise-blind", "hidden-blind", "noisy-weights", "mbde-majority", "majority")
 
@@ -82,13 +86,18 @@ def _drawing(stratum: ExtendedStratum) -> Callable[[int], Problem]:
 
 
 def protocol_lines(number: int) -> Iterator[str]:
-    """Yield what rows get on passive noisy items of 6 variables: held-out exact, and bits a cell above gold's law."""
+    """Yield what rows get on passive items of 6 variables with noise or hidden variables.
+
+    Held-out exact, and bits a cell above gold's law.
+    """
     of = benchmark("replayscm")
-    yield "rate  row             held-out exact  bits a cell above the law"
-    for rate in (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5)):
-        items = [sample_extended(_stratum(6, rate, 0), seed, is_episode=False) for seed in range(1, number + 1)]
+    yield "rate, hidden  row             held-out exact  bits a cell above the law"
+    for rate, num_hidden in ANSWERED_STRATA:
+        stratum = _stratum(6, rate, num_hidden)
+        items = [sample_extended(stratum, seed, is_episode=False) for seed in range(1, number + 1)]
         blind = [right_blind_rows(item, task_class(item.task), task_evidence(item.task)) for item in items]
-        yield f"{rate!s:5} blind rows that are right: {sum(bool(rows) for rows in blind)} of {number}"
+        case = f"{rate!s:5} {num_hidden:6}"
+        yield f"{case}  blind rows that are right: {sum(bool(rows) for rows in blind)} of {number}"
         for name in ROWS:
             protocol = protocols_of(of)[name]()
             results = [(item, protocol.answer(item.task)) for item in items]
@@ -97,4 +106,4 @@ def protocol_lines(number: int) -> Iterator[str]:
             ]
             exact = fmean(score.get("heldoutExact") is True for score in scores)
             excess = [score["excessLogLoss"] for score in scores if score.get("excessLogLoss") is not None]
-            yield f"{rate!s:5} {name:14}  {exact:14.3f}  {fmean(excess) if excess else float('nan'):.4f}"
+            yield f"{case}  {name:14}  {exact:14.3f}  {fmean(excess) if excess else float('nan'):.4f}"

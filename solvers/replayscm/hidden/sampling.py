@@ -34,6 +34,10 @@ class GroupedSampler(PosteriorSampler):
     def _row_totals(self) -> dict[tuple[int, tuple[int, ...]], list[tuple[int, int]]]:
         return {}
 
+    @cached_property
+    def _column_terms(self) -> dict[tuple[int, int], tuple[tuple[HiddenColumn, ...], Term]]:
+        return {}
+
     def choose_term(self, rng: Random) -> tuple[Hashable, tuple[HiddenColumn, ...], Term]:
         """Return the summand of one column, drawn through its group."""
         whole = sum(weight for _, weight in self._parts)
@@ -50,10 +54,12 @@ class GroupedSampler(PosteriorSampler):
         members = np.flatnonzero(part.column_places == row)
         mark = draw_below(rng, part.numbers[row])
         column = int(members[np.searchsorted(np.cumsum(part.columns.numbers[members]), mark, side="right")])
-        columns = _hidden_columns(part, column)
-        # noise-free: a single rate, 0
-        (term,) = self.posterior.column_terms(columns)
-        return (place, column), columns, term
+        if (place, column) not in self._column_terms:
+            columns = _hidden_columns(part, column)
+            # noise-free: a single rate, 0
+            (term,) = self.posterior.column_terms(columns)
+            self._column_terms[place, column] = columns, term
+        return (place, column), *self._column_terms[place, column]
 
 
 def _hidden_columns(part: ColumnGroups, column: int) -> tuple[HiddenColumn, ...]:
