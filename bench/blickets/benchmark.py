@@ -19,6 +19,7 @@ from calibrant.bench.core.capabilities import (
     SUITES,
     TRACES,
     TRAINING,
+    WORDS,
 )
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, EXPLANATIONS, TIMELINES
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
@@ -57,5 +58,6 @@ BENCHMARK: Benchmark[BlicketItem] = Benchmark(
         TRACES: "play:parse_trace",
         TRAINING: "training:TRAINING",
         VERIFY: "audit:AUDIT",
+        WORDS: "words:WORDS",
     },
 )

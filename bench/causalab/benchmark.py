@@ -18,6 +18,7 @@ from calibrant.bench.core.capabilities import (
     STATISTICS,
     SUITES,
     TRAINING,
+    WORDS,
 )
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, EXPLANATIONS, REVEALED_VIEWS
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, ITEM_CONVERSION, VERIFY
@@ -57,5 +58,6 @@ BENCHMARK: Benchmark[LabItem] = Benchmark(
         TRAINING: "training:TRAINING",
         TRAJECTORIES: "trajectories.means:mean_trajectories",
         VERIFY: "audit:AUDIT",
+        WORDS: "words:WORDS",
     },
 )

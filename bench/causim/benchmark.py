@@ -16,6 +16,7 @@ from calibrant.bench.core.capabilities import (
     STATISTICS,
     SUITES,
     TRAINING,
+    WORDS,
     WORKED_SOLUTIONS,
 )
 from calibrant.bench.pages.capabilities import EXPLANATIONS
@@ -53,5 +54,6 @@ BENCHMARK: Benchmark[CausimItem] = Benchmark(
         TRAINING: "training:TRAINING",
         VERIFY: "audit:AUDIT",
         WORKED_SOLUTIONS: "training:WORKED_SOLUTIONS",
+        WORDS: "words:WORDS",
     },
 )

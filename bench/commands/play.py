@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import re
-import sys
-from collections.abc import Iterator
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calibrant.bench.commands.guard import WRITES
+from calibrant.bench.commands.guard import WRITES, Writes
 from calibrant.bench.commands.options import PoolPath
 
 if TYPE_CHECKING:
-    from calibrant.bench.core.benchmark import Benchmark
-    from calibrant.dsl.episode import Episode
+    from calibrant.bench.play.game import Game
+
+PLAY_FOLDER = Writes(
+    ("records.jsonl", "records.lock", "moves.jsonl", "moves.lock", "address.json", "links.csv"), goes_on=True
+)
+DEFAULT_PARTICIPANT = "you"
 
 
 def play(
@@ -28,109 +30,97 @@ def play(
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write the episode, step by step, as a page."), WRITES
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Folder of records, each move on disk before it is answered; the same line goes on there.",
+        ),
+        PLAY_FOLDER,
+    ] = None,
+    participant: Annotated[
+        str | None,
+        typer.Option("--participant", metavar="ID", help=f"Who plays, in records. [default: {DEFAULT_PARTICIPANT}]"),
+    ] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Play in the browser, on this machine alone; without ID all items in order.")
+    ] = False,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", min=1, max=65_535, help="With --serve. [default: that of the folder, or a free one]"),
+    ] = None,
 ) -> int:
-    """Play an episode: an action a line on standard input, what came of it on standard output, then the verdict.
+    """Play an item in words: a line on standard input, what came of it on standard output, then the verdict.
 
-    An action is a JSON object such as {"place": "A"}, or without --jsonl two words for one, such as place A. The
-    episode ends with a submission, when the allowance is spent, or with the input; the exit code is 0 if the answer was
-    right, else 1. The instance is called by its public id; ID may be either.
+    `help` lists the words of the item, such as place A; a line that is none costs nothing. The item ends with a
+    submission, when the allowance is spent, or with the input; with --out it can be left by `quit` and gone on with
+    later. The exit code is 0 if the answer was right, else 1. The instance is called by its public id; ID may be
+    either.
     """
-    from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pages.capabilities import TIMELINES
-    from calibrant.bench.pools.public_items import PublicPool
+    from calibrant.bench.play.folder import PlayFolder
+    from calibrant.bench.play.journal import check_participant
+    from calibrant.bench.play.player import Player
+    from calibrant.bench.play.pool import PlayPool
+    from calibrant.bench.play.terminal import TerminalGame, input_lines
 
-    of = benchmark_of(pool)
-    items = PublicPool(of, pool)
-    item = items.shown(items.item(instance))
-    episode: Episode[Any, Any] = of.play.open(item)
+    if serve:
+        _require_browser_options({"--jsonl": jsonl, "--html": html, "--participant": participant})
+        return _serve(pool, instance, out, port)
+    if port is not None:
+        raise typer.BadParameter("it is of the server: give --serve", param_hint="--port")
+    if participant is not None and out is None:
+        raise typer.BadParameter("it stands in records: give --out", param_hint="--participant")
+    name = check_participant(DEFAULT_PARTICIPANT if participant is None else participant)
+    source = PlayPool(pool)
+    with PlayFolder(out, [source], {}) as folder:
+        player = Player(folder, name, source.key(instance))
+        if html is not None:  # refused before the game where there is no such page
+            source.benchmark.require(TIMELINES)(player.game.shown, player.game.steps, "you")
+        game = TerminalGame(player, typer.echo, is_stored=out is not None)
+        lines = input_lines(None if jsonl else partial(typer.echo, nl=False))
+        if not (game.play_json if jsonl else game.play)(lines):
+            typer.echo(f"left open; its moves are in {out}, and the same command goes on from here", err=True)
+            return 1
+        right = game.verdict(as_json=jsonl)
     if html is not None:
-        of.require(TIMELINES)(item, episode.steps, "you")  # said before the game where there is no such page
-    _say({"event": "task", "instance": item.id, "text": of.items.prompt(item), "left": episode.left}, jsonl=jsonl)
-    # a prompt may end with what the episode begins with: a person reads it once
-    for step in [] if of.play.prompts_show_opening and not jsonl else list(episode.steps):
-        _say(_observation(of, episode, step), jsonl=jsonl)
-    for line in _lines(jsonl=jsonl):
-        action = _action(line) if jsonl else _typed_action(of, item, line)
-        if isinstance(action, str):
-            _say({"event": "unreadable", "text": action, "left": episode.left}, jsonl=jsonl)
-            continue
-        _say(_observation(of, episode, episode.act(action)), jsonl=jsonl)
-        if episode.closed:
-            break
-    verdict = (
-        of.scoring.score(item, {}, list(episode.steps))
-        if episode.steps
-        else of.scoring.score(item, of.scoring.no_answer(item), ())
-    )
-    attribution = of.attribution(item, {}, list(episode.steps), verdict) if episode.steps else None
-    right = verdict.get("correct") is True
-    text = f"{'right' if right else 'not right'}; {attribution['kind'] if attribution else 'nothing was read'}"
-    _say({"event": "verdict", "text": text, "score": verdict, "attribution": attribution}, jsonl=jsonl)
-    if html is not None:
-        from calibrant.bench.pages.filmstrip import timeline_page
-        from calibrant.dsl.atomic_write import write_atomically
-
-        write_atomically(html, timeline_page(item.id, [of.require(TIMELINES)(item, episode.steps, "you")]))
+        _write_page(html, player.game)
     return 0 if right else 1
 
 
-def _observation(of: Benchmark[Any], episode: Episode[Any, Any], step: Any) -> dict[str, Any]:
-    return {
-        "event": "step",
-        "action": dict(step.action),
-        "reading": step.reading,
-        "refused": step.refused,
-        "cost": step.cost,
-        "left": episode.left,
-        "closed": episode.closed,
-        "text": of.play.describe(episode, step),
-    }
+def _write_page(file: Path, game: Game) -> None:
+    from calibrant.bench.pages.capabilities import TIMELINES
+    from calibrant.bench.pages.filmstrip import timeline_page
+    from calibrant.dsl.atomic_write import write_atomically
+
+    timelines = game.pool.benchmark.require(TIMELINES)
+    write_atomically(file, timeline_page(game.shown.id, [timelines(game.shown, game.steps, "you")]))
 
 
-def _say(event: dict[str, Any], *, jsonl: bool) -> None:
-    typer.echo(json.dumps(event) if jsonl else event["text"])
+def _require_browser_options(options: Mapping[str, object]) -> None:
+    """Refuse options of the terminal."""
+    for option, value in options.items():
+        if value not in (None, False):
+            raise typer.BadParameter("it is of the terminal; leave out --serve", param_hint=option)
 
 
-def _lines(*, jsonl: bool) -> Iterator[str]:
-    while True:
-        if not jsonl and sys.stdin.isatty():
-            typer.echo("> ", nl=False)
-        line = sys.stdin.readline()
-        if not line:
-            return
-        if line.strip():
-            yield line
+def _serve(pool: Path, instance: str | None, out: Path | None, port: int | None) -> int:
+    """Serve one pool until Ctrl-C."""
+    from calibrant.bench.play.folder import PlayFolder
+    from calibrant.bench.play.plan import Terms, pool_plan
+    from calibrant.bench.play.pool import PlayPool
+    from calibrant.bench.play.service.run import open_service, serve_until_stopped
 
-
-def _action_json(line: str) -> str:
-    """Return a typed action (`place A`, `ACTION: place A`) as JSON; anything else as it is."""
-    text = line.strip().removeprefix("ACTION:").strip()
-    match = re.fullmatch(r"([a-z]+)\s+([^\s{].*)", text)
-    if match is None:
-        return text
-    verb, about = match.groups()
-    return json.dumps({verb: float(about) if re.fullmatch(r"-?\d+(\.\d+)?", about) else about})
-
-
-def _typed_action(of: Benchmark[Any], item: Any, line: str) -> Any:
-    """Return the action of a line that a person typed, or why it is none."""
-    from calibrant.dsl.action import ActionError
-
-    try:
-        return of.play.parse_action(item, line)
-    except ActionError:
-        pass
-    try:
-        return of.play.parse_action(item, _action_json(line))
-    except ActionError as error:
-        return str(error)
-
-
-def _action(line: str) -> Any:
-    """Return the action of a line, or why it is none."""
-    from calibrant.dsl.action import ActionError, action_of_text
-
-    try:
-        return action_of_text(line)
-    except ActionError as error:
-        return str(error)
+    source = PlayPool(pool)
+    plan = pool_plan(source, instance)
+    terms = Terms(source.name, feedback="cells")
+    with (
+        PlayFolder(out, [source], {"feedback": terms.feedback}) as folder,
+        open_service(folder, terms, lambda name: plan, port=port) as service,
+    ):
+        typer.echo(f"open {service.url}")
+        typer.echo("moves are kept in memory alone; --out DIR writes them" if out is None else f"moves are in {out}")
+        typer.echo("Ctrl-C stops the server; the same line goes on")
+        serve_until_stopped(service)
+    return 0

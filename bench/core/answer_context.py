@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-ID_FIELDS = ("instanceId", "custom_id", "id", "item_id", "task_id", "sample_id")  # of lines about an item
+ID_FIELDS = ("instanceId", "custom_id", "id", "item_id", "task_id", "sample_id", "instance")  # of lines about an item
 NO_MODEL = "(no model)"  # the system of predictions that name none
 
 

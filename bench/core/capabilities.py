@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from calibrant.bench.core.statistics import PoolStatistics
     from calibrant.bench.core.suites import Drawable
     from calibrant.bench.core.training import Trainable
+    from calibrant.bench.core.words import Words
     from calibrant.dsl.episode import Step
     from calibrant.dsl.message import Message
 
@@ -52,7 +53,8 @@ FUNCTIONS: Capability[ItemFunctions] = Capability("`calibrant.score`")
 TRAINING: Capability[Trainable] = Capability("`calibrant.rewards`")
 
 # what some have
-PLAY: Capability[Playable[Any]] = Capability("`play`")
+PLAY: Capability[Playable[Any]] = Capability("episodes")
+WORDS: Capability[Words[Any]] = Capability("`play`")
 PHASES: Capability[Callable[[Any, str], Sequence[Message]]] = Capability("`prompts --phase`")
 """System and user message of one phase of a two-phase protocol, experiment or reactor."""
 TRACES: Capability[Callable[[Any, Mapping[str, Any]], Sequence[Step[Any]]]] = Capability("`score` of traces")

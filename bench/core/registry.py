@@ -18,7 +18,7 @@ from calibrant.dsl.records import FORMAT
 
 NAMES = tuple(TITLES)
 LOGS = {"metric_type": "blickets"}  # a field in the first line of files that bring their items along
-LINE_FIELDS = {"instance", "item", *ID_FIELDS}  # of predictions, records and traces, in no header of a pool
+LINE_FIELDS = {"item", *ID_FIELDS}  # of predictions, records and traces, in no header of a pool
 DEFAULT = "replayscm"  # of files without a name: the published YAML, and native files that are older than the field
 
 

@@ -24,7 +24,7 @@ LAYERS = (
     ("core",),
     ("protocols", "scoring", "runs", "pages"),
     ("report", "pools", "hub", "training"),
-    ("suites",),
+    ("suites", "play"),
     ("commands",),
 )
 LEVEL = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}

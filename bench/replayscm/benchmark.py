@@ -18,6 +18,7 @@ from calibrant.bench.core.capabilities import (
     STATISTICS,
     SUITES,
     TRAINING,
+    WORDS,
 )
 from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS, EPISODE_VIEWS, EXPLANATIONS, TIMELINES
 from calibrant.bench.pools.capabilities import (
@@ -75,5 +76,6 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
         TIMELINES: "extended.timeline:scm_timeline",
         TRAINING: "training:TRAINING",
         VERIFY: "audit.auditor:AUDIT",
+        WORDS: "people.words:WORDS",
     },
 )

@@ -23,13 +23,17 @@ from calibrant.dsl.errors import CalibrantError, in_one_line
 RECORD_VERSION = 1
 
 
-class Timing(msgspec.Struct, frozen=True):
+class Timing(msgspec.Struct, frozen=True, omit_defaults=True):
     """The only part of a record that differs between two runs."""
 
     seconds: Annotated[
         float, Meta(description="wall time of the protocol on the instance, without process start and warm-up")
     ]
     started: Annotated[str, Meta(description="UTC, ISO 8601")]
+    moves: Annotated[
+        list[float] | msgspec.UnsetType,
+        Meta(description="of a person, seconds before each step, or before the one answer; absent elsewhere"),
+    ] = msgspec.UNSET
 
 
 class Key(NamedTuple):

@@ -22,6 +22,16 @@ _TOLD = {
 
 def instructions(task: Task) -> str:
     """Return the text that every agent starts from."""
+    return f"""{facts(task)}
+
+Reply in two lines:
+REASONING: what you conclude from the readings so far and what you want to learn next
+ACTION: one JSON object, namely {{"place": "{task.objects[0]}"}}, {{"remove": "{task.objects[0]}"}}, or
+{{"check": {{"rule": "conjunctive", "blickets": ["{task.objects[0]}", "{task.objects[1]}"]}}}} to submit an answer"""
+
+
+def facts(task: Task) -> str:
+    """Return what an agent is told of the detector, without the form of its replies."""
     objects = ", ".join(task.objects)
     graded = "\nWhile it is active the detector also tells how many blickets are on it." if task.graded else ""
     informed = "" if task.condition is None else f"\n{_TOLD[task.condition]}"
@@ -34,12 +44,7 @@ Other objects on the detector do no harm.{graded}{informed}
 Each turn you place one object on the detector or remove one from it, and then read whether it is ACTIVE or INACTIVE.
 You have {task.budget} moves; a move that is not possible is refused and counts. Find out which objects are blickets
 and of which type the rule is, and submit your answer before your moves are used up. Submitting is no move and ends the
-task.
-
-Reply in two lines:
-REASONING: what you conclude from the readings so far and what you want to learn next
-ACTION: one JSON object, namely {{"place": "{task.objects[0]}"}}, {{"remove": "{task.objects[0]}"}}, or
-{{"check": {{"rule": "conjunctive", "blickets": ["{task.objects[0]}", "{task.objects[1]}"]}}}} to submit an answer"""
+task."""
 
 
 def observation(step: Step[str], placed: Sequence[str], moves_left: int) -> str:

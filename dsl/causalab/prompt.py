@@ -77,6 +77,11 @@ def _laboratory(task: Task) -> list[str]:
 
 
 def _rules(task: Task) -> str:
+    return "\n\n".join([facts(task), _actions(task)])
+
+
+def facts(task: Task) -> str:
+    """Return the rules of the laboratory, without the form of replies."""
     parts = [*_laboratory(task), _settings(task)]
     if task.noise:
         parts.append(
@@ -87,7 +92,7 @@ def _rules(task: Task) -> str:
         "Goal: predict the resonance frequency of the reactor crystal, whose properties you see, to within "
         f"{TOLERANCE:g}, and state the causal graph with the equation of {FREQUENCY}."
     )
-    return "\n\n".join([*parts, _actions(task)])
+    return "\n\n".join(parts)
 
 
 def _equations(task: Task) -> str:

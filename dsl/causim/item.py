@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from calibrant.dsl.causim.bundle import load_source
 from calibrant.dsl.causim.model import Model
-from calibrant.dsl.causim.prompt import ProseStyle, View, prompt
+from calibrant.dsl.causim.prompt import ProseStyle, View, facts, prompt
 from calibrant.dsl.causim.question import Question, Scenario
 from calibrant.dsl.causim.values import Symbol
 from calibrant.dsl.errors import in_one_line
@@ -49,6 +49,11 @@ class Task:
     @property
     def prompt(self) -> str:
         return prompt(self.model, self.question, self.scenario, source=self.source, view=self.view, style=self.style)
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The parts of the prompt before the form of replies."""
+        return facts(self.model, self.question, self.scenario, source=self.source, view=self.view, style=self.style)
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,25 @@ def prompt(
     style: ProseStyle = "sentences",
 ) -> str:
     """Return the text of a question. `source` is the program without comments; in prose it is not shown."""
+    keys = list(question.required_keys(model))
+    parts = [
+        *facts(model, question, scenario, source=source, view=view, style=style),
+        f'Required keys: {compact(keys)}. Values keep their JSON type: true, 1, 1.0 and "1" are different.\n'
+        "You may reason first. The last thing in your reply is one JSON object with exactly these keys.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def facts(
+    model: Model,
+    question: Question,
+    scenario: Scenario,
+    *,
+    source: str,
+    view: View = "code",
+    style: ProseStyle = "sentences",
+) -> tuple[str, ...]:
+    """Return the parts of a question's text before the form of replies: model, rules, type, givens, task."""
     if view == "code":
         shown_model = f"```python\n{source.rstrip()}\n```"
     else:
@@ -53,15 +72,11 @@ def prompt(
     task = question.form.task
     if question.with_noise:
         task += " Give the unknown noise of that world too."
-    keys = list(question.required_keys(model))
-    parts = [
+    return (
         "A system of variables is described below.",
         shown_model,
         _RULES,
         f"Question type: {question.type}. {_SCENARIOS[scenario]}",
         "\n".join(f"{name}: {text}" for name, text in givens),
         task,
-        f'Required keys: {compact(keys)}. Values keep their JSON type: true, 1, 1.0 and "1" are different.\n'
-        "You may reason first. The last thing in your reply is one JSON object with exactly these keys.",
-    ]
-    return "\n\n".join(parts) + "\n"
+    )

@@ -47,6 +47,12 @@ _SHARED_UNITS = (
 
 def prompt(task: Task) -> str:
     """Return the user message for one instance."""
+    worlds = (_world(world) for world in task.training.worlds)
+    return "\n\n".join([*facts(task), *worlds, _answer_shape(task)]) + "\n"
+
+
+def facts(task: Task) -> tuple[str, ...]:
+    """Return the parts of the message before the worlds and the form of the answer."""
     parts = [
         _GOAL[task.kind] if task.extension is None else _extended_goal(task.extension),
         "\n".join(_structure(task)),
@@ -59,8 +65,7 @@ def prompt(task: Task) -> str:
         reference = task.reference.mechanisms
         listed = (f"{v} = {render(reference[v])}" for v in task.variables if v in reference)
         parts.append("\n".join(["Reference model:", *listed]))
-    parts += [_world(world) for world in task.training.worlds]
-    return "\n\n".join([*parts, _answer_shape(task)]) + "\n"
+    return tuple(parts)
 
 
 def _extended_goal(extension: Extension) -> str:

@@ -15,6 +15,7 @@ from calibrant.bench.scoring.input.json_lines import json_object
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 MODEL_FIELD = "model"
+PROTOCOL_FIELD = "protocol"  # of a record of `run` or `play`, which is a prediction too
 MODEL_PATHS = ("response.body.model", "response.model", "body.model")  # of batches; where a line has no MODEL_FIELD
 OBJECT_FIELDS = ("extractedAnswer", "answer")  # an object in them is the answer, whatever is in it
 ANSWER_FIELDS = (
@@ -115,6 +116,8 @@ def model_field(line: Mapping[str, Any]) -> tuple[str, Any]:
             present, value = _value(line, path)
             if present and isinstance(value, str):
                 return path, value
+        if line.get("provenance") is not None and isinstance(line.get(PROTOCOL_FIELD), str):
+            return PROTOCOL_FIELD, line[PROTOCOL_FIELD]
     return MODEL_FIELD, line.get(MODEL_FIELD)
 
 

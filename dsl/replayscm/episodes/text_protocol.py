@@ -98,9 +98,14 @@ def world_table(task: Task, step: Step[Reading]) -> Iterator[str]:
 
 def episode_prompt(task: Task) -> str:
     """Return the rules of an episode, without any world."""
+    return "\n".join([episode_facts(task), *_actions(task)])
+
+
+def episode_facts(task: Task) -> str:
+    """Return the rules of an episode without the form of replies."""
     assert task.extension is not None
     parts = [_variables(task), _class(task), noise_text(task.extension), hidden_text(task.extension), _allowance(task)]
-    return "\n".join([*filter(None, parts), *_actions(task)])
+    return "\n".join(filter(None, parts))
 
 
 def _variables(task: Task) -> str:

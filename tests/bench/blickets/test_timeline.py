@@ -251,11 +251,11 @@ def test_a_person_types_words_and_a_program_json(
     monkeypatch.setattr("sys.stdin", io.StringIO(lines))
     assert main(["play", str(pool), "static"]) == 1
     said = capsys.readouterr().out.splitlines()[-6:]
-    assert said[0].startswith("expected a JSON object, found 'REASONING: A first'")
+    assert said[0].startswith("'REASONING: A first' is no move and costs nothing; type place A")
     assert [line.partition(".")[0] for line in said[1:4]] == [
         *("The detector is INACTIVE", "The detector is ACTIVE", "The detector is INACTIVE"),
     ]
-    assert "unknown object" in said[4]
+    assert said[4].startswith("no object 'the cup'; there are")
     monkeypatch.setattr("sys.stdin", io.StringIO("place A\n"))
     assert main(["play", str(pool), "static", "--jsonl"]) == 1
     assert '"event": "unreadable"' in capsys.readouterr().out

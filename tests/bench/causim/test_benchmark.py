@@ -295,7 +295,6 @@ def test_training_data_are_written_in_the_order_of_the_curriculum(
         (("harden", "POOL", "--out", "OUT", "--only", "nothing"), "no instance 'nothing'"),
         (("training", "POOL", "--out", "OUT", "--order", "hardest"), "unknown order 'hardest'"),
         (("training", "POOL", "--out", "OUT", "--only", "nothing"), "no instance 'nothing'"),
-        (("play", "POOL"), "`play` does not support CauSim; it supports ReplaySCM, Extended blickets and CausaLab"),
         (("audit", "POOL", "--details"), "--details applies to ReplaySCM, not to CauSim (pool.jsonl)"),
         (("generate", "--benchmark", "causim", "--seed", "1", "--strata", "ring", "--out", "OUT"), "unknown suite"),
         (("run", "exact", "POOL", "--out", "OUT", "-o", "max_worlds=3"), "max_worlds"),

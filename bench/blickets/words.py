@@ -1,0 +1,152 @@
+"""Words for people at the detector: place A, remove A, check conjunctive A E."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.bench.core.words import Act, Draft, Edit, Position, Reader, Verb, Words, WordsError, match_name
+from calibrant.dsl.action import ActionError
+from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.prompt import facts
+from calibrant.dsl.blickets.rule import Form, rule_from_json
+from calibrant.dsl.blickets.wording import names_in_words
+from calibrant.dsl.errors import short_repr
+
+FORMS = {
+    **dict.fromkeys(("conjunctive", "all", "and"), Form.CONJUNCTIVE),
+    **dict.fromkeys(("disjunctive", "any", "one", "or"), Form.DISJUNCTIVE),
+}
+SIGNS = {"+": "place", "-": "remove", "\N{MINUS SIGN}": "remove"}
+
+
+class BlicketWords(Words[BlicketItem]):
+    """Implements Words (bench.core.words). A draft has `rule` and `blickets`, each as far as it is chosen."""
+
+    def opening(self, item: BlicketItem) -> str:
+        return facts(item.task)
+
+    def verbs(self, item: BlicketItem) -> Sequence[Verb]:
+        first, second = item.task.objects[:2]
+        return (
+            Verb(f"place {first}", f"put {first} on the detector; +{first} is short for it"),
+            Verb(f"remove {first}", f"take {first} off; -{first} is short for it"),
+            Verb(f"check conjunctive {first} {second}", "submit: all of these are needed; it ends the item"),
+            Verb(f"check disjunctive {first} {second}", "submit: one of these is enough; it ends the item"),
+            Verb(f"answer conjunctive {first} {second}", "write an answer down; `submit` sends it"),
+        )
+
+    def readers(self, item: BlicketItem) -> Mapping[str, Reader]:
+        return {"place": _place, "remove": _remove, "check": _check, "submit": _submit, "answer": _answer}
+
+    def read_form(self, item: BlicketItem, position: Position, line: str) -> Act | Edit | None:
+        if line[:1] in SIGNS and line[1:].strip():
+            return _move(item, position, SIGNS[line[0]], line[1:].strip())
+        if line.partition(" ")[0].lower() in FORMS:
+            return _check(item, position, line)
+        return None
+
+    def read_json(self, item: BlicketItem, line: str) -> Act:
+        from calibrant.bench.blickets.play import PLAY
+
+        try:
+            return Act(PLAY.parse_action(item, line))
+        except ActionError as error:
+            raise WordsError(str(error)) from None
+
+    def answer(self, item: BlicketItem, draft: Draft) -> dict[str, Any]:
+        answer = {"rule": draft.get("rule"), "blickets": list(draft.get("blickets", ()))}
+        if answer["rule"] is None or not answer["blickets"]:
+            missing = "the rule" if answer["rule"] is None else "the blickets"
+            example = f"check conjunctive {' '.join(item.task.objects[:2])}"
+            raise WordsError(f"the answer lacks {missing}; type for example {example}")
+        return answer
+
+    def draft_lines(self, item: BlicketItem, draft: Draft) -> Sequence[str]:
+        return [f"answer {draft['rule']} {' '.join(draft.get('blickets', ()))}"] if draft.get("rule") else []
+
+    def check_draft(self, item: BlicketItem, draft: object) -> Draft:
+        if not isinstance(draft, Mapping) or not draft.keys() <= {"rule", "blickets"}:
+            raise WordsError('a draft has the keys "rule" and "blickets"')
+        rule, names = draft.get("rule"), draft.get("blickets", [])
+        if rule not in (None, *map(str, Form)) or not isinstance(names, list):
+            raise WordsError("a draft states conjunctive or disjunctive, and a list of objects")
+        if not all(isinstance(name, str) and name in item.task.objects for name in names):
+            raise WordsError(f"a draft names objects among {', '.join(item.task.objects)}")
+        return {"rule": rule, "blickets": [name for name in item.task.objects if name in names]}
+
+    def view(self, item: BlicketItem) -> dict[str, Any]:
+        task = item.task
+        return {"view": "detector", "objects": list(task.objects), "allowance": task.budget, "graded": task.graded}
+
+
+def objects_on_detector(item: BlicketItem, position: Position) -> list[str]:
+    """Return the objects on the detector after the steps, first placed first."""
+    present: list[str] = []
+    for step in position.steps:
+        if step.refused:
+            continue
+        present += step.action.get("start", ())
+        if "place" in step.action:
+            present.append(step.action["place"])
+        elif "remove" in step.action:
+            present.remove(step.action["remove"])
+    return present
+
+
+def _place(item: BlicketItem, position: Position, rest: str) -> Act:
+    return _move(item, position, "place", rest)
+
+
+def _remove(item: BlicketItem, position: Position, rest: str) -> Act:
+    return _move(item, position, "remove", rest)
+
+
+def _move(item: BlicketItem, position: Position, verb: str, rest: str) -> Act:
+    if not rest:
+        raise WordsError(f"`{verb}` needs an object; type for example {verb} {item.task.objects[0]}")
+    name = match_name(rest, item.task.objects, "object")
+    if position.num_left <= 0:
+        raise WordsError("no moves are left; submit with `check conjunctive ...` or `check disjunctive ...`")
+    is_present = name in objects_on_detector(item, position)
+    if is_present and verb == "place":
+        raise WordsError(f"{name} is already on the detector; `remove {name}` takes it off")
+    if not is_present and verb == "remove":
+        raise WordsError(f"{name} is not on the detector; `place {name}` puts it there")
+    return Act({verb: name})
+
+
+def _check(item: BlicketItem, position: Position, rest: str) -> Act:
+    return Act({"check": _stated_rule(item, rest)})
+
+
+def _answer(item: BlicketItem, position: Position, rest: str) -> Edit:
+    return Edit(_stated_rule(item, rest))
+
+
+def _submit(item: BlicketItem, position: Position, rest: str) -> Act:
+    return Act({"check": _stated_rule(item, rest) if rest else WORDS.answer(item, position.draft)})
+
+
+def _stated_rule(item: BlicketItem, text: str) -> dict[str, Any]:
+    word, _, names = text.partition(" ")
+    objects = item.task.objects
+    example = f"check conjunctive {' '.join(objects[:2])}"
+    form = FORMS.get(word.strip(":,").lower())
+    if form is None:
+        raise WordsError(
+            f"expected conjunctive (all are needed) or disjunctive (one is enough), found {short_repr(word)}; "
+            f"type for example {example}"
+        )
+    if not names.strip():
+        raise WordsError(f"no blickets are named; type for example {example}")
+    chosen = [match_name(name, objects, "object") for name in names_in_words(names, objects)]
+    rule = {"rule": str(form), "blickets": chosen}
+    try:
+        rule_from_json(rule, objects)
+    except ActionError as error:
+        raise WordsError(f"{error}; type for example {example}") from None
+    return rule
+
+
+WORDS = BlicketWords()

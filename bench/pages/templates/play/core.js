@@ -1,0 +1,81 @@
+const views = {};
+const screen_ = document.getElementById("screen"), news = document.getElementById("news");
+const problemBox = document.getElementById("problem"), banner = document.getElementById("banner");
+let state = null, waiting = false;
+const tab = (() => {
+  const fresh = () => [...crypto.getRandomValues(new Uint8Array(12))].map((b) => b.toString(16).padStart(2, "0")).join("");
+  try { const old = sessionStorage.getItem("calibrant-tab") || fresh(); sessionStorage.setItem("calibrant-tab", old); return old; } catch { return fresh(); }
+})();
+function el(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, String(value));
+  }
+  for (const child of children.flat()) if (child !== null && child !== undefined) element.append(child);
+  return element;
+}
+const button = (text, press, attributes = {}) => el("button", { type: "button", onclick: press, ...attributes }, text);
+const isFrozen = () => waiting || !state.writer || (state.item && state.item.closed);
+function table(caption, heads, rows) {
+  const head = el("tr", {}, heads.map((h) => el("th", { scope: "col", class: h.number ? "number" : "" }, h.text ?? h)));
+  const body = rows.map((cells) => el("tr", {}, cells.map((c, k) => c instanceof Node ? c : el(k ? "td" : "th", k ? { class: "number" } : { scope: "row" }, String(c)))));
+  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption }, el("table", {}, el("caption", {}, caption), el("thead", {}, head), el("tbody", {}, body)));
+}
+function show(problem) { problemBox.textContent = problem || ""; problemBox.hidden = !problem; }
+function say(text) { news.textContent = text; }
+// a request is sent again until the server answers: moves carry their number, so none is made twice
+async function request(path, body) {
+  for (let delay = 300; ; delay = Math.min(delay * 2, 5000)) {
+    try {
+      const options = body ? { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ ...body, tab }) } : {};
+      const answer = await fetch(path, options);
+      banner.textContent = "";
+      return { status: answer.status, data: await answer.json() };
+    } catch {
+      banner.textContent = "The server does not answer. What you did is kept here and is sent again.";
+      await new Promise((done) => setTimeout(done, delay));
+    }
+  }
+}
+async function send(verb, body = {}) {
+  if (waiting) return false;
+  waiting = true;
+  const item = state?.item;
+  const sent = { item: item?.id, moves: item?.moves, ...body };
+  let answer = await request(verb, sent);
+  if (answer.status === 409 && answer.data.item?.moves === sent.moves && answer.data.item?.id === sent.item) answer = await request(verb, sent);
+  waiting = false;
+  if (answer.status === 422 || !answer.data.phase) { show(answer.data.problem); return false; }
+  show(answer.status === 200 ? "" : answer.data.problem);
+  render(answer.data);
+  return answer.status === 200;
+}
+let draftTimer = 0, pendingDraft = null;
+function writeDraft(draft, delay = 0) {
+  pendingDraft = draft;
+  clearTimeout(draftTimer);
+  draftTimer = setTimeout(flushDraft, delay);
+}
+async function flushDraft() {
+  clearTimeout(draftTimer);
+  while (waiting) await new Promise((done) => setTimeout(done, 20));
+  if (pendingDraft === null) return true;
+  const draft = pendingDraft;
+  pendingDraft = null;
+  return send("draft", { draft });
+}
+async function submit() { if (await flushDraft()) await send("submit"); }
+// an element that is rendered anew keeps the focus and what is being typed
+function replaceScreen(...children) {
+  const active = document.activeElement, key = active?.dataset?.key;
+  const typed = key && "value" in active && active.type !== "checkbox" && active.type !== "radio" ? [active.value, active.type === "text" ? active.selectionStart : null] : null;
+  screen_.replaceChildren(...children.filter((child) => child));
+  if (!key) return;
+  const again = screen_.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  if (!again) return;
+  if (typed && pendingDraft !== null) again.value = typed[0];
+  again.focus();
+  if (typed && typed[1] !== null && again.type === "text") again.setSelectionRange(typed[1], typed[1]);
+}

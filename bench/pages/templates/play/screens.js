@@ -1,0 +1,107 @@
+function submitButton(key) { return button(["Submit ", el("kbd", {}, key)], submit, { class: "first", "data-key": "submit", disabled: isFrozen() }); }
+function undoButton(item) { return button("Take back the last change", () => send("undo"), { "data-key": "undo", disabled: isFrozen() || !item.can_undo }); }
+function picture(item) {
+  if (!item.picture) return null;
+  const box = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Drawing of your graph" });
+  box.innerHTML = item.picture; // drawn by the server, every name escaped
+  return box;
+}
+const CLASSES = { earned: "\u2713 earned: decided and right", lucky: "\u2248 lucky: undecided and right", short: "\u25cb short: undecided and wrong", missed: "\u2717 missed: decided and wrong" };
+const worth = (right, kind) => kind ? CLASSES[kind] : right ? "\u2713 right" : "\u2717 not right";
+function enter() {
+  const id = el("input", { type: "text", id: "participant", value: EMBEDDED.participant || `p-${tab.slice(0, 6)}`, "data-key": "participant", autocomplete: "off" });
+  const go = async () => {
+    const answer = await request("enter", { participant: id.value.trim() });
+    if (answer.status === 200) location.href = answer.data.address;
+    else show(answer.data.problem);
+  };
+  id.addEventListener("keydown", (e) => { if (e.key === "Enter") go(); });
+  replaceScreen(el("h1", {}, "Before you begin"), el("p", {}, "Enter the id that you were given, or leave the one below. No name."),
+    el("div", { class: "row" }, el("label", { for: "participant" }, "Participant id"), id, button("Go on", go, { class: "first", "data-key": "enter" })));
+}
+function start() {
+  const agreed = el("input", { type: "checkbox", "data-key": "agreed" });
+  const large = el("input", { type: "checkbox", "data-key": "large", onchange: (e) => document.body.classList.toggle("large", e.target.checked) });
+  const kept = `Every move with its time, your answers, and the id ${state.participant}. No name, no address, no recording.`;
+  return [
+    el("h1", {}, "Before you begin"), el("p", {}, `You will solve ${state.items} ${state.items === 1 ? "item" : "items"}. There is nothing to prepare.`),
+    el("section", { class: "panel" }, el("h2", {}, "What is kept"), el("p", {}, kept), state.folder ? el("p", {}, "It stays on this computer, in ", el("code", {}, state.folder), ".") : el("p", {}, "Nothing is written to a file."), el("p", {}, "You can stop at any time and go on later at this address.")),
+    state.consent ? el("div", { class: "facts" }, state.consent.split(/\n\s*\n/).map((part) => el("p", {}, part))) : null,
+    state.consent ? el("p", {}, el("label", {}, agreed, " I have read this and agree.")) : null,
+    el("p", {}, el("label", {}, large, " Large type")),
+    el("p", {}, button("Begin", () => send("begin", { agreed: agreed.checked }), { class: "first", "data-key": "begin" })),
+    el("p", { class: "note" }, "Everything works with the keyboard: Tab to move, Enter to act, ? for keys. Closing the window loses nothing."),
+  ];
+}
+function questions() {
+  const answers = {};
+  const asked = state.questions.map((q) => {
+    const name = `question-${q.id}`;
+    const radios = (options) => options.map(([value, text]) => el("label", {}, el("input", { type: "radio", name, "data-key": `${name}-${value}`, onchange: () => { answers[q.id] = value; } }), ` ${text}`));
+    let control;
+    if (q.kind === "likert") control = [q.low ? el("span", { class: "soft" }, q.low) : null, radios([...Array(q.points).keys()].map((k) => [k + 1, String(k + 1)])), q.high ? el("span", { class: "soft" }, q.high) : null];
+    else if (q.kind === "choice") control = radios(q.options.map((text) => [text, text]));
+    else if (q.kind === "number") control = el("input", { type: "number", step: "any", "aria-label": q.text, "data-key": name, onchange: (e) => { answers[q.id] = e.target.value === "" ? "" : Number(e.target.value); } });
+    else control = el("textarea", { "aria-label": q.text, "data-key": name, onchange: (e) => { answers[q.id] = e.target.value; } });
+    return el("fieldset", {}, el("legend", {}, q.text + (q.optional ? " (optional)" : "")), el("div", { class: "row" }, control));
+  });
+  return [el("h1", {}, state.heading), asked, button("Go on", () => send("answers", { name: state.name, answers }), { class: "first", "data-key": "go-on" })];
+}
+function ended() {
+  const verdict = state.verdict;
+  const kind = verdict?.attribution?.kind;
+  const text = verdict ? worth(verdict.score.correct === true, kind) : "Your answer is recorded.";
+  const next = button("Go on", reload, { class: "first", "data-key": "next" });
+  return el("section", { class: "ended", "aria-label": "Item ended" }, el("h2", {}, text), next);
+}
+function item() {
+  const it = state.item, view = views[it.view.view];
+  const facts = el("details", { open: !it.steps.length && !Object.keys(it.draft).length && it.view.view !== "program" && (it.view.rules ? false : true) }, el("summary", {}, "What is asked"), el("div", { class: "facts" }, (it.view.rules || it.opening.split("\n\n")).map((part) => el("p", {}, part))));
+  const progress = state.items > 1 ? el("progress", { max: state.items, value: state.number, "aria-label": `item ${state.number} of ${state.items}` }) : null;
+  return [
+    el("h1", {}, it.kind), el("div", { class: "progress" }, progress, state.items > 1 ? el("span", {}, `item ${state.number} of ${state.items}`) : null),
+    it.view.view === "program" ? null : facts, view.render(it), it.closed ? ended() : el("p", {}, button("I cannot tell", () => confirm("End this item without an answer?") && send("quit"), { class: "plain", "data-key": "quit", disabled: isFrozen() })),
+  ];
+}
+function end() {
+  const rows = state.verdicts;
+  if (!rows.length) return [el("h1", {}, "Done. Thank you."), el("p", {}, "Your answers are recorded; you can close this window.")];
+  const right = rows.filter((row) => row.right).length, earned = rows.filter((row) => row.class === "earned").length;
+  const heads = ["#", "Kind", "Item", "You", "Fits the evidence", { text: "Moves", number: true }];
+  const cells = rows.map((row, k) => [k + 1, row.kind, row.item, worth(row.right, row.class).split(":")[0], row.left ? `${row.left} left` : "\u2013", row.moves || "\u2013"]);
+  return [el("h1", {}, `Done: ${right} of ${rows.length} right${rows.some((r) => r.class) ? `, ${earned} of them earned` : ""}`),
+    el("ul", { class: "legend" }, Object.values(CLASSES).map((text) => el("li", {}, text))),
+    el("p", {}, "Lucky: your evidence still allowed other answers."), table("Your answers", heads, cells)];
+}
+function render(next) {
+  const before = state;
+  state = { writer: true, ...next };
+  const phase = { start, questions, item, end }[state.phase];
+  replaceScreen(...phase().flat().filter((child) => child));
+  if (before?.phase !== state.phase || before?.item?.id !== state.item?.id) { say(""); if (before) document.getElementById("main").focus(); window.scrollTo(0, 0); }
+  const news = state.item?.last;
+  if (news && before?.item?.moves !== state.item.moves) say(state.item.closed ? "The item has ended." : news);
+  else if (state.item?.closed && !before?.item?.closed) say("The item has ended.");
+  if (!state.writer) banner.replaceChildren("Another window is in use; this one only shows. ", button("Go on here", () => reload(null, true)));
+}
+async function reload(_, take) {
+  const answer = await request(`state?tab=${tab}${take ? "&take=1" : ""}`);
+  if (answer.status !== 200) { show(answer.data.problem || "this address is not known"); return; }
+  if (answer.data.writer) banner.textContent = "";
+  show("");
+  render(answer.data);
+}
+addEventListener("keydown", (event) => {
+  const target = event.target, it = state?.item;
+  if (!it || event.metaKey || event.altKey) return;
+  if (event.ctrlKey) { if (event.key === "Enter" && !isFrozen()) { event.preventDefault(); submit(); } return; }
+  if (target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement || (target instanceof HTMLInputElement && !["checkbox", "radio"].includes(target.type))) return;
+  if (event.key.length === 1 && views[it.view.view].key?.(event, it)) event.preventDefault();
+});
+(async () => {
+  const first = await request(`state?tab=${tab}`);
+  if (first.status === 404) enter();
+  else if (first.status !== 200) show(first.data.problem);
+  else render(first.data);
+  setInterval(() => { if (state?.writer && !waiting && state.phase !== "end") request(`state?tab=${tab}`).then((a) => { if (a.status === 200 && !a.data.writer) { state.writer = false; render({ ...state, writer: false }); } }); }, 5000);
+})();

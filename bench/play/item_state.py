@@ -1,0 +1,56 @@
+"""State of an item as its page shows it, ready for JSON: the public part, readings, the draft. Nothing sealed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.bench.pages.why.graphs import Graph, GraphNode, draw_together
+from calibrant.bench.play.game import Game
+
+
+def item_state(game: Game, *, with_cells: bool) -> dict[str, Any]:
+    """Return the state of a game for its page.
+
+    with_cells: also which cells of the evidence the draft's formulas fit
+    """
+    words, item, play = game.pool.words, game.shown, game.pool.benchmark
+    steps = [
+        {
+            "action": dict(step.action),
+            "reading": step.reading,
+            "refused": step.refused,
+            "cost": step.cost,
+        }
+        for step in game.steps
+    ]
+    described = "" if game.episode is None or not game.steps else play.play.describe(game.episode, game.steps[-1])
+    state: dict[str, Any] = {
+        "id": item.id,
+        "kind": play.title,
+        "opening": words.opening(item),
+        "view": words.view(item),
+        "steps": steps,
+        "moves": game.num_moves,
+        "left": game.num_left,
+        "closed": game.closed,
+        "draft": dict(game.draft),
+        "can_undo": game.earlier_draft is not None,
+        "problems": dict(words.problems(item, game.draft)),
+        "last": described.partition("\n")[0],
+    }
+    graph = words.graph(item, game.draft)
+    if graph is not None:
+        state["picture"] = _picture(graph)
+    if with_cells:
+        state["cells"] = dict(words.cells(item, game.position))
+    return state
+
+
+def _picture(parents: Mapping[str, Sequence[str]]) -> str:
+    """Return an SVG of the graph that a draft states."""
+    edges = [f"{cause} to {effect}" for effect, causes in parents.items() for cause in causes]
+    label = f"The graph that you wrote: {', '.join(edges) or 'no causes yet'}"
+    graph = Graph(parents, {name: GraphNode(name) for name in parents}, label)
+    (picture,) = draw_together([graph], "draft")
+    return picture

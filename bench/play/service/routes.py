@@ -1,0 +1,130 @@
+"""Answers of the server: the page, the state of a participant, and moves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qs
+
+from calibrant.bench.core.words import WordsError
+from calibrant.bench.play.folder import PlayFolder
+from calibrant.bench.play.journal import check_participant
+from calibrant.bench.play.plan import ItemStop, Stop, Terms
+from calibrant.bench.play.service.address import Address
+from calibrant.bench.play.service.gate import Refusal, Target
+from calibrant.bench.play.service.page import play_page
+from calibrant.bench.play.service.server import Response
+from calibrant.bench.play.sitting import Sitting, StaleError
+from calibrant.dsl.errors import CalibrantError
+
+MAX_SITTINGS = 10_000  # participants of one server
+
+
+class PlayRoutes:
+    """Implements Routes (bench.play.service.server).
+
+    plan: the stops of a participant; names: those who may take part; None for any id
+    """
+
+    def __init__(
+        self,
+        folder: PlayFolder,
+        address: Address,
+        terms: Terms,
+        plan: Callable[[str], Sequence[Stop]],
+        names: Sequence[str] | None,
+    ) -> None:
+        self._folder = folder
+        self._address = address
+        self._terms = terms
+        self._plan = plan
+        self._names = names
+        self._lock = threading.Lock()
+        participants = [*(names or ()), *folder.participants]
+        self._by_token = {address.participant_token(name): name for name in participants}
+        self._sittings: dict[str, Sitting] = {}
+
+    def get(self, target: Target) -> Response:
+        """Answer a GET: the page, or the state."""
+        query = {name: values[-1] for name, values in parse_qs(target.query).items()}
+        if target.token == self._address.token:
+            if target.verb == "":
+                return Response(200, play_page(self._terms.title, query.get("participant", "")))
+            raise Refusal(404, "no such page")
+        sitting = self._sitting(target.token)
+        if target.verb == "":
+            return Response(200, play_page(self._terms.title, ""))
+        if target.verb != "state":
+            raise Refusal(404, "no such page")
+        with sitting.lock:
+            can_write = sitting.claim(query.get("tab", ""), force=query.get("take") == "1")
+            return Response(200, sitting.state() | {"writer": can_write})
+
+    def post(self, target: Target, body: Mapping[str, Any]) -> Response:
+        """Answer a POST: a participant who enters, or a move."""
+        if target.token == self._address.token:
+            if target.verb != "enter":
+                raise Refusal(404, "no such page")
+            return self._enter(body)
+        sitting = self._sitting(target.token)
+        with sitting.lock:
+            if not sitting.claim(str(body.get("tab", ""))[:64]):
+                return Response(423, sitting.state() | {"writer": False, "problem": "another window is in use"})
+            try:
+                stop = self._do(sitting, target.verb, body)
+            except StaleError:
+                return Response(409, sitting.state() | {"writer": True, "problem": "the page was not up to date"})
+            except (CalibrantError, RecursionError) as error:
+                problem = str(error) if isinstance(error, WordsError) else "the move cannot be read"
+                return Response(422, {"problem": problem, "writer": True})
+            return Response(200, sitting.state(stay_at=stop) | {"writer": True})
+
+    def _do(self, sitting: Sitting, verb: str, body: Mapping[str, Any]) -> ItemStop | None:
+        item, num_moves = str(body.get("item", "")), body.get("moves")
+        if type(num_moves) is not int:
+            num_moves = -2  # of no state
+        match verb:
+            case "begin":
+                sitting.begin(body.get("agreed") is True)
+            case "act" if isinstance(body.get("action"), dict):
+                return sitting.act(item, num_moves, body["action"])
+            case "say" if isinstance(body.get("line"), str):
+                return sitting.say(item, num_moves, body["line"])
+            case "submit":
+                return sitting.submit_draft(item, num_moves)
+            case "draft":
+                return sitting.write(item, body.get("draft"))
+            case "undo":
+                return sitting.undo(item)
+            case "quit":
+                return sitting.give_up(item)
+            case "answers":
+                sitting.answer_questions(str(body.get("name", "")), body.get("answers"))
+            case _:
+                raise Refusal(404, "no such move")
+        return None
+
+    def _enter(self, body: Mapping[str, Any]) -> Response:
+        """Return the address of a participant who enters an id."""
+        try:
+            name = check_participant(str(body.get("participant", "")))
+        except CalibrantError as error:
+            return Response(422, {"problem": str(error)})
+        if self._names is not None and name not in self._names:
+            return Response(422, {"problem": "this id does not take part in this study"})
+        token = self._address.participant_token(name)
+        with self._lock:
+            if token not in self._by_token and len(self._by_token) >= MAX_SITTINGS:
+                return Response(422, {"problem": "no more participants can enter"})
+            self._by_token.setdefault(token, name)
+        return Response(200, {"address": f"/{token}/"})
+
+    def _sitting(self, token: str) -> Sitting:
+        name = self._by_token.get(token)
+        if name is None:
+            raise Refusal(403, "wrong secret")
+        with self._lock:
+            if token not in self._sittings:
+                self._sittings[token] = Sitting(self._folder, name, self._plan(name), self._terms)
+            return self._sittings[token]

@@ -1,0 +1,150 @@
+"""Games in a terminal: a line in words or in JSON, what came of it, and the verdict."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from calibrant.bench.core.words import Verb, WordsError
+from calibrant.bench.play.player import Player
+from calibrant.dsl.action import ActionError, action_of_text
+from calibrant.dsl.episode import Step
+
+GENERAL = (
+    Verb("show", "print the answer that you are writing"),
+    Verb("undo", "take back the last change of that answer"),
+    Verb("give up", "end the item without an answer"),
+    Verb("help", "print this list"),
+    Verb("quit", "stop here"),
+)
+Echo = Callable[[str], None]
+
+
+class TerminalGame:
+    """One item in a terminal.
+
+    is_stored: moves are on disk, so that `quit` and the end of the input leave the item open
+    """
+
+    def __init__(self, player: Player, echo: Echo, *, is_stored: bool) -> None:
+        self.player = player
+        self.game = player.game
+        self.is_stored = is_stored
+        self._echo = echo
+        self._pool = player.game.pool
+
+    def play(self, lines: Iterable[str]) -> bool:
+        """Play the item by lines in words; False if it was left open."""
+        self._echo(self._pool.words.opening(self.game.shown))
+        forms = [verb.form for verb in self._pool.words.verbs(self.game.shown)]
+        self._echo(f"\nType one line at a time: {' | '.join([*forms, 'help', 'quit'])}")
+        for step in self.game.steps:
+            self._echo(self._step_text(step))
+        for line in self._pool.words.draft_lines(self.game.shown, self.game.draft):
+            self._echo(line)
+        for line in () if self.game.closed else lines:
+            if line.strip().lower() == "quit":
+                return not self.is_stored
+            try:
+                self._echo(self._answer_line(line.strip()))
+            except WordsError as error:
+                self._echo(str(error))
+            if self.game.closed:
+                return True
+        return self.game.closed or not self.is_stored
+
+    def _answer_line(self, line: str) -> str:
+        words, item = self._pool.words, self.game.shown
+        match line.lower():
+            case "help":
+                return help_text([*words.verbs(item), *GENERAL])
+            case "undo":
+                self.player.undo()
+            case "give up":
+                self.player.give_up()
+                return "You gave no answer."
+            case "show":
+                pass
+            case _:
+                before = self.game.draft
+                step = self.player.do(words.read(item, self.game.position, line))
+                if step is not None:
+                    return self._step_text(step)
+                if self.game.closed:
+                    return "Your answer was submitted."
+                if self.game.draft == before:
+                    return "The answer is as it was."
+        return "\n".join(words.draft_lines(item, self.game.draft)) or "No answer is written yet."
+
+    def play_json(self, lines: Iterable[str]) -> bool:
+        """Play the item by lines of JSON, an object for each thing that happens; False if it was left open."""
+        prompt = self._pool.benchmark.items.prompt(self.game.shown)
+        self._event({"event": "task", "instance": self.game.shown.id, "text": prompt, "left": self.game.num_left})
+        for step in self.game.steps:
+            self._event(self._observation(step))
+        for line in () if self.game.closed else lines:
+            try:
+                done = self.player.act(action_of_text(line))
+            except (ActionError, WordsError) as error:
+                self._event({"event": "unreadable", "text": str(error), "left": self.game.num_left})
+                continue
+            if done is not None:
+                self._event(self._observation(done))
+            if self.game.closed:
+                return True
+        return self.game.closed or not self.is_stored
+
+    def verdict(self, *, as_json: bool) -> bool:
+        """Print what the game is worth; whether the answer was right."""
+        verdict = self.player.verdict()
+        attribution = verdict["attribution"]
+        right = verdict["score"].get("correct") is True
+        text = "right" if right else "not right"
+        if attribution is not None:
+            text += f"; {attribution['kind']}"
+        elif self.game.episode is not None and not self.game.steps:
+            text += "; nothing was read"
+        if as_json:
+            self._event({"event": "verdict", "text": text, **verdict})
+        else:
+            self._echo(text)
+        return right
+
+    def _step_text(self, step: Step[Any]) -> str:
+        return self._pool.benchmark.play.describe(self.game.episode, step)  # type: ignore[arg-type]  # it has steps
+
+    def _observation(self, step: Step[Any]) -> dict[str, Any]:
+        return {
+            "event": "step",
+            "action": dict(step.action),
+            "reading": step.reading,
+            "refused": step.refused,
+            "cost": step.cost,
+            "left": self.game.num_left,
+            "closed": self.game.closed,
+            "text": self._step_text(step),
+        }
+
+    def _event(self, event: dict[str, Any]) -> None:
+        self._echo(json.dumps(event))
+
+
+def help_text(verbs: Iterable[Verb]) -> str:
+    """Return forms and meanings as two columns."""
+    listed = list(verbs)
+    width = max(len(verb.form) for verb in listed)
+    return "\n".join(f"{verb.form.ljust(width)}  {verb.meaning}" for verb in listed)
+
+
+def input_lines(echo: Echo | None) -> Iterator[str]:
+    """Yield lines of standard input that are not blank; echo: prints the prompt of a terminal."""
+    while True:
+        if echo is not None and sys.stdin.isatty():
+            echo("> ")
+        line = sys.stdin.readline()
+        if not line:
+            return
+        if line.strip():
+            yield line

@@ -1,0 +1,206 @@
+"""Words for people about worlds: X3 = X1 and not X2, roots X1 X2, do X3=1, submit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.bench.core.words import Act, Draft, Edit, Position, Reader, Verb, Words, WordsError, match_name
+from calibrant.bench.replayscm.people.cells import draft_cells, draft_graph, draft_problems
+from calibrant.bench.replayscm.people.draft import (
+    answer_of_draft,
+    check_draft,
+    is_written_as_json,
+    noise_rates,
+    read_formula,
+    variables_to_explain,
+)
+from calibrant.bench.replayscm.people.view import worlds_view
+from calibrant.dsl.errors import short_repr
+from calibrant.dsl.replayscm.episodes.text_protocol import episode_facts
+from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.prompt import facts
+from calibrant.dsl.replayscm.world import World
+
+_SETTING = re.compile(r"([^\s=]{1,80})\s*=\s*([^\s=]{1,8})")
+
+
+class ScmWords(Words[Problem]):
+    """Implements Words (bench.core.words).
+
+    A draft has `formulas`, text by variable as it was typed; `roots` where they are not told; `noise` where it is asked
+    for. Answers without words (alternatives, forecasts) are typed as JSON.
+    """
+
+    def opening(self, item: Problem) -> str:
+        if item.task.kind is TaskKind.EPISODE:
+            return f"{episode_facts(item.task)}\n{_INFIX}"
+        return "\n\n".join([*facts(item.task), _INFIX, *map(_world_table, item.task.training.worlds)])
+
+    def verbs(self, item: Problem) -> Sequence[Verb]:
+        verbs = [*_world_verbs(item)]
+        if is_written_as_json(item):
+            return (*verbs, Verb('{"submit": {...}}', "send the answer as JSON; it ends the item"))
+        names = variables_to_explain(item, {})
+        if item.task.disclosure.roots is None:
+            roots = " ".join(item.task.variables[: item.task.disclosure.num_roots])
+            verbs.append(Verb(f"roots {roots}", "write down which variables are the roots"))
+        verbs.append(
+            Verb(f"{names[-1]} = {item.task.variables[0]}", "write down a formula: and, or, not, xor, iff, ( )")
+        )
+        if rates := noise_rates(item):
+            verbs.append(Verb(f"noise {rates[0]}", "write down the rate of errors"))
+        return (*verbs, Verb("submit", "send the formulas that are written; it ends the item"))
+
+    def readers(self, item: Problem) -> Mapping[str, Reader]:
+        readers: dict[str, Reader] = {"submit": _submit}
+        if item.task.kind is TaskKind.EPISODE:
+            readers["do"] = _do
+        if item.task.disclosure.roots is None:
+            readers["roots"] = _name_roots
+        if noise_rates(item):
+            readers["noise"] = _name_noise
+        return readers
+
+    def read_form(self, item: Problem, position: Position, line: str) -> Act | Edit | None:
+        name, sign, text = line.partition("=")
+        if not sign or " " in name.strip() or is_written_as_json(item):
+            return None
+        variable = match_name(name.strip(), variables_to_explain(item, position.draft), "variable to explain")
+        read_formula(item, variable, text.strip())
+        formulas = {**position.draft.get("formulas", {}), variable: text.strip()}
+        return Edit({**position.draft, "formulas": formulas})
+
+    def read_json(self, item: Problem, line: str) -> Act:
+        """Return the action of a line of JSON; of a question also the answer alone."""
+        act = super().read_json(item, line)
+        if item.task.kind is TaskKind.EPISODE or act.action.keys() == {"submit"}:
+            return act
+        return Act({"submit": dict(act.action)})
+
+    def answer(self, item: Problem, draft: Draft) -> dict[str, Any]:
+        return answer_of_draft(item, draft)
+
+    def draft_lines(self, item: Problem, draft: Draft) -> Sequence[str]:
+        lines = [f"roots {' '.join(draft['roots'])}"] if draft.get("roots") else []
+        lines += [f"{name} = {text}" for name, text in draft.get("formulas", {}).items()]
+        return lines + ([f"noise {draft['noise']}"] if draft.get("noise") else [])
+
+    def check_draft(self, item: Problem, draft: object) -> Draft:
+        return check_draft(item, draft)
+
+    def problems(self, item: Problem, draft: Draft) -> Mapping[str, str]:
+        return draft_problems(item, draft)
+
+    def graph(self, item: Problem, draft: Draft) -> Mapping[str, Sequence[str]] | None:
+        return draft_graph(item, draft)
+
+    def cells(self, item: Problem, position: Position) -> Mapping[str, Any]:
+        return draft_cells(item, position)
+
+    def check_answer(self, item: Problem, answer: Mapping[str, Any]) -> None:
+        """Refuse what is no answer object; formulas are judged by the scorer, as those of models are."""
+        mechanisms = answer.get("mechanisms", answer.get("alternative", answer.get("forecast")))
+        if mechanisms is None:
+            raise WordsError(f"an answer has mechanisms; its keys are {short_repr(', '.join(map(str, answer)))}")
+
+    def view(self, item: Problem) -> dict[str, Any]:
+        return worlds_view(item)
+
+
+_INFIX = "Formulas may be typed as X1 and not (X2 or X3), or as (and X1 (not (or X2 X3)))."
+
+
+def _world_verbs(item: Problem) -> Sequence[Verb]:
+    extension = item.task.extension
+    allowance = extension.allowance if extension is not None else None
+    if extension is None or allowance is None:
+        return ()
+    form = f"do {extension.variables[0]}=1" if allowance.max_targets else "do nothing"
+    if allowance.contexts is Contexts.CHOSEN:
+        form += f" with {'0' * len(extension.roots)}"
+    roots = f"; after `with` root values, in the order {', '.join(extension.roots)}" if " with " in form else ""
+    return (Verb(form, f"ask for a world in which variables are set{roots}"), Verb("do nothing", "ask for one without"))
+
+
+def _world_table(world: World) -> str:
+    """Return a world as a table; values that were set have a star."""
+    targets = world.intervention.targets
+    cells = [["", *world.variables]]
+    for unit, row in zip(world.units, world.rows(), strict=True):
+        cells.append([unit, *(f"{bit}*" if v in targets else f"{bit} " for v, bit in row.items())])
+    widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    marked = " (* set by hand)" if targets else ""
+    return "\n".join([f"World {world.id}{marked}", *lines])
+
+
+def _do(item: Problem, position: Position, rest: str) -> Act:
+    extension = item.task.extension
+    assert extension is not None
+    allowance = extension.allowance
+    assert allowance is not None
+    if position.num_left <= 0:
+        raise WordsError("no worlds are left; write formulas and type `submit`")
+    settings, _, contexts = rest.partition(" with ")
+    if rest.startswith("with "):
+        settings, contexts = "nothing", rest.removeprefix("with ")
+    action: dict[str, Any] = {"do": _read_settings(item, allowance, settings)}
+    if allowance.contexts is Contexts.CHOSEN:
+        listed = contexts.replace(",", " ").split()
+        num_roots = len(extension.roots)
+        if not 1 <= len(listed) <= allowance.rows or any(len(c) != num_roots or c.strip("01") for c in listed):
+            raise WordsError(
+                f"expected 1 to {allowance.rows} groups of {num_roots} root values (of {', '.join(extension.roots)}); "
+                f"type for example do {settings.strip() or 'nothing'} with {'0' * num_roots}"
+            )
+        action["contexts"] = listed
+    elif contexts:
+        raise WordsError("root values cannot be chosen in this item; leave out `with`")
+    return Act(action)
+
+
+def _read_settings(item: Problem, allowance: Allowance, text: str) -> dict[str, int]:
+    extension = item.task.extension
+    assert extension is not None
+    text = text.strip().strip("()")
+    if text.lower() in ("", "nothing"):
+        return {}
+    parts = re.sub(r"\s*=\s*", "=", text).replace(",", " ").split()
+    constants: dict[str, int] = {}
+    for part in parts:
+        match = _SETTING.fullmatch(part)
+        if match is None or match[2] not in ("0", "1"):
+            raise WordsError(
+                f"expected settings such as {extension.variables[0]}=1, found {short_repr(part)}; or `do nothing`"
+            )
+        constants[match_name(match[1], extension.variables, "variable")] = int(match[2])
+    if len(constants) > allowance.max_targets:
+        raise WordsError(f"{len(constants)} variables are set; at most {allowance.max_targets} can be")
+    return {name: constants[name] for name in extension.variables if name in constants}
+
+
+def _name_roots(item: Problem, position: Position, rest: str) -> Edit:
+    names = [match_name(name, item.task.variables, "variable") for name in rest.replace(",", " ").split()]
+    num_roots = item.task.disclosure.num_roots
+    if len(set(names)) != num_roots:
+        raise WordsError(f"there are {num_roots} roots, {len(set(names))} are named")
+    formulas = {name: text for name, text in position.draft.get("formulas", {}).items() if name not in names}
+    roots = [name for name in item.task.variables if name in names]
+    return Edit({**position.draft, "roots": roots, "formulas": formulas})
+
+
+def _name_noise(item: Problem, position: Position, rest: str) -> Edit:
+    rates = noise_rates(item)
+    if rest not in rates:
+        raise WordsError(f"expected one of {', '.join(rates)}, found {short_repr(rest)}")
+    return Edit({**position.draft, "noise": rest})
+
+
+def _submit(item: Problem, position: Position, rest: str) -> Act:
+    return Act({"submit": answer_of_draft(item, position.draft)})
+
+
+WORDS = ScmWords()

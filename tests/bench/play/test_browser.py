@@ -1,0 +1,64 @@
+"""Items of every kind solved in headless Chromium by keys alone; nothing for axe-core to object to."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from calibrant.bench.runs.records import folder_records
+from tests.support.accessibility import needs_axe
+from tests.support.browser import needs_chromium
+from tests.support.commands import called
+from tests.support.play.keyboard import KeyboardPage
+from tests.support.play.right_lines import first_item, pool_file, right_lines
+from tests.support.play.served import participant_url, served
+from tests.support.play.solved_by_keys import solve
+
+KINDS = ("blickets", "causalab", "causim", "replayscm", "hidden roots", "episode")
+
+
+@needs_chromium
+@needs_axe
+def test_all_kinds_are_solved_by_keys_alone_and_give_the_records_of_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One browser and one participant for all: starting Chromium is most of what this takes."""
+    pools = [pool_file(kind, tmp_path) for kind in KINDS]
+    items = [first_item(pool) for pool in pools]
+    out, folder = tmp_path / "out", tmp_path / "browser"
+    folder.mkdir()
+    with served(out, pools) as service, KeyboardPage(folder) as page:
+        page.open(participant_url(service, "p1"))
+        assert page.violations() == []
+        page.reach('[data-key="begin"]')
+        page.press("Enter")
+        for number, item in enumerate(items):
+            page.wait(f"state.phase === 'item' && state.item.id.startsWith('item-') && state.number === {number + 1}")
+            page.width(360, dark=bool(number % 2))
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360, item.benchmark
+            assert (page.violations(), item.benchmark) == ([], item.benchmark)
+            solve(page, item)
+            assert (page.violations(), item.benchmark) == ([], item.benchmark)
+            assert page.evaluate("document.querySelector('.ended h2').textContent").startswith("\u2713") or (
+                "lucky" in page.evaluate("document.querySelector('.ended h2').textContent")
+            )
+            page.reach('[data-key="next"]')
+            page.press("Enter")
+        page.wait("state.phase === 'end'")
+        assert page.violations() == []
+        assert f"{len(items)} of {len(items)} right" in page.evaluate("document.querySelector('h1').textContent")
+        assert page.evaluate(
+            "performance.getEntriesByType('resource').every((e) => e.name.startsWith(location.origin))"
+        )
+    records = {(record.pool_digest, record.instance): record for record in folder_records(out)}
+    for pool, item in zip(pools, items, strict=True):
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in right_lines(item))))
+        typed = tmp_path / "typed" / pool.stem / item.id
+        assert called("play", pool, "--out", typed, "--participant", "p1").returncode == 0
+        (expected,) = folder_records(typed)
+        record = records[expected.pool_digest, item.id]
+        same = {"timing": expected.timing, "config": expected.config}
+        assert msgspec.structs.replace(record, **same) == expected

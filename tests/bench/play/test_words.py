@@ -1,0 +1,151 @@
+"""Words for people: every benchmark solved by typing, mistakes that cost nothing, records that commands read."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from calibrant.bench.cli import main
+from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.core.words import Position, WordsError
+from calibrant.bench.play.pool import PlayPool
+from calibrant.bench.runs.records import Record, folder_records
+from tests.support.commands import called, jsonl
+from tests.support.play.right_lines import first_item, pool_file, right_actions, right_lines
+
+KINDS = ("blickets", "causalab", "causim", "replayscm", "hidden roots", "episode")
+each = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture
+def pool(kind: str, tmp_path: Path) -> Path:
+    return pool_file(kind, tmp_path)
+
+
+def play(monkeypatch: pytest.MonkeyPatch, pool: Path, lines: list[str], *options: object) -> Any:
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+    return called("play", pool, *options)
+
+
+def content(folder: Path) -> list[dict[str, Any]]:
+    """Return the records of a folder without times and participants."""
+    records = [msgspec.to_builtins(record) for record in folder_records(folder)]
+    return [{k: v for k, v in record.items() if k not in ("timing", "protocol")} for record in records]
+
+
+@each
+def test_typed_and_sent_moves_give_equal_records_that_commands_read(
+    kind: str, pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = first_item(pool)
+    typed, sent = tmp_path / "typed", tmp_path / "sent"
+    done = play(monkeypatch, pool, right_lines(item), "--out", typed, "--participant", "p1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert play(monkeypatch, pool, right_actions(item), "--out", sent, "--jsonl").returncode == 0
+    assert content(typed) == content(sent)
+    (record,) = folder_records(typed)
+    assert (record.protocol, record.outcome, record.score["correct"]) == ("human:p1", "found", True)
+    of = benchmark_of(pool)
+    num_moves = len(record.steps) if isinstance(record.steps, list) else 1
+    assert isinstance(record.timing.moves, list)
+    assert len(record.timing.moves) == num_moves
+    again = called("score", pool, typed / "records.jsonl", "--out", tmp_path / "scores.jsonl")
+    assert again.returncode == 0, again.stderr
+    (scored,) = map(json.loads, (tmp_path / "scores.jsonl").read_text(encoding="utf-8").splitlines())
+    assert (scored["model"], scored["instanceId"], scored["correct"]) == ("human:p1", item.id, True)
+    assert "human:p1" in called("table", typed).stdout
+    if kind == "blickets":  # reading records is the same for all
+        assert called("report", typed, "--no-times", "--out", tmp_path / "report.txt").returncode == 0
+    if of.is_interactive(item):
+        called("show", pool, item.id, "--run", typed, "--html", tmp_path / "show.html")
+        assert "human:p1" in (tmp_path / "show.html").read_text(encoding="utf-8")
+
+
+MISTAKES = {
+    "blickets": ("plac A", "place Q", "remove A", "check both A", "check conjunctive", "check all A Q", "submit"),
+    "causalab": ("set", "set mass 3", "set density x", "reactor", "reactor soon", "a -> b", "density -> density"),
+    "causim": ("Ruba = NUB", "ruba: MAV", "values Nobody", "submit", "Nobody = 3", '{"submit": {"Ruba": "MAV"}}'),
+    "replayscm": ("X9 = X1", "X1 = X2", "X4 = X1 and", "X4 = X4", "X4 = nand(X1, X2)", "submit", '{"x": 1}'),
+    "hidden roots": ("roots X1", "roots X1 X2 X9", "submit", "noise 1/10"),
+    "episode": ("do X1", "do X1=2", "do X9=1", "do X1=1 with 000", "X4 = X1 or", "submit"),
+}
+
+
+@each
+def test_a_typing_error_costs_nothing_and_names_what_would_work(
+    kind: str, pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = first_item(pool)
+    lines = [*MISTAKES[kind], "", "help", "show", "undo", *right_lines(item)]
+    done = play(monkeypatch, pool, lines, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    expected = tmp_path / "expected"
+    play(monkeypatch, pool, right_lines(item), "--out", expected)
+    assert content(tmp_path / "out") == content(expected)
+    source = PlayPool(pool)
+    shown = source.public.shown(source.item(None))
+    for line in MISTAKES[kind]:
+        if not line.startswith("{"):
+            with pytest.raises(WordsError):
+                source.words.read(shown, Position((), 5, {}), line)
+
+
+def test_a_game_goes_on_where_it_was_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, out = pool_file("blickets", tmp_path), tmp_path / "out"
+    lines = right_lines(first_item(pool))
+    for line in lines[:-1]:
+        done = play(monkeypatch, pool, [line, "quit"], "--out", out)
+        assert "the same command goes on" in done.stderr
+        with (out / "moves.jsonl").open("ab") as journal:  # a process that was killed while it wrote
+            journal.write(b'{"participant":"yo')
+    assert "left open" in play(monkeypatch, pool, ["answer all A B"], "--out", out).stderr  # the input ends
+    assert "No answer is written" in play(monkeypatch, pool, ["show", "undo", "quit"], "--out", out).stdout
+    assert play(monkeypatch, pool, lines[-1:], "--out", out).returncode == 0
+    at_once = tmp_path / "at once"
+    play(monkeypatch, pool, lines, "--out", at_once)
+    assert content(out) == content(at_once)
+
+
+def test_a_record_that_a_kill_prevented_is_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, out = pool_file("causim", tmp_path), tmp_path / "out"
+    play(monkeypatch, pool, right_lines(first_item(pool)), "--out", out)
+    whole = (out / "records.jsonl").read_bytes()
+    for kept in (b"", whole[:50]):
+        (out / "records.jsonl").write_bytes(kept)
+        assert play(monkeypatch, pool, [], "--out", out).stdout.splitlines()[-1] == "right"
+        assert (out / "records.jsonl").read_bytes() == whole
+
+
+def test_giving_up_closes_an_item_without_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, out = pool_file("replayscm", tmp_path), tmp_path / "out"
+    assert play(monkeypatch, pool, ["give up"], "--out", out).returncode == 1
+    (record,) = folder_records(out)
+    assert (record.outcome, record.score["correct"]) == ("out_of_budget", False)
+    assert record.provenance == {"reason": "the participant gave no answer"}
+
+
+@pytest.mark.parametrize("name", ["", " ", "../x", "a b", "é", "x" * 65, "-x"])
+def test_a_participant_id_is_checked(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pool = pool_file("blickets", tmp_path)
+    assert main(["play", str(pool), "--out", str(tmp_path / "out"), "--participant", name]) == 2
+    assert "is no participant id" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_records_of_a_run_are_predictions_too(tmp_path: Path) -> None:
+    pool = pool_file("blickets", tmp_path)
+    called("run", "static", pool, "--out", tmp_path / "run", "--limit", 2, "--workers", 1)
+    records: list[Record] = list(folder_records(tmp_path / "run"))
+    called("score", pool, tmp_path / "run" / "records.jsonl", "--out", tmp_path / "scores.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(line["model"], line["instanceId"], line["correct"]) for line in lines] == [
+        (record.protocol, record.instance, record.score["correct"]) for record in records
+    ]
+    other = {"rule": "conjunctive", "blickets": list(first_item(pool).task.objects)}
+    changed = jsonl(tmp_path / "changed.jsonl", msgspec.to_builtins(records[0]) | {"answer": other})
+    assert "is not what the steps submit" in called("score", pool, changed).stderr

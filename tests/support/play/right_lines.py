@@ -1,0 +1,143 @@
+"""The lines that solve an item, spelled from what is sealed, and the same answer as JSON actions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from calibrant.audits.replayscm.extended.generate import sample_extended
+from calibrant.audits.replayscm.extended.strata import extended_strata
+from calibrant.bench.core.registry import benchmark_of
+from calibrant.dsl.causalab.hypothesis import state_mechanism
+from calibrant.dsl.causim.model import run
+from calibrant.dsl.formulas.infix import infix
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.problem import Pool
+
+DATA = Path(__file__).resolve().parents[3] / "bench"
+POOLS = {
+    "blickets": DATA / "blickets" / "data" / "sample_blickets.jsonl",
+    "causalab": DATA / "causalab" / "data" / "sample_causalab.jsonl",
+    "causim": DATA / "causim" / "data" / "sample_causim.jsonl",
+    "replayscm": DATA / "replayscm" / "data" / "sample_ordered.jsonl",
+    "hidden roots": DATA / "replayscm" / "data" / "sample_hidden_roots.jsonl",
+}
+
+
+def pool_file(kind: str, folder: Path) -> Path:
+    """Return the bundled pool of a kind; `episode` is a pool of one ReplaySCM episode, written there."""
+    if kind != "episode":
+        return POOLS[kind]
+    return episode_pool(folder, "hs_n6_easy_calibration")
+
+
+def episode_pool(folder: Path, stratum: str) -> Path:
+    """Write a pool of one ReplaySCM episode."""
+    path = folder / "episodes.jsonl"
+    (chosen,) = (one for one in extended_strata() if one.name == stratum)
+    item = sample_extended(chosen, 1, is_episode=True)
+    write_pool(Pool("episodes", (item,)), path)
+    return path
+
+
+def right_lines(item: Any) -> list[str]:
+    """Return lines in words that submit a right answer after one move where there are moves."""
+    return list(_LINES[item.benchmark](item))
+
+
+def right_actions(item: Any) -> list[str]:
+    """Return the same moves as lines of JSON."""
+    return [json.dumps(action) for action in _ACTIONS[item.benchmark](item)]
+
+
+def first_item(path: Path) -> Any:
+    """Return the first item of a pool."""
+    return benchmark_of(path).items.read_pool(path).items[0]
+
+
+def detector_rule(item: Any) -> dict[str, Any]:
+    """Return the rule in force at the start, as an answer states it."""
+    rule: dict[str, Any] = item.sealed.mechanisms[0].rule.as_json(item.task.objects)
+    return rule
+
+
+def _detector_lines(item: Any) -> Sequence[str]:
+    rule = detector_rule(item)
+    first = item.task.objects[0]
+    return f"+{first}", f"remove {first.lower()}", f"check {rule['rule']} {', '.join(rule['blickets'])}"
+
+
+def _detector_actions(item: Any) -> Sequence[dict[str, Any]]:
+    first = item.task.objects[0]
+    return {"place": first}, {"remove": first}, {"check": detector_rule(item)}
+
+
+def _laboratory_lines(item: Any) -> Sequence[str]:
+    mechanism, name = item.sealed.mechanism, item.task.settable[0]
+    stated = state_mechanism(mechanism)
+    edges = [f"{edge['from']} -> {edge['to']}" for edge in stated["edges"]]
+    weights = [f"weight {term.parent} {term.weight:g}" for term in mechanism.frequency.terms if term.power == 1]
+    base = f"base {mechanism.frequency.base:g}"
+    return f"set {name} to 20", f"reactor {item.sealed.target!r}", *edges, base, *weights, "submit"
+
+
+def _laboratory_actions(item: Any) -> Sequence[dict[str, Any]]:
+    stated = state_mechanism(item.sealed.mechanism)
+    hypothesis = {key: stated[key] for key in ("edges", "freq_equation", "coefficients")}
+    setting = {"set": item.task.settable[0], "value": 20}
+    return setting, {"reactor": item.sealed.target}, {"submit": {"hypothesis": hypothesis}}
+
+
+def program_answer(item: Any) -> dict[str, Any]:
+    """Return the answer that the sealed world gives."""
+    task = item.task
+    world = dict(item.sealed.world)
+    values = run(task.model, world, task.question.do)
+    return {key: json.loads((values | world)[key]) for key in task.question.required_keys(task.model)}
+
+
+def _program_lines(item: Any) -> Sequence[str]:
+    return *(f"{key.lower()}={json.dumps(value)}" for key, value in program_answer(item).items()), "submit"
+
+
+def _program_actions(item: Any) -> Sequence[dict[str, Any]]:
+    return ({"submit": program_answer(item)},)
+
+
+def _worlds_lines(item: Any) -> Sequence[str]:
+    gold = item.sealed.gold
+    extension = item.task.extension
+    opening = []
+    if extension is not None and extension.is_episode:
+        opening = [f"do {extension.variables[0]} = 1"]
+    if item.task.disclosure.roots is None:
+        opening += [f"roots {', '.join(gold.roots)}"]
+    return *opening, *(f"{v.lower()} = {infix(f)}" for v, f in gold.mechanisms.items()), "submit"
+
+
+def _worlds_actions(item: Any) -> Sequence[dict[str, Any]]:
+    gold, variables = item.sealed.gold, item.task.variables
+    extension = item.task.extension
+    mechanisms = {v: render(gold.mechanisms[v]) for v in variables if v in gold.mechanisms}
+    answer: dict[str, Any] = {"mechanisms": mechanisms}
+    if item.task.disclosure.roots is None:
+        answer = {"roots": [v for v in variables if v in gold.roots], **answer}
+    world = [{"do": {extension.variables[0]: 1}}] if extension is not None and extension.is_episode else []
+    return *world, {"submit": answer}
+
+
+_LINES: dict[str, Any] = {
+    "blickets": _detector_lines,
+    "causalab": _laboratory_lines,
+    "causim": _program_lines,
+    "replayscm": _worlds_lines,
+}
+_ACTIONS: dict[str, Any] = {
+    "blickets": _detector_actions,
+    "causalab": _laboratory_actions,
+    "causim": _program_actions,
+    "replayscm": _worlds_actions,
+}

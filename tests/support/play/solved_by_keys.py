@@ -1,0 +1,106 @@
+"""Items solved in the browser by keys alone, from what is sealed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from calibrant.dsl.formulas.infix import infix
+from tests.support.play.keyboard import CONTROL, KeyboardPage
+from tests.support.play.right_lines import detector_rule, program_answer
+
+SETTLED = "!waiting && pendingDraft === null"
+
+
+def solve(page: KeyboardPage, item: Any) -> None:
+    """Solve the item on the page with a move before it where there are moves, and wait for the end."""
+    _SOLVERS[item.benchmark](page, item)
+    page.wait("state.item?.closed || state.phase === 'end'")
+
+
+def _control(key: str) -> str:
+    return f'[data-key="{key}"]'
+
+
+def _choose(page: KeyboardPage, key: str, index: int) -> None:
+    """Choose an option of a list by arrows."""
+    page.reach(_control(key))
+    while page.evaluate("document.activeElement.selectedIndex") < index:
+        page.press("ArrowDown")
+    page.wait(SETTLED)
+
+
+def _detector(page: KeyboardPage, item: Any) -> None:
+    rule, first = detector_rule(item), item.task.objects[0]
+    for count in (1, 2):
+        page.press(first.lower())
+        page.wait(f"{SETTLED} && state.item.moves === {count}")
+    page.reach(_control(f"rule-{rule['rule']}") if rule["rule"] == "conjunctive" else "[name=rule]")
+    if rule["rule"] == "disjunctive":
+        page.press("ArrowRight")
+    page.press("Space")
+    for name in rule["blickets"]:
+        page.wait(SETTLED)
+        page.reach(_control(f"blicket-{name}"))
+        page.press("Space")
+    page.wait(SETTLED)
+    page.press("s")
+
+
+def _laboratory(page: KeyboardPage, item: Any) -> None:
+    mechanism, name = item.sealed.mechanism, item.task.settable[0]
+    for count, (key, value) in enumerate(((f"number-{name}", 20), ("dial", item.sealed.target)), 1):
+        page.reach(_control(key))
+        page.type(f"{value:g}")
+        page.press("Enter")
+        page.wait(f"{SETTLED} && state.item.moves === {count}")
+    for cause, effect in sorted(mechanism.edges):
+        page.reach(_control(f"edge-{cause}-{effect}"))
+        page.press("Space")
+        page.wait(f"{SETTLED} && state.item.draft.edges.some(([a, b]) => a === '{cause}' && b === '{effect}')")
+    numbers = {"base": mechanism.frequency.base}
+    numbers |= {f"weight-{term.parent}": term.weight for term in mechanism.frequency.terms if term.power == 1}
+    for key, value in numbers.items():
+        page.reach(_control(key))
+        page.type(f"{value:g}")
+        page.press("Tab")
+        page.wait(SETTLED)
+    page.press("Enter", CONTROL)
+
+
+def _worlds(page: KeyboardPage, item: Any) -> None:
+    gold, extension = item.sealed.gold, item.task.extension
+    if extension is not None and extension.is_episode:
+        _choose(page, f"do-{extension.variables[0]}", 2)
+        page.reach(_control("ask"))
+        page.press("Enter")
+        page.wait(f"{SETTLED} && state.item.moves === 1")
+    if item.task.disclosure.roots is None:
+        for name in gold.roots:
+            page.reach(_control(f"root-{name}"))
+            page.press("Space")
+            page.wait(SETTLED)
+    for name in (v for v in item.task.variables if v in gold.mechanisms):
+        page.reach(_control(f"formula-{name}"))
+        page.type(infix(gold.mechanisms[name]))
+        page.press("Enter")
+        page.wait(SETTLED)
+    page.press("Enter", CONTROL)
+
+
+def _program(page: KeyboardPage, item: Any) -> None:
+    fields = {field["name"]: field for field in page.evaluate("state.item.view.fields")}
+    for key, value in program_answer(item).items():
+        if "given" not in fields[key]:
+            places = [json.dumps(choice["value"]) for choice in fields[key]["choices"]]
+            _choose(page, f"field-{key}", places.index(json.dumps(value)) + 1)
+    page.press("Enter", CONTROL)
+
+
+_SOLVERS: dict[str, Callable[[KeyboardPage, Any], None]] = {
+    "blickets": _detector,
+    "causalab": _laboratory,
+    "causim": _program,
+    "replayscm": _worlds,
+}
