@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -17,11 +17,18 @@ from calibrant.dsl.parse_limits import TooLargeError, load_json
 GROUP = 1000  # rows that are held at once, and of a row group of the file
 
 
-def write_table(path: Path, rows: Iterable[Row], columns: Sequence[Column]) -> None:
-    """Return a file of these columns; what a row does not have is null."""
+def write_table(
+    path: Path, rows: Iterable[Row], columns: Sequence[Column], metadata: Mapping[str, str] | None = None
+) -> None:
+    """Write a file of these columns; what a row does not have is null.
+
+    metadata: of the file, beside its columns
+    """
     arrow, parquet = _pyarrow("pyarrow"), _pyarrow("pyarrow.parquet")
     kinds = {"text": arrow.string(), "number": arrow.int64()}
     schema = arrow.schema([arrow.field(column.name, kinds[column.kind]) for column in columns])
+    if metadata is not None:
+        schema = schema.with_metadata(dict(metadata))
     remaining = iter(rows)
     with parquet.ParquetWriter(path, schema, compression="zstd") as file:
         while group := list(islice(remaining, GROUP)):

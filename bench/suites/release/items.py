@@ -22,10 +22,10 @@ def write_items(spec: SuiteSpec, pool: BuiltPool, public: Path, scratch: Path) -
     folder.mkdir()
     public_names = columns_of(rows, with_gold=False)
     for kind in spec.formats:
-        _write(folder / f"{ITEMS}.{kind}", _with_canary(rows.by_id(), spec, pool), public_names)
+        _write(folder / f"{ITEMS}.{kind}", _with_canary(rows.by_id(), spec, pool), public_names, spec.canary_text)
     if "parquet" in spec.formats:
         complete = columns_of(rows, with_gold=True)
-        _write(pool.folder / "gold.parquet", _with_canary(rows, spec, pool), complete)
+        _write(pool.folder / "gold.parquet", _with_canary(rows, spec, pool), complete, spec.canary_text)
     return [(row["id"], row["record"]) for row in rows]
 
 
@@ -38,9 +38,9 @@ def _with_canary(rows: Iterable[Row], spec: SuiteSpec, pool: BuiltPool) -> Itera
     return ({**row, "canary": spec.canary_text, "pool": pool.spec.name} for row in rows)
 
 
-def _write(path: Path, rows: Iterable[Row], columns: Sequence[Column]) -> None:
+def _write(path: Path, rows: Iterable[Row], columns: Sequence[Column], canary: str) -> None:
     if path.suffix == ".parquet":
-        write_table(path, rows, columns)
+        write_table(path, rows, columns, {"canary": canary})
         return
     names = [column.name for column in columns]
     with path.open("w", encoding="utf-8", newline="\n") as file:

@@ -50,7 +50,7 @@ def describe_release(spec: SuiteSpec, public: Path) -> dict[str, Any]:
         "version": spec.version,
         "inLanguage": "en",
         "isLiveDataset": False,
-        **({"citeAs": spec.citation} if spec.citation else {}),
+        "citeAs": spec.citation or _citation(spec),
         **{f"rai:{field}": spec.statements[key] for key, field in _RAI.items() if key in spec.statements},
         "distribution": [_file(public, f"{name}/{ITEMS}.{kind}", kind) for name, kind in files],
         "recordSet": [_records(name, spec) for name in dict.fromkeys(name for name, _ in files)],
@@ -67,6 +67,18 @@ def check_described(described: Mapping[str, Any], public: Path) -> None:
     for file in described["distribution"]:
         if sha256_of(public / file["contentUrl"]) != file["sha256"]:
             raise CalibrantError(f"croissant.json: {file['contentUrl']} has another digest")
+
+
+def _citation(spec: SuiteSpec) -> str:
+    """Return a BibTeX entry of what the specification states."""
+    fields = {
+        "title": f"{spec.title} {spec.version}",
+        "author": " and ".join(spec.creators),
+        "year": str(spec.date.year),
+        "url": spec.url,
+    }
+    listed = ", ".join(f"{name} = {{{text}}}" for name, text in fields.items())
+    return f"@misc{{{spec.name}, {listed}}}"
 
 
 def _file(public: Path, name: str, kind: str) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Measures the time of a board with many systems; see `__main__`."""
