@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from random import Random
 
 from calibrant.baselines.logic.repair import repair
-from calibrant.dsl.logic.clause import Model, model_size
+from calibrant.dsl.logic.clause import Clause, Model, model_size
 from calibrant.dsl.logic.prior import edges_by_target
 from calibrant.dsl.logic.reference import clauses_into
 from calibrant.dsl.logic.task import Task
 from calibrant.solvers.logic.evaluation import ModelCosts
 
-MAX_CLAUSES = 20_000
+MAX_CLAUSES = 20_000  # bits of an individual
 MAX_LITERALS = 14  # 2**14 clauses of one node
 
 
@@ -36,8 +36,8 @@ class GeneticPlan:
 USUAL_PLAN = GeneticPlan()
 
 
-def candidate_clauses(task: Task) -> list[int] | None:
-    """Return the number of clauses of each node with edges; None if there are too many to be bits of a string."""
+def count_clauses(task: Task) -> list[int] | None:
+    """Return the number of clauses of each node with edges; None if an individual would have too many bits."""
     by_target = edges_by_target(task.edges)
     if any(len(edges) > MAX_LITERALS for edges in by_target.values()):
         return None
@@ -47,7 +47,7 @@ def candidate_clauses(task: Task) -> list[int] | None:
 
 def genetic_model(task: Task, seed: int, plan: GeneticPlan = USUAL_PLAN) -> Model | None:
     """Return the best model of a run; None if the class has too many clauses."""
-    if candidate_clauses(task) is None:
+    if count_clauses(task) is None:
         return None
     rng, costs = Random(seed), ModelCosts(task)
     clauses = [
@@ -55,19 +55,20 @@ def genetic_model(task: Task, seed: int, plan: GeneticPlan = USUAL_PLAN) -> Mode
     ]
     ratings: dict[Model, tuple[int, int]] = {}
 
-    def rate(bits: int) -> tuple[tuple[int, int], Model]:
+    def rate(bits: int) -> tuple[tuple[int, int], list[Clause], int]:
         model = repair((c for i, c in enumerate(clauses) if bits >> i & 1), task)
         if model not in ratings:
             ratings[model] = (costs.misfit(model), model_size(model))
-        return ratings[model], model
+        return ratings[model], sorted(model), bits
 
     width = len(clauses)
     population = [rng.getrandbits(width) if width else 0 for _ in range(plan.population)]
     best: tuple[tuple[int, int], Model] | None = None
     for _ in range(plan.generations):
-        rated = sorted(((*rate(bits), bits) for bits in population), key=lambda entry: (entry[0], sorted(entry[1])))
-        if best is None or rated[0][0] < best[0]:
-            best = (rated[0][0], rated[0][1])
+        rated = sorted(map(rate, population), key=lambda entry: entry[:2])  # clauses break ties of misfit and size
+        rating, model, _ = rated[0]
+        if best is None or rating < best[0]:
+            best = (rating, frozenset(model))
         population = _next_generation([bits for _, _, bits in rated], width, rng, plan)
     return best[1] if best is not None else frozenset()
 

@@ -65,6 +65,7 @@ def left_out(protocols: Protocols) -> dict[str, str]:
 
 
 def _broken(protocols: Protocols) -> Mapping[str, str]:
+    """Return the plug-ins that cannot be loaded, each with the reason; protocols without `code` are built in."""
     return plugins.load_plugins([name for name, protocol in protocols.items() if not protocol.code]).broken
 
 
@@ -86,6 +87,7 @@ def describe_protocol(protocol: type[Protocol]) -> dict[str, Any]:
     return description
 
 
+# `name: ` or `one, other: `, at the beginning of a line or behind `; `
 _ENTRY = re.compile(r"(?:^|(?<=; ))((?:\w+, )*\w+): ")
 
 
@@ -106,7 +108,7 @@ def meanings(protocol: type[Protocol]) -> dict[str, str]:
 
 def _entries(line: str, fields: Sequence[str]) -> dict[str, str]:
     starts = [match for match in _ENTRY.finditer(line) if set(match[1].split(", ")) <= set(fields)]
-    if not starts or starts[0].start():
+    if not starts or starts[0].start() != 0:  # a sentence with a colon in it
         return {}
     ends = [*(match.start() - len("; ") for match in starts[1:]), len(line)]
     texts = [line[match.end() : end].strip() for match, end in zip(starts, ends, strict=True)]

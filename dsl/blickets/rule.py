@@ -1,7 +1,7 @@
 """Rules of a blicket detector: which sets of objects activate it.
 
 Objects are numbered in the order of the task; a set of objects is an integer whose bit i stands for object i. A
-singleton is the same function under either word; the word of its canonical form is disjunctive.
+singleton is the same function in either form; its canonical form is disjunctive.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Rule(NamedTuple):
 def all_rules(n: int) -> tuple[Rule, ...]:
     """Return the distinct rules over n objects, 2 (2^n - 1) - n of them.
 
-    Conjunctive ones come first, then they are in the order of the set as a number.
+    Conjunctive before disjunctive ones, each in the order of the integers of their sets.
     """
     sets = range(1, 1 << n)
     conjunctive = [Rule(Form.CONJUNCTIVE, blickets) for blickets in sets if blickets.bit_count() > 1]
@@ -74,11 +74,12 @@ def in_order(order: Sequence[int], placed: Sequence[int], *, contiguous: bool) -
     """Return whether all objects of `order` are on the detector and were placed in this order.
 
     placed: the objects on the detector, first placed first
-    contiguous: with nothing between them that is still there; otherwise what else is there does not matter
+    contiguous: no other object may lie between them; otherwise others are ignored
     """
     if contiguous:
         width = len(order)
-        return any(tuple(placed[at : at + width]) == tuple(order) for at in range(len(placed) - width + 1))
+        starts = range(len(placed) - width + 1)
+        return any(tuple(placed[start : start + width]) == tuple(order) for start in starts)
     return tuple(index for index in placed if index in order) == tuple(order)
 
 
@@ -108,5 +109,5 @@ def rule_from_json(value: object, objects: Sequence[str]) -> Rule:
 
 @cache
 def active_sets(rule: Rule, n: int) -> int:
-    """For every set of objects whether it activates: bit s stands for the set that the integer s is."""
+    """Return the rule's truth table: bit s is whether the set of objects with integer s activates the detector."""
     return sum(1 << present for present in range(1 << n) if rule.active(present))

@@ -5,8 +5,9 @@ completes local coverage, separates every supplied alternative, and then, beyond
 a named class to what no admissible world can reduce further (audits.replayscm.hardening.candidate_worlds,
 audits.replayscm.hardening.steps). The same seed gives the same worlds; gold and held-out worlds never change.
 
-That nothing more can be separated is decided by exhaustion: the count with every row added that the units could show
-under any thresholds that agree with the evidence is the least that any number of admissible worlds can reach.
+Whether more can be separated is decided by exhaustion. Units have latent thresholds, of which the evidence leaves
+ranges; all rows that they could show under any thresholds in these are added at once. The members that still fit are
+the fewest that any number of admissible worlds can leave.
 """
 
 from __future__ import annotations
@@ -135,6 +136,7 @@ def extra_worlds(problem: Problem, seed: int, *, max_worlds: int = 3, draws: int
 
 
 def open_patterns(problem: Problem) -> OpenPatterns:
+    """Return the objective of showing every local pattern that the training rows do not show yet."""
     listed = probes(problem)
     return OpenPatterns(listed, seen_patterns(problem.task.training.worlds, listed)).incomplete
 
@@ -165,8 +167,9 @@ def counterexample_worlds(
     selector = Selector(family, members, WorldNames(problem), rng, effort)
     if complete_coverage:
         selector.reduce(open_patterns(problem))
-    supplied = FittingAlternatives(FittingAlternatives(tuple(alternatives)).fitting(problem.task.training.worlds))
-    selector.reduce(FittingAlternatives(supplied.fitting(selector.worlds)))
+    fitting = FittingAlternatives(tuple(alternatives)).fitting(problem.task.training.worlds)
+    # worlds for coverage may have separated some already
+    selector.reduce(FittingAlternatives(FittingAlternatives(fitting).fitting(selector.worlds)))
     selector.reduce(goal_objective(goal, problem, selector.members))
     hardened = with_training_worlds(problem, [step.draw for step in selector.steps])
     after = VersionSpace(as_written(hardened).task, model_class)

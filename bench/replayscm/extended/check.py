@@ -15,7 +15,7 @@ from calibrant.dsl.replayscm.submission import Rejection
 from calibrant.dsl.replayscm.world import World
 
 
-def rows_problem(problem: Problem, worlds: Sequence[World], *, is_noisy: bool) -> str | None:
+def row_difference(problem: Problem, worlds: Sequence[World], *, is_noisy: bool) -> str | None:
     """Return where gold's rows, with the flips that the seed fixes, differ; empty if nowhere.
 
     None where that cannot be computed: no gold, or noise without a seed or with rates that are not stated
@@ -43,8 +43,8 @@ def rows_problem(problem: Problem, worlds: Sequence[World], *, is_noisy: bool) -
     return ""
 
 
-def legality_problem(problem: Problem) -> str | None:
-    """Return why gold is no legal answer; None without gold."""
+def gold_rejection(problem: Problem) -> str | None:
+    """Return why gold is no legal answer; empty if it is one, None without gold."""
     gold = problem.sealed.gold
     if gold is None:
         return None
@@ -53,17 +53,17 @@ def legality_problem(problem: Problem) -> str | None:
     return checked.reason if isinstance(checked, Rejection) else ""
 
 
-def training_problem(problem: Problem) -> str | None:
+def training_difference(problem: Problem) -> str | None:
     """Return where gold does not give the training rows."""
-    return rows_problem(problem, problem.task.training.worlds, is_noisy=True)
+    return row_difference(problem, problem.task.training.worlds, is_noisy=True)
 
 
-def heldout_problem(problem: Problem) -> str | None:
+def heldout_difference(problem: Problem) -> str | None:
     """Return where gold does not give the held-out rows, which are clean."""
-    return rows_problem(problem, problem.sealed.heldout.worlds, is_noisy=False)
+    return row_difference(problem, problem.sealed.heldout.worlds, is_noisy=False)
 
 
-def forecast_problem(problem: Problem) -> str | None:
+def forecast_difference(problem: Problem) -> str | None:
     """Return how the worlds to forecast differ from the held-out ones; None where nothing is to be forecast."""
     extension = problem.task.extension
     if extension is None or not extension.forecast_worlds:
@@ -77,6 +77,7 @@ def forecast_problem(problem: Problem) -> str | None:
     if len(stated) != len(heldout):
         return f"{len(stated)} worlds to forecast, {len(heldout)} held out"
     for number, (forecast, true) in enumerate(zip(stated, heldout, strict=True)):
+        # an intervention overwrites the values of the roots that it sets
         free = [i for i, root in enumerate(scm_class.roots) if root not in forecast[0]]
         if forecast[0] != true[0] or _bits(forecast[1], free) != _bits(true[1], free):
             return f"world {number} to forecast is not the held-out one"
@@ -84,9 +85,9 @@ def forecast_problem(problem: Problem) -> str | None:
 
 
 def _number(context: str) -> int:
-    return int(context[::-1] or "0", 2)
+    return int(context[::-1] or "0", 2)  # the first character is the first root, bit 0
 
 
 def _bits(contexts: Sequence[int], places: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return the values of the roots that are not set."""
+    """Return the bits at these places of each context."""
     return [tuple(context >> place & 1 for place in places) for context in contexts]

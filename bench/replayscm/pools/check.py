@@ -12,10 +12,10 @@ import msgspec
 from calibrant.audits.soundness import Check
 from calibrant.bench.pools.soundness import DUPLICATE, CheckReport, Note
 from calibrant.bench.replayscm.extended.check import (
-    forecast_problem,
-    heldout_problem,
-    legality_problem,
-    training_problem,
+    forecast_difference,
+    gold_rejection,
+    heldout_difference,
+    training_difference,
 )
 from calibrant.bench.replayscm.options import CheckOptions
 from calibrant.bench.replayscm.pools.unused_fields import count_unused_fields
@@ -84,7 +84,7 @@ def _official(name: str, digest: str) -> tuple[str, bool]:
 
 def _gold_is_legal(problem: Problem) -> str | None:
     if problem.task.extension is not None:
-        return legality_problem(problem)
+        return gold_rejection(problem)
     return None if problem.sealed.gold is None else illegality(problem.task, problem.sealed.gold) or ""
 
 
@@ -105,13 +105,13 @@ def _replays(model: Scm | None, panel: Panel) -> str | None:
 
 def _gold_replays_training(problem: Problem) -> str | None:
     if problem.task.extension is not None:
-        return training_problem(problem)
+        return training_difference(problem)
     return _replays(problem.sealed.gold, problem.task.training)
 
 
 def _gold_replays_heldout(problem: Problem) -> str | None:
     if problem.task.extension is not None:
-        return heldout_problem(problem)
+        return heldout_difference(problem)
     return _replays(problem.sealed.gold, problem.sealed.heldout)
 
 
@@ -158,7 +158,7 @@ CHECKS: Mapping[str, Check[Problem]] = {
     "shared units: root columns are nested": _roots_nested,
     "reference is legal under the disclosure": _reference_is_legal,
     "reference replays its training worlds": _reference_replays_training,
-    "forecasts are of the held-out worlds": forecast_problem,
+    "forecasts are of the held-out worlds": forecast_difference,
 }
 
 

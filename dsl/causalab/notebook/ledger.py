@@ -24,7 +24,7 @@ MAX_ENTRIES = 1_000  # of one reply; what comes after them is not read
 
 
 class EntryKind(StrEnum):
-    """An entry of `past_data` beside the readings."""
+    """Agreement of an entry of `past_data` with the readings."""
 
     RIGHT = "right"
     ALTERED = "altered"
@@ -63,6 +63,7 @@ class Ledger:
             self.entries[kind] += 1
             if kind is EntryKind.RIGHT and place is not None:
                 copied.add(place)
+        # equal readings are one fact: one entry stands for all of them
         distinct = [i for i, reading in enumerate(readings) if reading not in readings[:i]]
         self.missing = sum(not any(readings[i] == readings[j] for j in copied) for i in distinct)
         if self._previous is not None:
@@ -76,12 +77,13 @@ class Ledger:
             return
         self.announced += 1
         stated = experiment.get(TARGET_VALUE)
+        # a reply with an action ends the run or tries the reactor: it carries out no experiment
         is_set = resolved_property(target, properties) in properties and "action" not in raw
         if not is_set or (stated is not None and not _close(stated, raw.get(VALUE))):
             self.unannounced += 1
 
     def as_json(self) -> dict[str, Any]:
-        """Ready for JSON: totals, and the shares of entries; None without entries."""
+        """Return totals and the share of each kind, None without entries, ready for JSON."""
         total = sum(self.entries.values())
         shares = {f"{kind}_share": count / total if total else None for kind, count in self.entries.items()}
         return {

@@ -1,12 +1,14 @@
 """The fewest worlds that leave the same members as all candidates together, for one who knows the truth.
 
-Noise-free, without hidden variables, all contexts. Implicit hitting sets: requirements that every such set of worlds
-meets, a smallest set that meets them, a count; if members are left that others refute, requirements that refute them.
+Noise-free, without hidden variables, all contexts. Implicit hitting sets, in rounds: an integer program finds a
+smallest set of worlds that meets all requirements so far; counting says whether it leaves as few members as all
+candidates do; if not, members are drawn that it leaves, and each adds the requirement that some world refutes it.
 
-For a variable v and a parent set U of the largest size: if all candidates show no conflict on U, every reachable
-(pattern, value) has to be shown by a chosen world with v free; else some pattern has to be shown with both values. In
-Ordered items the class is a product, so equal spaces means equal on every U. Otherwise U ranges over the
-non-descendants of v in the truth, where a change of v alone stays acyclic.
+For a variable v and a parent set U of the largest size, a pattern is the values of U, and a conflict a pattern that is
+shown with both values of v. If all candidates together show no conflict, every reachable (pattern, value) has to be
+shown by a chosen world with v free; else some pattern has to be shown with both values. In Ordered items the class is a
+product, so equal spaces means equal on every U. Otherwise U ranges over the non-descendants of v in the truth, where a
+change of v alone stays acyclic.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ MAX_NEW_ROWS = 200  # unmet requirements that are added at a time, those of fewe
 class ClairvoyantMinimum:
     """A proven minimum.
 
-    worlds: places of the candidates; floor: members that all candidates together leave
+    worlds: indices of the candidates; floor: members that all candidates together leave
     rows: local requirements, which every set that leaves the floor meets; weights: duals; bound: what these prove
     num_refutations: requirements that came from drawn members, which are not among the rows
     """
@@ -127,7 +129,7 @@ class ClairvoyantSearch:
 
     def _parent_sets(self, variable: str) -> Iterator[tuple[str, ...]]:
         candidates = self.scm_class.admissible_parents(variable)
-        # necessary only where a change of this variable alone stays acyclic; with other sets the bound would be none
+        # a set with descendants would make a cycle: what it seems to need is not necessary, and would prove nothing
         if self.scm_class.disclosure.order is None:
             below = self._descendants(variable)
             candidates = tuple(u for u in candidates if u not in below)
@@ -144,10 +146,10 @@ class ClairvoyantSearch:
         return below
 
     def _refutations(self, chosen: Sequence[int], rng: Random) -> list[CoverRow]:
-        """Return the requirements that drawn members which the chosen worlds leave be refuted."""
+        """Return a requirement for each of some drawn members that the chosen worlds leave: a world that refutes it."""
         evidence = [self.start, *(self.evidence[place] for place in chosen)]
         space = version_space(self.task, self.scm_class, evidence)
-        (roots,) = space.root_sets
+        (roots,) = space.root_sets  # one: the roots are disclosed in all items that this is for
         members = draw(ConditionedSpace(ParentSets(space, None), roots), rng, DRAWS)
         rows, spans = candidate_rows(self.scm_class, [(do, self.contexts) for do in self.worlds])
         readings = members.outcomes(rows)
