@@ -69,7 +69,7 @@ def left_after(item: LabItem, members: list[Mechanism], names: tuple[str, ...]) 
 )
 def test_the_fewest_settings_are_those_of_brute_force(plan: Plan, count: int) -> None:
     """Sequences with repeats, values of three kinds; half of the items are chosen because something is left to do."""
-    first = list(generate_items(plan, 21, 400))
+    first = list(generate_items(plan, 21, 100))
     undecided = [item for item in first if labels(item)["members_bounded"] > 1]
     for item in [*first[: count - count // 2], *undecided[: count // 2]]:
         members = all_members(evidence_of(item.task))

@@ -111,7 +111,7 @@ def test_the_rules_of_the_laboratory_decide_what_the_larger_class_leaves_open() 
 
 def test_a_posterior_of_99_per_cent_decides_and_steps_count_from_where_it_stays() -> None:
     below = 0
-    for item in generate_items(PLANS["4nodes_hidden_n1"], 2, 10):
+    for item in generate_items(PLANS["4nodes_hidden_n1"], 2, 5):
         episode = LabEpisode(item)
         shares = []
         for k, name in enumerate(item.task.properties * 3):

@@ -149,7 +149,8 @@ CHOSEN = {
 """Values of one command alone."""
 
 
-ON_ALL_BENCHMARKS = ("demo", "release", "board")  # at once; the last two are tested in tests/bench/suites
+# all benchmarks at once, or no pool: tested in tests/bench/test_demo.py, tests/bench/suites, tests/bench/logic
+WITHOUT_POOL = ("demo", "release", "board", "family")
 
 
 def cases() -> Iterator[Any]:
@@ -157,7 +158,7 @@ def cases() -> Iterator[Any]:
     turns = cycle(BENCHMARKS)
     for command, found in COMMANDS.items():
         for option in found.params:
-            if option.param_type_name != "option" or command in ON_ALL_BENCHMARKS:
+            if option.param_type_name != "option" or command in WITHOUT_POOL:
                 continue
             declared = declared_options(command).get(option.name)
             usual = BENCHMARKS if declared else (next(turns),)

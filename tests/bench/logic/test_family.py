@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench.commands.lines import COMMANDS
 from tests.support.commands import called
 from tests.support.packages import needs
 
@@ -148,3 +149,46 @@ def test_series_are_counted_gene_by_gene(tmp_path: Path) -> None:
     refused = called("family", prior, series, "--fit", "0.1")
     assert refused.returncode == 2
     assert "it is about MIDAS data" in refused.stderr
+
+
+INHIBITED = (
+    "TR:a,TR:b,TR:ci,DA:ALL,DV:d\n1,0,0,30,0.6\n0,1,0,30,0.5\n0,0,0,30,0\n1,1,0,30,1\n1,1,1,30,0.1\n"  # c is inhibited
+)
+CHANGES: dict[str, list[str]] = {
+    "--time": ["60"],
+    "--fit": ["0"],
+    "--size": ["0"],
+    "--max-clause": ["1"],
+    "--no-compress": [],
+    "--rounding": ["floor"],
+    "--factor": ["10"],
+    "--max-stimuli": ["1"],
+    "--max-inhibitors": ["0"],
+    "--predict": ["no-such-file.csv"],
+    "--draw": ["2"],
+    "--seed": ["3"],
+    "--list": ["2"],
+    "--of": ["no-such-file.csv"],
+    "--given": ["d<-a"],
+    "--without": ["d<-a"],
+    "--extra-errors": ["1"],
+    "--max-parents": ["2"],
+    "--next": [],
+    "--fail-on": ["missing"],
+    "--out": ["OUT/tables"],
+    "--html": ["OUT/page.html"],
+    "--certificates": ["OUT/certificates"],
+    "--json": [],
+}
+BESIDE = {"--rounding": ["--factor", "1"], "--seed": ["--draw", "2"]}
+
+
+@pytest.mark.parametrize("option", [p.opts[0] for p in COMMANDS["family"].params if p.param_type_name == "option"])
+def test_no_option_is_ignored(option: str, files: tuple[Path, Path], tmp_path: Path) -> None:
+    files[1].write_text(INHIBITED, encoding="utf-8")
+    line = ("family", *files, *LIMITS, *BESIDE.get(option, []))
+    assert option in CHANGES, f"{option} is new: give it a value here that changes the output"
+    given = [value.replace("OUT/", f"{tmp_path}/") for value in CHANGES[option]]
+    before, after = called(*line), called(*line, option, *given)
+    assert before.returncode == 0
+    assert (after.returncode, after.stdout, after.stderr) != (before.returncode, before.stdout, before.stderr)
