@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import xml.etree.ElementTree as ET
+from functools import cache
 
 import pytest
 
@@ -112,6 +113,12 @@ def drawn(*answers: Answers, times: bool = True) -> dict[str, Plot]:
     return {p.name: p for p in report_plots(rows_of(*answers), audits, with_paper=True, with_times=times)}
 
 
+@cache
+def ladder_plots() -> dict[str, Plot]:
+    """Return the plots of the ladder, which take a second."""
+    return drawn(*LADDER)
+
+
 def test_drawing_again_gives_the_same_bytes_whatever_the_order() -> None:
     once = drawn(*LADDER, *APART)
     assert list(once) == ["ladder", "train-heldout", "ambiguity", "time-size"]
@@ -120,7 +127,7 @@ def test_drawing_again_gives_the_same_bytes_whatever_the_order() -> None:
 
 
 def test_plots_say_nothing_of_when_or_with_what_they_were_drawn() -> None:
-    for plot in drawn(*LADDER).values():
+    for plot in ladder_plots().values():
         ET.fromstring(plot.svg)
         assert re.findall(r"(?i)<metadata|dc:date|matplotlib v|\b20[0-9]{2}-[0-9]{2}-", plot.svg) == []
 
@@ -139,7 +146,7 @@ def test_names_in_plots_are_text() -> None:
 
 
 def test_inline_drawings_do_not_share_ids_and_name_no_address() -> None:
-    pages = [inline_svg(plot) for plot in drawn(*LADDER).values()]
+    pages = [inline_svg(plot) for plot in ladder_plots().values()]
     ids = [name for page in pages for name in re.findall(r'\bid="([^"]*)"', page)]
     assert len(set(ids)) == len(ids)
     for page in pages:
