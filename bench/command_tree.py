@@ -15,7 +15,7 @@ from typer.main import get_command
 
 from calibrant.bench.commands.guard import guard_paths
 from calibrant.bench.examples import epilog
-from calibrant.bench.help_groups import GroupedCommands, short_help
+from calibrant.bench.help_groups import GroupedCommands, GroupedOptions, short_help
 from calibrant.bench.option_help import ItemOptionsCommand
 
 COMMANDS: Mapping[str, str] = {
@@ -77,7 +77,7 @@ def typer_app(names: Iterable[str]) -> typer.Typer:
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name, short_help=short_help(name))
         else:
-            command_class = ItemOptionsCommand if name == "generate" else None
+            command_class = ItemOptionsCommand if name == "generate" else GroupedOptions
             app.command(name, cls=command_class, epilog=epilog(name), short_help=short_help(name))(guard_paths(command))
     return app
 

@@ -1,11 +1,11 @@
-"""The list of commands in groups, with short helps that fit a line of 80 characters."""
+"""The list of commands in groups, with short helps that fit a line of 80 characters; options of a command in groups."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "Start": {
@@ -49,12 +49,42 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "schema": "Print the JSON Schema of a file",
     },
 }
+# headings of options, in this order; each option states its own as `rich_help_panel`
+ITEMS, INPUT, METHOD, VIEW, OUTPUT, EXECUTION = "Items", "Input", "Method", "View", "Output", "Execution"
+PANELS = (ITEMS, INPUT, METHOD, VIEW, OUTPUT, EXECUTION)
+REST = "Other options"
+MAX_OPTION_WIDTH = 30  # columns: a longer option has a line of its own, as in typer's lists
+MIN_GROUPED_OPTIONS = 5  # fewer stand in one list
 MAX_SHORT_HELP = 55  # characters, so that no line of the list is cut at 80
 
 
 def short_help(command: str) -> str:
     """Return the short help of a command."""
     return next(group[command] for group in GROUPS.values() if command in group)
+
+
+class GroupedOptions(TyperCommand):
+    """A command that lists its options under headings, which typer does with rich alone."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        arguments: list[tuple[str, str]] = []
+        panels: dict[str, list[tuple[str, str]]] = {panel: [] for panel in PANELS}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            if parameter.param_type_name == "argument":
+                arguments.append(record)
+            else:
+                panels.setdefault(getattr(parameter, "rich_help_panel", None) or REST, []).append(record)
+        sections = {"Arguments": arguments} | panels
+        if sum(map(len, panels.values())) <= MIN_GROUPED_OPTIONS:  # --help is one more
+            sections = {"Arguments": arguments, "Options": [row for rows in panels.values() for row in rows]}
+        width = min(MAX_OPTION_WIDTH, max((len(row[0]) for rows in panels.values() for row in rows), default=0))
+        for heading, rows in sections.items():
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl([(name.ljust(width), text) for name, text in rows])
 
 
 class GroupedCommands(TyperGroup):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from typer.core import TyperCommand
+from calibrant.bench.help_groups import GroupedOptions
 
 _BENCHMARK = "--benchmark"
 
 
-class ItemOptionsCommand(TyperCommand):
+class ItemOptionsCommand(GroupedOptions):
     """A command with `-o NAME=VALUE`; its help lists the options of --benchmark, or says how to see them."""
 
     command_name = "generate"

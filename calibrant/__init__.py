@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from calibrant.audits.replayscm.generation.generate import Generated
     from calibrant.audits.replayscm.hardening.harden import Hardening
     from calibrant.bench.core.solutions import Solution
+    from calibrant.bench.episodes import TextEpisode
     from calibrant.bench.protocols.base import Protocol, ProtocolResult
     from calibrant.bench.replayscm.audit.separations import SeparatedPair
     from calibrant.bench.replayscm.fitting.fit import Fit, fit
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
         score_many,
         separate,
         solve,
+        text_episode,
         version_space,
     )
 
@@ -93,6 +95,7 @@ __all__ = [
     "Solution",
     "Step",
     "Task",
+    "TextEpisode",
     "Verdict",
     "VersionSpace",
     "__version__",
@@ -110,6 +113,7 @@ __all__ = [
     "score_many",
     "separate",
     "solve",
+    "text_episode",
     "version_space",
 ]
 
@@ -147,6 +151,7 @@ _HOME = {
     "Solution": "calibrant.bench.core.solutions",
     "Step": "calibrant.dsl.episode",
     "Task": "calibrant.dsl.replayscm.problem",
+    "TextEpisode": "calibrant.bench.episodes",
     "Verdict": "calibrant.item_types",
     "VersionSpace": "calibrant.solvers.replayscm.version_space",
     "__version__": "calibrant.bench.version",
@@ -164,6 +169,7 @@ _HOME = {
     "score_many": "calibrant.verbs",
     "separate": "calibrant.verbs",
     "solve": "calibrant.verbs",
+    "text_episode": "calibrant.verbs",
     "version_space": "calibrant.verbs",
 }
 

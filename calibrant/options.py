@@ -63,6 +63,29 @@ class CountingLabs(TypedDict, total=False):
     bounded: bool
 
 
+class TalkingToDetectors(TypedDict, total=False):
+    """Options of `text_episode` for extended blickets.
+
+    prompting: the paper's prompt; actions: whether moves are listed by number
+    """
+
+    prompting: Literal["base", "cg", "cg+db"]
+    actions: Literal["named", "numbered"]
+
+
+class TalkingToLabs(TypedDict, total=False):
+    """Options of `text_episode` for CausaLab.
+
+    schema: whether a hypothesis has to follow the paper's; verify: whether an answer that misses readings comes back
+    aid: `none`, `members` or a file of released configs; carry: whether the last notebook is repeated
+    """
+
+    schema: Literal["free", "paper"]
+    verify: Literal["never", "once"]
+    aid: str
+    carry: bool
+
+
 class Auditing(TypedDict, total=False):
     """Options of `audit`.
 

@@ -32,12 +32,15 @@ from calibrant.options import (
     Scoring,
     Separating,
     Solving,
+    TalkingToDetectors,
+    TalkingToLabs,
 )
 from calibrant.solvers.outcome import Outcome
 
 if TYPE_CHECKING:  # what compiles is not imported for its name
     from calibrant.audits.finding import Finding
     from calibrant.bench.core.benchmark import Benchmark
+    from calibrant.bench.episodes import TextEpisode
     from calibrant.bench.runs.records import StepRecord
     from calibrant.item_types import (
         BlicketEpisode,
@@ -264,6 +267,21 @@ def open_episode(item: Problem | BlicketItem | LabItem) -> Any:
     if PLAY not in of.provides:
         raise CalibrantError(f"`open_episode` does not support {of.title}")
     return of.play.open(item)
+
+
+@overload
+def text_episode(item: Problem) -> TextEpisode: ...
+@overload
+def text_episode(item: BlicketItem, **options: Unpack[TalkingToDetectors]) -> TextEpisode: ...
+@overload
+def text_episode(item: LabItem, **options: Unpack[TalkingToLabs]) -> TextEpisode: ...
+def text_episode(item: Problem | BlicketItem | LabItem, **options: Any) -> TextEpisode:
+    """Open an interactive item in messages: `reset()`, then `reply(text)` until it is done, with a reward at the end.
+
+    `CalibrantError` if the item is not interactive.
+    """
+    episode: TextEpisode = _call_for_item(item, "text_episode", options)
+    return episode
 
 
 def _call_for_item(item: object, name: str, options: Mapping[str, Any], *arguments: object) -> Any:

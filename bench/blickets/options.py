@@ -22,6 +22,19 @@ class GenerateKeywords(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     suite: Annotated[str | None, Meta(description="What the item is drawn from. [default: the first suite]")] = None
 
 
+class TextEpisodeKeywords(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of `calibrant.text_episode`."""
+
+    prompting: Annotated[
+        Literal["base", "cg", "cg+db"],
+        Meta(description="The paper's prompt: instructions, a context graph, or that with dynamic behaviours."),
+    ] = "base"
+    actions: Annotated[
+        Literal["named", "numbered"],
+        Meta(description="`numbered` lists the moves, and a reply may give the number of one."),
+    ] = "named"
+
+
 Positive: TypeAlias = Annotated[int, Meta(ge=1, le=1000)]
 
 
@@ -77,6 +90,10 @@ class GeneratedItems(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 OPTIONS: dict[str, type[Struct]] = {}
 
-KEYWORDS: dict[str, type[Struct]] = {"generate": GenerateKeywords, "version_space": VersionSpaceOptions}
+KEYWORDS: dict[str, type[Struct]] = {
+    "generate": GenerateKeywords,
+    "text_episode": TextEpisodeKeywords,
+    "version_space": VersionSpaceOptions,
+}
 
 ITEM_OPTIONS: dict[str, type[Struct]] = {"generate": GeneratedItems}

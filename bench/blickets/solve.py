@@ -17,6 +17,7 @@ from calibrant.dsl.episode import Step
 from calibrant.solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
+    from calibrant.bench.episodes import TextEpisode
     from calibrant.solvers.blickets.families import DetectorSpace
 
 
@@ -84,6 +85,23 @@ class BlicketFunctions(ItemApi[BlicketItem]):
         space = class_of(item) if family == "condition" else space_of_condition(item.task, item.task.condition)
         verify_transcript(self.benchmark.play.open(item), steps)
         return space_after(space, item.task, steps)
+
+    def text_episode(
+        self,
+        item: BlicketItem,
+        *,
+        prompting: Literal["base", "cg", "cg+db"] = "base",
+        actions: Literal["named", "numbered"] = "named",
+    ) -> TextEpisode:
+        """Return an episode in messages.
+
+        prompting: the paper's way of prompting; actions: whether moves are listed by number
+        """
+        from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB
+        from calibrant.bench.blickets.text_episode import text_episode
+
+        prompts = {"base": BASE, "cg": CG, "cg+db": CG_DB}
+        return text_episode(self.check_item(item), prompts[prompting], actions=actions)
 
 
 FUNCTIONS = BlicketFunctions(BENCHMARK, BlicketItem)

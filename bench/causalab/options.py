@@ -106,12 +106,32 @@ class ConvertedItems(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     fixed: Fixed = None
 
 
+class TextEpisodeKeywords(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of `calibrant.text_episode`."""
+
+    schema: Annotated[
+        Literal["free", "paper"],
+        Meta(description="`paper` returns a hypothesis that breaks the paper's schema, at most twice in a row."),
+    ] = "free"
+    verify: Annotated[
+        Literal["never", "once"],
+        Meta(description="`once` returns the first answer whose equation misses readings, with these readings."),
+    ] = "never"
+    aid: Annotated[
+        str, Meta(description="Shows what fits after each reading: `none`, `members`, or a file of released configs.")
+    ] = "none"
+    carry: Annotated[bool, Meta(description="Repeat the last notebook and hypothesis.")] = False
+
+
 class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Options of `calibrant report`."""
 
     against: Annotated[
         tuple[str, ...],
-        Meta(description="Compare the others with this one; may be repeated.", extra={"metavar": "SYSTEM"}),
+        Meta(
+            description="Compare the others with this one; may be repeated.",
+            extra={"metavar": "SYSTEM", "panel": "View"},
+        ),
     ] = ()
 
 
@@ -125,6 +145,10 @@ class TableOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 OPTIONS: dict[str, type[Struct]] = {"report": ReportOptions, "table": TableOptions}
 
-KEYWORDS: dict[str, type[Struct]] = {"generate": GenerateKeywords, "version_space": VersionSpaceOptions}
+KEYWORDS: dict[str, type[Struct]] = {
+    "generate": GenerateKeywords,
+    "text_episode": TextEpisodeKeywords,
+    "version_space": VersionSpaceOptions,
+}
 
 ITEM_OPTIONS: dict[str, type[Struct]] = {"generate": GeneratedItems, "pool convert": ConvertedItems}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.bench.core.solutions import ItemScore, Solution
@@ -22,6 +23,8 @@ from calibrant.solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
     from calibrant.audits.causalab.spaces import LabSpace
+    from calibrant.bench.causalab.dialogues.aids import Aid
+    from calibrant.bench.episodes import TextEpisode
 
 
 class LabScore(ItemScore[RunScore]):
@@ -72,6 +75,24 @@ class LabFunctions(ItemApi[LabItem]):
             return space_of(item.task, steps, bounded=bounded)
         except BudgetSpent as spent:
             raise CalibrantError(f"the hypotheses that fit {item.id} are not enumerated: {spent}") from None
+
+    def text_episode(
+        self,
+        item: LabItem,
+        *,
+        schema: Literal["free", "paper"] = "free",
+        verify: Literal["never", "once"] = "never",
+        aid: str = "none",
+        carry: bool = False,
+    ) -> TextEpisode:
+        """Return an episode in messages.
+
+        schema, verify: what comes back to the agent; aid: what is shown after readings; carry: repeats the notebook
+        """
+        from calibrant.bench.causalab.dialogues.chat import DialogueOptions, text_episode
+
+        source = cast("Aid", aid) if aid in ("none", "members") else Path(aid)
+        return text_episode(self.check_item(item), DialogueOptions(schema, verify, source, carry))
 
 
 def _wrong(score: RunScore) -> str | None:

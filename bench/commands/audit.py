@@ -14,6 +14,7 @@ from calibrant.bench.commands.guard import WRITES, Writes
 from calibrant.bench.commands.options import AsJson, Cluster, Limit, Only, PoolPath, Workers, execution, with_options
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.core.options import GivenOptions
+from calibrant.bench.help_groups import EXECUTION, METHOD, OUTPUT
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
@@ -29,11 +30,14 @@ FailOn: TypeAlias = Annotated[
         metavar="ambiguous[:CLASS]|KIND",
         help="Exit 1 unless one SCM of the class fits each instance: none is as bad as two. CLASS is kN or parents<=N; "
         "without it the class of each verdict. Of other benchmarks: exit 1 if a finding of that kind is proved.",
+        rich_help_panel=METHOD,
     ),
 ]
 Records: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--out", metavar="DIR", help="Folder of the records; an earlier audit resumes."),
+    typer.Option(
+        "--out", metavar="DIR", help="Folder of the records; an earlier audit resumes.", rich_help_panel=OUTPUT
+    ),
     Writes(("audits.jsonl", "audits.lock"), goes_on=True),
 ]
 
@@ -45,12 +49,19 @@ def audit(
     out: Records = None,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Write a page: why each item is open, and what the audit shows."),
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Write a page: why each item is open, and what the audit shows.",
+            rich_help_panel=OUTPUT,
+        ),
         WRITES,
     ] = None,
     certificates: Annotated[
         Path | None,
-        typer.Option("--certificates", metavar="DIR", help="Write a certificate of every count."),
+        typer.Option(
+            "--certificates", metavar="DIR", help="Write a certificate of every count.", rich_help_panel=OUTPUT
+        ),
         Writes(("*.json",)),
     ] = None,
     fail_on: FailOn = None,
@@ -59,7 +70,10 @@ def audit(
     workers: Workers = None,
     cluster: Cluster = None,
     budget: Annotated[
-        float | None, typer.Option(min=0.001, help="Wall seconds per instance; then its process is killed.")
+        float | None,
+        typer.Option(
+            min=0.001, help="Wall seconds per instance; then its process is killed.", rich_help_panel=EXECUTION
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
@@ -139,14 +153,14 @@ def _write_page(
 
 
 def _print(report: AuditReport, pool: Path, *, as_json: bool) -> None:
-    from calibrant.bench.terminal import stated_width
+    from calibrant.bench.terminal import width_of
 
     if as_json:
         for piece in report.json_pieces():
             typer.echo(piece, nl=False)
         typer.echo()
         return
-    printed = report.text(pool, stated_width(sys.stdout))
+    printed = report.text(pool, width_of(sys.stdout))
     for line in printed.lines:
         typer.echo(line)
     for note in printed.notes:

@@ -15,6 +15,7 @@ import typer
 
 from calibrant.bench.commands.guard import Writes
 from calibrant.bench.commands.options import AsJson, execution
+from calibrant.bench.help_groups import EXECUTION, OUTPUT
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
@@ -29,14 +30,28 @@ SIGNATURES = ".calibrant-demo"  # digests of what the last demo wrote in the fol
 def demo(
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help=f"Folder of records and report. [default: a report in {FOLDER}]"),
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help=f"Folder of records and report. [default: a report in {FOLDER}]",
+            rich_help_panel=OUTPUT,
+        ),
         Writes(("records.jsonl", "records.lock", "report.html", "*.svg", SIGNATURES, BOARD), goes_on=True),
     ] = None,
     workers: Annotated[
-        int, typer.Option("--workers", min=1, help="Processes; more than one cost more to start than they save here.")
+        int,
+        typer.Option(
+            "--workers",
+            min=1,
+            help="Processes; more than one cost more to start than they save here.",
+            rich_help_panel=EXECUTION,
+        ),
     ] = 1,
     force: Annotated[
-        bool, typer.Option("--force", help="Overwrite a report in the folder that demo did not write.")
+        bool,
+        typer.Option(
+            "--force", help="Overwrite a report in the folder that demo did not write.", rich_help_panel=OUTPUT
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> int:

@@ -10,11 +10,15 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import AsJson, PoolPath
+from calibrant.bench.help_groups import INPUT, ITEMS, METHOD, OUTPUT
 
 Families = Annotated[
     Path | None,
     typer.Option(
-        "--families", metavar="FILE", help="CSV of system,family: families are left out whole. [default: each its own]"
+        "--families",
+        metavar="FILE",
+        help="CSV of system,family: families are left out whole. [default: each its own]",
+        rich_help_panel=INPUT,
     ),
     READS,
 ]
@@ -28,15 +32,27 @@ def difficulty(
     ],
     pools: Annotated[
         list[Path],
-        typer.Option("--pools", "--pool", metavar="POOL", help="Pool file of the answers; may be repeated."),
+        typer.Option(
+            "--pools",
+            "--pool",
+            metavar="POOL",
+            help="Pool file of the answers; may be repeated.",
+            rich_help_panel=INPUT,
+        ),
         READS,
     ],
     model: Annotated[
         Literal["rasch", "2pl"] | None,
-        typer.Option("--model", help="Also difficulties of single items: 8 systems and 30 items, 2pl 100 systems."),
+        typer.Option(
+            "--model",
+            help="Also difficulties of single items: 8 systems and 30 items, 2pl 100 systems.",
+            rich_help_panel=METHOD,
+        ),
     ] = None,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots."), WRITES
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page with plots.", rich_help_panel=OUTPUT),
+        WRITES,
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -63,12 +79,21 @@ def subset(
     target: Annotated[Path, typer.Argument(metavar="OUT", help="Native JSONL file to write."), WRITES],
     runs: Annotated[
         list[Path],
-        typer.Option("--runs", "--run", metavar="RUNS", help="Runs or scored files on the pool; may be repeated."),
+        typer.Option(
+            "--runs",
+            "--run",
+            metavar="RUNS",
+            help="Runs or scored files on the pool; may be repeated.",
+            rich_help_panel=INPUT,
+        ),
         READS,
     ],
-    items: Annotated[int, typer.Option("--items", min=1, help="How many items to take.")],
+    items: Annotated[int, typer.Option("--items", min=1, help="How many items to take.", rich_help_panel=ITEMS)],
     families: Families = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the random subsets that it is compared with.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option("--seed", min=0, help="Of the random subsets that it is compared with.", rich_help_panel=ITEMS),
+    ] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Take the items that say most about systems, and measure how far off their estimate of the whole pool is.

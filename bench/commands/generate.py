@@ -12,6 +12,7 @@ from calibrant.bench.commands.options import Cluster, ItemOption, Workers, execu
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
+from calibrant.bench.help_groups import ITEMS, OUTPUT
 
 _OUT = Writes(beside=("{}.unfinished/instances.jsonl", "{}.unfinished/instances.lock", "heldout_{}"), goes_on=True)
 
@@ -19,14 +20,22 @@ _OUT = Writes(beside=("{}.unfinished/instances.jsonl", "{}.unfinished/instances.
 @with_options("generate")
 def generate(
     given: GivenOptions,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Native JSONL file to write."), _OUT],
-    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="Native JSONL file to write.", rich_help_panel=OUTPUT), _OUT
+    ],
+    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.", rich_help_panel=ITEMS)],
     strata: Annotated[
         str,
-        typer.Option(metavar="NAME,...", help="Strata, or suites of another benchmark; all: every one."),
+        typer.Option(
+            metavar="NAME,...", help="Strata, or suites of another benchmark; all: every one.", rich_help_panel=ITEMS
+        ),
     ] = "all",
-    per_stratum: Annotated[int | None, typer.Option(min=1, help="Instances per stratum. [default: 10]")] = None,
-    benchmark: Annotated[str, typer.Option(metavar="NAME", help="Benchmark to generate for.")] = FIRST,
+    per_stratum: Annotated[
+        int | None, typer.Option(min=1, help="Instances per stratum. [default: 10]", rich_help_panel=ITEMS)
+    ] = None,
+    benchmark: Annotated[
+        str, typer.Option(metavar="NAME", help="Benchmark to generate for.", rich_help_panel=ITEMS)
+    ] = FIRST,
     item_option: ItemOption = None,
     workers: Workers = None,
     cluster: Cluster = None,
@@ -54,14 +63,20 @@ def generate(
 
 
 def sample(
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Native JSONL file to write."), WRITES],
-    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="Native JSONL file to write.", rich_help_panel=OUTPUT), WRITES
+    ],
+    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.", rich_help_panel=ITEMS)],
     strata: Annotated[
-        str, typer.Option(metavar="NAME,...", help="Size strata, comma-separated; all: the eight named ones.")
+        str,
+        typer.Option(
+            metavar="NAME,...", help="Size strata, comma-separated; all: the eight named ones.", rich_help_panel=ITEMS
+        ),
     ] = "all",
-    per_stratum: Annotated[int, typer.Option(min=1, help="Instances per stratum.")] = 10,
+    per_stratum: Annotated[int, typer.Option(min=1, help="Instances per stratum.", rich_help_panel=ITEMS)] = 10,
     setting: Annotated[
-        Literal["ordered", "block", "hidden-order", "hidden-roots"], typer.Option(help="What is disclosed.")
+        Literal["ordered", "block", "hidden-order", "hidden-roots"],
+        typer.Option(help="What is disclosed.", rich_help_panel=ITEMS),
     ] = "hidden-order",
 ) -> None:
     """Sample a pool quickly, without the later stages of `calibrant generate`.

@@ -17,6 +17,7 @@ import typer
 from calibrant.bench.commands.guard import READS, WRITES, Writes
 from calibrant.bench.commands.progress import usable_cores
 from calibrant.bench.core.options import DeclaredOption, GivenOptions, declared_options
+from calibrant.bench.help_groups import EXECUTION, INPUT, ITEMS, OUTPUT, VIEW
 
 if TYPE_CHECKING:
     from calibrant.bench.runs.jobs import Execution
@@ -38,37 +39,61 @@ DecidedAt: TypeAlias = Annotated[
         "--decided-at",
         metavar="POSTERIOR",
         help="With --attribution: posterior from which noisy readings decide: .95, .99 or .999. [default: .99]",
+        rich_help_panel=VIEW,
     ),
 ]
-OfBenchmark: TypeAlias = Annotated[str, typer.Option("--benchmark", metavar="NAME", help="Of which benchmark.")]
+OfBenchmark: TypeAlias = Annotated[
+    str, typer.Option("--benchmark", metavar="NAME", help="Of which benchmark.", rich_help_panel=ITEMS)
+]
 ItemOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--item-option", "-o", metavar="NAME=VALUE", help="Option of the items; may be repeated."),
+    typer.Option(
+        "--item-option", "-o", metavar="NAME=VALUE", help="Option of the items; may be repeated.", rich_help_panel=ITEMS
+    ),
 ]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-Only: TypeAlias = Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.")]
-Limit: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Only the first so many instances.")]
-Workers: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Processes. [default: one per usable core]")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.", rich_help_panel=OUTPUT)]
+Only: TypeAlias = Annotated[
+    list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.", rich_help_panel=ITEMS)
+]
+Limit: TypeAlias = Annotated[
+    int | None, typer.Option(min=1, help="Only the first so many instances.", rich_help_panel=ITEMS)
+]
+Workers: TypeAlias = Annotated[
+    int | None, typer.Option(min=1, help="Processes. [default: one per usable core]", rich_help_panel=EXECUTION)
+]
 Cluster: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--cluster", metavar="ADDRESS", help="Let the workers of a dask.distributed scheduler do it, tcp://HOST:PORT."
+        "--cluster",
+        metavar="ADDRESS",
+        help="Let the workers of a dask.distributed scheduler do it, tcp://HOST:PORT.",
+        rich_help_panel=EXECUTION,
     ),
 ]
 PoolsOption: TypeAlias = Annotated[
     list[Path] | None,
-    typer.Option("--pool", "--pools", metavar="POOL", help="Pool file of the answers; may be repeated."),
+    typer.Option(
+        "--pool", "--pools", metavar="POOL", help="Pool file of the answers; may be repeated.", rich_help_panel=INPUT
+    ),
     READS,
 ]
 IdField: TypeAlias = Annotated[
-    str | None, typer.Option("--id-field", metavar="NAME", help="Field of a prediction that names the instance.")
+    str | None,
+    typer.Option(
+        "--id-field", metavar="NAME", help="Field of a prediction that names the instance.", rich_help_panel=INPUT
+    ),
 ]
 TextField: TypeAlias = Annotated[
     str | None,
-    typer.Option("--text-field", metavar="NAME", help="Field that holds the answer; dots lead into objects."),
+    typer.Option(
+        "--text-field",
+        metavar="NAME",
+        help="Field that holds the answer; dots lead into objects.",
+        rich_help_panel=INPUT,
+    ),
 ]
 ModelField: TypeAlias = Annotated[
-    str | None, typer.Option("--model-field", metavar="NAME", help="Field that names the model.")
+    str | None, typer.Option("--model-field", metavar="NAME", help="Field that names the model.", rich_help_panel=INPUT)
 ]
 
 
@@ -138,7 +163,12 @@ def _parameter(option: DeclaredOption) -> inspect.Parameter:
         else [f"[default: {option.default}]"]
     )
     words = [option.description, f"({option.titles})", *default_note]
-    settings: dict[str, Any] = {"help": " ".join(words), "min": meta.ge, "max": meta.le}
+    settings: dict[str, Any] = {
+        "help": " ".join(words),
+        "min": meta.ge,
+        "max": meta.le,
+        "rich_help_panel": option.panel,
+    }
     if "metavar" in option.extra:
         settings["metavar"] = option.extra["metavar"]
     marks = [typer.Option(*option.extra.get("flags", [option.flag]), **settings)]

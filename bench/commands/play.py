@@ -11,6 +11,7 @@ import typer
 
 from calibrant.bench.commands.guard import WRITES, Writes
 from calibrant.bench.commands.options import PoolPath
+from calibrant.bench.help_groups import EXECUTION, OUTPUT
 
 if TYPE_CHECKING:
     from calibrant.bench.play.game import Game
@@ -25,10 +26,19 @@ def play(
     pool: PoolPath,
     instance: Annotated[str | None, typer.Argument(metavar="[ID]", help="Which instance. [default: the first]")] = None,
     jsonl: Annotated[
-        bool, typer.Option("--jsonl", help="For programs: a JSON object a line, observations out and actions in.")
+        bool,
+        typer.Option(
+            "--jsonl",
+            help="For programs: a JSON object a line, observations out and actions in.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = False,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write the episode, step by step, as a page."), WRITES
+        Path | None,
+        typer.Option(
+            "--html", metavar="FILE", help="Write the episode, step by step, as a page.", rich_help_panel=OUTPUT
+        ),
+        WRITES,
     ] = None,
     out: Annotated[
         Path | None,
@@ -36,19 +46,36 @@ def play(
             "--out",
             metavar="DIR",
             help="Folder of records, each move on disk before it is answered; the same line goes on there.",
+            rich_help_panel=OUTPUT,
         ),
         PLAY_FOLDER,
     ] = None,
     participant: Annotated[
         str | None,
-        typer.Option("--participant", metavar="ID", help=f"Who plays, in records. [default: {DEFAULT_PARTICIPANT}]"),
+        typer.Option(
+            "--participant",
+            metavar="ID",
+            help=f"Who plays, in records. [default: {DEFAULT_PARTICIPANT}]",
+            rich_help_panel=EXECUTION,
+        ),
     ] = None,
     serve: Annotated[
-        bool, typer.Option("--serve", help="Play in the browser, on this machine alone; without ID all items in order.")
+        bool,
+        typer.Option(
+            "--serve",
+            help="Play in the browser, on this machine alone; without ID all items in order.",
+            rich_help_panel=EXECUTION,
+        ),
     ] = False,
     port: Annotated[
         int | None,
-        typer.Option("--port", min=1, max=65_535, help="With --serve. [default: that of the folder, or a free one]"),
+        typer.Option(
+            "--port",
+            min=1,
+            max=65_535,
+            help="With --serve. [default: that of the folder, or a free one]",
+            rich_help_panel=EXECUTION,
+        ),
     ] = None,
 ) -> int:
     """Play an item in words: a line on standard input, what came of it on standard output, then the verdict.

@@ -15,6 +15,7 @@ from calibrant.bench.commands.options import AsJson, ItemOption, OfBenchmark, Po
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.examples import epilog
+from calibrant.bench.help_groups import ITEMS, METHOD, GroupedOptions
 from calibrant.bench.option_help import ConvertCommand
 from calibrant.dsl.errors import CalibrantError, in_one_line
 
@@ -87,14 +88,19 @@ def _measured_out(inputs: Sequence[Path], third: Path | None, item_option: Seque
     return outs[0]
 
 
-@pool_app.command(epilog=epilog("pool alternatives"))
+@pool_app.command(cls=GroupedOptions, epilog=epilog("pool alternatives"))
 @guard_paths
 def alternatives(
     source: PoolPath,
     target: Annotated[Path, typer.Argument(metavar="OUT", help="Native JSONL file to write."), WRITES],
-    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.", rich_help_panel=ITEMS)] = 0,
     open_ended: Annotated[
-        bool, typer.Option("--open-ended", help="Also of instances without a known alternative; gold is the reference.")
+        bool,
+        typer.Option(
+            "--open-ended",
+            help="Also of instances without a known alternative; gold is the reference.",
+            rich_help_panel=METHOD,
+        ),
     ] = False,
 ) -> None:
     """Make Alternative-SCM items of a pool: its evidence with one of two known SCMs as the reference.
@@ -113,7 +119,7 @@ def alternatives(
         typer.echo(line, err=True)
 
 
-@pool_app.command(epilog=epilog("pool check"))
+@pool_app.command(cls=GroupedOptions, epilog=epilog("pool check"))
 @guard_paths
 @with_options("pool check")
 def check(
@@ -169,7 +175,7 @@ def _text(report: CheckReport, *, list_unread: bool) -> str:
     return "\n".join(map(in_one_line, lines))
 
 
-@pool_app.command(epilog=epilog("pool unpack"))
+@pool_app.command(cls=GroupedOptions, epilog=epilog("pool unpack"))
 @guard_paths
 def unpack(
     source: PoolPath,
@@ -187,7 +193,7 @@ def unpack(
         typer.echo(line, err=True)
 
 
-@pool_app.command(epilog=epilog("pool stats"))
+@pool_app.command(cls=GroupedOptions, epilog=epilog("pool stats"))
 @guard_paths
 def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     """Describe pools by stratum or suite: sizes, what items show and hide, the labels that they have."""
@@ -217,10 +223,10 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
         typer.echo("\n\n".join(tables))
 
 
-pool_app.command("subset", epilog=epilog("pool subset"))(guard_paths(subset))
+pool_app.command("subset", cls=GroupedOptions, epilog=epilog("pool subset"))(guard_paths(subset))
 
 
-@pool_app.command(epilog=epilog("pool schema"))
+@pool_app.command(cls=GroupedOptions, epilog=epilog("pool schema"))
 @guard_paths
 def schema(benchmark: OfBenchmark = FIRST) -> None:
     """Print the JSON Schema of the native format."""

@@ -11,6 +11,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import Limit, Only, PoolPath, PoolPaths
+from calibrant.bench.help_groups import INPUT, ITEMS, METHOD, OUTPUT
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.message import Message
@@ -25,18 +26,33 @@ THINK = (
 def prompts(
     pool: PoolPath,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write them there. [default: standard output]"), WRITES
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Write them there. [default: standard output]", rich_help_panel=OUTPUT
+        ),
+        WRITES,
     ] = None,
-    only: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many instances.")] = None,
-    text: Annotated[bool, typer.Option("--text", help="Plain text to read, instead of JSON lines.")] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.", rich_help_panel=ITEMS)
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only the first so many instances.", rich_help_panel=ITEMS)
+    ] = None,
+    text: Annotated[
+        bool, typer.Option("--text", help="Plain text to read, instead of JSON lines.", rich_help_panel=OUTPUT)
+    ] = False,
     system: Annotated[
         Literal["usual", "think"],
-        typer.Option(help="System text: the usual one, or with a request to reason in <think> tags."),
+        typer.Option(
+            help="System text: the usual one, or with a request to reason in <think> tags.", rich_help_panel=OUTPUT
+        ),
     ] = "usual",
     phase: Annotated[
         Literal["experiment", "reactor"] | None,
-        typer.Option(help="Of CausaLab: one phase of its paper's protocol, with replies in the paper's format."),
+        typer.Option(
+            help="Of CausaLab: one phase of its paper's protocol, with replies in the paper's format.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
 ) -> None:
     """Write the prompt of every instance, a JSON object a line: instanceId, system, prompt, promptDigest.
@@ -108,15 +124,28 @@ def _record(prompt: _Prompt) -> dict[str, str]:
 def export(
     pools: PoolPaths,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder to make; it must not be there yet."), WRITES
+        Path,
+        typer.Option("--out", metavar="DIR", help="Folder to make; it must not be there yet.", rich_help_panel=OUTPUT),
+        WRITES,
     ],
-    name: Annotated[str, typer.Option(metavar="TEXT", help="Title of the data set. [default: the pools' names]")] = "",
+    name: Annotated[
+        str,
+        typer.Option(metavar="TEXT", help="Title of the data set. [default: the pools' names]", rich_help_panel=OUTPUT),
+    ] = "",
     license_: Annotated[
-        str, typer.Option("--license", metavar="ID", help="License of the data, as the Hub names it.")
+        str,
+        typer.Option(
+            "--license", metavar="ID", help="License of the data, as the Hub names it.", rich_help_panel=OUTPUT
+        ),
     ] = "",
     audits: Annotated[
         Path | None,
-        typer.Option("--audits", metavar="DIR", help="Folder of `calibrant audit --out`, whose counts cards state."),
+        typer.Option(
+            "--audits",
+            metavar="DIR",
+            help="Folder of `calibrant audit --out`, whose counts cards state.",
+            rich_help_panel=INPUT,
+        ),
         READS,
     ] = None,
 ) -> None:
@@ -134,26 +163,43 @@ def export(
 def training(
     pool: PoolPath,
     out: Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="JSON lines to write: a header, examples."), WRITES
+        Path,
+        typer.Option("--out", metavar="FILE", help="JSON lines to write: a header, examples.", rich_help_panel=OUTPUT),
+        WRITES,
     ],
     order: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Order of the curriculum, from easy to hard: version, topology, scenario."),
+        typer.Option(
+            metavar="NAME",
+            help="Order of the curriculum, from easy to hard: version, topology, scenario.",
+            rich_help_panel=METHOD,
+        ),
     ] = None,
     curriculum: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Write a folder with a file for each block: block, at-once, easy, hard of the paper."
+            metavar="NAME",
+            help="Write a folder with a file for each block: block, at-once, easy, hard of the paper.",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     responses: Annotated[
         Path | None,
-        typer.Option("--responses", metavar="FILE", help="Sampled completions, as `score` takes them; with --select."),
+        typer.Option(
+            "--responses",
+            metavar="FILE",
+            help="Sampled completions, as `score` takes them; with --select.",
+            rich_help_panel=INPUT,
+        ),
         READS,
     ] = None,
     select: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Write chats of completions: first-correct, the first right one a prompt."),
+        typer.Option(
+            metavar="NAME",
+            help="Write chats of completions: first-correct, the first right one a prompt.",
+            rich_help_panel=METHOD,
+        ),
     ] = None,
     only: Only = None,
     limit: Limit = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant.bench.commands.options import AsJson
+from calibrant.bench.help_groups import ITEMS
 
 if TYPE_CHECKING:
     from calibrant.bench.protocols.registry import Protocols
@@ -23,7 +24,10 @@ def protocols(
         ),
     ] = None,
     benchmark: Annotated[
-        str | None, typer.Option("--benchmark", metavar="NAME", help="Only the protocols of this benchmark.")
+        str | None,
+        typer.Option(
+            "--benchmark", metavar="NAME", help="Only the protocols of this benchmark.", rich_help_panel=ITEMS
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

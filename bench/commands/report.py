@@ -23,6 +23,7 @@ from calibrant.bench.commands.options import (
     with_options,
 )
 from calibrant.bench.core.options import GivenOptions
+from calibrant.bench.help_groups import INPUT, OUTPUT, VIEW
 
 if TYPE_CHECKING:
     from calibrant.bench.report.rows import Answer
@@ -35,34 +36,49 @@ SUFFIXES: dict[str, Format] = {".html": "html", ".md": "markdown", ".csv": "csv"
 TableNames: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        "--table", metavar="ID", help="Only this table, by its number in the paper, `paired`, `ceiling` or `time`."
+        "--table",
+        metavar="ID",
+        help="Only this table, by its number in the paper, `paired`, `ceiling` or `time`.",
+        rich_help_panel=VIEW,
     ),
 ]
 PlotFolder: TypeAlias = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Write every plot there too, as an SVG file of its own."),
+    typer.Option(metavar="DIR", help="Write every plot there too, as an SVG file of its own.", rich_help_panel=OUTPUT),
     Writes(("*.svg",)),
 ]
 OfficialFiles: TypeAlias = Annotated[
     list[Path] | None,
-    typer.Option(metavar="FILE", help="Pool file with embedded model results; may be repeated."),
+    typer.Option(metavar="FILE", help="Pool file with embedded model results; may be repeated.", rich_help_panel=INPUT),
     READS,
 ]
 PaperRows: TypeAlias = Annotated[
-    bool, typer.Option("--paper/--no-paper", help="Also what the papers print, where it is about such items.")
+    bool,
+    typer.Option(
+        "--paper/--no-paper", help="Also what the papers print, where it is about such items.", rich_help_panel=VIEW
+    ),
 ]
 Times: TypeAlias = Annotated[
-    bool, typer.Option("--times/--no-times", help="What the searches took; two runs differ in nothing else.")
+    bool,
+    typer.Option(
+        "--times/--no-times", help="What the searches took; two runs differ in nothing else.", rich_help_panel=VIEW
+    ),
 ]
 Embed: TypeAlias = Annotated[
     int | None,
-    typer.Option(min=0, max=MAX_EMBEDDED, help=f"Responses of each class inside a page.  [default: {EMBEDDED}]"),
+    typer.Option(
+        min=0,
+        max=MAX_EMBEDDED,
+        help=f"Responses of each class inside a page.  [default: {EMBEDDED}]",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 Attributions: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--attribution",
         help="Also which answers the evidence had decided; ReplaySCM's are counted for the items of --pool.",
+        rich_help_panel=VIEW,
     ),
 ]
 
@@ -76,17 +92,27 @@ def report(
         typer.Option(
             metavar="FILE",
             help="Raw predictions (JSONL, or a log of Inspect) for instances of --pool; may be repeated.",
+            rich_help_panel=INPUT,
         ),
         READS,
     ] = None,
     official: OfficialFiles = None,
     pools: PoolsOption = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write there instead of printing."), WRITES] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write there instead of printing.", rich_help_panel=OUTPUT),
+        WRITES,
+    ] = None,
     form: Annotated[
-        Format | None, typer.Option("--format", help="What to make. [default: as --out is named, else terminal]")
+        Format | None,
+        typer.Option(
+            "--format", help="What to make. [default: as --out is named, else terminal]", rich_help_panel=OUTPUT
+        ),
     ] = None,
     tables: TableNames = None,
-    by: Annotated[Literal["pool", "setting"], typer.Option(help="What gets a row for each system.")] = "pool",
+    by: Annotated[
+        Literal["pool", "setting"], typer.Option(help="What gets a row for each system.", rich_help_panel=VIEW)
+    ] = "pool",
     plots: PlotFolder = None,
     paper: PaperRows = False,
     times: Times = True,

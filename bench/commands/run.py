@@ -12,6 +12,7 @@ import typer
 from calibrant.bench.commands.guard import RUN_FOLDER
 from calibrant.bench.commands.options import AsJson, Cluster, PoolPaths, Workers, execution
 from calibrant.bench.commands.progress import progress_bar
+from calibrant.bench.help_groups import EXECUTION, ITEMS, METHOD, OUTPUT
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
@@ -32,22 +33,37 @@ def run(
     pools: PoolPaths,
     out: Annotated[
         Path,
-        typer.Option("--out", metavar="DIR", help="Folder of the records; an earlier run resumes."),
+        typer.Option(
+            "--out", metavar="DIR", help="Folder of the records; an earlier run resumes.", rich_help_panel=OUTPUT
+        ),
         RUN_FOLDER,
     ],
     workers: Workers = None,
     cluster: Cluster = None,
     budget: Annotated[
-        float | None, typer.Option(min=0.001, help="Wall seconds per instance; then its process is killed.")
+        float | None,
+        typer.Option(
+            min=0.001, help="Wall seconds per instance; then its process is killed.", rich_help_panel=EXECUTION
+        ),
     ] = None,
-    max_parents: Annotated[int | None, typer.Option(min=1, help="Shorthand for --option max_parents=K.")] = None,
+    max_parents: Annotated[
+        int | None, typer.Option(min=1, help="Shorthand for --option max_parents=K.", rich_help_panel=METHOD)
+    ] = None,
     option: Annotated[
-        list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help="Option of the protocol.")
+        list[str] | None,
+        typer.Option("--option", "-o", metavar="NAME=VALUE", help="Option of the protocol.", rich_help_panel=METHOD),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many instances of each pool.")] = None,
-    only: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only the first so many instances of each pool.", rich_help_panel=ITEMS)
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.", rich_help_panel=ITEMS)
+    ] = None,
     retry_crashed: Annotated[
-        bool, typer.Option("--retry-crashed", help="Run instances again that crashed in an earlier run.")
+        bool,
+        typer.Option(
+            "--retry-crashed", help="Run instances again that crashed in an earlier run.", rich_help_panel=EXECUTION
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> int:

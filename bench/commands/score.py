@@ -25,6 +25,7 @@ from calibrant.bench.commands.options import (
     with_options,
 )
 from calibrant.bench.core.options import GivenOptions
+from calibrant.bench.help_groups import INPUT, OUTPUT
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.gc_control import rare_collections
@@ -55,9 +56,13 @@ def score(
     ],
     given: GivenOptions,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the verdicts there, as JSON lines."), WRITES
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the verdicts there, as JSON lines.", rich_help_panel=OUTPUT),
+        WRITES,
     ] = None,
-    skip_unknown: Annotated[bool, typer.Option("--skip-unknown", help="Pass over instances that no pool has.")] = False,
+    skip_unknown: Annotated[
+        bool, typer.Option("--skip-unknown", help="Pass over instances that no pool has.", rich_help_panel=INPUT)
+    ] = False,
     id_field: IdField = None,
     text_field: TextField = None,
     model_field: ModelField = None,

@@ -10,6 +10,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import AsJson, IdField, ModelField, PoolPath, TextField
+from calibrant.bench.help_groups import INPUT, OUTPUT, VIEW
 from calibrant.dsl.errors import CalibrantError
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 def show(
     pool: PoolPath,
     instance: Annotated[str, typer.Argument(metavar="ID", help="Which instance.")],
-    gold: Annotated[bool, typer.Option("--gold", help="Also what is sealed: gold and held-out worlds.")] = False,
+    gold: Annotated[
+        bool, typer.Option("--gold", help="Also what is sealed: gold and held-out worlds.", rich_help_panel=VIEW)
+    ] = False,
     runs: Annotated[
         list[Path] | None,
         typer.Option(
@@ -30,22 +33,35 @@ def show(
             "--runs",
             metavar="DIR|FILE",
             help="Folder of a run, or predictions: whose episodes, or with --gold answers, are shown.",
+            rich_help_panel=INPUT,
         ),
         READS,
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Write a page: why the item is open, or the episodes of --run."),
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Write a page: why the item is open, or the episodes of --run.",
+            rich_help_panel=OUTPUT,
+        ),
         WRITES,
     ] = None,
     svg: Annotated[
         Path | None,
-        typer.Option("--svg", metavar="FILE", help="Write one picture of why the item is open."),
+        typer.Option(
+            "--svg", metavar="FILE", help="Write one picture of why the item is open.", rich_help_panel=OUTPUT
+        ),
         WRITES,
     ] = None,
-    why: Annotated[bool, typer.Option("--why", help="Print why the item is open; with --json all of it.")] = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Print why the item is open; with --json all of it.", rich_help_panel=VIEW)
+    ] = False,
     system: Annotated[
-        str | None, typer.Option("--system", metavar="NAME", help="Only the episodes of this protocol or model.")
+        str | None,
+        typer.Option(
+            "--system", metavar="NAME", help="Only the episodes of this protocol or model.", rich_help_panel=INPUT
+        ),
     ] = None,
     id_field: IdField = None,
     text_field: TextField = None,

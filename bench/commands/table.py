@@ -15,6 +15,7 @@ import typer
 from calibrant.bench.commands.guard import READS
 from calibrant.bench.commands.options import AsJson, DecidedAt, PoolsOption, RunSources, require_level, with_options
 from calibrant.bench.core.options import GivenOptions
+from calibrant.bench.help_groups import INPUT, VIEW
 
 if TYPE_CHECKING:
     from calibrant.bench.core.metrics import MetricSet
@@ -31,12 +32,15 @@ def table(
     official: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE", help="Score the model results that this pool file embeds, and compare; may be repeated."
+            metavar="FILE",
+            help="Score the model results that this pool file embeds, and compare; may be repeated.",
+            rich_help_panel=INPUT,
         ),
         READS,
     ] = None,
     by: Annotated[
-        Literal["pool", "setting", "stratum"], typer.Option(help="What gets a row of its own for each system.")
+        Literal["pool", "setting", "stratum"],
+        typer.Option(help="What gets a row of its own for each system.", rich_help_panel=VIEW),
     ] = "pool",
     columns: Annotated[
         str | None,
@@ -44,6 +48,7 @@ def table(
             metavar="VIEW|NAME,...",
             help="Which rates: a view (of ReplaySCM replay, structure or funnel), as many as fit the width; all; or"
             " columns by name. [default: the benchmark's first view]",
+            rich_help_panel=VIEW,
         ),
     ] = None,
     attribution: Annotated[
@@ -52,6 +57,7 @@ def table(
             "--attribution",
             help="How many answers the evidence had decided: earned, missed, lucky, short. Runs on ReplaySCM and"
             " CauSim need --pool.",
+            rich_help_panel=VIEW,
         ),
     ] = False,
     pools: PoolsOption = None,

@@ -13,6 +13,7 @@ import typer
 from calibrant.bench.commands.guard import READS
 from calibrant.bench.commands.options import AsJson
 from calibrant.bench.commands.progress import progress_bar
+from calibrant.bench.help_groups import EXECUTION
 
 if TYPE_CHECKING:
     from calibrant.audits.recounting import Listener
@@ -28,7 +29,12 @@ def verify(
         list[Path], typer.Argument(metavar="CERT... POOL", help="Certificates, then the pool file."), READS
     ],
     budget: Annotated[
-        float, typer.Option(min=0.001, help="Seconds per certificate; then it is neither verified nor refuted.")
+        float,
+        typer.Option(
+            min=0.001,
+            help="Seconds per certificate; then it is neither verified nor refuted.",
+            rich_help_panel=EXECUTION,
+        ),
     ] = DEFAULT_SECONDS,
     as_json: AsJson = False,
 ) -> int:

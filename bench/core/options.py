@@ -32,8 +32,8 @@ class DeclaredOption:
     """An option of a command.
 
     hint: its type, with ranges; default: where it is not given; benchmarks: those that have it
-    extra: for the command line: `metavar`, `flags` (where the field's name is not the option's), and `role`, which is
-        `reads` or `writes` for a path
+    extra: for the command line: `metavar`, `flags` (where the field's name is not the option's), `role`, which is
+        `reads` or `writes` for a path, and `panel`, its heading in the help
     """
 
     name: str
@@ -47,6 +47,12 @@ class DeclaredOption:
     def flag(self) -> str:
         """Return how it is given on the command line."""
         return str(self.extra.get("flags", [f"--{self.name.replace('_', '-')}"])[0])
+
+    @property
+    def panel(self) -> str:
+        """Return its heading in the help: as declared, else by what it does with a path, else the method's."""
+        by_role = {"reads": "Input", "writes": "Output"}.get(self.extra.get("role", ""), "Method")
+        return str(self.extra.get("panel", by_role))
 
     @property
     def titles(self) -> str:

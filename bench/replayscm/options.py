@@ -31,15 +31,20 @@ class AuditOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             extra={"metavar": "DIR", "role": "reads", "flags": ["--runs", "--run"]},
         ),
     ] = ()
-    details: Annotated[bool, Meta(description="Print everything that was found in each instance.")] = False
+    details: Annotated[
+        bool, Meta(description="Print everything that was found in each instance.", extra={"panel": "View"})
+    ] = False
 
 
 Setting: TypeAlias = Annotated[
-    Literal["ordered", "block", "hidden-order", "hidden-roots"], Meta(description="What is disclosed.")
+    Literal["ordered", "block", "hidden-order", "hidden-roots"],
+    Meta(description="What is disclosed.", extra={"panel": "Items"}),
 ]
 MaxAdded: TypeAlias = Annotated[
     Annotated[int, Meta(ge=0)] | None,
-    Meta(description="Worlds added against local alternatives. [default: the published number]"),
+    Meta(
+        description="Worlds added against local alternatives. [default: the published number]", extra={"panel": "Items"}
+    ),
 ]
 
 
@@ -49,7 +54,10 @@ class GenerateOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     setting: Setting = "hidden-order"
     form: Annotated[
         Literal["published", "episode", "passive"],
-        Meta(description="Items as published, or with a stated class: episodes, or passive ones, with noise and more."),
+        Meta(
+            description="Items as published, or with a stated class: episodes, or passive ones, with noise and more.",
+            extra={"panel": "Items"},
+        ),
     ] = "published"
     max_added: MaxAdded = None
     audits: Annotated[
@@ -177,7 +185,10 @@ class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ] = "published"
     against: Annotated[
         tuple[str, ...],
-        Meta(description="Compare the others with this one; may be repeated.", extra={"metavar": "SYSTEM"}),
+        Meta(
+            description="Compare the others with this one; may be repeated.",
+            extra={"metavar": "SYSTEM", "panel": "View"},
+        ),
     ] = ()
     audits: Annotated[
         tuple[Path, ...],
@@ -190,7 +201,7 @@ class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         tuple[str, ...],
         Meta(
             description="Compare answers to this pool's file with those to the first; may be repeated.",
-            extra={"metavar": "NAME=POOL"},
+            extra={"metavar": "NAME=POOL", "panel": "Input"},
         ),
     ] = ()
 

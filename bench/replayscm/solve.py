@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from calibrant.audits.replayscm.findings import Findings
     from calibrant.audits.replayscm.generation.generate import Generated
     from calibrant.audits.replayscm.hardening.harden import Hardening
+    from calibrant.bench.episodes import TextEpisode
     from calibrant.bench.replayscm.audit.separations import SeparatedPair
     from calibrant.solvers.replayscm.version_space import VersionSpace
 
@@ -219,6 +220,14 @@ class ReplayScmFunctions:
 
         limit = MAX_ADDED_WORLDS if max_added is None else max_added
         return generate(named_stratum(stratum), seed, setting=setting, max_added=limit)
+
+    def text_episode(self, item: Problem) -> TextEpisode:
+        """Return an episode in messages."""
+        from calibrant.bench.replayscm.extended.play import PLAY
+        from calibrant.bench.replayscm.extended.text_episode import text_episode
+
+        PLAY.open(_problem(item))  # refuses an item that is answered at once
+        return text_episode(item)
 
 
 def _problem(item: object) -> Problem:

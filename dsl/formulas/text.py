@@ -53,6 +53,7 @@ def _nodes_by_arity(name: str) -> dict[int, Apply]:
 
 
 STANDARD = Grammar()
+ALL_OPERATORS = Grammar(tuple(OPERATORS), allow_constants=True)  # of texts that a solver or a checked file gives
 
 
 def parse(text: str, grammar: Grammar = STANDARD, variables: Collection[str] | None = None) -> Formula:

@@ -17,7 +17,7 @@ from calibrant.bench.app import app
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmarks
 from calibrant.bench.examples import EXAMPLES
-from calibrant.bench.help_groups import GROUPS, MAX_SHORT_HELP
+from calibrant.bench.help_groups import GROUPS, MAX_SHORT_HELP, MIN_GROUPED_OPTIONS, PANELS
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.protocols.base import PROTOCOLS, Protocol
 from calibrant.bench.protocols.registry import describe_protocol, meanings
@@ -177,3 +177,16 @@ def test_the_list_of_commands_is_grouped_and_no_line_of_it_is_cut() -> None:
     assert [text for _, text in rows] == [text for group in GROUPS.values() for text in group.values()]
     assert all(len(text) <= MAX_SHORT_HELP and text[0].isupper() and not text.endswith(".") for _, text in rows)
     assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("name", COMMANDS, ids=" ".join)
+def test_every_option_has_a_heading_and_longer_lists_show_them(name: tuple[str, ...]) -> None:
+    options = [parameter for parameter in COMMANDS[name].params if parameter.param_type_name == "option"]
+    panels = {option.rich_help_panel for option in options}
+    assert panels <= set(PANELS)
+    text = CliRunner().invoke(app, [*name, "--help"]).stdout
+    headings = panels if len(options) >= MIN_GROUPED_OPTIONS else {"Options"}
+    expected = [f"{heading}:" for heading in (*PANELS, "Options") if heading in headings]
+    assert [line for line in text.splitlines() if line in expected] == expected
+    for option in options:
+        assert option.opts[0] in text

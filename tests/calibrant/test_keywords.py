@@ -14,7 +14,7 @@ from calibrant import options, verbs
 from calibrant.bench.core.options import keyword_struct
 from calibrant.bench.core.registry import benchmark
 
-FUNCTIONS = ("score", "score_many", "solve", "version_space", "audit", "separate", "harden", "generate")
+FUNCTIONS = ("score", "score_many", "solve", "version_space", "audit", "separate", "harden", "generate", "text_episode")
 ITEMS = {"Problem": "replayscm", "BlicketItem": "blickets", "LabItem": "causalab", "CausimItem": "causim"}
 
 

@@ -31,7 +31,17 @@ CALLS: Mapping[str, Callable[[Any, Path], Any]] = {
     "load_pool(of)": lambda odd, out: LOOSE.load_pool(POOL, of=odd if odd is not None else 0),
     **{
         name: lambda odd, out, name=name: getattr(calibrant, name)(odd)  # type: ignore[misc]
-        for name in ("solve", "version_space", "audit", "separate", "harden", "open_episode", "protocols", "generate")
+        for name in (
+            "solve",
+            "version_space",
+            "audit",
+            "separate",
+            "harden",
+            "open_episode",
+            "text_episode",
+            "protocols",
+            "generate",
+        )
     },
     "score": lambda odd, out: LOOSE.score(odd, "x"),
     "score_many": lambda odd, out: list(LOOSE.score_many(odd if odd else None, ["x"])),

@@ -9,7 +9,7 @@ import msgspec
 from calibrant.audits.replayscm.why.parts import Decider, FittingScm, ReplayWhy
 from calibrant.audits.replayscm.why.table_rows import Context, values_at
 from calibrant.audits.why import Fact
-from calibrant.dsl.formulas.text import parse, render
+from calibrant.dsl.formulas.text import ALL_OPERATORS, parse, render
 from calibrant.dsl.replayscm.scm import Scm, scm
 
 
@@ -35,7 +35,7 @@ def _pair_words(why: ReplayWhy, gold: Scm) -> str:
 def _has_function(model: FittingScm, variable: str, gold: Scm) -> bool:
     if variable not in model.mechanisms or variable not in gold.mechanisms:
         return variable not in model.mechanisms and variable not in gold.mechanisms
-    fitting = scm(model.roots, {name: parse(text) for name, text in model.mechanisms.items()})
+    fitting = scm(model.roots, {name: parse(text, ALL_OPERATORS) for name, text in model.mechanisms.items()})
     return fitting.local_functions[variable] == gold.local_functions[variable]
 
 

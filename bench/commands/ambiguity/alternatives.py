@@ -11,6 +11,7 @@ import typer
 from calibrant.bench.commands.guard import READS, RUN_FOLDER, WRITES, require_apart
 from calibrant.bench.commands.options import AsJson, Cluster, execution
 from calibrant.bench.commands.progress import progress_bar
+from calibrant.bench.help_groups import METHOD, OUTPUT
 from calibrant.dsl.atomic_write import write_pieces
 
 NUM_SEEDS = 50  # of a sweep
@@ -18,14 +19,25 @@ NUM_SEEDS = 50  # of a sweep
 
 def alternatives(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders that `calibrant run` wrote."), READS],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="JSON lines for `calibrant harden`."), WRITES],
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="FILE", help="JSON lines for `calibrant harden`.", rich_help_panel=OUTPUT),
+        WRITES,
+    ],
     sweep: Annotated[
         list[Path] | None,
-        typer.Option(metavar="POOL", help="First run bnlearn+dsl on this pool with many seeds, into the first DIR."),
+        typer.Option(
+            metavar="POOL",
+            help="First run bnlearn+dsl on this pool with many seeds, into the first DIR.",
+            rich_help_panel=METHOD,
+        ),
         READS,
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help=f"How many seeds a sweep runs: 0, 1, and so on. [default: {NUM_SEEDS}]")
+        int | None,
+        typer.Option(
+            min=1, help=f"How many seeds a sweep runs: 0, 1, and so on. [default: {NUM_SEEDS}]", rich_help_panel=METHOD
+        ),
     ] = None,
     cluster: Cluster = None,
     as_json: AsJson = False,

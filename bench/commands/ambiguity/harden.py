@@ -11,15 +11,20 @@ from calibrant.bench.commands.guard import WRITES, WRITES_POOL, Writes
 from calibrant.bench.commands.options import Cluster, Limit, Only, PoolPath, Workers, execution, with_options
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.core.options import GivenOptions
+from calibrant.bench.help_groups import OUTPUT
 
 Report: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--report", metavar="FILE", help="JSON lines: what each instance took and why."),
+    typer.Option(
+        "--report", metavar="FILE", help="JSON lines: what each instance took and why.", rich_help_panel=OUTPUT
+    ),
     WRITES,
 ]
 Certificates: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--certificates", metavar="DIR", help="Write a certificate of what is left of each."),
+    typer.Option(
+        "--certificates", metavar="DIR", help="Write a certificate of what is left of each.", rich_help_panel=OUTPUT
+    ),
     Writes(("*.json",)),
 ]
 
@@ -27,7 +32,11 @@ Certificates: TypeAlias = Annotated[
 @with_options("harden")
 def harden(
     pool: PoolPath,
-    out: Annotated[Path, typer.Option("--out", metavar="POOL2", help="Native JSONL file to write."), WRITES_POOL],
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="POOL2", help="Native JSONL file to write.", rich_help_panel=OUTPUT),
+        WRITES_POOL,
+    ],
     given: GivenOptions,
     report: Report = None,
     certificates: Certificates = None,
@@ -48,6 +57,7 @@ def harden(
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.capabilities import HARDEN, HardenRequest
     from calibrant.bench.runs.runner import Selection
+    from calibrant.bench.terminal.next_commands import NextCommand, print_next
 
     of = benchmark_of(pool)
     options = given.convert(of.name, pool.name)  # names the option that the benchmark lacks, before the command
@@ -62,4 +72,6 @@ def harden(
         typer.echo(note, err=True)
     for line in hardened.lines:
         typer.echo(line)
+    if hardened.num_short:
+        print_next([NextCommand(("list", out, "--why"), "what is still open")])
     return 1 if hardened.num_short else 0

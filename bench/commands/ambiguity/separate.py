@@ -11,6 +11,7 @@ import typer
 from calibrant.bench.commands.guard import READS
 from calibrant.bench.commands.options import AsJson, PoolPath, with_options
 from calibrant.bench.core.options import GivenOptions
+from calibrant.bench.help_groups import INPUT
 
 
 @with_options("separate")
@@ -20,7 +21,12 @@ def separate(
     given: GivenOptions,
     against: Annotated[
         Path | None,
-        typer.Option("--against", metavar="FILE", help="JSON answer to compare with the reference, or else with gold."),
+        typer.Option(
+            "--against",
+            metavar="FILE",
+            help="JSON answer to compare with the reference, or else with gold.",
+            rich_help_panel=INPUT,
+        ),
         READS,
     ] = None,
     as_json: AsJson = False,

@@ -11,6 +11,7 @@ import typer
 from calibrant.bench.commands.guard import READS, WRITES, Writes
 from calibrant.bench.commands.options import AsJson, with_options
 from calibrant.bench.core.options import GivenOptions
+from calibrant.bench.help_groups import METHOD, OUTPUT, VIEW
 
 
 @with_options("family")
@@ -18,28 +19,40 @@ def family(
     prior: Annotated[Path, typer.Argument(metavar="PKN", help="Prior network, SIF: source sign target."), READS],
     data: Annotated[Path, typer.Argument(metavar="MIDAS", help="Measurements, MIDAS; or a CSV file of series."), READS],
     given: GivenOptions,
-    next_: Annotated[bool, typer.Option("--next", help="Rank the candidates of the next experiment.")] = False,
+    next_: Annotated[
+        bool, typer.Option("--next", help="Rank the candidates of the next experiment.", rich_help_panel=VIEW)
+    ] = False,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
             "--fail-on",
             metavar="overclaimed|missing|outside",
             help="With --of: exit code 1 if the list is so; may be repeated.",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Write tables, networks and models into this folder."),
+        typer.Option(
+            "--out", metavar="DIR", help="Write tables, networks and models into this folder.", rich_help_panel=OUTPUT
+        ),
         Writes(("*.csv", "*.json", "*.jsonl", "*.bnet", "*.graphml", "*.dot")),
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Write a page: network, spectrum, predictions."),
+        typer.Option(
+            "--html", metavar="FILE", help="Write a page: network, spectrum, predictions.", rich_help_panel=OUTPUT
+        ),
         WRITES,
     ] = None,
     certificates: Annotated[
         Path | None,
-        typer.Option("--certificates", metavar="DIR", help="Write certificates, and the item to check them against."),
+        typer.Option(
+            "--certificates",
+            metavar="DIR",
+            help="Write certificates, and the item to check them against.",
+            rich_help_panel=OUTPUT,
+        ),
         Writes(("*.claim.json", "item.jsonl")),
     ] = None,
     as_json: AsJson = False,

@@ -11,6 +11,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES, Writes
 from calibrant.bench.commands.options import AsJson
+from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT
 
 DEFAULT_PARENTS = 4
 
@@ -18,15 +19,26 @@ DEFAULT_PARENTS = 4
 def fit(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV file of Boolean columns with a head."), READS],
     target: Annotated[
-        str | None, typer.Option("--target", metavar="COLUMN", help="Explain this column by the others.")
+        str | None,
+        typer.Option("--target", metavar="COLUMN", help="Explain this column by the others.", rich_help_panel=INPUT),
     ] = None,
     do: Annotated[
         str | None,
-        typer.Option("--do", metavar="COLUMN", help="Column that names the columns set in each row; empty for none."),
+        typer.Option(
+            "--do",
+            metavar="COLUMN",
+            help="Column that names the columns set in each row; empty for none.",
+            rich_help_panel=INPUT,
+        ),
     ] = None,
     roots: Annotated[
         str | None,
-        typer.Option("--roots", metavar="A,B,...", help="Columns without a mechanism. [default: as few as possible]"),
+        typer.Option(
+            "--roots",
+            metavar="A,B,...",
+            help="Columns without a mechanism. [default: as few as possible]",
+            rich_help_panel=INPUT,
+        ),
     ] = None,
     max_parents: Annotated[
         int | None,
@@ -35,25 +47,43 @@ def fit(
             min=1,
             max=17,
             help="Columns that one may depend on, at most: 1 to 6. [default: 4; with --score no limit]",
+            rich_help_panel=METHOD,
         ),
     ] = None,
     score: Annotated[
         Literal["bde", "bds", "bdj", "k2", "bic", "aic"] | None,
-        typer.Option("--score", help="Noisy columns: learn networks of highest score instead, proven."),
+        typer.Option(
+            "--score", help="Noisy columns: learn networks of highest score instead, proven.", rich_help_panel=METHOD
+        ),
     ] = None,
-    best: Annotated[int | None, typer.Option("--best", min=1, help="With --score: so many best networks.")] = None,
+    best: Annotated[
+        int | None, typer.Option("--best", min=1, help="With --score: so many best networks.", rich_help_panel=METHOD)
+    ] = None,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Write the page that shows what is open and why."),
+        typer.Option(
+            "--html", metavar="FILE", help="Write the page that shows what is open and why.", rich_help_panel=OUTPUT
+        ),
         WRITES,
     ] = None,
-    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write one picture of it."), WRITES] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option("--svg", metavar="FILE", help="Write one picture of it.", rich_help_panel=OUTPUT),
+        WRITES,
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="POOL", help="Write the table as a pool of one item."), WRITES
+        Path | None,
+        typer.Option("--out", metavar="POOL", help="Write the table as a pool of one item.", rich_help_panel=OUTPUT),
+        WRITES,
     ] = None,
     certificates: Annotated[
         Path | None,
-        typer.Option("--certificates", metavar="DIR", help="Write a certificate of the count; `verify` takes --out."),
+        typer.Option(
+            "--certificates",
+            metavar="DIR",
+            help="Write a certificate of the count; `verify` takes --out.",
+            rich_help_panel=OUTPUT,
+        ),
         Writes(("*.json",)),
     ] = None,
     as_json: AsJson = False,

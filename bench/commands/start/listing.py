@@ -12,6 +12,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import AsJson, PoolPath
+from calibrant.bench.help_groups import INPUT, ITEMS, OUTPUT, VIEW
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 if TYPE_CHECKING:
@@ -37,25 +38,42 @@ MIN_REASON_WIDTH = 30
 def list_items(
     pool: PoolPath,
     setting: Annotated[
-        str | None, typer.Option("--setting", metavar="NAME", help="Only items of this setting.")
+        str | None, typer.Option("--setting", metavar="NAME", help="Only items of this setting.", rich_help_panel=ITEMS)
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=0, help="So many lines at most; 0 lists all.")] = DEFAULT_LIMIT,
-    why: Annotated[bool, typer.Option("--why", help="Also how many hypotheses fit, and why an item is open.")] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, help="So many lines at most; 0 lists all.", rich_help_panel=ITEMS)
+    ] = DEFAULT_LIMIT,
+    why: Annotated[
+        bool, typer.Option("--why", help="Also how many hypotheses fit, and why an item is open.", rich_help_panel=VIEW)
+    ] = False,
     scores: Annotated[
         list[Path] | None,
-        typer.Option("--scores", metavar="FILE|DIR", help="List answers: a file of `calibrant score --out`, or a run."),
+        typer.Option(
+            "--scores",
+            metavar="FILE|DIR",
+            help="List answers: a file of `calibrant score --out`, or a run.",
+            rich_help_panel=INPUT,
+        ),
         READS,
     ] = None,
     kind: Annotated[
         Literal["earned", "lucky", "short", "missed"] | None,
-        typer.Option("--class", help="With --scores: only answers of this class."),
+        typer.Option("--class", help="With --scores: only answers of this class.", rich_help_panel=ITEMS),
     ] = None,
     system: Annotated[
-        str | None, typer.Option("--system", metavar="NAME", help="With --scores: only answers of this system.")
+        str | None,
+        typer.Option(
+            "--system", metavar="NAME", help="With --scores: only answers of this system.", rich_help_panel=ITEMS
+        ),
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Write one page of the listed items and why each is open."),
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Write one page of the listed items and why each is open.",
+            rich_help_panel=OUTPUT,
+        ),
         WRITES,
     ] = None,
     as_json: AsJson = False,

@@ -10,6 +10,7 @@ import typer
 from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import Workers, execution
 from calibrant.bench.commands.progress import progress_bar
+from calibrant.bench.help_groups import EXECUTION, OUTPUT, VIEW
 
 DEFAULT_SECONDS = 300.0
 
@@ -20,14 +21,22 @@ def board(
         Path, typer.Argument(metavar="SUBMISSIONS", help="Folder with a folder for each submission."), READS
     ],
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder to make; it must not be there yet."), WRITES
+        Path,
+        typer.Option("--out", metavar="DIR", help="Folder to make; it must not be there yet.", rich_help_panel=OUTPUT),
+        WRITES,
     ],
     digest: Annotated[
-        str | None, typer.Option("--digest", metavar="SHA256", help="Digest of the release, as its authors state it.")
+        str | None,
+        typer.Option(
+            "--digest", metavar="SHA256", help="Digest of the release, as its authors state it.", rich_help_panel=VIEW
+        ),
     ] = None,
     workers: Workers = None,
     budget: Annotated[
-        float, typer.Option(min=0.001, help="Wall seconds for a file of a submission; then it is refused.")
+        float,
+        typer.Option(
+            min=0.001, help="Wall seconds for a file of a submission; then it is refused.", rich_help_panel=EXECUTION
+        ),
     ] = DEFAULT_SECONDS,
 ) -> int:
     """Score submissions to a suite again and write their board as static pages.

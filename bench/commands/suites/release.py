@@ -10,6 +10,7 @@ import typer
 from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import Workers, execution
 from calibrant.bench.commands.progress import progress_bar
+from calibrant.bench.help_groups import INPUT, OUTPUT
 
 
 def release(
@@ -17,12 +18,17 @@ def release(
         Path, typer.Argument(metavar="SUITE.toml", help="Pools, rows and statements of the suite."), READS
     ],
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder to make; it must not be there yet."), WRITES
+        Path,
+        typer.Option("--out", metavar="DIR", help="Folder to make; it must not be there yet.", rich_help_panel=OUTPUT),
+        WRITES,
     ],
     lock: Annotated[
         Path | None,
         typer.Option(
-            "--lock", metavar="FILE", help="Lock of an earlier build (gold/suite.lock): inputs must be the same."
+            "--lock",
+            metavar="FILE",
+            help="Lock of an earlier build (gold/suite.lock): inputs must be the same.",
+            rich_help_panel=INPUT,
         ),
         READS,
     ] = None,

@@ -11,7 +11,7 @@ from calibrant.bench.replayscm.why import words
 from calibrant.bench.replayscm.why.page import graph
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.infix import infix
-from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
 
 COLUMN, ROW, LEFT, TOP, SPACE = 44, 26, 20, 34, 36
 RULES = """
@@ -50,7 +50,7 @@ def drawing(why: ReplayWhy) -> str:
     drawings = draw_together([graph(why, m, letter, names) for m, letter in zip(models, "AB", strict=True)], "pair")
     for svg, model, words_above in zip(drawings, models, ("fits", "fits too"), strict=True):
         inner, width, tall = _inner(svg)
-        formula = infix(parse(model.mechanisms[variable])) if variable in model.mechanisms else "a root"
+        formula = infix(parse(model.mechanisms[variable], ALL_OPERATORS)) if variable in model.mechanisms else "a root"
         label = f"{variable} = {formula}"
         width = max(width, 7.2 * len(label) + 20)
         parts.append(f'<text class="soft" x="{x + 12}" y="20">{words_above}</text>')

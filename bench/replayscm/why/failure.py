@@ -17,7 +17,7 @@ from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.pages.why.graphs import Graph, GraphNode, draw_together
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.infix import infix
-from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.score import Evaluator
 
@@ -106,8 +106,8 @@ def _details(c: VariableComparison) -> dict[str, Any]:
     return {
         "name": c.name,
         "relation": c.relation,
-        "gold": infix(parse(c.gold)) if c.gold else "a root",
-        "answer": infix(parse(c.answer)) if c.answer else "a root",
+        "gold": infix(parse(c.gold, ALL_OPERATORS)) if c.gold else "a root",
+        "answer": infix(parse(c.answer, ALL_OPERATORS)) if c.answer else "a root",
         "headings": [*names, "gold", "answer", "training rows", "held-out rows"],
         "lines": [assignment_line(row, names) for row in rows[:MAX_ROWS]],
         "more": max(0, len(rows) - MAX_ROWS),

@@ -15,7 +15,7 @@ from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.pages.why.graphs import Graph, GraphNode, draw_together
 from calibrant.bench.replayscm.why import words
 from calibrant.dsl.formulas.infix import infix
-from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
 
 MAX_EVIDENCE = 12  # rows of evidence on the first screen
 MAX_READINGS = 40  # readings of a world that are listed
@@ -152,7 +152,7 @@ def graph(why: ReplayWhy, model: FittingScm, letter: str, only: Sequence[str] | 
 def _formulas(why: ReplayWhy, model: FittingScm) -> list[dict[str, Any]]:
     assert why.pair is not None
     return [
-        {"name": name, "text": infix(parse(text)), "differs": name in why.pair.differing}
+        {"name": name, "text": infix(parse(text, ALL_OPERATORS)), "differs": name in why.pair.differing}
         for name, text in model.mechanisms.items()
     ]
 
@@ -161,7 +161,7 @@ def _truth(why: ReplayWhy) -> list[dict[str, Any]]:
     """Return the gold SCM's formulas, where they are revealed."""
     differing = why.pair.differing if why.pair else ()
     return [
-        {"name": name, "text": infix(parse(text)), "differs": name in differing}
+        {"name": name, "text": infix(parse(text, ALL_OPERATORS)), "differs": name in differing}
         for name, text in (why.true_mechanisms or {}).items()
     ]
 

@@ -126,7 +126,7 @@ def lines(why: ReplayWhy) -> Iterator[str]:
     """Yield the lines of the terminal."""
     from calibrant.bench.pages.aligned import aligned
     from calibrant.dsl.formulas.infix import infix
-    from calibrant.dsl.formulas.text import parse
+    from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
 
     yield why.title
     yield why.reason_text
@@ -135,7 +135,7 @@ def lines(why: ReplayWhy) -> Iterator[str]:
         yield ""
         for letter, model in (("A", why.pair.first), ("B", why.pair.second)):
             for name in why.pair.differing:
-                text = infix(parse(model.mechanisms[name])) if name in model.mechanisms else "a root"
+                text = infix(parse(model.mechanisms[name], ALL_OPERATORS)) if name in model.mechanisms else "a root"
                 yield f"{letter}  {name} = {text}"
         rows = table(why)
         if rows:

@@ -16,7 +16,7 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 
 MODEL_FIELD = "model"
 PROTOCOL_FIELD = "protocol"  # of a record of `run` or `play`, which is a prediction too
-MODEL_PATHS = ("response.body.model", "response.model", "body.model")  # of batches; where a line has no MODEL_FIELD
+MODEL_PATHS = ("response.body.model", "response.model", "body.model", "model_name")  # where a line has no MODEL_FIELD
 OBJECT_FIELDS = ("extractedAnswer", "answer")  # an object in them is the answer, whatever is in it
 ANSWER_FIELDS = (
     "extractedAnswer",

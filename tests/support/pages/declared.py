@@ -171,6 +171,7 @@ SETUPS: dict[str, PageSetup] = {
             "program.py": write_score_program,
             "state.json": write_state,
         },
+        written={"pain.py": "import random"},
         exits={
             "calibrant harden": 1,  # abductions that nothing decides stay
             "calibrant pool check program.py": 1,  # 15 items in one total are too many combinations to run

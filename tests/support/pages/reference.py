@@ -69,7 +69,8 @@ Every command with its usage, options, exit codes and an example, generated from
 the extended blickets and of CauSim. A line `...` stands for lines that are left out here.
 
 Tables go to standard output, JSON too; what was recognised, hints and commands to run next go to standard error.
-`COLUMNS` sets the width (40 to 400). An error is a line `error`, and where another command would work a line `hint`.
+The width is that of the terminal; in a pipe or a file it is 80. `COLUMNS` (40 to 400) sets another. An error is a line
+`error`, and where another command would work a line `hint`.
 """
 FORMATS_HEAD = """# File formats
 

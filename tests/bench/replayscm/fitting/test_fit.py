@@ -46,6 +46,19 @@ def test_the_formula_is_least_and_as_many_functions_fit_as_rows_leave(bits: int,
     assert fitted.why.count.lower == str(len(agreeing))
 
 
+def test_a_column_without_variation_is_a_constant_in_all_that_is_printed(tmp_path: Path) -> None:
+    """The pair that differs least has the constant on one side."""
+    (tmp_path / "still.csv").write_text("a,b,y\n0,0,0\n0,0,1\n", encoding="utf-8")
+    page, picture = tmp_path / "still.html", tmp_path / "still.svg"
+    done = called("fit", tmp_path / "still.csv", "--html", page, "--svg", picture)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("roots: y\na = 0\nb = 0\n")
+    printed = called("fit", tmp_path / "still.csv").stdout
+    assert "\nA  a = 0\nB  a = b\n" in printed
+    assert "a = b" in page.read_text("utf-8")
+    assert "a = 0" in picture.read_text("utf-8")
+
+
 def test_parity_of_seven_says_what_was_exhausted_and_what_to_raise(tmp_path: Path) -> None:
     bits = list(product((0, 1), repeat=7))
     path = tmp_path / "parity.csv"
