@@ -44,7 +44,7 @@ def _run(arguments: list[str]) -> int:
     except CalibrantError as error:
         return _refused(str(error), _hint(error, arguments))
     except usage_error as error:
-        return _refused(error.format_message(), _hint(error, arguments, or_help=True))
+        return _refused(error.format_message().replace("Value error, ", ""), _hint(error, arguments, or_help=True))
     except (BrokenPipeError, SystemExit):  # typer exits where it meets a broken pipe, and only there
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK

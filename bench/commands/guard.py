@@ -77,6 +77,11 @@ class _Target:
     path: Path
     names: tuple[str, ...] = ()
 
+    def require_kind(self) -> None:
+        """Raise a usage error for a file where a folder is written, before the work."""
+        if self.names and self.path.is_file():
+            raise typer.BadParameter(f"{self.path} is a file; a folder is expected", param_hint=self.option)
+
     def files(self) -> list[Path]:
         """Return the files that exist, or the file itself where no names are given."""
         return [file for name in self.names for file in self.path.glob(name)] if self.names else [self.path]
@@ -148,6 +153,8 @@ def guard_paths(command: Callable[P, R]) -> Callable[P, R]:
             for target in role.targets(_option(command, name), path)
         ]
         require_apart(inputs, targets)
+        for target in targets:
+            target.require_kind()
         try:
             return command(*arguments, **options)
         except OptionError as error:

@@ -77,6 +77,7 @@ def context_of_line(line: Mapping[str, Any]) -> AnswerContext:
 
 def scored_lines(path: Path) -> Iterator[ScoredPrediction]:
     """Yield what `calibrant score` wrote, for a table; `CalibrantError` names file and line of anything else."""
+    number = 0
     for number, raw in numbered_lines(path):
         try:
             line = json_object(raw) or {}
@@ -85,3 +86,5 @@ def scored_lines(path: Path) -> Iterator[ScoredPrediction]:
             raise CalibrantError(f"{path}: line {number}: {error}") from None
         except (msgspec.ValidationError, CalibrantError):
             raise CalibrantError(f"{path}: line {number}: not a line that `calibrant score` wrote") from None
+    if not number:
+        raise CalibrantError(f"{path}: no verdicts in it; `calibrant score --out` writes them")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from calibrant.dsl.errors import CalibrantError, UnknownItemError, UnknownNameEr
 
 POOLS_FIRST = ("score", "show", "separate", "play", "list", "audit", "harden", "prompts", "export", "training")
 POOLS_LAST = ("run", "verify")
+MIN_LIKENESS = 0.75  # of a name that is offered
 POOL_NAMES = (".jsonl", ".yaml", ".yml", ".jsonl.gz", ".yaml.gz", ".yml.gz")  # tried beside the answers of a pool
 
 
@@ -32,7 +33,7 @@ def hint_for(error: Exception, arguments: Sequence[str], command: Any) -> str:
 
     command: the root of the command tree
     """
-    words = _exchanged(arguments, command) or _corrected(error, arguments)
+    words = _exchanged(arguments, command) or _corrected(error, arguments) or _respelled(error, arguments, command)
     return shlex.join(["calibrant", *words]) if words else ""
 
 
@@ -59,6 +60,38 @@ def _corrected(error: Exception, arguments: Sequence[str]) -> list[str]:
         close = get_close_matches(error.name, error.allowed, 1)
         return _replaced(arguments, error.name, close[0]) if close and not error.owners else []
     return []
+
+
+def _respelled(error: Exception, arguments: Sequence[str], command: Any) -> list[str]:
+    """Return the arguments with a command, an option or a missing file by its nearest name; empty without one."""
+    for place, word in enumerate(arguments):
+        if hasattr(command, "commands"):
+            if word.startswith("-"):
+                continue
+            near, command = list(command.commands), command.commands.get(word)
+            is_known = command is not None
+        elif word.startswith("--") and word.partition("=")[0] in str(error):
+            near = [name for parameter in command.params for name in parameter.opts]
+            is_known = word.partition("=")[0] in near
+        else:
+            near, is_known = _names_beside(word, error)
+        if not is_known:
+            close = get_close_matches(word, near, 1, MIN_LIKENESS)
+            return [*arguments[:place], *close, *arguments[place + 1 :]] if close else []
+    return []
+
+
+def _names_beside(word: str, error: Exception) -> tuple[list[str], bool]:
+    """Return paths in the folder of a missing file that the error names, and whether it is there after all."""
+    path = Path(word)
+    if path.name not in str(error) or path.exists() or not path.parent.is_dir():
+        return [], True
+    near = [entry.name for entry in sorted(path.parent.iterdir()) if _alike(entry.stem, path.stem)]  # suffixes agree
+    return [str(path.with_name(name)) for name in near], False
+
+
+def _alike(name: str, other: str) -> bool:
+    return SequenceMatcher(None, name, other).ratio() >= MIN_LIKENESS
 
 
 def _replaced(arguments: Sequence[str], word: str, replacement: str) -> list[str]:

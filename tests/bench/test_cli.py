@@ -162,7 +162,7 @@ def test_run_refuses_bad_input_in_one_line(pool: Path, tmp_path: Path, capsys: p
     assert "no instance 'I9' in small.jsonl" in refused(capsys, "run", "exact", pool, *out, "--only", "I9")
     assert "no records.jsonl there" in refused(capsys, "table", tmp_path)
     (tmp_path / "file").write_text("", encoding="utf-8")
-    assert "File exists" in refused(capsys, "run", "exact", pool, "--out", tmp_path / "file", "--workers", 1)
+    assert "a folder is expected" in refused(capsys, "run", "exact", pool, "--out", tmp_path / "file", "--workers", 1)
 
 
 def test_crashes_make_exit_code_1(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ problems come of it, and the same errors.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from itertools import islice
@@ -18,7 +18,7 @@ from typing import IO, Any
 
 import msgspec
 
-from calibrant.dsl.errors import PoolError
+from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.gc_control import rare_collections
 from calibrant.dsl.pool_text import plain_pool, text_lines
 from calibrant.dsl.replayscm.pools.build import ResultsInMemory, problem_from_record
@@ -120,10 +120,18 @@ def _open_records(file: IO[bytes], cut: ResultsCut | None) -> Iterator[ListedRec
     text.require_read(lines)
 
 
+def _top(raw: Any) -> Fields:
+    """Return the outermost fields of an official file."""
+    if not isinstance(raw, Mapping):
+        content = "it is empty" if raw is None else f"it is {short_repr(raw)}"
+        raise PoolError(f"no pool: {content}; expected JSON lines with a header, or YAML in the official format")
+    return Fields(raw, "the file")
+
+
 def _stream_pool(file: IO[bytes], name: str, cut: ResultsCut | None, *, keep_results: bool) -> Pool:
     with rare_collections(), _open_records(file, cut) as document:
         problems = copied_items(_parse_records(document, cut, keep_results), attrgetter("problem"), _line, _again)
-        top = Fields(document.rest, "the file")
+        top = _top(document.rest)
         top.sequence(RECORDS)
         if cut is not None and not cut.is_whole and not (cut.are_self_contained and len(cut.blocks) == len(problems)):
             raise PoolError("results that belong to no record", field="modelResults")
@@ -167,7 +175,7 @@ def _text(file: IO[bytes]) -> str:
 
 def _parse_whole(text: str, blocks: list[str], name: str, *, keep_results: bool) -> Pool:
     """Parse the whole text; `blocks` are the results that were cut out of it, empty where it still holds them."""
-    top = Fields(load_yaml(text), "the file")
+    top = _top(load_yaml(text))
     records = top.sequence(RECORDS)
     if blocks and len(blocks) != len(records):
         raise PoolError(f"results of {len(blocks)} records, but {len(records)} records", field="modelResults")

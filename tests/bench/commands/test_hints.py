@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,49 @@ def test_every_command_that_a_message_names_is_there_with_its_options() -> None:
             assert {word for word in words if word.startswith("--")} <= known, (path, hint)
             named += 1
     assert named > 20
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("scor switches.jsonl answers.jsonl", "score switches.jsonl answers.jsonl"),
+        ("pool chek switches.jsonl", "pool check switches.jsonl"),
+        ("list switches.jsonl --limt 3", "list switches.jsonl --limit 3"),
+        ("list swiches.jsonl", "list switches.jsonl"),
+        ("score switches.jsonl answer.jsonl", "score switches.jsonl answers.jsonl"),
+        ("fit switchs.csv", "fit switches.csv"),
+        ("table nowhere.jsonl", ""),
+        ("list switches.jsonl --class short --limit x", "list --help"),
+    ],
+)
+def test_a_misspelt_word_is_put_right(line: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of commands, options and files; where nothing is near there is no guess. What is put right works."""
+    for file in ("switches.jsonl", "answers.jsonl", "switches.csv"):
+        shutil.copy(CHECKOUT / "docs" / "examples" / file, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = called(*shlex.split(line))
+    assert done.returncode == 2
+    assert re.findall(r"^hint   calibrant (.*)$", done.stderr, re.MULTILINE) == [hint] * bool(hint)
+    assert called(*shlex.split(hint or "--help")).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("list empty.jsonl", "no pool: it is empty"),
+        ("table empty.jsonl", "no verdicts in it; `calibrant score --out` writes them"),
+        ("score switches.jsonl answers.jsonl --out folder", "folder: Is a directory"),
+        ("run exact switches.jsonl --out answers.jsonl", "answers.jsonl is a file; a folder is expected"),
+        ("list switches.jsonl --class fair", "'fair' is not one of 'earned', 'lucky', 'short', 'missed'"),
+    ],
+)
+def test_wrong_files_are_one_line(line: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for file in ("switches.jsonl", "answers.jsonl"):
+        shutil.copy(CHECKOUT / "docs" / "examples" / file, tmp_path)
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    done = called(*shlex.split(line))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert reason in done.stderr.splitlines()[0]
+    assert "Value error" not in done.stderr

@@ -158,9 +158,9 @@ def test_a_record_without_a_proper_id_is_named_all_the_same(name: Any, shown: st
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "expected a mapping, found None"),
-        ("just a text", "expected a mapping, found 'just a text'"),
-        ("[1, 2]", "expected a mapping"),
+        ("", "no pool: it is empty; expected JSON lines with a header, or YAML in the official format"),
+        ("just a text", "no pool: it is 'just a text'; expected JSON lines"),
+        ("[1, 2]", "no pool: it is .1, 2.; expected JSON lines"),
         ("metadata: {}", "missing"),
         ("problems: 3", "expected a list"),
         ("problems:\n- 3", "expected a mapping, found 3"),
