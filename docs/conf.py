@@ -103,6 +103,15 @@ def write_gallery(app: Any, error: Exception | None) -> None:
         write_pages(Path(app.outdir) / "pages")
 
 
+def drop_modules_without_source(app: Any) -> list[Any]:
+    """Leave modules without source, such as builtins, out of the list that viewcode links to."""
+    sources = getattr(app.env, "_viewcode_modules", {})
+    for name in [name for name, entry in sources.items() if not entry]:
+        del sources[name]
+    return []
+
+
 def setup(app: Any) -> None:
+    app.connect("html-collect-pages", drop_modules_without_source, priority=100)  # viewcode has 500
     app.connect("autodoc-process-docstring", as_list)
     app.connect("build-finished", write_gallery)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from filelock import FileLock
 
+import calibrant
+from tests.support.accessibility import PHONE
+from tests.support.browser import CHROMIUM, FLAGS, needs_chromium
 from tests.support.effort import SOAKING
+from tests.support.pages.reference import commands
 from tests.support.tutorials import outputs
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -88,11 +95,78 @@ def test_a_tutorial_runs_and_shows_what_its_cells_gave(
 
 
 def test_every_public_name_has_its_docstring_on_the_site(site: Path) -> None:
-    import calibrant
-
     page = (site / "names.html").read_text(encoding="utf-8")
     documented = set(re.findall(r'id="(?:[\w.]+\.)?([\w]+)"', page))
     assert set(calibrant.__all__) - {"__version__", "Item", "Verdict"} <= documented
+
+
+class Links(HTMLParser):
+    """Links of a page, and the anchors that it has."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.targets: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.anchors |= {value for key, value in attrs if key in ("id", "name") and value}
+        self.targets |= {value for key, value in attrs if key in ("href", "src") and value}
+
+
+def test_every_link_leads_somewhere(site: Path) -> None:
+    """Files and anchors; anchors of pages of reports are made by their script, and tested there."""
+    pages = {page: Links(page.read_text(encoding="utf-8")) for page in site.rglob("*.html")}
+    broken = []
+    for page, links in pages.items():
+        for link in links.targets:
+            if re.match(r"[a-z]+:|//", link):
+                continue
+            path, _, anchor = link.partition("#")
+            target = (page.parent / unquote(path.partition("?")[0])).resolve() if path else page
+            is_made = page.parent.name == "pages" and not path
+            if not target.is_file() or (anchor and not is_made and unquote(anchor) not in pages[target].anchors):
+                broken.append(f"{page.relative_to(site)}: {link}")
+    assert broken == []
+    assert sum(len(links.targets) for links in pages.values()) > 1000
+
+
+def test_the_search_finds_every_command_and_public_name(site: Path) -> None:
+    index = json.loads((site / "searchindex.js").read_text(encoding="utf-8")[len("Search.setIndex(") : -1])
+    page = index["docnames"].index("commands")
+    for _, name, _ in commands():
+        assert [place for place, _ in index["alltitles"][f"calibrant {name}"]] == [page], name
+    names = {entry[-1] for entry in index["objects"]["calibrant"]}
+    assert set(calibrant.__all__) - {"__version__", "Item", "Verdict"} <= names
+
+
+@needs_chromium
+def test_no_page_scrolls_sideways_on_a_phone(site: Path, tmp_path: Path) -> None:
+    """All pages in one browser, with one that does scroll."""
+    assert CHROMIUM is not None, "CI=true requires the browser tests, and there is no chromium on this machine"
+    probe = tmp_path / "probe.html"
+    probe.write_text("<!DOCTYPE html><div style='width:600px'>wide</div>", encoding="utf-8")
+    pages = [probe, *site.glob("*.html"), *site.glob("tutorials/*.html")]
+    script = f"""
+const addresses = {json.dumps([page.as_uri() for page in pages])}, wide = [];
+const frame = document.querySelector("iframe");
+const measured = async (address) => {{
+  await new Promise((done) => {{ frame.onload = done; frame.src = address; }});
+  if (frame.contentDocument.documentElement.scrollWidth > {PHONE}) wide.push(address);
+}};
+(async () => {{
+  for (const address of addresses) await measured(address);
+  document.body.dataset.wide = wide.join(" ");
+}})();"""
+    outer = tmp_path / "outer.html"
+    frame = f'<iframe style="border:0;width:{PHONE}px;height:800px"></iframe>'
+    outer.write_text(f"<!DOCTYPE html><body>{frame}<script>{script}</script></body>", encoding="utf-8")
+    flags = [*FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--allow-file-access-from-files"]
+    line = [CHROMIUM, *flags, "--virtual-time-budget=120000", "--dump-dom", outer.as_uri()]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=True)
+    wide = re.search(r'data-wide="([^"]*)"', done.stdout)
+    assert wide is not None, done.stdout[-2000:] + done.stderr[-2000:]
+    assert wide[1] == probe.as_uri()
 
 
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:

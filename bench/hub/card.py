@@ -26,7 +26,7 @@ def _settings(part: Described) -> dict[str, object]:
         "pretty_name": part.name,
         "language": ["en"],
         **license_,
-        "tags": ["causal-inference", "synthetic", "benchmark", "calibrant"],
+        "tags": ["causal-inference", *["synthetic"] * part.drawn_from_seeds, "benchmark", "calibrant"],
         "size_categories": [next((name for limit, name in SIZES if number < limit), "n>1M")],
         "configs": [{"config_name": "default", "data_files": [{"split": SPLIT, "path": part.file}]}],
     }
