@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -20,6 +20,41 @@ PLAY_FOLDER = Writes(
     ("records.jsonl", "records.lock", "moves.jsonl", "moves.lock", "address.json", "links.csv"), goes_on=True
 )
 DEFAULT_PARTICIPANT = "you"
+
+
+Out: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Folder of records, each move on disk before it is answered; the same line goes on there.",
+        rich_help_panel=OUTPUT,
+    ),
+    PLAY_FOLDER,
+]
+
+
+Port: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--port",
+        min=1,
+        max=65_535,
+        help="With --serve. [default: that of the folder, or a free one]",
+        rich_help_panel=EXECUTION,
+    ),
+]
+
+
+Participant: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--participant",
+        metavar="ID",
+        help=f"Who plays, in records. [default: {DEFAULT_PARTICIPANT}]",
+        rich_help_panel=EXECUTION,
+    ),
+]
 
 
 def play(
@@ -40,25 +75,8 @@ def play(
         ),
         WRITES,
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="Folder of records, each move on disk before it is answered; the same line goes on there.",
-            rich_help_panel=OUTPUT,
-        ),
-        PLAY_FOLDER,
-    ] = None,
-    participant: Annotated[
-        str | None,
-        typer.Option(
-            "--participant",
-            metavar="ID",
-            help=f"Who plays, in records. [default: {DEFAULT_PARTICIPANT}]",
-            rich_help_panel=EXECUTION,
-        ),
-    ] = None,
+    out: Out = None,
+    participant: Participant = None,
     serve: Annotated[
         bool,
         typer.Option(
@@ -67,16 +85,7 @@ def play(
             rich_help_panel=EXECUTION,
         ),
     ] = False,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            "--port",
-            min=1,
-            max=65_535,
-            help="With --serve. [default: that of the folder, or a free one]",
-            rich_help_panel=EXECUTION,
-        ),
-    ] = None,
+    port: Port = None,
 ) -> int:
     """Play an item in words: a line on standard input, what came of it on standard output, then the verdict.
 

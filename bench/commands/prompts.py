@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import typer
 
@@ -160,6 +160,28 @@ def export(
     typer.echo(f"{number} items written to {out}", err=True)
 
 
+ResponsesOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--responses",
+        metavar="FILE",
+        help="Sampled completions, as `score` takes them; with --select.",
+        rich_help_panel=INPUT,
+    ),
+    READS,
+]
+
+
+OrderOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Order of the curriculum, from easy to hard: version, topology, scenario.",
+        rich_help_panel=METHOD,
+    ),
+]
+
+
 def training(
     pool: PoolPath,
     out: Annotated[
@@ -167,14 +189,7 @@ def training(
         typer.Option("--out", metavar="FILE", help="JSON lines to write: a header, examples.", rich_help_panel=OUTPUT),
         WRITES,
     ],
-    order: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Order of the curriculum, from easy to hard: version, topology, scenario.",
-            rich_help_panel=METHOD,
-        ),
-    ] = None,
+    order: OrderOption = None,
     curriculum: Annotated[
         str | None,
         typer.Option(
@@ -183,16 +198,7 @@ def training(
             rich_help_panel=METHOD,
         ),
     ] = None,
-    responses: Annotated[
-        Path | None,
-        typer.Option(
-            "--responses",
-            metavar="FILE",
-            help="Sampled completions, as `score` takes them; with --select.",
-            rich_help_panel=INPUT,
-        ),
-        READS,
-    ] = None,
+    responses: ResponsesOption = None,
     select: Annotated[
         str | None,
         typer.Option(

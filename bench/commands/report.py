@@ -83,19 +83,28 @@ Attributions: TypeAlias = Annotated[
 ]
 
 
+Predictions: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Raw predictions (JSONL, or a log of Inspect) for instances of --pool; may be repeated.",
+        rich_help_panel=INPUT,
+    ),
+    READS,
+]
+
+
+Form: TypeAlias = Annotated[
+    Format | None,
+    typer.Option("--format", help="What to make. [default: as --out is named, else terminal]", rich_help_panel=OUTPUT),
+]
+
+
 @with_options("report")
 def report(
     given: GivenOptions,
     sources: RunSources = None,
-    predictions: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Raw predictions (JSONL, or a log of Inspect) for instances of --pool; may be repeated.",
-            rich_help_panel=INPUT,
-        ),
-        READS,
-    ] = None,
+    predictions: Predictions = None,
     official: OfficialFiles = None,
     pools: PoolsOption = None,
     out: Annotated[
@@ -103,12 +112,7 @@ def report(
         typer.Option(metavar="FILE", help="Write there instead of printing.", rich_help_panel=OUTPUT),
         WRITES,
     ] = None,
-    form: Annotated[
-        Format | None,
-        typer.Option(
-            "--format", help="What to make. [default: as --out is named, else terminal]", rich_help_panel=OUTPUT
-        ),
-    ] = None,
+    form: Form = None,
     tables: TableNames = None,
     by: Annotated[
         Literal["pool", "setting"], typer.Option(help="What gets a row for each system.", rich_help_panel=VIEW)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypedDict, Unpack
 
 import typer
 
@@ -28,16 +28,17 @@ PROTOCOL_HELP = (
 )
 
 
+Out: TypeAlias = Annotated[
+    Path,
+    typer.Option("--out", metavar="DIR", help="Folder of the records; an earlier run resumes.", rich_help_panel=OUTPUT),
+    RUN_FOLDER,
+]
+
+
 def run(
     protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help=PROTOCOL_HELP)],
     pools: PoolPaths,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", metavar="DIR", help="Folder of the records; an earlier run resumes.", rich_help_panel=OUTPUT
-        ),
-        RUN_FOLDER,
-    ],
+    out: Out,
     workers: Workers = None,
     cluster: Cluster = None,
     budget: Annotated[

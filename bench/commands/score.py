@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
 
 import typer
 
@@ -43,17 +43,19 @@ if TYPE_CHECKING:
 HINT = "; --skip-unknown passes over such lines"
 
 
+Paths: TypeAlias = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="POOL... PREDICTIONS",
+        help="Pool files, then JSON lines, also compressed (.gz), or a log of Inspect (.eval); - reads standard input.",
+    ),
+    READS,
+]
+
+
 @with_options("score")
 def score(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="POOL... PREDICTIONS",
-            help="Pool files, then JSON lines, also compressed (.gz), or a log of Inspect (.eval); - reads standard"
-            " input.",
-        ),
-        READS,
-    ],
+    paths: Paths,
     given: GivenOptions,
     out: Annotated[
         Path | None,

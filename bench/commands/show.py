@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -20,33 +20,39 @@ if TYPE_CHECKING:
     from calibrant.bench.scoring.input.answer_fields import FieldNames
 
 
+Runs: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--run",
+        "--runs",
+        metavar="DIR|FILE",
+        help="Folder of a run, or predictions: whose episodes, or with --gold answers, are shown.",
+        rich_help_panel=INPUT,
+    ),
+    READS,
+]
+
+
+Html: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--html",
+        metavar="FILE",
+        help="Write a page: why the item is open, or the episodes of --run.",
+        rich_help_panel=OUTPUT,
+    ),
+    WRITES,
+]
+
+
 def show(
     pool: PoolPath,
     instance: Annotated[str, typer.Argument(metavar="ID", help="Which instance.")],
     gold: Annotated[
         bool, typer.Option("--gold", help="Also what is sealed: gold and held-out worlds.", rich_help_panel=VIEW)
     ] = False,
-    runs: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--run",
-            "--runs",
-            metavar="DIR|FILE",
-            help="Folder of a run, or predictions: whose episodes, or with --gold answers, are shown.",
-            rich_help_panel=INPUT,
-        ),
-        READS,
-    ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            "--html",
-            metavar="FILE",
-            help="Write a page: why the item is open, or the episodes of --run.",
-            rich_help_panel=OUTPUT,
-        ),
-        WRITES,
-    ] = None,
+    runs: Runs = None,
+    html: Html = None,
     svg: Annotated[
         Path | None,
         typer.Option(

@@ -86,12 +86,12 @@ def _names_beside(word: str, error: Exception) -> tuple[list[str], bool]:
     path = Path(word)
     if path.name not in str(error) or path.exists() or not path.parent.is_dir():
         return [], True
-    near = [entry.name for entry in sorted(path.parent.iterdir()) if _alike(entry.stem, path.stem)]  # suffixes agree
+    near = [entry.name for entry in sorted(path.parent.iterdir()) if _is_alike(entry.stem, path.stem)]  # suffixes agree
     return [str(path.with_name(name)) for name in near], False
 
 
-def _alike(name: str, other: str) -> bool:
-    return SequenceMatcher(None, name, other).ratio() >= MIN_LIKENESS
+def _is_alike(name: str, word: str) -> bool:
+    return SequenceMatcher(None, name, word).ratio() >= MIN_LIKENESS
 
 
 def _replaced(arguments: Sequence[str], word: str, replacement: str) -> list[str]:

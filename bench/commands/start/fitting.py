@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
@@ -16,40 +16,61 @@ from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT
 DEFAULT_PARENTS = 4
 
 
+MaxParents: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--max-parents",
+        min=1,
+        max=17,
+        help="Columns that one may depend on, at most: 1 to 6. [default: 4; with --score no limit]",
+        rich_help_panel=METHOD,
+    ),
+]
+
+
+Certificates: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificates",
+        metavar="DIR",
+        help="Write a certificate of the count; `verify` takes --out.",
+        rich_help_panel=OUTPUT,
+    ),
+    Writes(("*.json",)),
+]
+
+
+Do: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--do",
+        metavar="COLUMN",
+        help="Column that names the columns set in each row; empty for none.",
+        rich_help_panel=INPUT,
+    ),
+]
+
+
+Roots: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--roots",
+        metavar="A,B,...",
+        help="Columns without a mechanism. [default: as few as possible]",
+        rich_help_panel=INPUT,
+    ),
+]
+
+
 def fit(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV file of Boolean columns with a head."), READS],
     target: Annotated[
         str | None,
         typer.Option("--target", metavar="COLUMN", help="Explain this column by the others.", rich_help_panel=INPUT),
     ] = None,
-    do: Annotated[
-        str | None,
-        typer.Option(
-            "--do",
-            metavar="COLUMN",
-            help="Column that names the columns set in each row; empty for none.",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    roots: Annotated[
-        str | None,
-        typer.Option(
-            "--roots",
-            metavar="A,B,...",
-            help="Columns without a mechanism. [default: as few as possible]",
-            rich_help_panel=INPUT,
-        ),
-    ] = None,
-    max_parents: Annotated[
-        int | None,
-        typer.Option(
-            "--max-parents",
-            min=1,
-            max=17,
-            help="Columns that one may depend on, at most: 1 to 6. [default: 4; with --score no limit]",
-            rich_help_panel=METHOD,
-        ),
-    ] = None,
+    do: Do = None,
+    roots: Roots = None,
+    max_parents: MaxParents = None,
     score: Annotated[
         Literal["bde", "bds", "bdj", "k2", "bic", "aic"] | None,
         typer.Option(
@@ -76,16 +97,7 @@ def fit(
         typer.Option("--out", metavar="POOL", help="Write the table as a pool of one item.", rich_help_panel=OUTPUT),
         WRITES,
     ] = None,
-    certificates: Annotated[
-        Path | None,
-        typer.Option(
-            "--certificates",
-            metavar="DIR",
-            help="Write a certificate of the count; `verify` takes --out.",
-            rich_help_panel=OUTPUT,
-        ),
-        Writes(("*.json",)),
-    ] = None,
+    certificates: Certificates = None,
     as_json: AsJson = False,
 ) -> int:
     """Fit a table of 0 and 1: the least SCM, or the least formula of --target, with proof; how many fit; what is open.

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -35,6 +35,18 @@ COLUMNS = {
 MIN_REASON_WIDTH = 30
 
 
+Scores: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--scores",
+        metavar="FILE|DIR",
+        help="List answers: a file of `calibrant score --out`, or a run.",
+        rich_help_panel=INPUT,
+    ),
+    READS,
+]
+
+
 def list_items(
     pool: PoolPath,
     setting: Annotated[
@@ -46,16 +58,7 @@ def list_items(
     why: Annotated[
         bool, typer.Option("--why", help="Also how many hypotheses fit, and why an item is open.", rich_help_panel=VIEW)
     ] = False,
-    scores: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--scores",
-            metavar="FILE|DIR",
-            help="List answers: a file of `calibrant score --out`, or a run.",
-            rich_help_panel=INPUT,
-        ),
-        READS,
-    ] = None,
+    scores: Scores = None,
     kind: Annotated[
         Literal["earned", "lucky", "short", "missed"] | None,
         typer.Option("--class", help="With --scores: only answers of this class.", rich_help_panel=ITEMS),
