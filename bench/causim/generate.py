@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from calibrant.bench.causim.options import GeneratedItems
+from calibrant.bench.causim.options import GeneratedItems, GenerateOptions
 from calibrant.bench.causim.options import QuestionOptions as StatedOptions
+from calibrant.bench.core.options import OptionError
 from calibrant.bench.core.suites import Drawable
 from calibrant.bench.pools.capabilities import GenerateRequest
 from calibrant.bench.pools.generated import SuiteGenerator, chosen_suites
@@ -18,7 +21,9 @@ from calibrant.bench.pools.item_options import ItemOptions, refused_plan
 from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import Failure
 from calibrant.bench.runs.spill_file import SpillBuffer
-from calibrant.dsl.causim.generation.growth import Tally
+from calibrant.dsl.atomic_write import write_atomically
+from calibrant.dsl.causim.generation.diversity import Diversity
+from calibrant.dsl.causim.generation.growth import Tally, grow
 from calibrant.dsl.causim.generation.questions import QuestionOptions
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.question import FORMS, TYPES, QuestionType
@@ -137,18 +142,40 @@ def draw_with_options(suite: str, seed: int, places: range, options: GeneratedIt
     return tuple(islice(items, places.start, places.stop))
 
 
-def _draw_program(
-    seed: int, options: GeneratedItems, place: tuple[str, int]
-) -> tuple[Sequence[CausimItem], int, dict[str, int]]:
-    """Return the items about a program, and the outcomes of its drafts: accepted, and refused by objection."""
-    tally = Tally()
+class _DrawnProgram(NamedTuple):
+    """The items about a program, the outcomes of its drafts, and its part of a report."""
+
+    items: Sequence[CausimItem]
+    drafts: Tally
+    diversity: Diversity
+
+
+def _draw_program(seed: int, options: GeneratedItems, with_report: bool, place: tuple[str, int]) -> _DrawnProgram:
+    """Draw a program and its items.
+
+    with_report: also its motifs and tables; it is grown again for them
+    """
+    tally, diversity = Tally(), Diversity()
     plan, versions = question_plan(options), versions_of(options.versions) or ALL_VERSIONS
-    items = tuple(program_items(seed, *place, versions, plan, options.vocabulary or "nonsense", tally))
-    return items, tally.accepted, tally.refused
+    vocabulary = options.vocabulary or "nonsense"
+    items = tuple(program_items(seed, *place, versions, plan, vocabulary, tally))
+    if with_report:
+        suite, number = place
+        grown = grow(seed, program_id(suite, number), suite, max(versions), vocabulary=vocabulary)
+        for version in versions:
+            diversity.add_graph(grown[version - 1].model)
+        diversity.add_tables(grown[-1].model)
+    return _DrawnProgram(items, tally, diversity)
 
 
 class CausimGenerator(SuiteGenerator):
     """Generation of CauSim, which can also write all questions about so many programs."""
+
+    def generate(self, request: GenerateRequest, options: GenerateOptions) -> Sequence[str]:
+        has_programs = any(text.partition("=")[0] == "programs" for text in request.item_options)
+        if options.report is not None and not has_programs:
+            raise OptionError("the report is about programs: give -o programs=N", "--report")
+        return super().generate(replace(request, report=options.report), options)
 
     def generate_with_options(self, request: GenerateRequest, options: ItemOptions) -> Sequence[str]:
         values: GeneratedItems = options.values
@@ -177,15 +204,17 @@ class CausimGenerator(SuiteGenerator):
         }
         counts: Counter[tuple[str, int, str]] = Counter()
         drafts = {suite: Tally() for suite in suites}
+        diversity = {suite: Diversity() for suite in suites}
         with SpillBuffer[Any]() as training, SpillBuffer[Any]() as test:
-            work = partial(_draw_program, request.seed, values)
+            work = partial(_draw_program, request.seed, values, request.report is not None)
             for i, (number, result) in enumerate(as_completed(work, dict(enumerate(places)), request.execution)):
                 if isinstance(result, Failure):
                     raise CalibrantError(f"program {program_id(*places[number])}: {result.error}")
-                for place, item in enumerate(result[0]):
+                for place, item in enumerate(result.items):
                     (test if places[number] in heldout else training).add((number, place), item)
                     counts[item.scm, item.version, item.task.question.type] += 1
-                drafts[places[number][0]].add(result[1], result[2])
+                drafts[places[number][0]].add(result.drafts)
+                diversity[places[number][0]].add(result.diversity)
                 request.progress(request.out.name, i + 1, len(places))
             about = {"seed": request.seed, "suites": list(suites), "options": dict(options.stated)}
             lines = [self._write_pool_file(request.out, training.values(), about)]
@@ -193,6 +222,8 @@ class CausimGenerator(SuiteGenerator):
                 path = request.out.parent / HELDOUT.format(request.out.name)
                 lines.append(self._write_pool_file(path, test.values(), about | {"heldout": values.heldout}))
         lines += [f"{suite}: {tally.in_words}" for suite, tally in drafts.items()]
+        if request.report is not None:
+            lines.append(_write_report(request.report, drafts, diversity))
         return [*lines, *_shortfall(values, len(places), counts)]
 
     def _write_pool_file(self, path: Path, items: Sequence[CausimItem], about: dict[str, Any]) -> str:
@@ -201,6 +232,20 @@ class CausimGenerator(SuiteGenerator):
         pool = Pool(path.name.partition(".")[0], self.name, items, about)
         write_pool(path, pool.items, name=pool.name, metadata=about)
         return f"{len(items)} instances written to {path}"
+
+
+def _write_report(path: Path, drafts: Mapping[str, Tally], diversity: Mapping[str, Diversity]) -> str:
+    """Write drafts by version and outcome, and diversity, by suite."""
+    report = {
+        suite: {
+            "drafts": {str(version): outcomes for version, outcomes in sorted(tally.versions.items())},
+            "accepted_share": tally.rate,
+            **diversity[suite].to_dict(),
+        }
+        for suite, tally in drafts.items()
+    }
+    write_atomically(path, json.dumps(report, indent=1, sort_keys=True) + "\n")
+    return f"report written to {path}"
 
 
 def _shortfall(options: GeneratedItems, num_programs: int, counts: Counter[tuple[str, int, str]]) -> list[str]:

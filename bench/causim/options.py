@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
@@ -105,6 +106,19 @@ class GeneratedItems(QuestionOptions, frozen=True, forbid_unknown_fields=True, k
     ] = None
 
 
+class GenerateOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of `calibrant generate`."""
+
+    report: Annotated[
+        Path | None,
+        Meta(
+            description="With -o programs: drafts by suite, version and check, and how different the programs are, as"
+            " JSON.",
+            extra={"metavar": "FILE", "role": "writes"},
+        ),
+    ] = None
+
+
 class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Options of `calibrant report`."""
 
@@ -142,7 +156,7 @@ class CheckOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     ] = ()
 
 
-OPTIONS: dict[str, type[Struct]] = {"pool check": CheckOptions, "report": ReportOptions}
+OPTIONS: dict[str, type[Struct]] = {"generate": GenerateOptions, "pool check": CheckOptions, "report": ReportOptions}
 
 KEYWORDS: dict[str, type[Struct]] = {"generate": GenerateKeywords}
 

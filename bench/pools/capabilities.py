@@ -152,7 +152,7 @@ class GenerateRequest:
     """Outputs of `calibrant generate`.
 
     suites: names with commas between them, or `all`; count: of each, None for DEFAULT_COUNT
-    item_options: NAME=VALUE texts
+    item_options: NAME=VALUE texts; report: file for what drafts came to, None for none
     """
 
     out: Path
@@ -162,6 +162,7 @@ class GenerateRequest:
     execution: Execution
     progress: Progress
     item_options: Sequence[str] = ()
+    report: Path | None = None
 
     @property
     def num_items(self) -> int:

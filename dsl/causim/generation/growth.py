@@ -31,6 +31,7 @@ from calibrant.dsl.causim.verifier import bundle_objections
 
 MAX_ATTEMPTS: Final = 20
 MAX_RESTARTS: Final = 10
+ACCEPTED: Final = "accepted"
 _NOTHING: Final = Model([])
 
 
@@ -53,21 +54,35 @@ class Version:
 
 @dataclass
 class Tally:
-    """The outcomes of drafts: accepted ones, and how often each objection was the first. Filled as programs grow."""
+    """The outcomes of drafts: accepted ones, and how often each objection was the first. Filled as programs grow.
+
+    versions: the outcomes of drafts with so many nodes, `accepted` or the objection
+    """
 
     accepted: int = 0
     refused: dict[str, int] = field(default_factory=dict)
+    versions: dict[int, dict[str, int]] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
         drafts = self.accepted + sum(self.refused.values())
         return self.accepted / drafts if drafts else 1.0
 
-    def add(self, accepted: int, refused: Mapping[str, int]) -> None:
+    def add(self, tally: Tally) -> None:
         """Add the outcomes of further drafts."""
-        self.accepted += accepted
-        for kind, number in refused.items():
-            self.refused[kind] = self.refused.get(kind, 0) + number
+        for version, of_version in tally.versions.items():
+            for outcome, number in of_version.items():
+                self.count(version, None if outcome == ACCEPTED else outcome, number)
+
+    def count(self, version: int, objection: str | None, number: int = 1) -> None:
+        """Count drafts with so many nodes; None where there was no objection."""
+        of_version = self.versions.setdefault(version, {})
+        outcome = ACCEPTED if objection is None else objection
+        of_version[outcome] = of_version.get(outcome, 0) + number
+        if objection is None:
+            self.accepted += number
+        else:
+            self.refused[objection] = self.refused.get(objection, 0) + number
 
     @property
     def in_words(self) -> str:
@@ -121,12 +136,12 @@ def _grow_once(
                 objections = [str(error)]
             else:
                 if not objections:
-                    tally.accepted += 1
+                    tally.count(step + 1, None)
                     state = _State(drafted.parts, drafted.graph, model)
                     versions.append(Version(drafted.bundle, model))
                     break
             kind = "too large" if "rows" in objections[0] else objections[0].rpartition(" ")[2]
-            tally.refused[kind] = tally.refused.get(kind, 0) + 1
+            tally.count(step + 1, kind)
         else:
             return versions
     return versions

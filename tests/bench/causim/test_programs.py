@@ -239,3 +239,25 @@ def test_a_module_with_docstrings_is_taken_apart_and_means_the_same() -> None:
     assert bundle.structural[1].doc == 'Say "b".'
     assert "# add" in bundle.structural[1].body or "return a + u" in bundle.structural[1].body
     assert same_model(load_source(module_text(bundle)), model)
+
+
+def test_a_report_of_generation_has_drafts_by_version_and_leaves_the_pool_as_it_is(tmp_path: Path) -> None:
+    line = ["generate", "--benchmark", "causim", "--seed", "3", "--strata", "chain,layered", "--workers", "1"]
+    line += ["-o", "programs=2", "-o", "versions=1,3"]
+    assert called(*line, "--out", tmp_path / "a.jsonl").returncode == 0
+    done = called(*line, "--out", tmp_path / "b.jsonl", "--report", tmp_path / "report.json")
+    assert done.returncode == 0
+    first, second = ((tmp_path / name).read_text("utf-8").splitlines()[1:] for name in ("a.jsonl", "b.jsonl"))
+    assert first == second
+    report = json.loads((tmp_path / "report.json").read_text("utf-8"))
+    for suite in ("chain", "layered"):
+        of = report[suite]
+        assert {version: drafts["accepted"] for version, drafts in of["drafts"].items()} == {"1": 2, "2": 2, "3": 2}
+        number = sum(sum(drafts.values()) for drafts in of["drafts"].values())
+        assert f"{suite}: {number} drafts, {100 * of['accepted_share']:.0f} % accepted" in done.stderr
+        assert {nodes: motif["models"] for nodes, motif in of["motifs"].items()} == {"1": 2, "3": 2}
+        assert of["mechanisms"] == sum(of["support_sizes"].values()) == 6
+        assert of["distinct_tables"]["at_least"] <= of["distinct_tables"]["at_most"] <= 6
+    assert report["chain"]["motifs"]["3"] == {"models": 2, "forks": 0.0, "colliders": 0.0}
+    refused_line = called("generate", "--benchmark", "causim", "--seed", "1", "--out", "x", "--report", "r.json")
+    assert "give -o programs=N" in refused_line.stderr

@@ -99,6 +99,8 @@ def test_the_tally_counts_drafts() -> None:
     tally = Tally()
     grow(1, "t", "star", 6, tally=tally)
     assert tally.accepted == 6
+    assert [outcomes["accepted"] for _, outcomes in sorted(tally.versions.items())] == [1] * 6
+    assert sum(sum(outcomes.values()) for outcomes in tally.versions.values()) == 6 + sum(tally.refused.values())
     assert 0 < tally.rate <= 1
 
 
