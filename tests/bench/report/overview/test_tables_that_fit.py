@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from calibrant.bench.blickets.views import blicket_tables
 from calibrant.bench.causalab.paper_tables.tables import paper_tables as lab_tables
+from calibrant.bench.causim.paper_tables.declared import ShownProgram
 from calibrant.bench.causim.paper_tables.tables import paper_tables as question_tables
 from calibrant.bench.causim.paper_tables.tables import questions_asked
 from calibrant.bench.core.answer_context import AnswerContext
@@ -116,14 +117,14 @@ def question_expectation(
 )
 @settings(deadline=None)
 def test_questions(answers: list[Any]) -> None:
-    views, contexts = {}, []
+    programs, contexts = {}, []
     for k, (system, kind, scenario, topology, nodes, view, words) in enumerate(answers):
         setting, stratum = f"{kind}-{scenario}", f"{topology}-{nodes:02}"
         context = AnswerContext(system, "p", "d", 9, f"i{k}", setting, stratum, benchmark="causim")
         contexts.append((context, {"correct": True, "vocabulary": words}))
         if view is not None:
-            views["d", f"i{k}"] = view
-    tables = question_tables(questions_asked(named_answers(contexts), views))
+            programs["d", f"i{k}"] = ShownProgram(view, words)
+    tables = question_tables(questions_asked(named_answers(contexts), programs))
     for number, systems in our_systems(tables).items():
         assert systems == {s for s, *facts in answers if question_expectation(number, *facts)}, number
 
