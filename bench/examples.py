@@ -17,6 +17,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "calibrant score pool.yaml out.jsonl --id-field task --text-field result.text",
         "zcat out.gz | calibrant score pool.yaml - --json",
         "calibrant score text_game_results.jsonl.gz --out runs.jsonl",
+        "calibrant score pool.jsonl sets.jsonl --set-size 10 --out sets_scored.jsonl",
     ),
     "table": (
         "calibrant table runs scores.jsonl",

@@ -26,6 +26,7 @@ from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
 from calibrant.bench.protocols.base import PROTOCOLS
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview.contract import GUIDE
+from calibrant.bench.sets.capabilities import HYPOTHESES
 
 if TYPE_CHECKING:
     from calibrant.dsl.blickets.item import BlicketItem
@@ -44,6 +45,7 @@ BENCHMARK: Benchmark[BlicketItem] = Benchmark(
         FUNCTIONS: "solve:FUNCTIONS",
         GENERATE: "generate:GENERATE",
         GUIDE: "guide:GUIDE",
+        HYPOTHESES: "solve:hypotheses",
         ITEMS: "items:ITEMS",
         LOGS: "logs:scored_runs",
         METRICS: "verdict:METRICS",

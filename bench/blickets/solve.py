@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant.bench.blickets.benchmark import BENCHMARK
@@ -10,9 +10,10 @@ from calibrant.bench.core.solutions import ItemScore, Solution
 from calibrant.bench.pools.operations import ItemApi
 from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.transcript_replay import replay_answer
+from calibrant.bench.sets.capabilities import Hypotheses, weighted_hypotheses
 from calibrant.dsl.blickets.grading import Grade, grade
 from calibrant.dsl.blickets.item import BlicketItem
-from calibrant.dsl.blickets.rule import Rule
+from calibrant.dsl.blickets.rule import Rule, rule_from_json
 from calibrant.dsl.episode import Step
 from calibrant.solvers.outcome import Found, Outcome
 
@@ -105,3 +106,20 @@ class BlicketFunctions(ItemApi[BlicketItem]):
 
 
 FUNCTIONS = BlicketFunctions(BENCHMARK, BlicketItem)
+
+
+def hypotheses(item: BlicketItem) -> Hypotheses:
+    """Return the rules of the item's class, each with the share of its detectors."""
+    objects = item.task.objects
+
+    def key(score: Mapping[str, Any]) -> str | None:
+        return None if score["answer"] is None else _text(rule_from_json(score["answer"], objects))
+
+    def _text(rule: Rule) -> str:
+        return rule.canonical.in_words(objects)
+
+    space = FUNCTIONS.version_space(item)
+    numbers: dict[str, int] = {}
+    for rule, number in space.verdicts().items():
+        numbers[_text(rule)] = numbers.get(_text(rule), 0) + number
+    return weighted_hypotheses("rules", space.in_words, numbers, key)

@@ -25,6 +25,7 @@ from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, ITEM_CONV
 from calibrant.bench.protocols.base import PROTOCOLS
 from calibrant.bench.report.capabilities import REPORT, TRAJECTORIES
 from calibrant.bench.report.overview.contract import GUIDE
+from calibrant.bench.sets.capabilities import HYPOTHESES
 
 if TYPE_CHECKING:
     from calibrant.dsl.causalab.item import LabItem
@@ -43,6 +44,7 @@ BENCHMARK: Benchmark[LabItem] = Benchmark(
         FUNCTIONS: "solve:FUNCTIONS",
         GENERATE: "generate:GENERATE",
         GUIDE: "guide:GUIDE",
+        HYPOTHESES: "sets:hypotheses",
         ITEMS: "items:ITEMS",
         ITEM_CONVERSION: "generate:CONVERT",
         METRICS: "verdict:METRICS",

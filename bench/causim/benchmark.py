@@ -24,6 +24,7 @@ from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, HARDEN, P
 from calibrant.bench.protocols.base import PROTOCOLS
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview.contract import GUIDE
+from calibrant.bench.sets.capabilities import HYPOTHESES
 
 if TYPE_CHECKING:
     from calibrant.dsl.causim.item import CausimItem
@@ -42,6 +43,7 @@ BENCHMARK: Benchmark[CausimItem] = Benchmark(
         GENERATE: "generate:GENERATE",
         GUIDE: "guide:GUIDE",
         HARDEN: "hardening:HARDEN",
+        HYPOTHESES: "sets:hypotheses",
         ITEMS: "items:ITEMS",
         LINE_RECORDS: "training:LINE_RECORDS",
         METRICS: "verdict:METRICS",

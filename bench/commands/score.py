@@ -24,6 +24,7 @@ from calibrant.bench.commands.options import (
     execution,
     with_options,
 )
+from calibrant.bench.commands.sets import SetSize, score_and_print
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import INPUT, OUTPUT
 from calibrant.dsl.atomic_write import whole_file
@@ -70,6 +71,7 @@ def score(
     model_field: ModelField = None,
     workers: Workers = None,
     cluster: Cluster = None,
+    set_size: SetSize = None,
     as_json: AsJson = False,
 ) -> None:
     """Score model outputs with the published metrics.
@@ -97,10 +99,13 @@ def score(
     from calibrant.bench.scoring.predictions import Predictions
     from calibrant.bench.scoring.scorer import PoolScorer
 
+    field_options = {"--id-field": id_field, "--text-field": text_field, "--model-field": model_field}
+    work_options = {"--skip-unknown": skip_unknown, "--workers": workers, "--cluster": cluster}
+    if set_size is not None:
+        score_and_print(paths, set_size, out, {**field_options, **work_options, **given.values}, as_json=as_json)
+        return
     if (logs := log_benchmark(paths[0])) is not None:
         given.refuse_foreign([logs.name], paths[0].name)
-        field_options = {"--id-field": id_field, "--text-field": text_field, "--model-field": model_field}
-        work_options = {"--skip-unknown": skip_unknown, "--workers": workers, "--cluster": cluster}
         _refuse_of_logs(paths[0], logs, {**field_options, **work_options})
         _score_logs(paths, logs, out=out, as_json=as_json)
         return

@@ -14,6 +14,7 @@ import typer
 
 from calibrant.bench.commands.guard import READS
 from calibrant.bench.commands.options import AsJson, DecidedAt, PoolsOption, RunSources, require_level, with_options
+from calibrant.bench.commands.sets import print_set_table
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import INPUT, VIEW
 
@@ -70,11 +71,12 @@ def table(
     several times get a table of their means, pass@k and majority too. --official lists every stored evaluation that
     comes out otherwise here, and exits with 1 if there is one.
 
-    --json gives one object: rows (all columns; numbers, null for what is undefined or suppressed), samples, incomplete
-    and disagreements.
+    --json gives one object: rows (all columns; null for what is undefined or suppressed), samples, incomplete and more.
     """
     if not sources and not official:
         raise typer.BadParameter("folders of runs, or --official FILE", param_hint="DIR...")
+    if print_set_table(sources or (), as_json=as_json):
+        return 0
     if given.values.get("trajectory"):
         _refuse_beside_trajectory(official, by, columns, decided_at, attribution=attribution)
         _print_trajectories(sources or (), given, pools or (), as_json=as_json)

@@ -21,6 +21,7 @@ from calibrant.bench.pages.capabilities import EXPLANATIONS
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
 from calibrant.bench.protocols.base import PROTOCOLS
 from calibrant.bench.report.capabilities import REPORT
+from calibrant.bench.sets.capabilities import HYPOTHESES
 
 if TYPE_CHECKING:
     from calibrant.dsl.logic.item import LogicItem
@@ -38,6 +39,7 @@ BENCHMARK: Benchmark[LogicItem] = Benchmark(
         FINDINGS: "audit:FINDINGS",
         FUNCTIONS: "solve:FUNCTIONS",
         GENERATE: "generate:GENERATE",
+        HYPOTHESES: "sets:hypotheses",
         ITEMS: "items:ITEMS",
         METRICS: "verdict:METRICS",
         PROTOCOLS: "protocols:ROWS",

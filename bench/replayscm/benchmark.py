@@ -36,6 +36,7 @@ from calibrant.bench.pools.capabilities import (
 from calibrant.bench.protocols.base import APPLICABLE, PROTOCOLS
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview.contract import GUIDE
+from calibrant.bench.sets.capabilities import HYPOTHESES
 
 if TYPE_CHECKING:
     from calibrant.dsl.replayscm.problem import Problem
@@ -61,6 +62,7 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
         GENERATE: "generate:GENERATE",
         GUIDE: "guide:GUIDE",
         HARDEN: "ambiguity.harden:HARDEN",
+        HYPOTHESES: "sets:hypotheses",
         ITEMS: "items:ITEMS",
         LINE_RECORDS: "audit.records:LINE_RECORDS",
         METRICS: "verdict:METRICS",

@@ -18,7 +18,7 @@ from tests.support.commands import command, refused
 
 BYTES = b"what must not be lost\n"
 TEXTS = {"protocol": "exact", "instance": "ID"}  # required arguments that are no paths
-OPTIONS = {"seed": "1"}
+OPTIONS = {"seed": "1", "items": "2"}
 
 
 class Command(NamedTuple):

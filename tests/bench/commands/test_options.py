@@ -45,6 +45,7 @@ IDLE = {
 
 VALUES: dict[str, list[str]] = {
     "--form": ["passive"],
+    "--set-size": ["2"],
     "--alternatives": ["ALTERNATIVES"],
     "--limit": ["1"],
     "--only": ["ID"],
@@ -149,8 +150,9 @@ CHOSEN = {
 """Values of one command alone."""
 
 
-# all benchmarks at once, or no pool: tested in tests/bench/test_demo.py, tests/bench/suites, tests/bench/logic
-WITHOUT_POOL = ("demo", "release", "board", "family")
+# all benchmarks at once, no pool, or runs of many systems: tested in tests/bench/test_demo.py, tests/bench/suites,
+# tests/bench/logic and tests/bench/difficulty
+WITHOUT_POOL = ("demo", "release", "board", "family", "difficulty", "pool subset")
 
 
 def cases() -> Iterator[Any]:

@@ -84,6 +84,18 @@ def right_answers(pool: str) -> Callable[[Path], None]:
     return write
 
 
+def right_sets(pool: str) -> Callable[[Path], None]:
+    """Return what writes a set of one right answer to each item of a pool beside it."""
+
+    def write(path: Path) -> None:
+        right_answers(pool)(path)
+        answers = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        lines = [{"id": a["id"], "model": a["model"], "hypotheses": [a["response"]]} for a in answers]
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+
+    return write
+
+
 def text(*lines: str) -> Callable[[Path], None]:
     """Return what writes these lines."""
 
@@ -196,6 +208,9 @@ SETUPS: dict[str, PageSetup] = {
             "verdicts.jsonl": right_answers("pool.jsonl"),
             "families.csv": text("system,family", "m,f"),
         },
+    ),
+    "docs/sets.md": PageSetup(
+        files={"pool.jsonl": first_items("sample_ordered.jsonl", 2), "sets.jsonl": right_sets("pool.jsonl")},
     ),
     "docs/logic.md": PageSetup(
         exits={"calibrant family pkn.sif data.csv --time 30 --fit 0.5 --of": 1},  # the list has one of the members

@@ -1,0 +1,212 @@
+"""Scores of sets: k hypotheses for an item, how many fit, how many differ, and how much of all that fit they recover.
+
+Measures follow HypoSpace (arXiv 2510.15614) where all hypotheses can be listed. Here they are counted, also where 10^12
+are left: so recovery stands beside the share of what k answers can reach. Missing and unreadable entries stay in k.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import log10
+from pathlib import Path
+from typing import Any
+
+from calibrant.bench.core.registry import one_benchmark
+from calibrant.bench.scoring.input.json_lines import shown_name
+from calibrant.bench.scoring.input.prediction_file import PredictionFile
+from calibrant.bench.scoring.predictions import Predictions
+from calibrant.bench.scoring.scorer import PoolScorer, ScoredPrediction
+from calibrant.bench.sets.capabilities import HYPOTHESES, Hypotheses
+from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.json_objects import last_object
+from calibrant.dsl.pool_text import pool_digest
+from calibrant.dsl.stored_items import items_by_id
+
+FIELD = "hypotheses"  # of a line, or of the last object in its response
+TEXT_FIELDS = ("response", "rawResponse", "text", "completion", "output", "answer")
+MISSING = "-"  # in the place of an entry that is missing: a text without an answer
+LARGE = 10**6  # from here on a number has its decimal logarithm beside it
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetScore:
+    """The score of one set.
+
+    size: k; num_read, num_fitting: entries that are hypotheses, and that fit; num_distinct: different ones that fit
+    count: hypotheses that fit, all of them; mass: share of the class that the distinct ones stand for
+    """
+
+    system: str
+    instance: str
+    pool: str
+    noun: str
+    in_words: str
+    size: int
+    num_read: int
+    num_fitting: int
+    num_distinct: int
+    count: int
+    mass: Fraction
+
+    @property
+    def valid(self) -> float:
+        """Share of the k entries that fit."""
+        return self.num_fitting / self.size
+
+    @property
+    def distinct(self) -> float | None:
+        """Share of the entries that fit that are different; None without any."""
+        return self.num_distinct / self.num_fitting if self.num_fitting else None
+
+    @property
+    def recovery(self) -> float:
+        """Share of all hypotheses that fit."""
+        return float(Fraction(self.num_distinct, self.count)) if self.count else 0.0
+
+    @property
+    def reach(self) -> float:
+        """Share of what k answers can recover at most."""
+        return self.num_distinct / min(self.size, self.count) if self.count else 0.0
+
+    @property
+    def draws_reach(self) -> float:
+        """Return `reach` as k independent uniform draws of hypotheses that fit have it on average."""
+        if not self.count:
+            return 0.0
+        expected = self.count * (1 - (1 - Fraction(1, self.count)) ** self.size)
+        return float(expected / min(self.size, self.count))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict line; the number of hypotheses is a text, it may exceed 64 bits."""
+        return {
+            "set_size": self.size,
+            "instanceId": self.instance,
+            "model": self.system,
+            "pool": self.pool,
+            "read": self.num_read,
+            "fitting": self.num_fitting,
+            "distinct": self.num_distinct,
+            "count": str(self.count),
+            "count_log10": log10(self.count) if self.count >= LARGE else None,
+            "hypotheses": self.noun,
+            "class": self.in_words,
+            "valid_rate": self.valid,
+            "distinct_rate": self.distinct,
+            "recovery": self.recovery,
+            "reach": self.reach,
+            "mass": float(self.mass),
+            "draws_reach": self.draws_reach,
+        }
+
+
+def score_sets(pools: Sequence[Path], predictions: Path, size: int) -> Iterator[SetScore]:
+    """Yield the score of every set in a file of predictions, in its order.
+
+    `CalibrantError` names the line of a set that is no list, is longer than `size`, or is given twice
+    """
+    of = one_benchmark(pools)
+    make = of.require(HYPOTHESES)
+    items = {
+        (pool_digest(path), name): item
+        for path in pools
+        for name, item in items_by_id(of.items.read_pool(path).items).items()
+    }
+    scorer = PoolScorer(pools)
+    hypotheses: dict[tuple[str, str], Hypotheses] = {}
+    with tempfile.TemporaryDirectory(prefix="calibrant-sets-") as folder:
+        lines, places = Path(folder) / "lines.jsonl", []
+        with lines.open("w", encoding="utf-8") as file:
+            for place, line in _expanded(predictions, size):
+                places.append(place)
+                file.write(json.dumps(line) + "\n")
+        scored = _scored(lines, scorer, shown_name(predictions), places)
+        for (system, digest, instance), group in _by_set(scored, size):
+            key = (digest, instance)
+            if key not in hypotheses:
+                hypotheses[key] = make(items[key])
+            yield _set_score(hypotheses[key], group, system, instance, group[0].context.pool)
+
+
+def _scored(lines: Path, scorer: PoolScorer, name: str, places: Sequence[str]) -> Iterator[ScoredPrediction]:
+    """Yield the verdicts on single entries; a refusal names the line of the file that was given."""
+    try:
+        yield from map(scorer.score, Predictions(lines, scorer))
+    except CalibrantError as error:
+        stated = re.fullmatch(r".*lines\.jsonl: line (\d+): (.*)", str(error), re.DOTALL)
+        if stated is None:
+            raise
+        raise CalibrantError(f"{name}: {places[int(stated[1]) - 1]}: {stated[2]}") from None
+
+
+def _expanded(predictions: Path, size: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield place and line of each of the k entries of each set; an entry that is missing is an empty text."""
+    for place, line in PredictionFile(predictions).objects():
+        where = f"{shown_name(predictions)}: {place}"
+        if line is None:
+            raise CalibrantError(f"{where}: no object")
+        entries = _entries(line)
+        if entries is None:
+            raise CalibrantError(
+                f"{where}: no list of hypotheses; give a field '{FIELD}', or a response that holds one"
+            )
+        if len(entries) > size:
+            raise CalibrantError(f"{where}: {len(entries)} hypotheses; --set-size allows {size}, as the prompt stated")
+        shared_fields = {name: value for name, value in line.items() if name not in (FIELD, *TEXT_FIELDS)}
+        for number in range(size):
+            entry = entries[number] if number < len(entries) else MISSING
+            text = entry if isinstance(entry, str) else json.dumps(entry)
+            yield place, shared_fields | {"response": text if text.strip() else MISSING}
+
+
+def _entries(line: Mapping[str, Any]) -> list[Any] | None:
+    if isinstance(line.get(FIELD), list):
+        return list(line[FIELD])
+    for name in TEXT_FIELDS:
+        value = line.get(name)
+        stated = last_object(value) if isinstance(value, str) else value
+        if isinstance(stated, Mapping) and isinstance(stated.get(FIELD), list):
+            return list(stated[FIELD])
+    return None
+
+
+def _by_set(
+    scored: Iterable[ScoredPrediction], size: int
+) -> Iterator[tuple[tuple[str, str, str], list[ScoredPrediction]]]:
+    """Yield the k scored entries of each set."""
+    scored_sets: set[tuple[str, str, str]] = set()
+    group: list[ScoredPrediction] = []
+    for entry in scored:
+        group.append(entry)
+        if len(group) == size:
+            context = entry.context
+            key = (context.system, context.pool_digest, context.instance)
+            if key in scored_sets:
+                raise CalibrantError(f"{key[0]} has two sets for {short_repr(key[2])}; a set is one line")
+            scored_sets.add(key)
+            yield key, group
+            group = []
+
+
+def _set_score(of: Hypotheses, group: Sequence[ScoredPrediction], system: str, instance: str, pool: str) -> SetScore:
+    keys = [of.key(line) for _, line in group]
+    read = [(line, key) for (_, line), key in zip(group, keys, strict=True) if key is not None]
+    fitting = [key for line, key in read if of.fits(line, key)]
+    distinct = set(fitting)
+    return SetScore(
+        system=system,
+        instance=instance,
+        pool=pool,
+        noun=of.noun,
+        in_words=of.in_words,
+        size=len(group),
+        num_read=len(read),
+        num_fitting=len(fitting),
+        num_distinct=len(distinct),
+        count=of.count,
+        mass=sum((of.mass(key) for key in distinct), Fraction(0)),
+    )

@@ -1,0 +1,78 @@
+"""Tables of sets: a row a system, beside what independent draws of hypotheses that fit would have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.scoring.input.json_lines import shown_name
+from calibrant.bench.scoring.input.prediction_file import PredictionFile
+from calibrant.dsl.errors import CalibrantError
+
+MARK = "set_size"  # the field that a verdict on a set alone has
+RATES = ("valid_rate", "distinct_rate", "recovery", "reach", "draws_reach", "mass")
+HEADINGS = ("Pool", "System", "n", "k", "Valid", "Distinct", "Recovery", "Reach", "Draws", "Mass")
+MEANINGS = (
+    "Valid: entries that fit; Distinct: different ones among these; Recovery: of all that fit; Reach: of the most that",
+    "k entries can be; Draws: the same of k independent draws of what fits; Mass: of the members that they stand for.",
+)
+
+
+def is_set_file(path: Path) -> bool:
+    """Return whether a file's first line is a verdict on a set."""
+    if not path.is_file():
+        return False
+    try:
+        first = next((line for _, line in PredictionFile(path).objects()), None)
+    except CalibrantError:  # what reads it says so
+        return False
+    return isinstance(first, Mapping) and MARK in first
+
+
+def read_set_lines(paths: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
+    """Yield the verdicts of files of sets; `CalibrantError` names a line that is none."""
+    for path in paths:
+        for place, line in PredictionFile(path).objects():
+            if line is None or any(name not in line for name in (MARK, "model", "pool", *RATES)):
+                raise CalibrantError(f"{shown_name(path)}: {place}: no verdict of `calibrant score --set-size`")
+            yield line
+
+
+def set_rows(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each pool, system and size of sets: means over items, None where no item has a rate."""
+    groups: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
+    for line in lines:
+        groups.setdefault((str(line["pool"]), str(line["model"]), int(line[MARK])), []).append(line)
+    rows = []
+    for (pool, system, size), group in sorted(groups.items()):
+        row: dict[str, Any] = {"pool": pool, "system": system, "n": len(group), MARK: size}
+        for name in RATES:
+            values = [line[name] for line in group if line[name] is not None]
+            row[name] = fmean(values) if values else None
+        rows.append(row)
+    return rows
+
+
+def set_table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of the table; a recovery below a thousandth has its power of ten."""
+    cells = [
+        [str(row["pool"]), str(row["system"]), str(row["n"]), str(row[MARK]), *(_rate(row[name]) for name in RATES)]
+        for row in rows
+    ]
+    yield aligned(list(HEADINGS), cells)
+    yield from MEANINGS
+
+
+def _rate(value: float | None) -> str:
+    if value is None:
+        return "\N{EN DASH}"
+    return f"{value:.1e}" if 0 < value < 0.001 else f"{value:.3f}"
+
+
+def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as JSON."""
+    return json.dumps({"sets": list(rows)}, indent=1)
