@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from calibrant.bench.commands.guard import WRITES, Writes
-from calibrant.bench.commands.options import PoolPath
+from calibrant.bench.commands.guard import READS, WRITES, Writes
 from calibrant.bench.help_groups import EXECUTION, OUTPUT
 
 if TYPE_CHECKING:
     from calibrant.bench.play.game import Game
+    from calibrant.bench.play.study.config import Study
 
 PLAY_FOLDER = Writes(
     ("records.jsonl", "records.lock", "moves.jsonl", "moves.lock", "address.json", "links.csv"), goes_on=True
@@ -32,8 +32,6 @@ Out: TypeAlias = Annotated[
     ),
     PLAY_FOLDER,
 ]
-
-
 Port: TypeAlias = Annotated[
     int | None,
     typer.Option(
@@ -44,8 +42,6 @@ Port: TypeAlias = Annotated[
         rich_help_panel=EXECUTION,
     ),
 ]
-
-
 Participant: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -55,45 +51,120 @@ Participant: TypeAlias = Annotated[
         rich_help_panel=EXECUTION,
     ),
 ]
+Jsonl: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--jsonl",
+        help="For programs: a JSON object a line, observations out and actions in.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Html: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write the episode, step by step, as a page.", rich_help_panel=OUTPUT),
+    WRITES,
+]
+Serve: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--serve",
+        help="Play in the browser, on this machine alone; without ID all items in order.",
+        rich_help_panel=EXECUTION,
+    ),
+]
+StudyPath: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--study",
+        metavar="FILE",
+        help="Study file: blocks, participants, consent, questions.",
+        rich_help_panel=EXECUTION,
+    ),
+    READS,
+]
+Static: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--static",
+        metavar="FILE",
+        help="With --study: write a questionnaire page without a server.",
+        rich_help_panel=OUTPUT,
+    ),
+    WRITES,
+]
+Results: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--results",
+        metavar="FILE",
+        help="With --study: write a CSV line for each participant and item; print means.",
+        rich_help_panel=OUTPUT,
+    ),
+    WRITES,
+]
+Downloads: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--import",
+        metavar="FILE",
+        help="With --study: read what such a page saved; may be repeated.",
+        rich_help_panel=EXECUTION,
+    ),
+    READS,
+]
+PlayedPool: TypeAlias = Annotated[
+    Path | None,
+    typer.Argument(metavar="[POOL]", help="Pool file: official YAML or native JSONL; of a study --study."),
+    READS,
+]
 
 
 def play(
-    pool: PoolPath,
+    pool: PlayedPool = None,
     instance: Annotated[str | None, typer.Argument(metavar="[ID]", help="Which instance. [default: the first]")] = None,
-    jsonl: Annotated[
-        bool,
-        typer.Option(
-            "--jsonl",
-            help="For programs: a JSON object a line, observations out and actions in.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            "--html", metavar="FILE", help="Write the episode, step by step, as a page.", rich_help_panel=OUTPUT
-        ),
-        WRITES,
-    ] = None,
+    jsonl: Jsonl = False,
+    html: Html = None,
     out: Out = None,
     participant: Participant = None,
-    serve: Annotated[
-        bool,
-        typer.Option(
-            "--serve",
-            help="Play in the browser, on this machine alone; without ID all items in order.",
-            rich_help_panel=EXECUTION,
-        ),
-    ] = False,
+    serve: Serve = False,
     port: Port = None,
+    study: StudyPath = None,
+    static: Static = None,
+    results: Results = None,
+    downloads: Downloads = None,
 ) -> int:
-    """Play an item in words: a line on standard input, what came of it on standard output, then the verdict.
+    """Play items in words, or with --serve in the browser; then the verdict.
 
-    `help` lists the words of the item, such as place A; a line that is none costs nothing. The item ends with a
-    submission, when the allowance is spent, or with the input; with --out it can be left by `quit` and gone on with
-    later. The exit code is 0 if the answer was right, else 1. The instance is called by its public id; ID may be
-    either.
+    In the terminal, a line on standard input is a move: `help` lists the words of the item, such as place A; a line
+    that is none costs nothing. The item ends with a submission, when the allowance is spent, or with the input; with
+    --out it can be left by `quit` and gone on with later. The exit code is 0 if the answer was right, else 1. The
+    instance is called by its public id; ID may be either. A study has its pools, participants and folder in its file.
     """
+    if study is not None:
+        _refuse({"POOL": pool, "--jsonl": jsonl, "--html": html, "--out": out}, "the file of --study states it")
+        return _play_study(study, participant, static, results, downloads, port, serve=serve)
+    _refuse({"--static": static, "--results": results, "--import": downloads}, "it is of studies: give --study")
+    if pool is None:
+        raise typer.BadParameter("give a pool, or --study", param_hint="POOL")
+    if serve:
+        _refuse({"--jsonl": jsonl, "--html": html, "--participant": participant}, "it is of the terminal")
+        return _serve(pool, instance, out, port)
+    _refuse({"--port": port}, "it is of the server: give --serve")
+    if participant is not None and out is None:
+        raise typer.BadParameter("it stands in records: give --out", param_hint="--participant")
+    name = DEFAULT_PARTICIPANT if participant is None else participant
+    return _play_one(pool, instance, html, out, name, jsonl=jsonl)
+
+
+def _refuse(options: Mapping[str, object], reason: str) -> None:
+    """Refuse the first of these options that was given."""
+    for option, value in options.items():
+        if value not in (None, False, []):
+            raise typer.BadParameter(reason, param_hint=option)
+
+
+def _play_one(pool: Path, instance: str | None, html: Path | None, out: Path | None, name: str, *, jsonl: bool) -> int:
+    """Play one item in the terminal."""
     from calibrant.bench.pages.capabilities import TIMELINES
     from calibrant.bench.play.folder import PlayFolder
     from calibrant.bench.play.journal import check_participant
@@ -101,14 +172,7 @@ def play(
     from calibrant.bench.play.pool import PlayPool
     from calibrant.bench.play.terminal import TerminalGame, input_lines
 
-    if serve:
-        _require_browser_options({"--jsonl": jsonl, "--html": html, "--participant": participant})
-        return _serve(pool, instance, out, port)
-    if port is not None:
-        raise typer.BadParameter("it is of the server: give --serve", param_hint="--port")
-    if participant is not None and out is None:
-        raise typer.BadParameter("it stands in records: give --out", param_hint="--participant")
-    name = check_participant(DEFAULT_PARTICIPANT if participant is None else participant)
+    check_participant(name)
     source = PlayPool(pool)
     with PlayFolder(out, [source], {}) as folder:
         player = Player(folder, name, source.key(instance))
@@ -134,13 +198,6 @@ def _write_page(file: Path, game: Game) -> None:
     write_atomically(file, timeline_page(game.shown.id, [timelines(game.shown, game.steps, "you")]))
 
 
-def _require_browser_options(options: Mapping[str, object]) -> None:
-    """Refuse options of the terminal."""
-    for option, value in options.items():
-        if value not in (None, False):
-            raise typer.BadParameter("it is of the terminal; leave out --serve", param_hint=option)
-
-
 def _serve(pool: Path, instance: str | None, out: Path | None, port: int | None) -> int:
     """Serve one pool until Ctrl-C."""
     from calibrant.bench.play.folder import PlayFolder
@@ -158,5 +215,70 @@ def _serve(pool: Path, instance: str | None, out: Path | None, port: int | None)
         typer.echo(f"open {service.url}")
         typer.echo("moves are kept in memory alone; --out DIR writes them" if out is None else f"moves are in {out}")
         typer.echo("Ctrl-C stops the server; the same line goes on")
+        serve_until_stopped(service)
+    return 0
+
+
+def _play_study(
+    file: Path,
+    participant: str | None,
+    static: Path | None,
+    results: Path | None,
+    downloads: list[Path] | None,
+    port: int | None,
+    *,
+    serve: bool,
+) -> int:
+    """Serve a study, write its page, read what such pages saved, or play it in the terminal."""
+    from calibrant.bench.play.study.config import Study
+    from calibrant.bench.play.study.static import import_downloads, static_page
+    from calibrant.bench.play.study.terminal import play_study
+    from calibrant.dsl.atomic_write import write_atomically
+
+    study = Study(file)
+    if sum(map(bool, (serve, static, results, downloads))) > 1:
+        raise typer.BadParameter("give one of --serve, --static, --results and --import", param_hint="--study")
+    if not serve:
+        _refuse({"--port": port}, "it is of the server: give --serve")
+    if downloads:
+        _refuse({"--participant": participant}, "the files name theirs")
+        for line in import_downloads(study, downloads):
+            typer.echo(line)
+        return 0
+    if results is not None:
+        from calibrant.bench.play.results import csv_text, person_rows, summary_lines
+
+        _refuse({"--participant": participant}, "results are of all participants")
+        rows = person_rows(study.out)
+        write_atomically(results, csv_text(rows))
+        typer.echo("\n".join(summary_lines(rows)))
+        return 0
+    if static is not None:
+        write_atomically(static, static_page(study, participant or ""))
+        typer.echo(f"{study.terms.title}: {static}")
+        return 0
+    if serve:
+        _refuse({"--participant": participant}, "participants enter their ids, or have links of their own")
+        return _serve_study(study, port)
+    if participant is None:
+        raise typer.BadParameter("give --participant, --serve, --static or --import", param_hint="--study")
+    return play_study(study, participant, typer.echo)
+
+
+def _serve_study(study: Study, port: int | None) -> int:
+    """Serve a study until Ctrl-C."""
+    from calibrant.bench.play.folder import PlayFolder
+    from calibrant.bench.play.service.run import open_service, serve_until_stopped
+
+    with (
+        PlayFolder(study.out, study.pools, study.config) as folder,
+        open_service(
+            folder, study.terms, study.plan, study.names, port=port, public_origin=study.section.origin
+        ) as service,
+    ):
+        typer.echo(f"open {service.url}")
+        if study.names:
+            typer.echo(f"links of {len(study.names)} participants are in {study.out / 'links.csv'}")
+        typer.echo(f"moves are in {study.out}; Ctrl-C stops the server, and the same line goes on")
         serve_until_stopped(service)
     return 0

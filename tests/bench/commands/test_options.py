@@ -98,8 +98,15 @@ VALUES: dict[str, list[str]] = {
     "--score": ["bde"],
     "--best": ["2"],
     "--phase": ["reactor"],
+    "--participant": ["p2", "--out", "OUT/given"],
+    "--port": ["8080"],
+    "--study": ["POOL"],
+    "--static": ["OUT/page.html"],
+    "--results": ["OUT/people.csv"],
+    "--import": ["POOL"],
 }
 BESIDE = {
+    "play:--serve": ["--jsonl"],  # refused: a server would not end
     "audit:--nested-roots": ["--details"],
     "report:--by": ["RUN_OF_ANOTHER"],
     "report:--paper": ["--attribution", "--pool", "POOL"],

@@ -8,10 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from calibrant.bench.play.study.config import Study
+from calibrant.bench.play.study.static import static_page
 from calibrant.bench.runs.records import folder_records
+from tests.bench.play.test_studies import study_file
 from tests.support.accessibility import needs_axe
 from tests.support.browser import needs_chromium
-from tests.support.commands import called
+from tests.support.commands import called, jsonl
 from tests.support.play.keyboard import KeyboardPage
 from tests.support.play.right_lines import first_item, pool_file, right_lines
 from tests.support.play.served import participant_url, served
@@ -62,3 +65,45 @@ def test_all_kinds_are_solved_by_keys_alone_and_give_the_records_of_words(
         record = records[expected.pool_digest, item.id]
         same = {"timing": expected.timing, "config": expected.config}
         assert msgspec.structs.replace(record, **same) == expected
+
+
+@needs_chromium
+@needs_axe
+def test_a_questionnaire_without_a_server_saves_what_was_answered(tmp_path: Path) -> None:
+    path = study_file(tmp_path, ids=1)
+    page_file = tmp_path / "page.html"
+    page_file.write_text(static_page(Study(path)), encoding="utf-8")
+    pool = Study(path).pools[0]
+    folder = tmp_path / "browser"
+    folder.mkdir()
+    with KeyboardPage(folder) as page:
+        page.open(page_file.as_uri())
+        page.reach('[data-key="participant"]')
+        page.type("p02")
+        page.press("Enter")
+        page.wait("state?.phase === 'start'")
+        page.reach('[data-key="agreed"]')
+        page.press("Space")
+        page.reach('[data-key="begin"]')
+        page.press("Enter")
+        page.wait("state.phase === 'item'")
+        assert page.violations() == []
+        for field in page.evaluate("state.item.view.fields"):
+            page.reach(f'[data-key="field-{field["name"]}"]')
+            page.press("ArrowDown")
+            page.wait("!waiting && pendingDraft === null")
+        page.press("Enter", 2)
+        page.wait("state.phase === 'questions'")
+        page.open(page_file.as_uri())  # a reload goes on
+        page.wait("state.phase === 'questions'")
+        page.reach('[data-key="question-sure-1"]')
+        page.press("Space")
+        page.reach('[data-key="go-on"]')
+        page.press("Enter")
+        page.wait("state.phase === 'end'")
+        stops = page.evaluate("Object.values(saved.stops)")
+        chosen = page.evaluate("EMBEDDED.plan.stops[0].item.view.fields.map((f) => f.choices[0].value)")
+    data = {"participant": "p02", "agreed": True, "digests": [pool.digest], "stops": stops}
+    assert "1 recorded" in called("play", "--study", path, "--import", jsonl(tmp_path / "p02.json", data)).stdout
+    (record,) = folder_records(tmp_path / "pilot")
+    assert list(record.answer.values()) == chosen

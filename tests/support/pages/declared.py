@@ -275,6 +275,7 @@ SETUPS: dict[str, PageSetup] = {
     ),
 }
 ITSELF = "runs the tests or the demonstration, in an environment that it makes"
+PEOPLE = "needs people; tests/bench/play runs the same lines"
 MINUTES = "takes minutes to hours"
 SUITES = "needs the released suites, which are not distributed with the project"
 USAGE = "a usage line"
@@ -318,6 +319,18 @@ NOT_RUN: tuple[NotRun, ...] = (
     NotRun("docs/limits.md", "python -m calibrant.bench.lab.limits [SWEEP ...]", USAGE),
     NotRun("docs/semantics.md", "expr := NAME", "a grammar"),
     NotRun("docs/speed.md", "python -m calibrant.bench.lab.speed [NAME ...]", USAGE),
+    NotRun("docs/studies.md", "calibrant play lamps.jsonl", PEOPLE),
+    NotRun("docs/studies.md", "calibrant play detectors.jsonl --serve", PEOPLE),
+    NotRun("docs/studies.md", "calibrant play --study study.toml --serve", PEOPLE),
+    NotRun("docs/studies.md", "[study]", PEOPLE),
+    NotRun("docs/studies.md", 'title = "Afterwards"', PEOPLE),
+    NotRun("docs/studies.md", "calibrant play --study study.toml --static", PEOPLE),
+    NotRun("docs/studies.md", "calibrant play --study study.toml --import", PEOPLE),
+    NotRun("docs/studies.md", "calibrant table pilot runs", PEOPLE),
+    NotRun("docs/studies.md", "calibrant report pilot runs", PEOPLE),
+    NotRun("docs/studies.md", "calibrant show detectors.jsonl", PEOPLE),
+    NotRun("docs/studies.md", "calibrant score detectors.jsonl pilot", PEOPLE),
+    NotRun("docs/studies.md", "calibrant play --study study.toml --results", PEOPLE),
     NotRun("docs/testing.md", "make coverage", MINUTES),
     NotRun("docs/testing.md", "python -m tests.mutation FILE", USAGE),
     NotRun("docs/testing.md", "python -m calibrant.bench.lab.speed NAME", USAGE),

@@ -13,7 +13,7 @@ function el(tag, attributes = {}, ...children) {
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, String(value));
   }
-  for (const child of children.flat()) if (child !== null && child !== undefined) element.append(child);
+  for (const child of children.flat(Infinity)) if (child !== null && child !== undefined) element.append(child);
   return element;
 }
 const button = (text, press, attributes = {}) => el("button", { type: "button", onclick: press, ...attributes }, text);
@@ -27,6 +27,7 @@ function show(problem) { problemBox.textContent = problem || ""; problemBox.hidd
 function say(text) { news.textContent = text; }
 // a request is sent again until the server answers: moves carry their number, so none is made twice
 async function request(path, body) {
+  if (EMBEDDED.plan) return localRequest(path, body);
   for (let delay = 300; ; delay = Math.min(delay * 2, 5000)) {
     try {
       const options = body ? { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ ...body, tab }) } : {};

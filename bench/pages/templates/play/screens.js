@@ -11,6 +11,7 @@ const worth = (right, kind) => kind ? CLASSES[kind] : right ? "\u2713 right" : "
 function enter() {
   const id = el("input", { type: "text", id: "participant", value: EMBEDDED.participant || `p-${tab.slice(0, 6)}`, "data-key": "participant", autocomplete: "off" });
   const go = async () => {
+    if (EMBEDDED.plan) { saved.participant = id.value.trim(); keep(); render(localState()); return; }
     const answer = await request("enter", { participant: id.value.trim() });
     if (answer.status === 200) location.href = answer.data.address;
     else show(answer.data.problem);
@@ -25,7 +26,7 @@ function start() {
   const kept = `Every move with its time, your answers, and the id ${state.participant}. No name, no address, no recording.`;
   return [
     el("h1", {}, "Before you begin"), el("p", {}, `You will solve ${state.items} ${state.items === 1 ? "item" : "items"}. There is nothing to prepare.`),
-    el("section", { class: "panel" }, el("h2", {}, "What is kept"), el("p", {}, kept), state.folder ? el("p", {}, "It stays on this computer, in ", el("code", {}, state.folder), ".") : el("p", {}, "Nothing is written to a file."), el("p", {}, "You can stop at any time and go on later at this address.")),
+    el("section", { class: "panel" }, el("h2", {}, "What is kept"), el("p", {}, kept), EMBEDDED.plan ? el("p", {}, "It stays in this browser until you save it as a file.") : state.folder ? el("p", {}, "It stays on this computer, in ", el("code", {}, state.folder), ".") : el("p", {}, "Nothing is written to a file."), el("p", {}, "You can stop at any time and go on later at this address.")),
     state.consent ? el("div", { class: "facts" }, state.consent.split(/\n\s*\n/).map((part) => el("p", {}, part))) : null,
     state.consent ? el("p", {}, el("label", {}, agreed, " I have read this and agree.")) : null,
     el("p", {}, el("label", {}, large, " Large type")),
@@ -65,6 +66,7 @@ function item() {
 }
 function end() {
   const rows = state.verdicts;
+  if (EMBEDDED.plan) return [el("h1", {}, "Done. Please save your answers"), el("p", {}, "They are in this browser alone. Save the file and hand it in."), button("Save my answers", download, { class: "first", "data-key": "save" })];
   if (!rows.length) return [el("h1", {}, "Done. Thank you."), el("p", {}, "Your answers are recorded; you can close this window.")];
   const right = rows.filter((row) => row.right).length, earned = rows.filter((row) => row.class === "earned").length;
   const heads = ["#", "Kind", "Item", "You", "Fits the evidence", { text: "Moves", number: true }];
@@ -99,6 +101,11 @@ addEventListener("keydown", (event) => {
   if (event.key.length === 1 && views[it.view.view].key?.(event, it)) event.preventDefault();
 });
 (async () => {
+  if (EMBEDDED.plan) {
+    try { Object.assign(saved, JSON.parse(localStorage.getItem(storageKey()) || "{}")); } catch { /* a new start */ }
+    if (saved.participant) render(localState()); else enter();
+    return;
+  }
   const first = await request(`state?tab=${tab}`);
   if (first.status === 404) enter();
   else if (first.status !== 200) show(first.data.problem);

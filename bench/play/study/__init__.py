@@ -1,0 +1,1 @@
+"""Studies: who plays which items in which order, from one file."""

@@ -1,0 +1,157 @@
+"""The file of a study: terms, participants, blocks of items and pages of questions."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from calibrant.bench.play.journal import check_participant
+from calibrant.bench.play.plan import Feedback, ItemStop, QuestionsStop, Stop, Terms
+from calibrant.bench.play.pool import ItemKey, PlayPool
+from calibrant.bench.play.questions import QuestionPage, check_page
+from calibrant.bench.play.study.order import Order, index_of, ordered
+from calibrant.bench.runs.records import FILE_NAME
+from calibrant.dsl.errors import CalibrantError, short_repr
+
+MAX_PARTICIPANTS = 10_000
+MAX_FILE_BYTES = 1_000_000
+_RANGE = re.compile(r"([A-Za-z][A-Za-z_.-]{0,40}?)(\d{1,9})-\1(\d{1,9})", re.ASCII)
+S = TypeVar("S")
+
+
+class StudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table [study]."""
+
+    out: Annotated[str, Meta(description="folder of moves and records, from the study's file on")]
+    title: Annotated[str, Meta(min_length=1, max_length=200, description="as participants read it")] = "Study"
+    participants: Annotated[str | list[str], Meta(description='such as "p001-p040", a list of ids, or "any"')] = "any"
+    consent: Annotated[str, Meta(description="file with a text that has to be agreed to; empty asks for none")] = ""
+    feedback: Annotated[Feedback, Meta(description="cells: what formulas fit is shown while they are typed")] = "none"
+    reveal: Annotated[bool, Meta(description="the verdict is shown when an item ends, and all of them at the end")] = (
+        False
+    )
+    order: Annotated[Order, Meta(description="of the items between two pages of questions")] = "fixed"
+    seed: Annotated[str, Meta(description="of shuffled orders")] = ""
+    origin: Annotated[str, Meta(pattern=r"^(https?://[A-Za-z0-9.:-]+)?$", description="of a proxy in front")] = ""
+
+
+class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table [[block]]: items of a pool, or a page of questions."""
+
+    pool: Annotated[str, Meta(description="file of a pool, from the study's file on")] = ""
+    ids: Annotated[list[str], Meta(description="ids of items, public or the pool's; empty for all")] = []
+    questions: Annotated[str, Meta(description="file of a page of questions")] = ""
+
+
+class StudyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of a study."""
+
+    study: StudySection
+    block: Annotated[list[Block], Meta(min_length=1)]
+    version: Literal[1] = 1
+
+
+class Study:
+    """A study that was read and checked; every pool and page is there.
+
+    names: of those who may take part; None for any id; pools: each once
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        content = read_toml(path, StudyFile)
+        section = content.study
+        self.section = section
+        out = path.parent / section.out
+        self.out = out.parent if out.name == FILE_NAME else out
+        self.names = _participants(section.participants, path.name)
+        consent = _text(path.parent / section.consent) if section.consent else ""
+        self.terms = Terms(section.title, consent, section.feedback, section.reveal)
+        self.config = {"feedback": section.feedback, "study": section.title}
+        self._pools: dict[Path, PlayPool] = {}
+        self._stops = [self._block(number, block) for number, block in enumerate(content.block)]
+        keys = [stop for stops in self._stops for stop in stops]
+        if len(set(map(_key, keys))) < len(keys):
+            raise CalibrantError(f"{path.name}: an item is in two blocks; each participant plays an item once")
+        self.plan = lru_cache(MAX_PARTICIPANTS)(self._plan)
+
+    @property
+    def pools(self) -> list[PlayPool]:
+        return list(self._pools.values())
+
+    def _plan(self, participant: str) -> tuple[Stop, ...]:
+        """Return the stops of a participant: pages of questions in their place, the items between them in order."""
+        index = index_of(participant, self.names)
+        plan: list[Stop] = []
+        waiting: list[Stop] = []
+        for stops in [*self._stops, []]:
+            if stops and isinstance(stops[0], ItemStop):
+                waiting += stops
+                continue
+            seed = f"{self.section.seed} {len(plan)}"
+            plan += [*ordered(waiting, self.section.order, seed, participant, index), *stops]
+            waiting = []
+        return tuple(plan)
+
+    def _block(self, number: int, block: Block) -> list[Stop]:
+        where = f"{self.path.name}: block {number + 1}"
+        if bool(block.pool) == bool(block.questions):
+            raise CalibrantError(f"{where}: it has a pool or questions, one of the two")
+        if block.questions:
+            if block.ids:
+                raise CalibrantError(f"{where}: ids are of pools")
+            file = self.path.parent / block.questions
+            page = read_toml(file, QuestionPage)
+            return [QuestionsStop(f"{number}-{file.stem}", page.title, check_page(page, file.name))]
+        path = self.path.parent / block.pool
+        pool = self._pools.setdefault(path.resolve(), PlayPool(path))
+        ids = block.ids or list(pool.indices)
+        return [ItemStop(pool.key(instance)) for instance in ids]
+
+
+def _key(stop: Stop) -> ItemKey:
+    return stop.key
+
+
+def read_toml(path: Path, kind: type[S]) -> S:
+    """Return the content of a TOML file; `CalibrantError` names the file and the field."""
+    text = _text(path)
+    try:
+        data: Any = tomllib.loads(text)
+        return msgspec.convert(data, kind, strict=True)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
+        raise CalibrantError(f"{path.name}: {' '.join(str(error).split())[:300]}") from None
+
+
+def _text(path: Path) -> str:
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise CalibrantError(f"{path}: at most {MAX_FILE_BYTES:,} bytes are read")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise CalibrantError(f"{path}: not a text in UTF-8") from None
+
+
+def _participants(stated: str | list[str], file: str) -> Sequence[str] | None:
+    """Return the ids of a list or a range; None for any."""
+    if stated == "any":
+        return None
+    if isinstance(stated, str):
+        match = _RANGE.fullmatch(stated)
+        if match is None:
+            example = 'such as "p001-p040", a list of ids, or "any"'
+            raise CalibrantError(f"{file}: participants is {short_repr(stated)}; expected a range {example}")
+        first, last = int(match[2]), int(match[3])
+        if not first <= last < first + MAX_PARTICIPANTS:
+            raise CalibrantError(f"{file}: participants has from 1 to {MAX_PARTICIPANTS:,} ids")
+        return [f"{match[1]}{number:0{len(match[2])}d}" for number in range(first, last + 1)]
+    if not stated or len(stated) > MAX_PARTICIPANTS or len(set(stated)) < len(stated):
+        raise CalibrantError(f"{file}: participants has from 1 to {MAX_PARTICIPANTS:,} ids, each once")
+    return [check_participant(name) for name in stated]

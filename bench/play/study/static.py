@@ -1,0 +1,132 @@
+"""Questionnaires as one file, for items that are answered at once: what is shown, no gold, answers by download."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from calibrant.bench.core.words import Act, WordsError
+from calibrant.bench.play.folder import PlayFolder
+from calibrant.bench.play.game import Game
+from calibrant.bench.play.item_state import item_state
+from calibrant.bench.play.journal import check_participant
+from calibrant.bench.play.plan import START, ItemStop, QuestionsStop
+from calibrant.bench.play.questions import check_answers
+from calibrant.bench.play.service.page import play_page
+from calibrant.bench.play.study.config import Study
+from calibrant.dsl.errors import CalibrantError
+
+MAX_DOWNLOAD_BYTES = 8_000_000
+
+
+class Answered(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One stop of a download."""
+
+    stop: Annotated[str, Meta(description="public id of the item, or name of the page of questions")]
+    seconds: Annotated[float, Meta(ge=0, le=1e6, description="while it was shown")] = 0.0
+    draft: Annotated[dict[str, Any] | None, Meta(description="the answer as it was written; null for no answer")] = None
+    answers: Annotated[dict[str, Any], Meta(description="to a page of questions")] = {}
+
+
+class Download(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """File that a page lets a participant save."""
+
+    participant: str
+    agreed: bool
+    stops: list[Answered]
+    digests: Annotated[list[str], Meta(description="SHA-256 of the pools that the page was made from")]
+    version: int = 1
+
+
+def static_page(study: Study, participant: str = "") -> str:
+    """Return the page of a study; `CalibrantError` for items that answer moves: they need a server.
+
+    participant: whose order it has; empty for the order of the file
+    """
+    stops: list[dict[str, Any]] = []
+    for stop in study.plan(participant):
+        if isinstance(stop, QuestionsStop):
+            questions = [dict(question) for question in stop.questions]
+            stops.append({"phase": "questions", "name": stop.name, "heading": stop.title, "questions": questions})
+            continue
+        pool = next(pool for pool in study.pools if pool.digest == stop.key.pool_digest)
+        game = Game(pool, stop.key.instance)
+        if game.episode is not None:
+            raise CalibrantError(
+                f"{study.path.name}: items of {pool.path.name} answer moves; a file cannot: serve the study instead"
+            )
+        stops.append({"phase": "item", "item": item_state(game, with_cells=False)})
+    digests = [pool.digest for pool in study.pools]
+    plan = {"title": study.terms.title, "consent": study.terms.consent, "stops": stops, "digests": digests}
+    return play_page(study.terms.title, participant, json.dumps(plan))
+
+
+def import_downloads(study: Study, files: list[Path]) -> Iterator[str]:
+    """Write downloads of a study's page into its folder as if they had been served; yield a line on each file."""
+    with PlayFolder(study.out, study.pools, study.config) as folder:
+        for file in files:
+            yield f"{file}: {_import_one(study, folder, _read(file))}"
+
+
+def _read(file: Path) -> Download:
+    if file.stat().st_size > MAX_DOWNLOAD_BYTES:
+        raise CalibrantError(f"{file}: at most {MAX_DOWNLOAD_BYTES:,} bytes are read")
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Download)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CalibrantError(f"{file}: no download of a questionnaire: {error}") from None
+
+
+def _import_one(study: Study, folder: PlayFolder, download: Download) -> str:
+    name = check_participant(download.participant)
+    if study.names is not None and name not in study.names:
+        raise CalibrantError(f"{name} does not take part in {study.path.name}")
+    if download.digests != [pool.digest for pool in study.pools]:
+        raise CalibrantError(f"{name}: the page was made from other pools than those of {study.path.name}")
+    if study.terms.consent and not download.agreed:
+        raise CalibrantError(f"{name}: no consent was given")
+    if not folder.events(name, START):
+        folder.add(name, START, {"answers": {"agreed": download.agreed}}, 0.0)
+    by_stop = {answered.stop: answered for answered in download.stops}
+    counts = {"recorded": 0, "there already": 0, "without an answer": 0, "not reached": 0}
+    unreadable = []
+    for stop in study.plan(name):
+        if isinstance(stop, QuestionsStop):
+            answered = by_stop.get(stop.name)
+            if answered is not None and not folder.events(name, stop.key):
+                answers = check_answers(stop.questions, answered.answers)
+                folder.add(name, stop.key, {"answers": answers}, answered.seconds)
+            continue
+        try:
+            counts[_import_item(folder, name, stop, by_stop)] += 1
+        except WordsError as error:
+            unreadable.append(f"; not recorded: {stop.key.instance}: {error}")
+    return (
+        f"{name}: " + ", ".join(f"{number} {kind}" for kind, number in counts.items() if number) + "".join(unreadable)
+    )
+
+
+def _import_item(folder: PlayFolder, name: str, stop: ItemStop, by_stop: dict[str, Answered]) -> str:
+    if folder.is_closed(name, stop.key):
+        return "there already"
+    game = folder.game(name, stop.key)
+    answered = by_stop.get(game.shown.id)
+    if answered is None:
+        return "not reached"
+    words = game.pool.words
+    action: dict[str, Any] | None = None
+    if answered.draft is not None:
+        draft = words.check_draft(game.shown, answered.draft)
+        stated = words.read(game.shown, game.position._replace(draft=draft), "submit")
+        assert isinstance(stated, Act)
+        action = dict(stated.action)
+        game.check(action)
+    event: dict[str, Any] = {"give_up": {}} if action is None else {"act": action}
+    folder.add(name, stop.key, event, answered.seconds)
+    folder.close_game(name, folder.game(name, stop.key))
+    return "without an answer" if action is None else "recorded"

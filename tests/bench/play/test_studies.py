@@ -1,0 +1,213 @@
+"""Studies: orders, pages of questions, participants, questionnaires as a file and what they save."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calibrant.bench.play.folder import PlayFolder
+from calibrant.bench.play.plan import ItemStop, QuestionsStop
+from calibrant.bench.play.player import Player
+from calibrant.bench.play.results import clustered_mean, csv_text, person_rows, summary_lines
+from calibrant.bench.play.study.config import Study
+from calibrant.bench.play.study.order import latin_row, ordered
+from calibrant.bench.runs.records import folder_records
+from calibrant.dsl.errors import CalibrantError
+from tests.support.commands import called, jsonl
+from tests.support.play.right_lines import POOLS, right_lines
+
+QUESTIONS = """title = "Afterwards"
+[[question]]
+id = "sure"
+text = "How sure were you?"
+kind = "likert"
+points = 7
+[[question]]
+id = "method"
+text = "How did you do it?"
+kind = "choice"
+options = ["by hand", "guessed"]
+optional = true
+"""
+
+
+def study_file(folder: Path, *, kind: str = "causim", order: str = "fixed", more: str = "", ids: int = 2) -> Path:
+    (folder / "after.toml").write_text(QUESTIONS, encoding="utf-8")
+    (folder / "consent.md").write_text("I am at least 18.", encoding="utf-8")
+    names = [json.loads(line)["id"] for line in POOLS[kind].read_text(encoding="utf-8").splitlines()[1 : ids + 1]]
+    text = f"""[study]
+title = "pilot"
+out = "pilot/records.jsonl"
+participants = "p01-p04"
+consent = "consent.md"
+order = "{order}"
+{more}
+[[block]]
+pool = "{POOLS[kind]}"
+ids = {json.dumps(names)}
+[[block]]
+questions = "after.toml"
+"""
+    path = folder / "study.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("size", range(1, 8))
+def test_every_row_and_column_of_the_square_has_each_item_once(size: int) -> None:
+    rows = [latin_row(size, k) for k in range(size if size % 2 == 0 else 2 * size)]
+    for block in (rows[:size], rows[-size:]):
+        for line in (*block, *zip(*block, strict=True)):
+            assert sorted(line) == list(range(size))
+    pairs = [(row[k], row[k + 1]) for row in rows for k in range(size - 1)]
+    expected = 1 if size % 2 == 0 else 2
+    assert all(pairs.count((a, b)) == expected for a in range(size) for b in range(size) if a != b)
+
+
+def test_an_order_depends_on_seed_and_participant_alone() -> None:
+    items = list(range(9))
+    assert ordered(items, "fixed", "s", "p1", 3) == items
+    assert ordered(items, "shuffled", "s", "p1", 3) == ordered(items, "shuffled", "s", "p1", 8) != items
+    assert ordered(items, "shuffled", "t", "p1", 3) != ordered(items, "shuffled", "s", "p1", 3)
+    assert ordered(items, "latin", "s", "p1", 10) == ordered(items, "latin", "t", "p2", 10)
+
+
+def test_pages_of_questions_keep_their_place(tmp_path: Path) -> None:
+    study = Study(study_file(tmp_path, order="latin"))
+    plans = [study.plan(name) for name in study.names or ()]
+    assert [len(plan) for plan in plans] == [3] * 4
+    assert all(isinstance(plan[-1], QuestionsStop) for plan in plans)
+    firsts = [plan[0].key.instance for plan in plans]
+    assert len(set(firsts)) == 2
+    assert study.out == tmp_path / "pilot"
+
+
+FAULTS = {
+    'participants = "p01-p04"': ('participants = "everybody"', "participants is 'everybody'"),
+    'title = "pilot"': ("titel = 3", "unknown field `titel`"),
+    "[study]": ("[study", "study.toml: "),
+    'order = "fixed"': ('order = "random"', "$.study.order"),
+    'questions = "after.toml"': ('questions = "after.toml"\npool = "x"', "block 2: it has a pool or questions"),
+}
+
+
+@pytest.mark.parametrize("found", FAULTS)
+def test_a_fault_of_the_file_is_named(found: str, tmp_path: Path) -> None:
+    path = study_file(tmp_path)
+    wrong, said = FAULTS[found]
+    path.write_text(path.read_text(encoding="utf-8").replace(found, wrong), encoding="utf-8")
+    done = called("play", "--study", path, "--participant", "p01")
+    assert (done.returncode, said in done.stderr.replace("Object contains ", "")) == (2, True), done.stderr
+
+
+def test_a_study_is_played_in_words_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = study_file(tmp_path)
+    study = Study(path)
+    pool = study.pools[0]
+    items = [pool.item(stop.key.instance) for stop in study.plan("p02") if isinstance(stop, ItemStop)]
+
+    def play(*lines: str) -> Any:
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+        return called("play", "--study", path, "--participant", "p02")
+
+    assert play("no").returncode == 1
+    assert play("yes", *right_lines(items[0])).returncode == 1
+    done = play(*right_lines(items[1]), "9", "6", "-")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "Done. Thank you.")
+    assert "right" not in done.stdout.splitlines()
+    records = list(folder_records(tmp_path / "pilot"))
+    assert [record.protocol for record in records] == ["human:p02"] * 2
+    assert all(
+        record.score["correct"] and record.config == {"feedback": "none", "study": "pilot"} for record in records
+    )
+    events = [
+        json.loads(line) for line in (tmp_path / "pilot" / "moves.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    assert [event["event"] for event in events if event["instance"].startswith("questions:")] == [
+        {"answers": {"sure": 6}}
+    ]
+    assert "does not take part" in called("play", "--study", path, "--participant", "p99").stderr
+
+
+def test_downloads_of_a_questionnaire_become_records(tmp_path: Path) -> None:
+    path = study_file(tmp_path)
+    study = Study(path)
+    pool = study.pools[0]
+    page = tmp_path / "page.html"
+    assert called("play", "--study", path, "--static", page).returncode == 0
+    text = page.read_text(encoding="utf-8")
+    assert "sealed" not in text
+    assert not any(f'"{instance}"' in text for instance in pool.indices)
+    games = [pool.public.shown(pool.item(stop.key.instance)) for stop in study.plan("") if isinstance(stop, ItemStop)]
+    first = {field["name"]: field["choices"][0]["value"] for field in pool.words.view(games[0])["fields"]}
+    stops = [
+        {"stop": games[0].id, "seconds": 3.5, "draft": first},
+        {"stop": games[1].id, "seconds": 1, "draft": None},
+        {"stop": "1-after", "answers": {"sure": 2}},
+    ]
+    data = {"participant": "p03", "agreed": True, "digests": [pool.digest], "stops": stops}
+    saved = jsonl(tmp_path / "p03.json", data)
+    done = called("play", "--study", path, "--import", saved)
+    assert "p03: 1 recorded, 1 without an answer" in done.stdout, done.stderr
+    assert "2 there already" in called("play", "--study", path, "--import", saved).stdout
+    records = list(folder_records(tmp_path / "pilot"))
+    assert records[0].answer == first
+    assert [record.timing.seconds for record in records] == [3.5, 1.0]
+    for change, said in (
+        ({"participant": "p77"}, "does not take part"),
+        ({"agreed": False}, "no consent"),
+        ({"digests": []}, "other pools"),
+        ({"stops": 3}, "no download of a questionnaire"),
+    ):
+        refused = called("play", "--study", path, "--import", jsonl(tmp_path / "other.json", data | change))
+        assert (refused.returncode, said in refused.stderr) == (2, True)
+
+
+def test_items_that_answer_moves_are_not_static(tmp_path: Path) -> None:
+    path = study_file(tmp_path, kind="blickets")
+    done = called("play", "--study", path, "--static", tmp_path / "page.html")
+    assert (done.returncode, "answer moves" in done.stderr) == (2, True)
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_an_item_is_in_one_block(tmp_path: Path) -> None:
+    path = study_file(tmp_path)
+    path.write_text(path.read_text(encoding="utf-8") + f'[[block]]\npool = "{POOLS["causim"]}"\n', encoding="utf-8")
+    with pytest.raises(CalibrantError, match="in two blocks"):
+        Study(path)
+
+
+def test_results_are_a_line_for_each_answer_with_clustered_intervals(tmp_path: Path) -> None:
+
+    path = study_file(tmp_path)
+    study = Study(path)
+    with PlayFolder(study.out, study.pools, study.config) as folder:
+        for k, name in enumerate(("p01", "p02")):
+            for stop in study.plan(name)[:2]:
+                player = Player(folder, name, stop.key)
+                for line in right_lines(player.game.item)[: None if k else -1]:
+                    player.do(player.game.pool.words.read(player.game.shown, player.game.position, line))
+                if not player.game.closed:
+                    player.give_up()
+                player.verdict()
+    rows = person_rows(study.out)
+    assert [(row.participant, row.position, row.correct) for row in rows] == [
+        *(("p01", 1, 0), ("p01", 2, 0), ("p02", 1, 1), ("p02", 2, 1)),
+    ]
+    mean = clustered_mean([(row.participant, row.item, row.correct) for row in rows])
+    assert (mean.mean, mean.num_participants, mean.num_items) == (0.5, 2, 2)
+    assert mean.low < 0.5 < mean.high
+    constant = clustered_mean([("a", "i", 1.0), ("a", "j", 1.0), ("b", "i", 1.0)])
+    assert (constant.mean, constant.low, constant.high) == (1.0, 1.0, 1.0)
+    unequal = clustered_mean([("a", "i", 1.0), ("a", "j", 1.0), ("b", "i", 0.0)])
+    assert unequal.mean == 0.5  # each participant counts once
+    header, *lines = csv_text(rows).splitlines()
+    assert header.startswith("participant,position,benchmark")
+    assert len(lines) == 4
+    assert any(line.startswith("causim  right ") for line in summary_lines(rows))
+    done = called("play", "--study", path, "--results", tmp_path / "people.csv")
+    assert (done.returncode, (tmp_path / "people.csv").read_text(encoding="utf-8")) == (0, csv_text(rows))

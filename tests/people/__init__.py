@@ -1,0 +1,1 @@
+"""Simulated participants by hand: `python -m tests.people --help`."""
