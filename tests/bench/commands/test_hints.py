@@ -55,12 +55,14 @@ def test_without_a_file_of_verdicts_nothing_is_named(files: Files) -> None:
 
 def test_the_field_that_show_asks_for_can_be_named(tmp_path: Path) -> None:
     files = Files.made("blickets", tmp_path)
-    records = files.run / "records.jsonl"
+    records = tmp_path / "foreign.jsonl"
+    text = (files.run / "records.jsonl").read_text(encoding="utf-8")
+    records.write_text(text.replace('"instance":', '"puzzle":'), encoding="utf-8")
     line = ["show", files.pool, files.ids[0], "--run", records]
     refusal = called(*line)
     assert refusal.returncode == 2
     assert "--id-field names the one that does" in refusal.stderr
-    done = called(*line, "--id-field", "instance", "--model-field", "protocol")
+    done = called(*line, "--id-field", "puzzle", "--model-field", "protocol")
     assert done.returncode == 0, done.stderr
 
 
