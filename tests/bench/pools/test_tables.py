@@ -48,7 +48,7 @@ def test_a_claim_on_many_lines_stays_one_row_where_no_width_is_stated() -> None:
 
 @pytest.mark.parametrize("width", [70, 100])
 def test_the_command_wraps_to_columns(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "")
+    monkeypatch.setenv("COLUMNS", "400")
     whole = called("audit", POOL, "--limit", "3", "--workers", "1").stdout
     monkeypatch.setenv("COLUMNS", str(width))
     wrapped = called("audit", POOL, "--limit", "3", "--workers", "1").stdout
