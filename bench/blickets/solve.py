@@ -99,7 +99,7 @@ class BlicketFunctions(ItemApi[BlicketItem]):
         prompting: the paper's way of prompting; actions: whether moves are listed by number
         """
         from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB
-        from calibrant.bench.blickets.text_episode import text_episode
+        from calibrant.bench.blickets.episodes.text_episode import text_episode
 
         prompts = {"base": BASE, "cg": CG, "cg+db": CG_DB}
         return text_episode(self.check_item(item), prompts[prompting], actions=actions)
