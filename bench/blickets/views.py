@@ -16,7 +16,7 @@ from calibrant.bench.report.answers.named import NamedAnswer, coverage_notes, na
 from calibrant.bench.report.layout import Heading, Source, Table, TableRow
 from calibrant.bench.report.rows import Answer, section_rows
 from calibrant.bench.report.sections import NoAnswersError, ReportContents
-from calibrant.bench.report.views import view_table
+from calibrant.bench.report.views import view_tables
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -35,7 +35,7 @@ def blicket_tables(answers: Sequence[Answer], contents: ReportContents, items: I
     rows = section_rows(answers, METRICS, contents.by)
     notes = coverage_notes(entries)
     notes_by_view = {"attribution": (*notes, *decision_notes(entry.score for entry in entries))}
-    tables = [view_table(view, rows, notes_by_view.get(name, notes)) for name, view in METRICS.views.items()]
+    tables = view_tables(METRICS.views, rows, lambda name: notes_by_view.get(name, notes))
     tables += _paper_tables(entries, items, with_paper=contents.with_paper)
     selection = [table for table in tables if not contents.tables or table.id in contents.tables]
     if not selection:

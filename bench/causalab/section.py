@@ -22,7 +22,7 @@ from calibrant.bench.report.layout import Table, anchor_of
 from calibrant.bench.report.rows import Answer, Grouping, Row, natural, section_rows
 from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
 from calibrant.bench.report.sources import items_of_pools
-from calibrant.bench.report.views import view_table
+from calibrant.bench.report.views import view_tables
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
@@ -61,7 +61,7 @@ def _tables(
     rows = section_rows((entry.answer for entry in entries), METRICS, contents.by)
     notes = coverage_notes(entries)
     notes_by_view = {"attribution": (*notes, *decision_notes(entry.score for entry in entries))}
-    tables = [view_table(view, rows, notes_by_view.get(name, notes)) for name, view in METRICS.views.items()]
+    tables = view_tables(METRICS.views, rows, lambda name: notes_by_view.get(name, notes))
     differences = difference_table(rows, contents.against)
     tables += [] if differences is None else [differences]
     printed = paper_tables(entries, items)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import fsum, sqrt
 from statistics import fmean
@@ -38,6 +38,15 @@ def view_table(view: View, rows: Sequence[Row], notes: tuple[str, ...]) -> Table
     headings = tuple(Heading(column.key, column.heading) for column in view.metrics)
     table = shown_columns(Table(view.id, view.title, "", ROW_LABELS, headings, lines, notes))
     return replace(table, caption=view.caption({heading.key for heading in table.headings}))
+
+
+def view_tables(views: Mapping[str, View], rows: Sequence[Row], notes: Callable[[str], tuple[str, ...]]) -> list[Table]:
+    """Return the tables of views, without those optional ones of which no answer has any figure.
+
+    notes: of a view, by its name
+    """
+    tables = ((view, view_table(view, rows, notes(name))) for name, view in views.items())
+    return [table for view, table in tables if table.headings or not view.optional]
 
 
 def _item_mean(answers: Sequence[Values], place: int) -> float | None:

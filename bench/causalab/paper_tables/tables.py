@@ -38,6 +38,7 @@ _HEADINGS = {
     "n": "n",
     "source": "Rows",
 }
+ALL_SYSTEMS = "all systems"  # beginning of rows of Table 8 by properties set
 _PERCENT = ("accuracy_percent", "within_percent")
 
 
@@ -118,8 +119,8 @@ def paper_tables(answers: Sequence[NamedAnswer], items: Mapping[Item, LabItem] |
 
 
 def without_printed(table: Table) -> Table:
-    """Return the table without printed rows and the notes on them."""
-    rows = tuple(row for row in table.rows if row.source is Source.OURS)
+    """Return the table without printed rows, what is only compared with them, and the notes on them."""
+    rows = tuple(row for row in table.rows if row.source is Source.OURS and not row.labels[0].startswith(ALL_SYSTEMS))
     about_them = (*paper().notes, _where(paper().tables[table.id]))
     return replace(table, rows=rows, notes=tuple(note for note in table.notes if note not in about_them))
 
@@ -140,7 +141,7 @@ def _groups(number: str, by_suite: Mapping[str, Mapping[str, list[NamedAnswer]]]
             yield _Group((system,), [answer for answer in pool if answer.system == system])
         counts = [(_num_properties_set(answer), answer) for answer in pool]
         for num_set in sorted({count for count, _ in counts if count is not None}):
-            label = f"all systems, {num_set} {'property' if num_set == 1 else 'properties'} set"
+            label = f"{ALL_SYSTEMS}, {num_set} {'property' if num_set == 1 else 'properties'} set"
             yield _Group((label,), [answer for count, answer in counts if count == num_set])
     else:
         for suite in DECLARED[number].suites:

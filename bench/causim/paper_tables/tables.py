@@ -40,6 +40,7 @@ ANSWERS_OF_CELL: Final[Mapping[str, int]] = {
     **dict.fromkeys(("12", "13", OF_NETWORKS), 100),
 }
 NUM_TRIES: Final = 8  # k of pass@k in Table 34
+INTERVALS: Final = "intervals beside printed rows"
 _NODES, _GRAPHS = "by number of nodes", "on networks of the bnlearn repository"
 
 
@@ -219,7 +220,7 @@ def _table(
 ) -> Table:
     caption, notes = _CAPTION.format(by=by), [f"{printed.where} of the paper"]
     if number in ANSWERS_OF_CELL:
-        notes.append(f"intervals beside printed rows: {ANSWERS_OF_CELL[number]} answers a cell, as their digits allow")
+        notes.append(f"{INTERVALS}: {ANSWERS_OF_CELL[number]} answers a cell, as their digits allow")
     rows = [
         *printed_rows,
         *(TableRow(row.labels, tuple(_share(list(c.values())) for c in row.columns)) for row in counted),
@@ -285,7 +286,8 @@ def with_sources(table: Table, *, with_paper: bool) -> Table:
         for row in table.rows
         if with_paper or row.source is Source.OURS
     )
-    return replace(table, labels=(*table.labels, Heading("source", "Rows")), rows=rows)
+    notes = tuple(note for note in table.notes if with_paper or not note.startswith(INTERVALS))
+    return replace(table, labels=(*table.labels, Heading("source", "Rows")), rows=rows, notes=notes)
 
 
 def _systems(questions: Iterable[Asked]) -> list[str]:

@@ -129,6 +129,10 @@ def test_tables_have_unread_malformed_and_the_ledger(pool: Path, capsys: pytest.
     assert (row["unread"], row["malformed"], row["unannounced"]) == (pytest.approx(0.2), 0, 1)
     assert main(["table", str(verdicts), "--json"]) == 0
     assert "unread" in json.loads(capsys.readouterr().out)["rows"][0]
+    assert "Replies and their notebooks" in called("report", str(verdicts), "--no-paper").stdout
+    file = jsonl(pool.parent / "predictions.jsonl", {"id": ITEM.id, "response": json.dumps({"frequency": 1.0})})
+    assert main(["score", str(pool), str(file), "--out", str(pool.parent / "plain.jsonl")]) == 0
+    assert "Replies and their notebooks" not in called("report", str(pool.parent / "plain.jsonl"), "--no-paper").stdout
 
 
 def test_replies_about_a_detector_have_the_share_without_an_action(tmp_path: Path) -> None:
