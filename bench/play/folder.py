@@ -16,6 +16,7 @@ from calibrant.bench.play.pool import ItemKey, PlayPool
 from calibrant.bench.play.record import game_record, protocol_of
 from calibrant.bench.runs.records import Key, RunFile, config_digest
 from calibrant.dsl.errors import CalibrantError
+from calibrant.solvers.outcome import Found
 
 MAX_IDLE_SECONDS = 3_600.0  # a move that took longer is recorded as this: the person was away
 
@@ -35,6 +36,7 @@ class PlayFolder:
         self._stack = ExitStack()
         self._closed: set[tuple[str, ItemKey]] = set()
         self._verdicts: dict[tuple[str, ItemKey], dict[str, Any]] = {}
+        self._ideal_moves: dict[ItemKey, int | None] = {}
         self._lock = threading.RLock()  # of journal, records and pools
         self._scoring = threading.Lock()  # evaluators are shared; a move need not wait for a score
         self._journal: Journal | None = None
@@ -114,6 +116,17 @@ class PlayFolder:
                 self._closed.add((participant, item))
                 self._verdicts[participant, item] = verdict
         return verdict
+
+    def ideal_moves(self, item: ItemKey) -> int | None:
+        """Return the moves of the exact learner on an item that answers moves; None of others, or without solution."""
+        with self._scoring:
+            if item not in self._ideal_moves:
+                of = self.pools[item.pool_digest].benchmark
+                sealed_item = self.pools[item.pool_digest].item(item.instance)
+                outcome = of.functions.solve(sealed_item) if of.is_interactive(sealed_item) else None
+                steps = outcome.value.steps if isinstance(outcome, Found) else None
+                self._ideal_moves[item] = None if steps is None else sum(step.cost for step in steps)
+            return self._ideal_moves[item]
 
     def warm_up(self) -> None:
         """Score nothing once for each pool, so that the first participant does not wait for what is compiled."""

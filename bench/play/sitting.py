@@ -96,6 +96,8 @@ class Sitting:
             verdict = self._folder.close_game(self.participant, player.game)
             if self.terms.reveal:
                 state["verdict"] = verdict
+                # the end page has them: found out meanwhile
+                threading.Thread(target=self._folder.ideal_moves, args=(stop.key,), daemon=True).start()
         return state | {"done": sum(map(self.is_done, items))}
 
     # --- moves ------------------------------------------------------------------------------------------------------
@@ -195,6 +197,7 @@ class Sitting:
                         "class": attribution.get("kind", ""),
                         "left": attribution.get("members", ""),
                         "moves": sum(step.cost for step in game.steps),
+                        "ideal": self._folder.ideal_moves(stop.key),
                     }
                 )
         return rows

@@ -59,8 +59,8 @@ class KilledServer:
         self._process = self._start()
 
     def stop(self) -> None:
-        """End the process as Ctrl-C does."""
-        self._process.send_signal(signal.SIGINT)
+        """End the process as a service manager does."""
+        self._process.send_signal(signal.SIGTERM)
         self._process.wait(60)
 
 

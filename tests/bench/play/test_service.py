@@ -19,6 +19,7 @@ from calibrant.bench.play.plan import Terms
 from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.play.service.run import Service
 from calibrant.bench.runs.records import folder_records
+from calibrant.solvers.outcome import Found
 from tests.support.play.right_lines import POOLS, episode_pool, first_item, pool_file, right_actions
 from tests.support.play.served import participant_url, request, served
 
@@ -231,6 +232,14 @@ def test_verdict_and_id_cross_after_the_end_and_only_if_they_may(kind: str, reve
         client.get()
         assert client.state["phase"] == "end"
         assert bool(client.state["verdicts"]) is reveal
+        if reveal:
+            (row,) = client.state["verdicts"]
+            assert (row["ideal"] is None) is (not benchmark_of(pool).is_interactive(item))
+            if kind == "blickets":
+                solved = benchmark_of(pool).functions.solve(item)
+                assert isinstance(solved, Found)
+                assert row["ideal"] == sum(step.cost for step in solved.value.steps)
+            assert (row["right"], row["item"]) == (True, PlayPool(pool).public.ids.public(item.id))
     for body in client.bodies:
         assert f'"{item.id}"' not in body
         assert "trainExact" not in body or (reveal and '"verdict"' in body)

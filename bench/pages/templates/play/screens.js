@@ -69,11 +69,11 @@ function end() {
   if (EMBEDDED.plan) return [el("h1", {}, "Done. Please save your answers"), el("p", {}, "They are in this browser alone. Save the file and hand it in."), button("Save my answers", download, { class: "first", "data-key": "save" })];
   if (!rows.length) return [el("h1", {}, "Done. Thank you."), el("p", {}, "Your answers are recorded; you can close this window.")];
   const right = rows.filter((row) => row.right).length, earned = rows.filter((row) => row.class === "earned").length;
-  const heads = ["#", "Kind", "Item", "You", "Fits the evidence", { text: "Moves", number: true }];
-  const cells = rows.map((row, k) => [k + 1, row.kind, row.item, worth(row.right, row.class).split(":")[0], row.left ? `${row.left} left` : "\u2013", row.moves || "\u2013"]);
+  const heads = ["#", "Kind", "Item", "You", "Fits the evidence", { text: "Moves", number: true }, { text: "Ideal", number: true }];
+  const cells = rows.map((row, k) => [k + 1, row.kind, row.item, worth(row.right, row.class).split(":")[0], row.left ? `${row.left} left` : "\u2013", row.moves || "\u2013", row.ideal ?? "\u2013"]);
   return [el("h1", {}, `Done: ${right} of ${rows.length} right${rows.some((r) => r.class) ? `, ${earned} of them earned` : ""}`),
     el("ul", { class: "legend" }, Object.values(CLASSES).map((text) => el("li", {}, text))),
-    el("p", {}, "Lucky: your evidence still allowed other answers."), table("Your answers", heads, cells)];
+    el("p", {}, "Lucky: your evidence still allowed other answers. Ideal: moves of the exact learner, which saw only what it asked for."), table("Your answers", heads, cells)];
 }
 function render(next) {
   const before = state;
