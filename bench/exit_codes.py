@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 FAILED_CHECKS: Mapping[str, str] = {
     "audit": "`--fail-on` applies: an item is ambiguous, or has a finding of that kind",
+    "board": "a submission, or the suite, is red",
     "demo": "an instance crashed",
+    "family": "the models are too many to count, or `--fail-on` applies",
     "fit": "nothing of the class fits the table",
     "harden": "an item stays undecided",
     "play": "the answer was not right",

@@ -154,7 +154,7 @@ def require_cluster_records(folder: Path) -> None:
         assert [json.loads(line)["outcome"] for line in lines] == ["found"] * 2
 
 
-EXAMPLE_FILES = ("switches.jsonl", "switches.csv", "answers.jsonl")
+EXAMPLE_FILES = ("switches.jsonl", "switches.csv", "answers.jsonl", "prior.sif", "cells.csv")
 SETUPS: dict[str, PageSetup] = {
     "README.md": PageSetup(files={f"docs/examples/{name}": example for name in EXAMPLE_FILES}),
     "docs/commands.md": PageSetup(

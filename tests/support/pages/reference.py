@@ -30,11 +30,16 @@ COMMANDS_PAGE, FORMATS_PAGE = CHECKOUT / "docs" / "commands.md", CHECKOUT / "doc
 GALLERY_PAGE = CHECKOUT / "docs" / "gallery.md"
 NOT_EXECUTED = {
     "demo": "`make demo` runs it; it takes about a minute.",
+    "difficulty": "It needs answers of several systems; [difficulty](difficulty.md) shows one.",
+    "pool subset": "It needs runs of several systems; [difficulty](difficulty.md) shows one.",
+    "release": "It takes a minute; [releases](releases.md) builds a suite.",
+    "board": "It needs a suite; [releases](releases.md) builds one, and its board.",
     "export": "It needs the extra `hub`; [data sets](hub.md) shows an export.",
 }
 EXAMPLES: Mapping[str, str] = {
     "list": "calibrant list switches.jsonl --why",
     "show": "calibrant show switches.jsonl lamp --why",
+    "family": "calibrant family prior.sif cells.csv --fit 0.1 --size 2",
     "fit": "calibrant fit switches.csv --target lamp",
     "play": "calibrant play detectors.jsonl",
     "prompts": "calibrant prompts detectors.jsonl --limit 1 --text",
@@ -65,8 +70,9 @@ COMMANDS_HEAD = """# Commands
 
 Every command with its usage, options, exit codes and an example, generated from the program
 (`python -m tests.support.pages.reference`). `-h` and `--help` print the same on a terminal. The files `switches.jsonl`,
-`switches.csv` and `answers.jsonl` are in `docs/examples`; `detectors.jsonl` and `causim.jsonl` are the bundled pools of
-the extended blickets and of CauSim. A line `...` stands for lines that are left out here.
+`switches.csv`, `answers.jsonl`, `prior.sif` and `cells.csv` are in `docs/examples`; `detectors.jsonl` and
+`causim.jsonl` are the bundled pools of the extended blickets and of CauSim. A line `...` stands for lines that are left
+out here.
 
 Tables go to standard output, JSON too; what was recognised, hints and commands to run next go to standard error.
 The width is that of the terminal; in a pipe or a file it is 80. `COLUMNS` (40 to 400) sets another. An error is a line
