@@ -65,7 +65,7 @@ myst_heading_anchors = 3
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True
-nb_execution_timeout = 120
+nb_execution_timeout = 600  # the first cell of a new machine compiles kernels
 nb_merge_streams = True
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 os.environ.update(NO_COLOR="1", COLUMNS="80", TTY_COMPATIBLE="0", JUPYTER_PLATFORM_DIRS="1")
