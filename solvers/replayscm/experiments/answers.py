@@ -53,7 +53,8 @@ def answer_exact(task: Task, worlds: Sequence[EvidenceWorld]) -> Outcome[Extende
         return OutOfBudget(str(spent))
     except ValueError as error:
         return Impossible(f"{error}; class: {posterior.scm_class.describe()}")
-    return Found(ExtendedAnswer(map_submission(best.formulas), best.share, "exact"))
+    provenance = "exact" if best.is_smallest else "exact; the smallest among many columns of hidden variables"
+    return Found(ExtendedAnswer(map_submission(best.formulas), best.share, provenance))
 
 
 def answer_posterior(task: Task, worlds: Sequence[EvidenceWorld], item_id: str) -> Outcome[ExtendedAnswer]:

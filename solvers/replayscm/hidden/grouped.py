@@ -19,7 +19,7 @@ import numpy.typing as npt
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.hidden.columns import hidden_parent_sets
+from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_parent_sets
 from calibrant.solvers.replayscm.hidden.patterns import ChildView, JointColumns, child_view, joint_columns
 from calibrant.solvers.replayscm.noise.local_weights import invert, scaled_rate, table_sum
 from calibrant.solvers.replayscm.noise.posterior import Posterior
@@ -70,6 +70,16 @@ def column_groups(posterior: Posterior) -> Iterator[ColumnGroups]:
         if len(columns) * num_sets > MAX_CELLS:
             raise BudgetSpent(f"{len(columns):,} columns x {num_sets:,} parent sets; budget {MAX_CELLS:,}")
         yield ColumnGroups(posterior, parents, columns)
+
+
+def feasible_columns(posterior: Posterior) -> Iterator[tuple[HiddenColumn, ...]]:
+    """Yield the columns under which some SCM of a noise-free class fits, negations apart; functions are not counted."""
+    for part in column_groups(posterior):
+        for key, whole in part.group_totals.items():
+            rows = part.groups[key]
+            for row in rows if whole else ():
+                if len(rows) == 1 or part.partial_sum(key, [row]):
+                    yield from map(part.hidden_columns, np.flatnonzero(part.column_places == row).tolist())
 
 
 class ColumnGroups:
@@ -127,6 +137,15 @@ class ColumnGroups:
         num_vars = len(self.options) + len(self.hidden)
         if len(self.groups) * 3**num_vars > MAX_TERMS:
             raise BudgetSpent(f"{len(self.groups):,} sums of 3**{num_vars} terms; budget {MAX_TERMS:,}")
+
+    def hidden_columns(self, column: int) -> tuple[HiddenColumn, ...]:
+        """Return a joint column as one column of each hidden variable; their functions are not counted."""
+        listed = []
+        for place, (index, parents) in enumerate(zip(self.hidden, self.parents, strict=True)):
+            word = int(self.columns.words[place, column])
+            values = {pattern & parents: word >> j & 1 for j, pattern in enumerate(self.columns.patterns)}
+            listed.append(HiddenColumn(index, parents, values, 1))
+        return tuple(listed)
 
     @cached_property
     def group_totals(self) -> dict[tuple[int, ...], int]:

@@ -55,21 +55,11 @@ class GroupedSampler(PosteriorSampler):
         mark = draw_below(rng, part.numbers[row])
         column = int(members[np.searchsorted(np.cumsum(part.columns.numbers[members]), mark, side="right")])
         if (place, column) not in self._column_terms:
-            columns = _hidden_columns(part, column)
+            columns = part.hidden_columns(column)
             # noise-free: a single rate, 0
             (term,) = self.posterior.column_terms(columns)
             self._column_terms[place, column] = columns, term
         return (place, column), *self._column_terms[place, column]
-
-
-def _hidden_columns(part: ColumnGroups, column: int) -> tuple[HiddenColumn, ...]:
-    """Return a joint column as one column of each hidden variable; the number of functions is not used by draws."""
-    listed = []
-    for place, (index, parents) in enumerate(zip(part.hidden, part.parents, strict=True)):
-        word = int(part.columns.words[place, column])
-        values = {pattern & parents: word >> j & 1 for j, pattern in enumerate(part.columns.patterns)}
-        listed.append(HiddenColumn(index, parents, values, 1))
-    return tuple(listed)
 
 
 def posterior_sampler(posterior: Posterior) -> PosteriorSampler:

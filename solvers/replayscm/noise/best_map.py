@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product
 from typing import NamedTuple
 
 import numpy as np
@@ -21,11 +21,14 @@ from calibrant.dsl.formulas.partial import PartialTable
 from calibrant.dsl.formulas.table import TruthTable, support
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind
+from calibrant.dsl.replayscm.extensions.prior import Prior
 from calibrant.solvers.acyclic.least_cost import Mask, members_of
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.essential import essential_functions, synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
+from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass
+from calibrant.solvers.replayscm.hidden.grouped import feasible_columns
 from calibrant.solvers.replayscm.noise.local_weights import clean_patterns, pattern_counts
 from calibrant.solvers.replayscm.noise.most_probable import fewest_mismatches, rate_factor
 from calibrant.solvers.replayscm.noise.posterior import Posterior, extend_rows
@@ -33,8 +36,9 @@ from calibrant.solvers.replayscm.noise.rows import VariableRows
 
 MAX_CATALOGUE_VARS = 4  # of which every function's least formula is listed
 MAX_OPEN_ROWS = 12  # of a table: 2**12 completions are compared by size
-# a hidden variable of 3 parents has at most 109 columns, negations apart; one of 4 may have 32,297
-MAX_COLUMNS = 512  # combinations of hidden columns that are searched one by one
+# a hidden variable of 3 parents has at most 109 columns, negations apart; two have 11,881 before worlds exclude most
+MAX_COLUMNS = 2_048  # combinations of hidden columns whose best posterior is computed, 5 ms each
+MAX_SIGNED_COLUMNS = 128  # of those with the maximum: searched for the smallest formulas, with their negations
 
 
 class Option(NamedTuple):
@@ -60,7 +64,8 @@ class Partial(NamedTuple):
 class BestMap:
     """A most probable SCM.
 
-    formulas: by variable, hidden ones too; share: its posterior; num_columns: hidden columns compared
+    formulas: by variable, hidden ones too; share: its posterior; num_columns: hidden columns that attain it
+    is_smallest: whether all of these were searched, so that no SCM of the same posterior has smaller formulas
     """
 
     formulas: Mapping[str, Formula]
@@ -68,32 +73,59 @@ class BestMap:
     mismatches: int
     size: int
     num_columns: int
+    is_smallest: bool
 
 
 def best_map(posterior: Posterior, grammar: Grammar) -> BestMap:
     """Return the most probable SCM, the smallest of several; `BudgetSpent` for too many hidden columns.
 
+    The smallest is sought under the first MAX_SIGNED_COLUMNS columns that attain the maximum.
+
     `ValueError` if nothing has positive posterior.
     """
-    listed = []
-    for columns in hidden_columns(posterior.scm_class, posterior.words):
-        listed.append(columns)
-        if len(listed) > MAX_COLUMNS:
-            raise BudgetSpent(f"more than {MAX_COLUMNS} columns of hidden variables; compared are that many")
-    best: tuple[tuple[Fraction, int], Partial, tuple[HiddenColumn, ...]] | None = None
+    columns, is_complete = _best_columns(posterior, grammar)
+    best: tuple[tuple[Fraction, int], Partial] | None = None
     # a negated column has the same posterior and other formulas, which decide ties by size
-    for columns in [signed for pair in listed for signed in product(*map(_signs, pair))]:
-        for partial in _column_front(posterior, grammar, columns):
+    for signed in (signed for pair in columns[:MAX_SIGNED_COLUMNS] for signed in product(*map(_signs, pair))):
+        for partial in _column_front(posterior, grammar, signed):
             value = partial.weight * rate_factor(posterior, partial.mismatches)
             key = value, -partial.size
             if value and (best is None or key > best[0]):
-                best = key, partial, columns
+                best = key, partial
     if best is None:
         raise ValueError("no SCM of the class has positive posterior")
-    (value, _), partial, _ = best
+    (value, _), partial = best
     names = posterior.scm_class.variables
     formulas = {names[v]: option.formula for v, option in sorted(partial.chosen, key=lambda pair: pair[0])}
-    return BestMap(formulas, value / posterior.mass, partial.mismatches, partial.size, len(listed))
+    is_smallest = is_complete and len(columns) <= MAX_SIGNED_COLUMNS
+    share = value / exact_mass(posterior)
+    return BestMap(formulas, share, partial.mismatches, partial.size, len(columns), is_smallest)
+
+
+def _best_columns(posterior: Posterior, grammar: Grammar) -> tuple[list[tuple[HiddenColumn, ...]], bool]:
+    """Return the columns under which the posterior has its maximum, negations apart, and whether these are all."""
+    scm_class = posterior.scm_class
+    if not scm_class.hidden_parents:
+        return [()], True
+    # noise-free most columns fit no SCM, which their groups tell
+    is_silent = scm_class.noise.is_silent
+    every = feasible_columns(posterior) if is_silent else iter(hidden_columns(scm_class, posterior.words))
+    listed = list(islice(every, MAX_COLUMNS))
+    is_complete = next(every, None) is None
+    if is_silent and scm_class.prior is Prior.UNIFORM:
+        # all SCMs that fit are alike: only the smallest formulas may be missed
+        return listed, is_complete
+    if not is_complete:
+        raise BudgetSpent(f"more than {MAX_COLUMNS:,} columns of hidden variables; compared are that many")
+    values = [
+        max(
+            (p.weight * rate_factor(posterior, p.mismatches) for p in _column_front(posterior, grammar, columns)),
+            default=Fraction(0),
+        )
+        for columns in listed
+    ]
+    top = max(values, default=Fraction(0))
+    return [columns for columns, value in zip(listed, values, strict=True) if value == top], True
 
 
 def _signs(column: HiddenColumn) -> list[HiddenColumn]:
