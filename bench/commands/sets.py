@@ -9,9 +9,17 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from calibrant.bench.help_groups import METHOD
+
 SetSize: TypeAlias = Annotated[
     int | None,
-    typer.Option("--set-size", min=1, max=1_000, help="Lines hold so many hypotheses each: what do they recover?"),
+    typer.Option(
+        "--set-size",
+        min=1,
+        max=1_000,
+        help="Lines hold so many hypotheses each: what do they recover?",
+        rich_help_panel=METHOD,
+    ),
 ]
 
 
