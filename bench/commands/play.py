@@ -177,7 +177,10 @@ def _play_one(pool: Path, instance: str | None, html: Path | None, out: Path | N
     with PlayFolder(out, [source], {}) as folder:
         player = Player(folder, name, source.key(instance))
         if html is not None:  # refused before the game where there is no such page
-            source.benchmark.require(TIMELINES)(player.game.shown, player.game.steps, "you")
+            timelines = source.benchmark.require(TIMELINES)
+            if not source.benchmark.is_interactive(player.game.shown):
+                raise typer.BadParameter("the item has no episode to show: it is answered at once", param_hint="--html")
+            timelines(player.game.shown, player.game.steps, "you")
         game = TerminalGame(player, typer.echo, is_stored=out is not None)
         lines = input_lines(None if jsonl else partial(typer.echo, nl=False))
         if not (game.play_json if jsonl else game.play)(lines):
