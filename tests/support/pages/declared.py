@@ -295,6 +295,7 @@ NOT_RUN: tuple[NotRun, ...] = (
     NotRun("CONTRIBUTING.md", "python3 tasks.py release-check", ITSELF),
     NotRun("CONTRIBUTING.md", "python -m calibrant.bench.lab.speed", MINUTES),
     NotRun("CONTRIBUTING.md", "python -m calibrant.bench.lab.limits", MINUTES),
+    NotRun("CONTRIBUTING.md", "python -m tests.people", MINUTES),
     NotRun("CONTRIBUTING.md", "python -m tests.faults", MINUTES),
     NotRun("docs/causalab.md", "python -m calibrant.bench.lab.causalab rows DIR", SUITES),
     NotRun("docs/causalab.md", "python -m calibrant.bench.lab.causalab findings DIR", SUITES),
