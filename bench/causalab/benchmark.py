@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import (
+    AIDS,
     ATTRIBUTION,
     FINDINGS,
     FUNCTIONS,
@@ -35,6 +36,7 @@ BENCHMARK: Benchmark[LabItem] = Benchmark(
     demo_protocols=("exact", "greedy", "abstain"),
     bundled=("causalab",),
     provides={
+        AIDS: "dialogues.aids:opening_aid",
         ATTRIBUTION: "scoring:attribute",
         AUDIT: "audit:AUDIT",
         CHECK: "audit:CHECK",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import typer
 
@@ -21,6 +21,17 @@ THINK = (
     "Reason first, between <think> and </think>. After the closing tag give your answer alone, in the form that is"
     " asked for; nothing between the tags counts as an answer."
 )
+
+
+Aid: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="members|FILE",
+        help="Of CausaLab: add the number of mechanisms that fit, or the configs of a released file that do.",
+        rich_help_panel=OUTPUT,
+    ),
+    READS,
+]
 
 
 def prompts(
@@ -54,41 +65,57 @@ def prompts(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
+    aid: Aid = None,
 ) -> None:
     """Write the prompt of every instance, a JSON object a line: instanceId, system, prompt, promptDigest.
 
     They hold what is disclosed and the training worlds; held-out worlds and gold are not handed to what writes them.
     instanceId is the public id: it tells nothing of the item. Responses, as JSON lines of instanceId, model and
     response, are scored by `calibrant score POOL`, which takes either id. Where a line repeats promptDigest, the
-    SHA-256 of prompt (with --phase of the usual one), `score` refuses it for another item of the same id.
+    SHA-256 of prompt (with --phase and --aid of the usual one), `score` refuses it for another item of the same id.
     """
-    from calibrant.bench.core.capabilities import PHASES
+    from calibrant.bench.core.capabilities import AIDS, PHASES
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.public_items import PublicPool
     from calibrant.bench.runs.runner import Selection
 
     of = benchmark_of(pool)
     phases = None if phase is None else of.require(PHASES)
+    aided = None if aid is None else of.require(AIDS)
     items = PublicPool(of, pool)
     chosen = (items.shown(item) for _, item in Selection(items.check(only or ()), limit).of(items.items))
-    texts = (_Prompt(item.id, *of.items.system_and_prompt(item)) for item in chosen)
-    if phases is not None and phase is not None:
-        texts = (_phase_prompt(item.id, phases(item, phase), of.items.prompt(item)) for item in chosen)
+
+    def written(item: Any) -> _Prompt:
+        prompt = _Prompt(item.id, *of.items.system_and_prompt(item))
+        if phases is not None and phase is not None:
+            prompt = _phase_prompt(item.id, phases(item, phase), of.items.prompt(item))
+        if aided is None or aid is None:
+            return prompt
+        with_aid = f"{prompt.prompt}\n\n{aided(item, aid)}"
+        return prompt._replace(prompt=with_aid, usual=of.items.prompt(item), aid=aid.name)
+
+    texts = map(written, chosen)
     if system == "think":
-        texts = (prompt._replace(system="\n\n".join(filter(None, (prompt.system, THINK)))) for prompt in texts)
+        texts = map(_with_think_tags, texts)
     _write(texts, out, text=text)
+
+
+def _with_think_tags(prompt: _Prompt) -> _Prompt:
+    return prompt._replace(system="\n\n".join(filter(None, (prompt.system, THINK))))
 
 
 class _Prompt(NamedTuple):
     """The prompt of an instance.
 
     usual: the prompt whose digest identifies the item, where `prompt` is another one
+    aid: name of the aid that it shows; empty for none
     """
 
     instance: str
     system: str
     prompt: str
     usual: str | None = None
+    aid: str = ""
 
 
 def _phase_prompt(instance: str, messages: Sequence[Message], usual: str) -> _Prompt:
@@ -101,7 +128,7 @@ def _write(prompts: Iterable[_Prompt], out: Path | None, *, text: bool) -> None:
     if text:
         texts = (
             "\n\n".join(part for part in (f"# {in_one_line(name)}", system, prompt) if part)
-            for name, system, prompt, _ in prompts
+            for name, system, prompt, *_ in prompts
         )
         pieces = (f"\n{prompt_text}" if number else prompt_text for number, prompt_text in enumerate(texts))
     else:
@@ -118,7 +145,8 @@ def _record(prompt: _Prompt) -> dict[str, str]:
     from calibrant.bench.scoring.pool_items import PROMPT_DIGEST, prompt_digest
 
     digest = prompt_digest(prompt.prompt if prompt.usual is None else prompt.usual)
-    return {"instanceId": prompt.instance, "system": prompt.system, "prompt": prompt.prompt, PROMPT_DIGEST: digest}
+    record = {"instanceId": prompt.instance, "system": prompt.system, "prompt": prompt.prompt, PROMPT_DIGEST: digest}
+    return record | ({"aid": prompt.aid} if prompt.aid else {})
 
 
 def export(

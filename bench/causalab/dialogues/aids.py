@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from calibrant.audits.causalab.spaces import run_space
 from calibrant.dsl.causalab.candidates import Transition, candidates
@@ -18,7 +18,13 @@ from calibrant.solvers.budget import BudgetSpent
 Aid: TypeAlias = Literal["none", "members"] | Path
 """members, or a released file whose configs are the candidates."""
 
+MEMBERS: Final = "members"
 MAX_LISTED = 50
+
+
+def opening_aid(item: LabItem, aid: Path) -> str:
+    """Return what an aid shows before any step; `CalibrantError` for a path that is neither an aid nor a suite."""
+    return aid_text(MEMBERS if aid == Path(MEMBERS) else aid, item, ())
 
 
 def aid_text(aid: Aid, item: LabItem, steps: Sequence[LabStep]) -> str:

@@ -227,3 +227,17 @@ def test_prompts_of_a_phase_have_its_actions_and_the_digest_of_the_item(
     other = called("prompts", str(bundled_pool("blickets")), "--phase", phase)
     assert other.returncode == 2
     assert "`prompts --phase`" in other.stderr
+
+
+def test_prompts_with_an_aid_name_it_and_keep_the_digest_of_the_item(item: LabItem, tmp_path: Path) -> None:
+    pool = tmp_path / "pool.jsonl"
+    write_pool(Pool("lab", BENCHMARK, (item,), {}), pool)
+    (usual,) = map(json.loads, called("prompts", str(pool)).stdout.splitlines())
+    (aided,) = map(json.loads, called("prompts", str(pool), "--aid", "members").stdout.splitlines())
+    assert aided["prompt"].removeprefix(usual["prompt"]).startswith("\n\nMechanisms that fit all readings: ")
+    assert (aided["aid"], aided["promptDigest"]) == ("members", usual["promptDigest"])
+    assert "aid" not in usual
+    missing = called("prompts", str(pool), "--aid", "no-such-file.jsonl")
+    assert missing.returncode == 2
+    assert "no-such-file.jsonl: cannot be read" in missing.stderr
+    assert "`prompts --aid`" in called("prompts", str(bundled_pool("causim")), "--aid", "members").stderr

@@ -98,6 +98,7 @@ VALUES: dict[str, list[str]] = {
     "--score": ["bde"],
     "--best": ["2"],
     "--phase": ["reactor"],
+    "--aid": ["members"],
     "--participant": ["p2", "--out", "OUT/given"],
     "--port": ["8080"],
     "--study": ["POOL"],
