@@ -44,6 +44,7 @@ COMMANDS: Mapping[str, str] = {
     "difficulty": "difficulty:difficulty",
     "release": "suites.release:release",
     "board": "suites.board:board",
+    "variants": "suites.variants:variants",
     "pool": "pool:pool_app",
 }
 """Name -> "module:name" in bench/commands: a function, or a `Typer` of commands."""

@@ -88,6 +88,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "calibrant export pool.yaml --out dataset",
         "calibrant export easy.jsonl hard.jsonl --out dataset --name 'Two pools' --license cc-by-4.0",
     ),
+    "variants": (
+        "calibrant variants pool.jsonl --kinds rename,rows --copies 4 --out variants.jsonl",
+        "calibrant variants pool.jsonl --check variants.jsonl",
+    ),
     "board": ("calibrant board suite-1.0 submissions --out site",),
     "release": (
         "calibrant release suite.toml --out suite-1.0",

@@ -42,6 +42,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "Publish": {
         "release": "Build a suite that certifies itself",
         "board": "Score submissions to a suite again",
+        "variants": "Copy items under other names and orders",
     },
     "Files": {
         "pool": "Check, describe and convert pools",

@@ -27,6 +27,7 @@ from calibrant.bench.protocols.base import PROTOCOLS
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.sets.capabilities import HYPOTHESES
+from calibrant.bench.variants.contract import VARIANTS
 
 if TYPE_CHECKING:
     from calibrant.dsl.blickets.item import BlicketItem
@@ -61,5 +62,6 @@ BENCHMARK: Benchmark[BlicketItem] = Benchmark(
         TRAINING: "training:TRAINING",
         VERIFY: "audit:AUDIT",
         WORDS: "episodes.words:WORDS",
+        VARIANTS: "copies.variants:VARIANTS",
     },
 )

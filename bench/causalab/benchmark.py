@@ -27,6 +27,7 @@ from calibrant.bench.protocols.base import PROTOCOLS
 from calibrant.bench.report.capabilities import REPORT, TRAJECTORIES
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.sets.capabilities import HYPOTHESES
+from calibrant.bench.variants.contract import VARIANTS
 
 if TYPE_CHECKING:
     from calibrant.dsl.causalab.item import LabItem
@@ -63,5 +64,6 @@ BENCHMARK: Benchmark[LabItem] = Benchmark(
         TRAJECTORIES: "trajectories.means:mean_trajectories",
         VERIFY: "audit:AUDIT",
         WORDS: "words:WORDS",
+        VARIANTS: "variants:VARIANTS",
     },
 )

@@ -25,6 +25,7 @@ from calibrant.bench.protocols.base import PROTOCOLS
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.sets.capabilities import HYPOTHESES
+from calibrant.bench.variants.contract import VARIANTS
 
 if TYPE_CHECKING:
     from calibrant.dsl.causim.item import CausimItem
@@ -57,5 +58,6 @@ BENCHMARK: Benchmark[CausimItem] = Benchmark(
         VERIFY: "audit:AUDIT",
         WORKED_SOLUTIONS: "training:WORKED_SOLUTIONS",
         WORDS: "words:WORDS",
+        VARIANTS: "variants:VARIANTS",
     },
 )

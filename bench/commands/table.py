@@ -8,14 +8,14 @@ import sys
 from collections.abc import Collection, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
 from calibrant.bench.commands.guard import READS
 from calibrant.bench.commands.options import AsJson, DecidedAt, PoolsOption, RunSources, require_level, with_options
 from calibrant.bench.commands.sets import print_set_table
-from calibrant.bench.core.options import GivenOptions
+from calibrant.bench.core.options import GivenOptions, declared_options
 from calibrant.bench.help_groups import INPUT, VIEW
 
 if TYPE_CHECKING:
@@ -24,6 +24,23 @@ if TYPE_CHECKING:
     from calibrant.bench.report.table import ResultTable
 
 ATTRIBUTION = "attribution"  # the view
+BESIDE_CONSISTENCY = ("--official", "--columns", "--pool", "--decided-at", "--attribution", "--by")
+AttributionOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--attribution",
+        help="How many answers the evidence had decided: earned, missed, lucky, short. Runs on ReplaySCM and"
+        " CauSim need --pool.",
+        rich_help_panel=VIEW,
+    ),
+]
+ConsistencyOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--consistency", metavar="FILE", help="Compare answers to copies of a pool of variants.", rich_help_panel=VIEW
+    ),
+    READS,
+]
 
 
 @with_options("table")
@@ -52,17 +69,10 @@ def table(
             rich_help_panel=VIEW,
         ),
     ] = None,
-    attribution: Annotated[
-        bool,
-        typer.Option(
-            "--attribution",
-            help="How many answers the evidence had decided: earned, missed, lucky, short. Runs on ReplaySCM and"
-            " CauSim need --pool.",
-            rich_help_panel=VIEW,
-        ),
-    ] = False,
+    attribution: AttributionOption = False,
     pools: PoolsOption = None,
     decided_at: DecidedAt = None,
+    consistency: ConsistencyOption = None,
     as_json: AsJson = False,
 ) -> int:
     """Print rows in the shape of the published tables.
@@ -75,6 +85,10 @@ def table(
     """
     if not sources and not official:
         raise typer.BadParameter("folders of runs, or --official FILE", param_hint="DIR...")
+    if consistency is not None:
+        _refuse_beside_consistency(given, official, columns, pools, decided_at, attribution, by != "pool")
+        _print_consistency(sources or (), consistency, as_json=as_json)
+        return 0
     if print_set_table(sources or (), as_json=as_json):
         return 0
     if given.values.get("trajectory"):
@@ -157,6 +171,29 @@ def _print_trajectories(
     typer.echo(aligned(list(table.headings), [row.cells() for row in table.rows]))
     if table.num_uncounted:
         typer.echo(f"{table.num_uncounted} runs left out: the mechanisms left are not counted", err=True)
+
+
+def _refuse_beside_consistency(choices: GivenOptions, *values: object) -> None:
+    """Refuse options of other tables; values: of those in BESIDE_CONSISTENCY."""
+    options = dict(zip(BESIDE_CONSISTENCY, values, strict=True))
+    options |= {declared_options("table")[name].flag: value for name, value in choices.values.items()}
+    for option, value in options.items():
+        if value:
+            raise typer.BadParameter("it has no effect on --consistency", param_hint=option)
+
+
+def _print_consistency(sources: Sequence[Path], variants: Path, *, as_json: bool) -> None:
+    """Print the table of answers to copies: rates clustered by original, and which changes flip answers."""
+    from calibrant.bench.report.scored_answers import scored_answers
+    from calibrant.bench.terminal import stated_width
+    from calibrant.bench.variants.consistency import consistency_lines, measure_consistency
+
+    rows = measure_consistency(scored_answers(sources), variants)
+    if as_json:
+        typer.echo(json.dumps([row.to_dict() for row in rows], indent=1))
+        return
+    for line in consistency_lines(rows, stated_width(sys.stdout)):
+        typer.echo(line)
 
 
 def _needs_attribution(columns: str | None, pools: Sequence[Path] | None, *, attribution: bool, as_json: bool) -> bool:

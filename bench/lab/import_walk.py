@@ -23,7 +23,7 @@ STARTS = {
 LAYERS = (
     ("core",),
     ("protocols", "scoring", "runs", "pages"),
-    ("report", "pools", "hub", "training"),
+    ("report", "pools", "hub", "training", "variants"),
     ("suites", "play"),
     ("commands",),
 )

@@ -37,6 +37,7 @@ from calibrant.bench.protocols.base import APPLICABLE, PROTOCOLS
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.sets.capabilities import HYPOTHESES
+from calibrant.bench.variants.contract import VARIANTS
 
 if TYPE_CHECKING:
     from calibrant.dsl.replayscm.problem import Problem
@@ -79,5 +80,6 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
         TRAINING: "training:TRAINING",
         VERIFY: "audit.auditor:AUDIT",
         WORDS: "people.words:WORDS",
+        VARIANTS: "variants:VARIANTS",
     },
 )

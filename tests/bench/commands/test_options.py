@@ -146,6 +146,7 @@ CHOSEN = {
     "report:--cohort": ["COHORT"],
     "report:--embed": ["0", "--out", "OUT/page.html"],
     "report:--predictions": ["PREDICTIONS", "--pool", "POOL"],
+    "table:--consistency": ["POOL"],
     "table:--pool": ["POOL", "--attribution"],
     "table:--decided-at": [".95", "--attribution", "--pool", "POOL"],
     "report:--decided-at": [".95", "--attribution", "--pool", "POOL"],
@@ -166,7 +167,7 @@ CHOSEN = {
 
 # all benchmarks at once, no pool, or runs of many systems: tested in tests/bench/test_demo.py, tests/bench/suites,
 # tests/bench/logic and tests/bench/difficulty
-WITHOUT_POOL = ("demo", "release", "board", "family", "difficulty", "pool subset")
+WITHOUT_POOL = ("demo", "release", "board", "variants", "family", "difficulty", "pool subset")
 
 
 def cases() -> Iterator[Any]:

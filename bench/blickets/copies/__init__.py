@@ -1,0 +1,1 @@
+"""Copies of detectors under other names and orders."""

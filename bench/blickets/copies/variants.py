@@ -1,0 +1,40 @@
+"""Variants of detectors: other names of the objects, another order of them."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from calibrant.bench.variants.contract import Record, Variant, permuted, rename_json, shuffled
+
+
+class BlicketVariants:
+    """Implements Variable (bench.variants.contract)."""
+
+    kinds = ("rename", "columns")
+    fixed = frozenset(
+        {"id", "labels", "condition", "rule", "count", "order_reading", "start", "prompt", "format", "view"}
+    )
+
+    def vary(self, record: Record, kind: str, random: Random) -> Variant | None:
+        if kind == "columns":
+            return Variant({**record, "objects": shuffled(record["objects"], random)}, {})
+        names = permuted(record["objects"], random)
+        renamed = rename_json(record, names, self.fixed)
+        return Variant(renamed | {"objects": list(record["objects"])}, names)
+
+    def normal_form(self, record: Record) -> Any:
+        return {
+            **{key: value for key, value in record.items() if key not in ("id", "labels", "sealed")},
+            "objects": sorted(record["objects"]),
+            "sealed": {key: _sorted_rule(value) for key, value in record["sealed"].items()},
+        }
+
+
+def _sorted_rule(value: Any) -> Any:
+    return (
+        {**value, "blickets": sorted(value["blickets"])} if isinstance(value, dict) and "blickets" in value else value
+    )
+
+
+VARIANTS = BlicketVariants()

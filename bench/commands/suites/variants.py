@@ -1,0 +1,54 @@
+"""Command `calibrant variants`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrant.bench.commands.guard import READS, WRITES
+from calibrant.bench.commands.options import PoolPath
+
+
+def variants(
+    pool: PoolPath,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Native JSONL file to write, with all maps."), WRITES
+    ] = None,
+    kinds: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Kinds of changes, in turns: rename, rows, worlds, columns; all.")
+    ] = "all",
+    copies: Annotated[int, typer.Option(min=1, max=100, help="Copies of each item.")] = 5,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
+    check: Annotated[
+        Path | None,
+        typer.Option("--check", metavar="FILE", help="Check a file of variants instead; 1 if one fails."),
+        READS,
+    ] = None,
+) -> int:
+    """Write isomorphic copies of the items of a pool, each with its map to the original.
+
+    Every copy is checked: the map turns the original into it, as many hypotheses fit, and mapped answers have the same
+    verdicts. The file is a pool: `prompts`, `run` and `score` take it, and `table --consistency FILE` compares answers.
+    """
+    from calibrant.bench.core.registry import benchmark_of
+    from calibrant.bench.variants.contract import VARIANTS
+    from calibrant.bench.variants.pool import check_variants, read_maps, write_variants
+    from calibrant.dsl.errors import in_one_line
+
+    if (out is None) is (check is None):
+        raise typer.BadParameter("give one of --out and --check", param_hint="--out")
+    if check is not None:
+        problems = list(check_variants(pool, check))
+        for name, problem in problems:
+            typer.echo(in_one_line(f"refused  {name}: {problem}"))
+        typer.echo(f"{len(read_maps(check).copies)} copies checked, {len(problems)} refused", err=True)
+        return 1 if problems else 0
+    assert out is not None
+    available = benchmark_of(pool).require(VARIANTS).kinds
+    chosen = list(available) if kinds == "all" else [name.strip() for name in kinds.split(",")]
+    number, num_without = write_variants(pool, out, chosen, copies, seed)
+    without = f"; {num_without} items have none of these kinds" if num_without else ""
+    typer.echo(f"{number} copies written to {out}{without}", err=True)
+    return 0
