@@ -124,7 +124,10 @@ class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     against: Annotated[
         tuple[str, ...],
-        Meta(description="Compare the others with this one; may be repeated.", extra={"metavar": "SYSTEM"}),
+        Meta(
+            description="Compare the others with this one; may be repeated.",
+            extra={"metavar": "SYSTEM", "panel": "View"},
+        ),
     ] = ()
 
 

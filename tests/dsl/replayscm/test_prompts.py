@@ -155,4 +155,4 @@ def test_the_command_writes_one_object_a_line(tmp_path: Path, capsys: pytest.Cap
 def test_an_unknown_instance_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pool = tmp_path / "pool.jsonl"
     write_pool(small_pool(["good"]), pool)
-    assert refused(capsys, "prompts", pool, "--only", "I9") == "small: no instance 'I9'; similar: 'I0' (of 1 in all)"
+    assert refused(capsys, "prompts", pool, "--only", "I9") == "small: no instance 'I9'; known: 'I0'"

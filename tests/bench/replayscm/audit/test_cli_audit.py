@@ -62,7 +62,7 @@ def test_counts_are_those_of_the_truth_table(pool: Path, capsys: pytest.CaptureF
 def test_a_piped_table_fits_the_columns_that_are_stated(
     pool: Path, width: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without COLUMNS it is whole. The instance and its verdict are never left out, and what is left out is named."""
+    """Without COLUMNS it has 80. The instance and its verdict are never left out, and what is left out is named."""
     monkeypatch.setenv("COLUMNS", str(width or ""))
     done = called("audit", pool)
     _, headings, *lines = done.stdout.split("\n\n", maxsplit=1)[0].splitlines()
@@ -72,8 +72,8 @@ def test_a_piped_table_fits_the_columns_that_are_stated(
     missing = note[1].split(", ") if note else []
     assert len(names) + len(missing) == 15
     assert not set(names) & set(missing)
-    assert bool(missing) is (width is not None and width < 150)
-    assert width is None or all(len(line) <= width for line in (headings, *lines))
+    assert bool(missing) is ((width or 80) < 150)
+    assert all(len(line) <= (width or 80) for line in (headings, *lines))
 
 
 def test_one_parent_is_too_few_for_a_conjunction(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,7 +90,7 @@ def test_only_and_limit_choose_what_is_audited(pool: Path, tmp_path: Path, capsy
     assert main(["audit", str(pool), "--only", "I1", "--certificates", str(folder), "--workers", "1"]) == 0
     assert [path.name for path in folder.iterdir()] == ["I1.json"]
     capsys.readouterr()
-    assert "no instance 'I9'; similar: 'I0', 'I1', 'I2' (of 3 in all)" in refused(capsys, "audit", pool, "--only", "I9")
+    assert "no instance 'I9'; known: 'I0', 'I1', 'I2'" in refused(capsys, "audit", pool, "--only", "I9")
 
 
 def capsys_after(capsys: pytest.CaptureFixture[str]) -> pytest.CaptureFixture[str]:

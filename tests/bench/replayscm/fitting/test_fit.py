@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def test_a_column_without_variation_is_a_constant_in_all_that_is_printed(tmp_pat
     assert done.stdout.startswith("roots: y\na = 0\nb = 0\n")
     printed = called("fit", tmp_path / "still.csv").stdout
     assert "\nA  a = 0\nB  a = b\n" in printed
-    assert "a = b" in page.read_text("utf-8")
+    assert "a = b" in re.sub(r"<[^>]*>", "", page.read_text("utf-8"))  # names of variables are marked
     assert "a = 0" in picture.read_text("utf-8")
 
 
