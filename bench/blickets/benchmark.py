@@ -24,6 +24,7 @@ from calibrant.bench.core.capabilities import (
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, EXPLANATIONS, TIMELINES
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
 from calibrant.bench.protocols.base import PROTOCOLS
+from calibrant.bench.protocols.presentation import PRESENT
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.sets.capabilities import HYPOTHESES
@@ -51,6 +52,7 @@ BENCHMARK: Benchmark[BlicketItem] = Benchmark(
         LOGS: "logs:scored_runs",
         METRICS: "verdict:METRICS",
         PLAY: "play:PLAY",
+        PRESENT: "presentation:present",
         PROTOCOLS: "protocols:ROWS",
         REPLIES: "episodes.text_episode:play_replies",
         REPORT: "section:REPORT",

@@ -21,6 +21,7 @@ class AgentRow(Protocol, frozen=True):
     agent: name of the agent, by default that of the row
     """
 
+    reads_canonical = True
     agent: ClassVar[str] = ""
 
     def player(self, task: Task) -> Agent:

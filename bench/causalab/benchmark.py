@@ -24,6 +24,7 @@ from calibrant.bench.core.capabilities import (
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, EXPLANATIONS, REVEALED_VIEWS
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, ITEM_CONVERSION, VERIFY
 from calibrant.bench.protocols.base import PROTOCOLS
+from calibrant.bench.protocols.presentation import PRESENT
 from calibrant.bench.report.capabilities import REPORT, TRAJECTORIES
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.sets.capabilities import HYPOTHESES
@@ -53,6 +54,7 @@ BENCHMARK: Benchmark[LabItem] = Benchmark(
         METRICS: "verdict:METRICS",
         PHASES: "items:phase_prompt",
         PLAY: "play:PLAY",
+        PRESENT: "presentation:present",
         PROTOCOLS: "protocols:ROWS",
         REPLIES: "dialogues.replies:play_replies",
         REPORT: "section:REPORT",

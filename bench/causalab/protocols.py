@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 class LabRow(Protocol, frozen=True):
     """Base of the rows: a strategy plays the episode, and its submission is the answer."""
 
+    reads_canonical = True
+
     @property
     def draws(self) -> int:
         """The seed of a strategy that draws; of the others nothing depends on it."""

@@ -22,7 +22,8 @@ from calibrant.bench.core.capabilities import (
 from calibrant.bench.pages.capabilities import EXPLANATIONS
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, HARDEN, PROGRAMS, VERIFY
 from calibrant.bench.protocols.base import PROTOCOLS
-from calibrant.bench.report.capabilities import REPORT
+from calibrant.bench.protocols.presentation import PRESENT
+from calibrant.bench.report.capabilities import EXPECTATIONS, REPORT
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.sets.capabilities import HYPOTHESES
 from calibrant.bench.variants.contract import VARIANTS
@@ -38,6 +39,7 @@ BENCHMARK: Benchmark[CausimItem] = Benchmark(
         ATTRIBUTION: "scoring:attribute",
         AUDIT: "audit:AUDIT",
         CHECK: "audit:CHECK",
+        EXPECTATIONS: "guide:expect",
         EXPLANATIONS: "why.explainer:EXPLANATIONS",
         FINDINGS: "audit:FINDINGS",
         FUNCTIONS: "solve:FUNCTIONS",
@@ -49,6 +51,7 @@ BENCHMARK: Benchmark[CausimItem] = Benchmark(
         LINE_RECORDS: "training:LINE_RECORDS",
         METRICS: "verdict:METRICS",
         PROGRAMS: "programs.provider:PROGRAMS",
+        PRESENT: "presentation:present",
         PROTOCOLS: "protocols:ROWS",
         REPORT: "section:REPORT",
         SCORING: "scoring:SCORING",

@@ -86,3 +86,9 @@ def _gold(item: CausimItem) -> str:
 
 
 GUIDE = ProgramGuide()
+
+
+def expect(item: CausimItem, steps: Sequence[Any], score: Score) -> dict[str, float | None]:
+    """Return the chance of a value drawn for each required key; the answer of any world that fits is right."""
+    guess = GUIDE.levels(item, steps, score).guess
+    return {"uniform": None, "draw": guess, "best": None if guess is None else 1.0}

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 class CausimRow(Protocol, frozen=True):
     """Base of the rows: an answer as a JSON object, or the reason why there is none."""
 
+    reads_canonical = True
+
     def warm_up(self) -> None:
         import calibrant.baselines.causim.rows  # noqa: F401
 

@@ -243,7 +243,7 @@ def print_table(
     from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions, decided_at
     from calibrant.bench.report.rows import Grouping
     from calibrant.bench.report.scored_answers import scored_answers
-    from calibrant.bench.report.table import ResultTable
+    from calibrant.bench.report.table import CHOSEN, ResultTable
     from calibrant.bench.report.unanswered import UnansweredCounts
 
     tables: dict[str, ResultTable] = {}
@@ -251,7 +251,7 @@ def print_table(
     unanswered = UnansweredCounts()
     stored = [benchmark_of(path).require(STORED_RESULTS)(path) for path in official]
     coverage, notes = AttributionCoverage(), dict[str, None]()
-    answers = chain(scored_answers(sources), *(results.answers() for results in stored))
+    answers = chain(scored_answers(sources, with_steps=bool(pools)), *(results.answers() for results in stored))
     for context, score in decided_at(add_attributions(answers, pools), level):
         coverage.count(context, score)
         notes |= dict.fromkeys(decision_notes((score,)) if needs_attribution else ())
@@ -259,6 +259,8 @@ def print_table(
             measures = _with_columns(benchmark(context.benchmark).metrics, columns)
             tables[context.benchmark] = ResultTable(measures, by=Grouping(by), handling=means)
         tables[context.benchmark].add(context, score)
+        if context.is_tied:
+            tables[context.benchmark].add(context._replace(system=context.system + CHOSEN), dict(score))
         unanswered.add(context)
     tables = {name: tables[name] for name in NAMES if name in tables}
     if tables:

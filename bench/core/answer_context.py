@@ -16,6 +16,7 @@ class AnswerContext(NamedTuple):
     seconds: the time that the answer took, where it is known; sample: its number among a system's answers to the item
     benchmark: of the pool
     reason: of a protocol without a result: what it exhausted, or how far it came
+    is_tied: whether the score is a mean over answers that are as good as the chosen one (bench.core.verdict.MeanScore)
     """
 
     system: str
@@ -31,3 +32,4 @@ class AnswerContext(NamedTuple):
     sample: int = 0
     benchmark: str = ""
     reason: str = ""
+    is_tied: bool = False

@@ -96,8 +96,88 @@ def _flag(key: str) -> Callable[[Any], float | None]:
     return lambda score: float(attribution[key] is True) if (attribution := _recorded_attribution(score)) else None
 
 
+NO_ANSWER = "no_answer"  # of a score that a table reads: a row of the project gave none
+NO_JSON = "no JSON"  # how the problem of a response begins that holds no answer at all
+
+
+def answer_status(score: Any) -> str:
+    """Return `none`, `invalid` or `valid`, from whatever fields the benchmark's score has."""
+    verdict = score.score if hasattr(score, "score") else score
+    problem = str(verdict.get("problem") or verdict.get("error") or "")
+    funnel = verdict.get("funnel")
+    is_extracted = funnel["extracted"] if isinstance(funnel, Mapping) and "extracted" in funnel else True
+    if verdict.get(NO_ANSWER) or problem.startswith(NO_JSON) or not is_extracted or verdict.get("why") == "no_object":
+        return "none"
+    flags = {"valid": True, "answered": True, "closed": "answered", "submitted": 1.0}
+    is_valid = next((verdict[key] == value for key, value in flags.items() if key in verdict), True)
+    if is_valid:
+        return "valid"
+    return "invalid" if problem or "funnel" in verdict or verdict.get("why") else "none"
+
+
+def _status(status: str) -> Callable[[Any], float | None]:
+    """Return the share of answers of a status, among those for which attributions were asked for."""
+
+    def value(score: Any) -> float | None:
+        verdict = score.score if hasattr(score, "score") else score
+        return float(answer_status(verdict) == status) if KEY in verdict else None
+
+    return value
+
+
+def _misfit(score: Any) -> float | None:
+    attribution = _recorded_attribution(score)
+    if not attribution:
+        return None
+    is_wrong = attribution["kind"] in ("missed", "short")
+    return float(is_wrong and attribution["fits"] is False and answer_status(score) == "valid")
+
+
+def _open_error(score: Any) -> float | None:
+    attribution = _recorded_attribution(score)
+    if not attribution:
+        return None
+    return float(
+        attribution["kind"] == "short" and attribution["fits"] is not False and answer_status(score) == "valid"
+    )
+
+
+CHANCE = "chance"  # of a score that a table reads: expectations of guessers, by the keys uniform, draw and best
+
+
+def _expectation(key: str) -> Callable[[Any], float | None]:
+    return lambda score: _expectations(score).get(key)
+
+
+def _expectations(score: Any) -> Mapping[str, float | None]:
+    verdict = score.score if hasattr(score, "score") else score
+    return verdict.get(CHANCE) or {}
+
+
+CHANCE_METRICS = (
+    Metric("chance", "Chance", "expected rate of a draw from what fits", _expectation("draw")),
+    Metric(
+        "best", "Best", "expected rate of the best answer under the distribution of that draw", _expectation("best")
+    ),
+    Metric(
+        "skill", "Skill", "rate less chance, over best less chance", lambda score: None, skill_of=("earned", "lucky")
+    ),
+    Metric("uniform", "Uniform", "chance where all hypotheses that fit are alike", _expectation("uniform")),
+)
+
+_KIND_METRICS = {kind: Metric(kind, kind.capitalize(), mean, _kind(kind)) for kind, mean in KIND_MEANINGS.items()}
+
+# in the order in which narrow tables fill up: where answers stand, then what that is worth, then the other sums
 ATTRIBUTION_METRICS = (
-    *(Metric(kind, kind.capitalize(), meaning, _kind(kind)) for kind, meaning in KIND_MEANINGS.items()),
+    _KIND_METRICS["earned"],
+    _KIND_METRICS["lucky"],
+    Metric("no_answer", "NoAnswer", "no answer was given, or none could be read", _status("none")),
+    Metric("invalid", "Invalid", "an answer that was refused", _status("invalid")),
+    Metric("misfit", "Misfit", "valid and wrong, and it does not fit the evidence", _misfit),
+    Metric("open_error", "OpenError", "valid and wrong, though it fits, where the evidence left several", _open_error),
+    *CHANCE_METRICS,
+    _KIND_METRICS["missed"],
+    _KIND_METRICS["short"],
     Metric("decided", "Decided", "the evidence left one answer", _flag("decided")),
     Metric("right_given_decided", "Right|decided", "right answers where it was decided", _right_given(True), True),
     Metric("right_given_undecided", "Right|undecided", "right answers where it was not", _right_given(False), True),

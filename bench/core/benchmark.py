@@ -48,15 +48,38 @@ class Handout(Protocol):
         """Return the task, or an open episode."""
         ...
 
+    @property
+    def benchmark(self) -> str: ...
+
+    @property
+    def content(self) -> Any:
+        """The task, or the item of the episode."""
+        ...
+
+    def with_content(self, content: Any) -> Handout:
+        """Return a handout of another task or item."""
+        ...
+
 
 @dataclass(frozen=True)
 class TaskHandout:
-    """A task. What is sealed does not travel."""
+    """A task. What is sealed does not travel.
+
+    benchmark: name of the benchmark; empty if the task has no canonical form
+    """
 
     task: Any
+    benchmark: str = ""
 
     def open(self) -> Any:
         return self.task
+
+    @property
+    def content(self) -> Any:
+        return self.task
+
+    def with_content(self, content: Any) -> TaskHandout:
+        return TaskHandout(content, self.benchmark)
 
 
 @dataclass(frozen=True)
@@ -65,9 +88,17 @@ class EpisodeHandout:
 
     item: Any
     episode: Callable[[Any], Episode[Any, Any]]
+    benchmark: str = ""
 
     def open(self) -> Episode[Any, Any]:
         return self.episode(self.item)
+
+    @property
+    def content(self) -> Any:
+        return self.item
+
+    def with_content(self, content: Any) -> EpisodeHandout:
+        return EpisodeHandout(content, self.episode, self.benchmark)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +185,9 @@ class Benchmark(Generic[I]):
 
     def handout(self, item: I) -> Handout:
         """Return what a protocol's worker is sent."""
-        return EpisodeHandout(item, self.play.open) if self.is_interactive(item) else TaskHandout(item.task)
+        if self.is_interactive(item):
+            return EpisodeHandout(item, self.play.open, self.name)
+        return TaskHandout(item.task, self.name)
 
     def attribution(
         self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]

@@ -27,6 +27,7 @@ class Metric(NamedTuple):
     meaning: what it counts, without a verb and a stop, for captions and docs
     value: read off the benchmark's verdict; None where an answer is not in the denominator
     conditional: over some of the answers only, so that a rate over few is not shown
+    skill_of: metrics that add up to a rate: it is what that rate gains over `chance`, as a share of what `best` gains
     """
 
     key: str
@@ -35,6 +36,7 @@ class Metric(NamedTuple):
     value: Callable[[Any], float | None]
     conditional: bool = False
     decimals: int = 3
+    skill_of: tuple[str, ...] = ()
 
 
 class View(NamedTuple):

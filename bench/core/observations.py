@@ -7,8 +7,9 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet
+from calibrant.bench.core.rates import weighted_mean
 from calibrant.bench.core.samples import Sample
-from calibrant.bench.core.verdict import LazyVerdict
+from calibrant.bench.core.verdict import LazyVerdict, MeanScore
 
 Values: TypeAlias = tuple[float | None, ...]
 """The value of every metric, in the order of `ObservationReader.columns`; None where an answer is not counted."""
@@ -43,18 +44,27 @@ class ObservationReader:
             observation = self._by_bulk_key.get((setting, score.bulk_key))
             if observation is not None:
                 return observation[0], Sample(*observation[1][:-1], score.meaning)
-        verdict = self.metrics.verdict(score, setting, self._handling)
+        verdict = self._verdict(score, setting)
+        if isinstance(score, MeanScore):
+            values = _mean_values([(times, self._read(self._verdict(part, setting))) for times, part in score.parts])
+        else:
+            values = self._read(verdict)
+        observed = self._interned.setdefault(values, values), self.metrics.sample(verdict)
+        if isinstance(score, LazyVerdict):
+            self._by_bulk_key[setting, score.bulk_key] = observed
+        return observed
+
+    def _verdict(self, score: Mapping[str, Any], setting: str) -> Any:
+        return self.metrics.verdict(score, setting, self._handling)
+
+    def _read(self, verdict: Any) -> Values:
         read: list[float | None] = []  # a list first: a generator resumes for every value
         for applies, readers in self._groups:
             if applies is None or applies(verdict):
                 read += [None if (value := reader(verdict)) is None else float(value) for reader in readers]
             else:
                 read += [None] * len(readers)
-        values = tuple(read)
-        observed = self._interned.setdefault(values, values), self.metrics.sample(verdict)
-        if isinstance(score, LazyVerdict):
-            self._by_bulk_key[setting, score.bulk_key] = observed
-        return observed
+        return tuple(read)
 
 
 def _groups(metrics: MetricSet, columns: Sequence[Metric]) -> Iterator[_Group]:
@@ -62,3 +72,15 @@ def _groups(metrics: MetricSet, columns: Sequence[Metric]) -> Iterator[_Group]:
     conditions = {metric.key: view.applies for view in metrics.views.values() for metric in view.metrics}
     for applies, group in groupby(columns, lambda column: conditions.get(column.key)):
         yield applies, [column.value for column in group]
+
+
+def _mean_values(parts: Sequence[tuple[int, Values]]) -> Values:
+    """Return the mean of every metric over answers, those left out that it is not defined for."""
+    means: list[float | None] = []
+    for column in zip(*(values for _, values in parts), strict=True):
+        weights: dict[float, int] = {}
+        for (times, _), value in zip(parts, column, strict=True):
+            if value is not None:
+                weights[value] = weights.get(value, 0) + times
+        means.append(weighted_mean(weights))
+    return tuple(means)

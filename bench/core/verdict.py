@@ -5,7 +5,7 @@ A *score* is a benchmark's own fields about an answer; a *verdict*, or line, is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
@@ -69,6 +69,30 @@ def _fields(struct: type[msgspec.Struct]) -> Iterator[tuple[str, Any] | tuple[st
     for field in msgspec.structs.fields(struct):
         pair = field.name, hints[field.name]
         yield pair if field.default is msgspec.NODEFAULT else (*pair, field.default)
+
+
+class MeanScore(dict[str, Any]):
+    """Score of an answer that a tie rule chose; metrics are means over all equally good answers.
+
+    parts: how many of these have a score, and the score
+    """
+
+    __slots__ = ("parts",)
+
+    def __init__(self, chosen: Mapping[str, Any], parts: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
+        super().__init__(chosen)
+        self.parts = tuple(parts)
+
+    def map(self, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> MeanScore:
+        """Return the scores after a change of each."""
+        return MeanScore(change(self), [(times, change(score)) for times, score in self.parts])
+
+
+def change_score(
+    score: Mapping[str, Any], change: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """Return a score after a change, which of a mean is that of each part."""
+    return score.map(change) if isinstance(score, MeanScore) else change(score)
 
 
 class LazyVerdict(Mapping[str, Any]):

@@ -20,6 +20,7 @@ from calibrant.bench.families.capabilities import FAMILIES
 from calibrant.bench.pages.capabilities import EXPLANATIONS
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
 from calibrant.bench.protocols.base import PROTOCOLS
+from calibrant.bench.protocols.presentation import PRESENT
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.sets.capabilities import HYPOTHESES
 
@@ -42,6 +43,7 @@ BENCHMARK: Benchmark[LogicItem] = Benchmark(
         HYPOTHESES: "sets:hypotheses",
         ITEMS: "items:ITEMS",
         METRICS: "verdict:METRICS",
+        PRESENT: "presentation:present",
         PROTOCOLS: "protocols:ROWS",
         REPORT: "section:REPORT",
         SCORING: "scoring:SCORING",

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 class LogicRow(Protocol, frozen=True):
     """Base of the rows: an answer as a JSON object, or the reason why there is none."""
 
+    reads_canonical = True
+
     def warm_up(self) -> None:
         import calibrant.baselines.logic.rows
         import calibrant.solvers.logic.rows  # noqa: F401

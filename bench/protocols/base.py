@@ -23,18 +23,34 @@ if TYPE_CHECKING:
 Outcome: TypeAlias = Literal["found", "impossible", "out_of_budget", "crashed"]
 
 
+class Ties(msgspec.Struct, frozen=True):
+    """The answers that a protocol chose its own from by nothing but a tie rule.
+
+    count: how many there are, None where they are not counted
+    answers: each of them, or independent uniform draws if there are fewer answers than `count`; the chosen one is among
+        them where they are all listed
+    note: what is not counted, and why; empty if all is
+    """
+
+    count: int | None
+    answers: list[dict[str, Any]] = []
+    note: str = ""
+
+
 class ProtocolResult(msgspec.Struct, frozen=True):
     """Result of a protocol on one item.
 
     answer: an answer object of the task's schema; None if there is none, and the benchmark's own stands in for it
     size: total formula size of the answer, where it has one
     provenance: its origin, ready for JSON; nothing that differs between two runs
+    ties: equally good answers, whose mean score is the row's rate; None of rows that have no such notion
     """
 
     outcome: Outcome
     answer: dict[str, Any] | None = None
     size: int | None = None
     provenance: dict[str, Any] = {}
+    ties: Ties | None = None
 
     def __repr__(self) -> str:
         return f"<ProtocolResult: {self.outcome}{'' if self.size is None else f', size {self.size}'}>"
@@ -45,11 +61,13 @@ class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     benchmark: of rows that are not ours, the benchmark whose items they answer; empty if any will do
     code: of rows that are not ours, which code answers: a digest of its file, or a package with its version
+    reads_canonical: whether it is handed canonical items (bench.protocols.presentation), and its answers are renamed
     """
 
     name: ClassVar[str] = ""
     benchmark: ClassVar[str] = ""
     code: ClassVar[str] = ""
+    reads_canonical: ClassVar[bool] = False
 
     @property
     def config(self) -> dict[str, Any]:

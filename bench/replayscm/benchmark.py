@@ -34,7 +34,8 @@ from calibrant.bench.pools.capabilities import (
     VERIFY,
 )
 from calibrant.bench.protocols.base import APPLICABLE, PROTOCOLS
-from calibrant.bench.report.capabilities import REPORT
+from calibrant.bench.protocols.presentation import PRESENT
+from calibrant.bench.report.capabilities import EXPECTATIONS, REPORT
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.sets.capabilities import HYPOTHESES
 from calibrant.bench.variants.contract import VARIANTS
@@ -57,6 +58,7 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
         APPLICABLE: "protocols.listed:applicable_rows",
         EPISODE_VIEWS: "extended.timeline:EPISODE_VIEWS",
         EVALUATOR: "evaluator:make_evaluator",
+        EXPECTATIONS: "tables.expectations:EXPECTATIONS",
         EXPLANATIONS: "why.explainer:EXPLANATIONS",
         FITTING: "fitting.command:FITTING",
         FUNCTIONS: "solve:FUNCTIONS",
@@ -68,6 +70,7 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
         LINE_RECORDS: "audit.records:LINE_RECORDS",
         METRICS: "verdict:METRICS",
         PLAY: "extended.play:PLAY",
+        PRESENT: "protocols.presentation:present",
         PROTOCOLS: "protocols.listed:ROWS",
         REPORT: "section:REPORT",
         SAMPLE: "generate:SAMPLE",

@@ -50,6 +50,21 @@ class ReplayScmScoring(Scorable[Problem]):
             return verdicts.record(verdicts.score(answer, steps), steps)
         return score_record(Evaluator(item).score_answer(answer))
 
+    def score_ties(self, item: Problem, answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        from calibrant.bench.replayscm.verdict import score_record
+        from calibrant.dsl.replayscm.score import Evaluator
+
+        if item.task.extension is not None:
+            return super().score_ties(item, answers)
+        evaluator = Evaluator(item)  # one for all: it packs the worlds
+        records = [score_record(evaluator.score_answer(answer)) for answer in answers]
+        for record in records:  # distinct ones are kept: what explains a single answer would make each distinct
+            for key in ("firstTrainMismatch", "firstHeldoutMismatch"):
+                record[key] = None
+            if "candidateStats" in record:
+                record["candidateStats"] = {"astSize": record["candidateStats"]["astSize"]}
+        return records
+
     def extract(self, item: Problem, response: str | Mapping[str, Any]) -> dict[str, Any]:
         """Return the best object that the extractor finds in a text; the verdict checks what it states."""
         from calibrant.dsl.replayscm.extraction import EXTRACTORS

@@ -85,6 +85,7 @@ class ReplayScmFunctions:
         """
         from calibrant.bench.replayscm.protocols.answers import alternative_answer, scm_answer
         from calibrant.solvers.replayscm.alternative import find_alternative
+        from calibrant.solvers.replayscm.canonical import canonical_task
         from calibrant.solvers.replayscm.exact import solve
 
         task = _problem(item).task
@@ -94,16 +95,17 @@ class ReplayScmFunctions:
             from calibrant.bench.replayscm.extended.verbs import solve_extended
 
             return solve_extended(item)
+        canonical = canonical_task(task)  # ties are broken by its order: names decide nothing
         if task.kind is TaskKind.ALTERNATIVE:
-            alternative = find_alternative(task, max_parents=max_parents or 4)
+            alternative = find_alternative(canonical.task, max_parents=max_parents or 4)
             if not isinstance(alternative, Found):
                 return alternative
             explanation = alternative.value
-            return Found(
-                Solution(alternative_answer(explanation), explanation.model, explanation.size, explanation.provenance)
-            )
+            answer = canonical.restore(alternative_answer(explanation))
+            model = canonical.restore_scm(explanation.model)
+            return Found(Solution(answer, model, explanation.size, explanation.provenance))
         outcome = solve(
-            task,
+            canonical.task,
             max_parents=max_parents or 5,
             nested_roots=nested_roots,
             states=states,
@@ -113,7 +115,8 @@ class ReplayScmFunctions:
         if not isinstance(outcome, Found | BestSoFar):
             return outcome
         solved = outcome.value
-        solution = Solution(scm_answer(task.kind, solved.model), solved.model, solved.size, solved.provenance)
+        model = canonical.restore_scm(solved.model)
+        solution = Solution(scm_answer(task.kind, model), model, solved.size, solved.provenance)
         return replace(outcome, value=solution) if isinstance(outcome, BestSoFar) else Found(solution)
 
     def version_space(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from calibrant.bench.core.capabilities import Capability
@@ -65,3 +65,7 @@ class TrajectoryAverage(Protocol):
 
 REPORT: Capability[Reportable] = Capability("`report`")
 TRAJECTORIES: Capability[TrajectoryAverage] = Capability("`table --trajectory`")
+EXPECTATIONS: Capability[Callable[[Any, Sequence[Any], Mapping[str, Any]], dict[str, float | None]]] = Capability(
+    "chance in `table`"
+)
+"""Exact expectations of guessers, from item, steps and score; of benchmarks whose levels in reports are others."""

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.core.attribution import KEY, decided_from, has_posterior
+from calibrant.bench.core.attribution import CHANCE, KEY, decided_from, has_posterior
+from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmark_of
+from calibrant.bench.core.verdict import change_score
+from calibrant.bench.report.capabilities import EXPECTATIONS
+from calibrant.bench.report.overview.contract import GUIDE, Levels
 from calibrant.bench.report.rows import SHORT_DIGEST
+from calibrant.bench.report.scored_answers import STEPS
 from calibrant.bench.terminal.hints import HintedError, pool_beside
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.pool_text import file_digest
@@ -67,10 +73,31 @@ def add_attributions(scores: Scores, pools: Sequence[Path]) -> Iterator[tuple[An
     items = {file_digest(path): items_by_id(benchmark_of(path).items.read_pool(path).items) for path in pools}
     for context, score in scores:
         item = items.get(context.pool_digest, {}).get(context.instance)
-        if item is None or KEY in score:
-            yield context, score
-        else:
-            yield context, {**score, KEY: benchmark(context.benchmark).attribution(item, {}, (), score)}
+        of = benchmark(context.benchmark)
+        if item is not None and KEY not in score:
+            score = change_score(score, partial(_attributed, of, item))
+        if item is not None:
+            score = change_score(score, partial(_with_chance, expected_rates(of, item, score)))
+        yield context, score
+
+
+def expected_rates(of: Benchmark[Any], item: Any, score: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the exact expectations of a guesser that draws what fits, and of the best one; None where not known."""
+    steps = score.get(STEPS, ())
+    expect = of.capability(EXPECTATIONS)
+    if expect is not None:
+        return expect(item, steps, score)
+    guide = of.capability(GUIDE)
+    levels = guide.levels(item, steps, score) if guide is not None else Levels()
+    return {"uniform": levels.draw, "draw": levels.draw, "best": levels.ceiling}
+
+
+def _with_chance(expected: Mapping[str, float | None], score: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**{key: value for key, value in score.items() if key != STEPS}, CHANCE: expected}
+
+
+def _attributed(of: Benchmark[Any], item: Any, score: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**score, KEY: of.attribution(item, {}, (), score)}
 
 
 def decided_at(scores: Scores, level: float | None) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
@@ -84,6 +111,6 @@ def decided_at(scores: Scores, level: float | None) -> Iterator[tuple[AnswerCont
             yield context, score
             continue
         is_used = True
-        yield context, {**score, KEY: decided_from(score[KEY], level)}
+        yield context, change_score(score, lambda part: {**part, KEY: decided_from(part[KEY], level)})
     if level is not None and not is_used:
         raise CalibrantError(NO_POSTERIOR)

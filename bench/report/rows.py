@@ -10,19 +10,22 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
-from math import nan
+from math import fsum, nan
 from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet
 from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.rates import SUPPRESSED, UNDEFINED, rate_text, weighted_mean
 from calibrant.bench.core.samples import Item, Right, Sample, Sampled, SampleList
-from calibrant.bench.report.intervals import Interval
+from calibrant.bench.report.intervals import Interval, bootstrap_intervals
 from calibrant.dsl.errors import in_one_line
 
 Answer: TypeAlias = tuple[AnswerContext, Mapping[str, Any]]  # where it is from, and its score
 SHORT_DIGEST = 8
+MIN_ROOM = 1e-9  # best less chance, added up: below there is nothing that skill could be a share of
 
 
 class Grouping(Enum):
@@ -70,11 +73,13 @@ class Rate(NamedTuple):
     """A metric's mean over a row.
 
     value: None where it is undefined or suppressed; text: as tables print it; num_items: that it is defined for
+    interval: of a ratio, 95 % bootstrap over items
     """
 
     value: float | None
     text: str
     num_items: int
+    interval: Interval | None = None
 
     @classmethod
     def of(cls, column: Metric, values: Mapping[float, int | Fraction], num_items: int) -> Rate:
@@ -193,10 +198,31 @@ class Row:
                 num_items[place] += bool(defined)
                 for value, times in defined:
                     weights[place][value] = weights[place].get(value, 0) + weight * times
-        return {
+        rates = {
             column.key: Rate.of(column, known_weights, number)
             for column, known_weights, number in zip(self.columns, weights, num_items, strict=True)
         }
+        return rates | {column.key: self._skill(column.skill_of) for column in self.columns if column.skill_of}
+
+    def _skill(self, keys: tuple[str, ...]) -> Rate:
+        """Return (rate - chance) / (best - chance) over the answers for which all are known, with its interval."""
+        places = [self.places[key] for key in (*keys, "chance", "best")]
+        sums: dict[str, list[float]] = {}
+        for item, answers in sorted(self.answers.items()):
+            for values in answers:
+                *rates, chance, best = (values[place] for place in places)
+                if chance is not None and best is not None and None not in rates:
+                    unit = sums.setdefault(self.unit(item), [0.0, 0.0])
+                    unit[0] += (sum(rate or 0.0 for rate in rates) - chance) / len(answers)
+                    unit[1] += (best - chance) / len(answers)
+        room = fsum(pair[1] for pair in sums.values())
+        if room < MIN_ROOM:
+            return Rate(None, UNDEFINED, len(sums))
+        value = fsum(pair[0] for pair in sums.values()) / room
+        columns = np.array([*sums.values()])
+        (interval,) = bootstrap_intervals(columns[:, :1], columns[:, 1:])
+        ends = "" if interval is None else f" [{interval.low:.2f}, {interval.high:.2f}]"
+        return Rate(value, f"{value:.2f}{ends}", len(sums), interval)
 
 
 class RowGroups:

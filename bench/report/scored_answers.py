@@ -11,21 +11,28 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.core.attribution import KEY
+from calibrant.bench.core.attribution import KEY, NO_ANSWER
 from calibrant.bench.core.registry import benchmark, stated_name
+from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.runs.records import Key, Record, Timing, folder_records
 from calibrant.bench.scoring.input.eval_logs import is_eval_log
 from calibrant.bench.scoring.lines import scored_lines
+from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, short_repr
 
+STEPS = "steps taken"  # of an episode's record, for what replays them; no score has a key of that name
 PROVENANCE = "provenance"  # of an episode's record, and of the score that a table reads
 
 _NO_TIME = Timing(0.0, "")
 _Answer = tuple[str, str, str, int]  # pool digest, instance, model, number of the sample
 
 
-def scored_answers(sources: Iterable[Path]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
+def scored_answers(
+    sources: Iterable[Path], *, with_steps: bool = False
+) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
     """Yield every scored answer of the sources once.
+
+    with_steps: scores of episodes in runs hold their steps under STEPS
 
     The same record in two folders counts once; two records of the same thing that differ in more than their timing are
     a contradiction, and so are two verdicts on one prediction.
@@ -33,7 +40,9 @@ def scored_answers(sources: Iterable[Path]) -> Iterator[tuple[AnswerContext, Map
     contents: dict[Key | _Answer, bytes] = {}
     for source in sources:
         if source.is_dir():
-            stored: Iterator[tuple[Key | _Answer, bytes, AnswerContext, Mapping[str, Any]]] = _read_run(source)
+            stored: Iterator[tuple[Key | _Answer, bytes, AnswerContext, Mapping[str, Any]]] = _read_run(
+                source, with_steps
+            )
         else:
             stored = _read_verdicts(source)
         for key, content, context, score in stored:
@@ -46,11 +55,16 @@ def scored_answers(sources: Iterable[Path]) -> Iterator[tuple[AnswerContext, Map
                 )
 
 
-def _read_run(folder: Path) -> Iterator[tuple[Key, bytes, AnswerContext, Mapping[str, Any]]]:
+def _read_run(folder: Path, with_steps: bool) -> Iterator[tuple[Key, bytes, AnswerContext, Mapping[str, Any]]]:
     for record in folder_records(folder):
-        score = record.score
+        score = record.score if record.outcome == "found" else {**record.score, NO_ANSWER: True}
         if record.attribution is not msgspec.UNSET:
             score = {**score, KEY: record.attribution, PROVENANCE: record.provenance}
+        if with_steps and record.steps is not msgspec.UNSET:
+            steps = [Step(step.action, step.reading, step.refused, step.cost) for step in record.steps]
+            score = {**score, STEPS: steps}
+        if record.ties is not msgspec.UNSET and record.ties.scores:
+            score = MeanScore(score, [(part.times, part.score) for part in record.ties.scores])
         yield record.key, _content(record), context_of(record), score
 
 
@@ -85,6 +99,7 @@ def context_of(record: Record) -> AnswerContext:
         None if record.outcome == "crashed" else record.timing.seconds,
         benchmark=name,
         reason=_reason(record),
+        is_tied=record.ties is not msgspec.UNSET,
     )
 
 

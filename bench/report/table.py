@@ -16,6 +16,7 @@ from calibrant.bench.core.samples import Sample, Sampled
 from calibrant.bench.report.rows import Grouping, Row, RowGroups, natural
 from calibrant.bench.terminal.luck import luck_sentence
 
+CHOSEN = " (chosen)"  # ends the name of a row of the answers that a tie rule chose
 NAMELESS_BENCHMARK = next(iter(TITLES))  # its rows are older than the name in JSON
 STRUCTURE_METRIC = "parent_f1"  # defined for answers with structure metrics; they are counted
 
@@ -87,7 +88,7 @@ class ResultTable:
             names = name, row.key.pool_digest, row.key.system, row.key.options, row.stratum
             return *self.metrics.place(row.setting), *map(natural, names)
 
-        return sorted(self._groups.rows(), key=place)
+        return sorted(_drop_equal_choices(self._groups.rows()), key=place)
 
     def _label_cells(self, row: Row, num_answered: int) -> dict[str, str]:
         cells = {"setting": row.setting, "system": row.system, "pool": row.pool}
@@ -124,6 +125,17 @@ class ResultTable:
         return [numbers[row.system, row.pool] for row in rows]
 
 
+def _drop_equal_choices(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows without those of chosen answers whose rates are the means over all equally good ones."""
+    by_key = {row.key: row for row in rows}
+
+    def is_equal(row: Row) -> bool:
+        mean = by_key.get(row.key._replace(system=row.key.system.removesuffix(CHOSEN)))
+        return mean is not None and mean is not row and mean.rates == row.rates
+
+    return [row for row in rows if not is_equal(row)]
+
+
 def _rate_cells(row: Row) -> dict[str, str]:
     cells = {key: rate.text for key, rate in row.rates.items()}
     num_structured = _num_structured(row)
@@ -146,6 +158,7 @@ def _rate_values(row: Row) -> dict[str, Any]:
     seconds = row.seconds
     values["seconds_median"] = median(seconds) if seconds else None
     values["seconds_max"] = max(seconds, default=None)
+    values |= {f"{key}_interval": [*rate.interval] for key, rate in row.rates.items() if rate.interval is not None}
     values["suppressed"] = [key for key, rate in row.rates.items() if rate.text == SUPPRESSED]
     return values
 

@@ -68,6 +68,22 @@ class ItemHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stratum: Annotated[str, Meta(description="the finer group of the generator; empty if there is none")]
 
 
+class TiedScore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A score that some of the equally good answers have."""
+
+    times: Annotated[int, Meta(description="how many of the scored answers have it")]
+    score: Annotated[dict[str, Any], Meta(description="as the record's own")]
+
+
+class TiedScores(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Scores of all answers that are as good as the one given: their mean is what tables print."""
+
+    count: Annotated[str | None, Meta(description="how many such answers there are; null where they are not counted")]
+    scored: Annotated[int, Meta(description="how many of them were scored: all, or uniform draws")]
+    scores: Annotated[list[TiedScore], Meta(description="their distinct scores")]
+    note: Annotated[str, Meta(description="what is not counted, and why; empty if all is")] = ""
+
+
 class Record(ItemHead, frozen=True, forbid_unknown_fields=True):
     """What one protocol answered to one instance, and how that scores."""
 
@@ -100,6 +116,9 @@ class Record(ItemHead, frozen=True, forbid_unknown_fields=True):
     ] = msgspec.UNSET
     attribution: Annotated[
         dict[str, Any] | msgspec.UnsetType, Meta(description="of an episode, what its readings decided")
+    ] = msgspec.UNSET
+    ties: Annotated[
+        TiedScores | msgspec.UnsetType, Meta(description="of rows that choose by a tie rule, all equally good answers")
     ] = msgspec.UNSET
 
     def __repr__(self) -> str:

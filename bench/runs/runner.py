@@ -16,10 +16,10 @@ import msgspec
 
 from calibrant.bench.core.items import ItemPool
 from calibrant.bench.core.registry import benchmark_of, is_stated
-from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols.base import Protocol, Ties
 from calibrant.bench.runs.jobs import HERE, Execution, Jobs, Progress, error_line
 from calibrant.bench.runs.pool_cache import read_pool_once
-from calibrant.bench.runs.records import Key, Record, RunFile, config_digest, step_records
+from calibrant.bench.runs.records import Key, Record, RunFile, TiedScore, TiedScores, config_digest, step_records
 from calibrant.bench.runs.workers import Answer, Workers, open_workers
 from calibrant.bench.version import program_version
 from calibrant.dsl.errors import CalibrantError, UnknownItemError, short_repr
@@ -168,5 +168,16 @@ class _Batch:
             benchmark=item.benchmark if is_stated(item.benchmark) else msgspec.UNSET,
             steps=msgspec.UNSET if steps is None else step_records(steps),
             attribution=msgspec.UNSET if attribution is None else attribution,
+            ties=msgspec.UNSET if result.ties is None else self._tied_scores(item, result.ties),
             timing=answer.timing,
         )
+
+    def _tied_scores(self, item: Item[Any, Any], ties: Ties) -> TiedScores:
+        """Score the equally good answers; distinct scores are few."""
+        times: dict[bytes, int] = {}
+        for record in self.benchmark.scoring.score_ties(item, ties.answers):
+            score = msgspec.json.encode(record, order="sorted")
+            times[score] = times.get(score, 0) + 1
+        scores = [TiedScore(number, msgspec.json.decode(score)) for score, number in sorted(times.items())]
+        count = None if ties.count is None else str(ties.count)
+        return TiedScores(count, len(ties.answers), scores, ties.note)

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from calibrant.bench.core.benchmark import EpisodeHandout, Handout
-from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.core.benchmark import EpisodeHandout, Handout, load_benchmark
+from calibrant.bench.protocols.base import Protocol, ProtocolResult, Ties
+from calibrant.bench.protocols.presentation import PRESENT, Presentation
 from calibrant.bench.runs.executors.opening import open_executor
 from calibrant.bench.runs.jobs import HERE, Execution, Executor, Failure, one_line
 from calibrant.bench.runs.records import Timing
@@ -73,8 +74,10 @@ def timed_answer(protocol: Protocol, handout: Handout) -> Answer:
     """
     started = datetime.now(UTC).isoformat(timespec="milliseconds")
     clock = time.perf_counter()
-    task = handout.open()
+    task = presentation = None
     try:
+        presentation = _present(handout) if protocol.reads_canonical else None
+        task = (handout if presentation is None else handout.with_content(presentation.content)).open()
         with redirect_stdout(sys.stderr):  # standard output is the table's
             reason = protocol.refusal(task)
             refused = ProtocolResult("impossible", provenance={"reason": reason})
@@ -86,7 +89,18 @@ def timed_answer(protocol: Protocol, handout: Handout) -> Answer:
     except (Exception, SystemExit) as error:
         result = _crash_result(f"{type(error).__name__}: {one_line(error)}")
     timing = Timing(time.perf_counter() - clock, started)
-    return Answer(result, timing, tuple(task.steps) if isinstance(handout, EpisodeHandout) else None)
+    steps = tuple(task.steps) if isinstance(handout, EpisodeHandout) and task is not None else None
+    if presentation is not None:
+        answer, provenance = presentation.restore(result.answer), presentation.restore(result.provenance)
+        ties = result.ties and Ties(result.ties.count, presentation.restore(result.ties.answers), result.ties.note)
+        result = ProtocolResult(result.outcome, answer, result.size, provenance, ties)
+        steps = None if steps is None else tuple(map(presentation.restore_step, steps))
+    return Answer(result, timing, steps)
+
+
+def _present(handout: Handout) -> Presentation | None:
+    present = load_benchmark(handout.benchmark).capability(PRESENT) if handout.benchmark else None
+    return None if present is None else present(handout.content)
 
 
 def _check_result(result: object) -> ProtocolResult:

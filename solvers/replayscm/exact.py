@@ -10,7 +10,7 @@ Class of the claim: every mechanism mentions at most `max_parents` variables and
 Hidden-roots over shared units the columns of all roots are nested (solvers.replayscm.roots). With other roots there may
 be a smaller train-exact SCM; they are considered only where no root set of that kind fits.
 Ties between choices of equal total size: fewest mentions, then the smallest root set, then the smallest parent sets
-(variables in natural order, sets compared as numbers with bit i for variable i); between formulas over one parent set
+(variables in the order of the task, sets compared as numbers with bit i for variable i); between formulas over one set
 the rule of solvers.formulas.least. Where literals 0 and 1 are allowed they stand alone, as constant mechanisms.
 """
 
@@ -87,7 +87,7 @@ def _too_large(task: Task) -> OutOfBudget | None:
 
 
 ONLY_NESTED = "only root sets with nested columns"
-TIE_RULE = "fewest mentions, then smallest root set, then smallest parent sets in natural variable order"
+TIE_RULE = "fewest mentions, then smallest root set, then smallest parent sets in canonical variable order"
 
 
 class _Choice(NamedTuple):

@@ -62,7 +62,7 @@ def _estimate(problem: Problem) -> GeneratorCeiling:
     posterior = Posterior(task)
     if not posterior.components:
         raise ValueError("no configuration of the prior explains the evidence")
-    rng, replayed = Random(f"generator ceiling:{problem.id}"), _Replayed(heldout)
+    rng, replayed = Random(f"generator ceiling:{problem.id}"), BehaviourReplay(heldout)
     samples = [replayed.behaviour(posterior.sample(rng)) for _ in range(2 * DRAWS)]
     best, _ = Counter(samples[:DRAWS]).most_common(1)[0]
     share = samples[DRAWS:].count(best) / DRAWS
@@ -71,7 +71,7 @@ def _estimate(problem: Problem) -> GeneratorCeiling:
     return GeneratorCeiling(share, sqrt(share * (1 - share) / DRAWS), DRAWS, realised, "")
 
 
-class _Replayed:
+class BehaviourReplay:
     """Behaviour of members in the rows of a panel: targets and roots as given, everything else computed."""
 
     def __init__(self, panel: Panel) -> None:

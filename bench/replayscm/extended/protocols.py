@@ -11,6 +11,8 @@ from calibrant.bench.replayscm.extended.rows import NOT_EXTENDED, answer_extende
 class ExtendedRow(Protocol, frozen=True):
     """Base of the rows."""
 
+    reads_canonical = True
+
     def refusal(self, handout: object) -> str:
         return "" if is_extended(handout) else NOT_EXTENDED
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from msgspec import Meta
 
-from calibrant.bench.protocols.base import ProtocolResult, nothing_found
+from calibrant.bench.protocols.base import ProtocolResult, Ties, nothing_found
 from calibrant.bench.replayscm.extended.rows import answer_extended, is_extended
 from calibrant.bench.replayscm.protocols.answers import alternative_answer, scm_answer
 from calibrant.bench.replayscm.protocols.plain_row import PlainRow
 from calibrant.dsl.replayscm.problem import Task, TaskKind
+
+if TYPE_CHECKING:
+    from calibrant.solvers.replayscm.exact import ExactAnswer
 
 MAX_PARENTS = 6  # the solver's own limit
 
@@ -23,7 +26,7 @@ class Choosing(TypedDict, total=False):
 
 
 class Exact(PlainRow, frozen=True):
-    """The train-exact SCM of least total formula size, with proof of it, from solvers.replayscm.exact.
+    """The train-exact SCM of least total formula size, with proof of it; rates are means over all least ones.
 
     With noise or hidden variables the most probable SCM, of several the smallest; an episode is given greedy's worlds.
 
@@ -68,10 +71,22 @@ class Exact(PlainRow, frozen=True):
         outcome = solve(task, max_parents=self.max_parents, **self.choosing)
         if isinstance(outcome, Found):
             solution = outcome.value
-            return ProtocolResult(
-                "found", scm_answer(task.kind, solution.model), solution.size, dict(solution.provenance)
-            )
+            ties = least_ties(task, solution, self.max_parents)
+            answer = scm_answer(task.kind, solution.model)
+            return ProtocolResult("found", answer, solution.size, dict(solution.provenance), ties)
         return nothing_found(outcome)
+
+
+def least_ties(task: Task, solution: ExactAnswer, max_parents: int) -> Ties:
+    """Return all least SCMs of a task, or draws from them."""
+    from calibrant.solvers.outcome import Found
+    from calibrant.solvers.replayscm.least_models import least_models
+
+    least = least_models(task, solution, max_parents=max_parents)
+    if not isinstance(least, Found):
+        return Ties(None, note=least.reached)
+    answers = [scm_answer(task.kind, model) for model in least.value.models]
+    return Ties(least.value.count, answers, least.value.unlisted)
 
 
 class ExactIntegerProgram(Exact, frozen=True):

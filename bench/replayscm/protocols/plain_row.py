@@ -9,6 +9,8 @@ from calibrant.dsl.replayscm.problem import Task
 class PlainRow(Protocol, frozen=True):
     """Base of the rows for plain items; of noisy ones they read the rows as if these were exact."""
 
+    reads_canonical = True
+
     def refusal(self, handout: object) -> str:
         if not isinstance(handout, Task):
             return f"{self.name} answers no episodes"

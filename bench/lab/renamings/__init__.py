@@ -1,0 +1,1 @@
+"""Measures whether rows depend on names and orders; see `__main__`."""

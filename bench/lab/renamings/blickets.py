@@ -1,0 +1,18 @@
+"""Detectors with other names of objects, in another order."""
+
+from __future__ import annotations
+
+from random import Random
+
+from calibrant.bench.lab.renamings.renamed import RenamedItem, permuted_names, shuffled
+from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.renaming import object_role, reorder_objects
+
+
+def rename(item: BlicketItem, random: Random) -> RenamedItem:
+    """Return a detector with other names of objects, in another order."""
+    order = shuffled(range(item.task.n), random)
+    names = permuted_names(item.task.objects, random)
+    objects = item.task.objects
+    roles = {names[name]: repr(object_role(item, index)) for index, name in enumerate(objects)}
+    return RenamedItem(reorder_objects(item, order, [names[objects[i]] for i in order]), names, roles=roles)

@@ -1,0 +1,142 @@
+"""Answers of a row to a pool and to its renamings: rates of the table in every digit, and answers up to the names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+from typing import Any
+
+from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.lab.renamings.renamed import RenamedItem, renamer
+from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.report.table import ResultTable
+from calibrant.bench.runs.workers import timed_answer
+
+_TOKEN = re.compile(r"\w+")
+_TIMES = ("seconds_median", "seconds_max")
+
+
+@dataclass(frozen=True)
+class Invariance:
+    """Outcome for one row on one pool.
+
+    rates: of the pool as it is and of each renaming, by key of the metric
+    num_different: answers, over all renamings, that are not the renamed answer to the original
+    different: ids of the items with such an answer; num_crashed: answers that are crashes, of all pools together
+    """
+
+    row: str
+    rates: Sequence[Mapping[str, str]]
+    num_answers: int
+    num_different: int
+    different: Sequence[str]
+    num_crashed: int = 0
+
+    @cached_property
+    def moved(self) -> dict[str, list[str]]:
+        """The metrics whose rates differ in some digit, with all their values."""
+        listed = {key: sorted({rates[key] for rates in self.rates}) for key in self.rates[0]}
+        return {key: values for key, values in listed.items() if len(values) > 1}
+
+    def line(self) -> str:
+        """Return one line for a terminal."""
+        ranges = ", ".join(f"{key} {values[0]} to {values[-1]}" for key, values in self.moved.items())
+        rates = f"rates move: {ranges}" if self.moved else "rates equal in every digit"
+        if self.num_crashed:
+            return f"{self.row}: {self.num_crashed} answers are crashes"
+        if not self.num_different:
+            return f"{self.row}: {rates}; all {self.num_answers} answers equal up to the names"
+        which = f" (items {', '.join(self.different[:3])}{', ...' if len(self.different) > 3 else ''})"
+        return f"{self.row}: {rates}; {self.num_different} of {self.num_answers} answers differ{which}"
+
+
+def measure(of: Benchmark[Any], items: Sequence[Any], protocol: Protocol, *, times: int, seed: int) -> Invariance:
+    """Answer the items and so many renamings of them by one row, and compare."""
+    rates, num_different, num_crashed, different = [], 0, 0, dict[str, None]()
+    originals: dict[str, Any] = {}
+    for number in range(times + 1):
+        table = ResultTable(of.metrics)
+        for place, item in enumerate(items):
+            renamed = RenamedItem(item, {})
+            if number:
+                renamed = renamer(of.name)(item, Random(f"{seed} {number} {place}"))
+            answer = _answer(of, renamed.item, protocol, table, len(items))
+            num_crashed += answer["outcome"] == "crashed"
+            if not number:
+                originals[item.id] = answer
+            elif not _is_renamed(originals[item.id], answer, renamed):
+                num_different += 1
+                different[item.id] = None
+        rates.append(_rates(table))
+    return Invariance(protocol.name, rates, times * len(items), num_different, tuple(different), num_crashed)
+
+
+def _answer(of: Benchmark[Any], item: Any, protocol: Protocol, table: ResultTable, size: int) -> Any:
+    result = timed_answer(protocol, of.handout(item))
+    answered = of.scoring.no_answer(item) if result.result.answer is None else result.result.answer
+    score = of.scoring.score(item, answered, result.steps or ())
+    setting = of.metrics.row_group(item.setting, "")
+    context = AnswerContext(
+        protocol.name, "pool", "", size, item.id, setting, "", outcome=result.result.outcome, benchmark=of.name
+    )
+    table.add(context, score)
+    return {"answer": answered, "outcome": result.result.outcome}
+
+
+def _is_renamed(original: Any, answer: Any, renamed: RenamedItem) -> bool:
+    """Return whether an answer is the original one over the new names, objects that are alike exchanged or not."""
+    if renamed.values and original["outcome"] == "found":
+        assigned = {key: renamed.values[key].get(value, value) for key, value in original["answer"].items()}
+        original = {**original, "answer": assigned}
+    expected, probabilities = rename_json(original, renamed.names), original["answer"].get("probabilities")
+    if probabilities is not None and renamed.columns:
+        expected["answer"]["probabilities"] = [[row[place] for place in renamed.columns] for row in probabilities]
+    if renamed.value_roles and original["outcome"] == answer["outcome"] == "found":
+        expected, answer = (_with_roles(content["answer"], renamed.value_roles) for content in (expected, answer))
+    return any(normal(rename_json(expected, r)) == normal(rename_json(answer, r)) for r in ({}, renamed.roles))
+
+
+def _with_roles(answer: Mapping[str, Any], roles: Mapping[str, Mapping[Any, int]]) -> dict[str, Any]:
+    return {key: roles[key].get(value, value) for key, value in answer.items()}
+
+
+def _rates(table: ResultTable) -> dict[str, str]:
+    return {
+        f"{row['setting']} {key}": repr(value)
+        for row in table.to_json()
+        for key, value in row.items()
+        if key not in _TIMES
+    }
+
+
+def rename_json(content: Any, names: Mapping[str, str]) -> Any:
+    """Return JSON in which every word that is a name is replaced."""
+    if isinstance(content, str):
+        return _TOKEN.sub(lambda match: names.get(match[0], match[0]), content)
+    if isinstance(content, Mapping):
+        return {rename_json(key, names): rename_json(value, names) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [rename_json(part, names) for part in content]
+    return content
+
+
+def normal(content: Any) -> Any:
+    """Return JSON in which lists of texts are sorted: they are sets of names."""
+    if isinstance(content, Mapping):
+        return {key: normal(value) for key, value in sorted(content.items())}
+    if isinstance(content, list):
+        parts = [normal(part) for part in content]
+        return sorted(parts) if all(isinstance(part, str) for part in parts) else parts
+    return content
+
+
+def lines(
+    of: Benchmark[Any], items: Sequence[Any], protocols: Sequence[Protocol], *, times: int, seed: int
+) -> Iterator[str]:
+    """Yield a line for each row."""
+    for protocol in protocols:
+        yield measure(of, items, protocol, times=times, seed=seed).line()

@@ -1,0 +1,30 @@
+"""Problems of ReplaySCM over other names, with worlds, rows and columns in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+
+from calibrant.bench.lab.renamings.renamed import RenamedItem, permuted_names, shuffled
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.world import Panel
+from calibrant.solvers.replayscm.renaming import PanelOrder, rename_problem
+
+
+def rename(problem: Problem, random: Random) -> RenamedItem:
+    """Return a problem with other names of variables, and worlds, rows and columns in another order."""
+    task = problem.task
+    names = permuted_names(task.variables, random)
+    if task.extension is not None:
+        names |= permuted_names(tuple(task.extension.hidden), random)
+    panels = [task.training, problem.sealed.heldout]
+    units = tuple(dict.fromkeys(unit for panel in panels for world in panel.worlds for unit in world.units))
+    new_units = permuted_names(units, random)
+    training, heldout = (_panel_order(panel, new_units, random) for panel in panels)
+    return RenamedItem(rename_problem(problem, names, training, heldout), names)
+
+
+def _panel_order(panel: Panel, units: Mapping[str, str], random: Random) -> PanelOrder:
+    worlds = tuple(shuffled(range(len(panel.worlds)), random))
+    rows = tuple(tuple(shuffled(range(world.num_rows), random)) for world in panel.worlds)
+    return PanelOrder(worlds, rows, units)

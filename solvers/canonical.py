@@ -1,0 +1,226 @@
+"""Canonical order of a coloured structure: equal for all renamings and reorderings of the same structure.
+
+Colour refinement over labelled edges (Weisfeiler and Leman) separates vertices by what surrounds them. Where classes of
+several vertices remain, one is individualised and refinement goes on, for each vertex of the class; the leaf with the
+least edge list is canonical, and equal leaves give automorphisms, which prune the search (B. D. McKay, Practical graph
+isomorphism, 1981). Colours are sums of mixed words modulo 2**64, so they do not depend on an order; two different
+surroundings with one word would cost symmetry breaking, never correctness.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Words: TypeAlias = npt.NDArray[np.uint64]
+Indices: TypeAlias = npt.NDArray[np.int64]
+Permutation: TypeAlias = tuple[int, ...]
+"""Image of each vertex."""
+
+MAX_LEAVES = 500  # of one search; structures with a graph automorphism problem behind them are not what tasks are
+_INDIVIDUAL = np.uint64(0x9E3779B97F4A7C15)
+
+
+def word(*content: object) -> int:
+    """Return a word that stands for content, equal for equal texts of it; 0 to 2**63 - 1."""
+    return int.from_bytes(hashlib.blake2b(repr(content).encode(), digest_size=8).digest(), "big") >> 1
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Vertices with colours, and labelled directed edges.
+
+    colours: word of each vertex; base: vertices 0 to base - 1 decide the others up to twins, so only they are
+        individualised
+    sources, targets, labels: of each edge
+    """
+
+    colours: Words
+    base: int
+    sources: Indices
+    targets: Indices
+    labels: Words
+
+    def edge_list(self, order: Sequence[int]) -> bytes:
+        """Return colours and sorted edges under an order of the vertices: equal iff both orders spell one structure."""
+        position = np.empty(len(order), np.int64)
+        position[np.asarray(order, np.int64)] = np.arange(len(order))
+        rows = np.stack([position[self.sources], position[self.targets], self.labels.astype(np.int64)])
+        return self.colours[np.asarray(order, np.int64)].tobytes() + rows[:, np.lexsort(rows)].tobytes()
+
+
+@dataclass
+class StructureBuilder:
+    """Collects vertices, base vertices first, and edges."""
+
+    colours: list[int] = field(default_factory=list)
+    sources: list[int] = field(default_factory=list)
+    targets: list[int] = field(default_factory=list)
+    labels: list[int] = field(default_factory=list)
+
+    def vertex(self, *colour: object) -> int:
+        """Add a vertex; return its number."""
+        self.colours.append(word(*colour))
+        return len(self.colours) - 1
+
+    def edge(self, source: int, target: int, label: int = 0) -> None:
+        """Add an edge."""
+        self.sources.append(source)
+        self.targets.append(target)
+        self.labels.append(label)
+
+    def edges(self, sources: Sequence[int] | Indices, target: int, label: int = 0) -> None:
+        """Add an edge from each of the sources."""
+        self.sources.extend(sources)
+        self.targets.extend([target] * len(sources))
+        self.labels.extend([label] * len(sources))
+
+    def build(self, base: int) -> Structure:
+        """Return the structure; the first `base` vertices decide the others up to twins."""
+        return Structure(
+            np.array(self.colours, np.uint64),
+            base,
+            np.array(self.sources, np.int64),
+            np.array(self.targets, np.int64),
+            np.array(self.labels, np.uint64),
+        )
+
+
+@dataclass(frozen=True)
+class CanonicalOrder:
+    """Result of a search.
+
+    order: vertices, canonical first to last; twins among those that are no base vertices stand by number
+    automorphisms: generators of the symmetries that were met; empty means that every vertex of the base is unlike all
+    is_complete: whether the search ended; else the order may depend on the numbering
+    """
+
+    order: tuple[int, ...]
+    automorphisms: tuple[Permutation, ...] = ()
+    is_complete: bool = True
+
+    def base_order(self, base: int) -> tuple[int, ...]:
+        """Return the vertices of the base in canonical order."""
+        return tuple(vertex for vertex in self.order if vertex < base)
+
+
+def canonical_order(structure: Structure, *, max_leaves: int = MAX_LEAVES) -> CanonicalOrder:
+    """Return the canonical order of a structure, with generators of its automorphisms."""
+    search = _Search(structure, max_leaves)
+    search.descend(search.refine(structure.colours), ())
+    assert search.best is not None
+    return CanonicalOrder(search.best, tuple(search.automorphisms), search.is_complete)
+
+
+class _Search:
+    """Depth-first search over individualised vertices."""
+
+    def __init__(self, structure: Structure, max_leaves: int) -> None:
+        self.structure = structure
+        self.max_leaves = max_leaves
+        self.num_leaves = 0
+        self.is_complete = True
+        self.best: tuple[int, ...] | None = None
+        self.best_path: tuple[int, ...] = ()
+        self.best_edges = b""
+        self.automorphisms: list[Permutation] = []
+        self.return_depth: int | None = None  # depth to go back to after an automorphism
+
+    @cached_property
+    def _mixed_labels(self) -> tuple[Words, Words]:
+        labels = self.structure.labels
+        return _mix(labels + np.uint64(1)), _mix(labels ^ np.uint64(0x5851F42D4C957F2D))
+
+    def refine(self, colours: Words) -> Words:
+        """Return the colours after refinement to a fixed point."""
+        structure = self.structure
+        forward, backward = self._mixed_labels
+        num_classes = len(np.unique(colours))
+        while True:
+            sums = np.zeros_like(colours)
+            np.add.at(sums, structure.sources, _mix(colours[structure.targets] + forward))
+            np.add.at(sums, structure.targets, _mix(colours[structure.sources] ^ backward))
+            colours = _mix(colours * np.uint64(3) + _mix(sums))
+            refined = len(np.unique(colours))
+            if refined == num_classes:
+                return colours
+            num_classes = refined
+
+    def descend(self, colours: Words, path: tuple[int, ...]) -> None:
+        """Search below a node whose path has been individualised."""
+        cell = self._cell(colours)
+        if cell is None:
+            self._leaf(tuple(np.argsort(colours, kind="stable").tolist()), path)
+            return
+        visited: list[int] = []
+        for vertex in cell:
+            if any(vertex in self._orbit(sibling, path) for sibling in visited):
+                continue
+            visited.append(vertex)
+            changed = colours.copy()
+            changed[vertex] = _mix(changed[vertex : vertex + 1] ^ _INDIVIDUAL)[0]
+            self.descend(self.refine(changed), (*path, vertex))
+            if self.num_leaves >= self.max_leaves:
+                self.is_complete &= vertex == cell[-1]
+                return
+            if self.return_depth is not None:
+                if self.return_depth < len(path):
+                    return
+                self.return_depth = None
+
+    def _cell(self, colours: Words) -> list[int] | None:
+        """Return the smallest class of several base vertices, of these the least colour; None without one."""
+        base = colours[: self.structure.base]
+        values, counts = np.unique(base, return_counts=True)
+        several = counts > 1
+        if not several.any():
+            return None
+        smallest = counts[several].min()
+        value = values[several & (counts == smallest)][0]
+        return [int(vertex) for vertex in np.flatnonzero(base == value)]
+
+    def _leaf(self, order: tuple[int, ...], path: tuple[int, ...]) -> None:
+        self.num_leaves += 1
+        if not path:  # no choice: nothing to compare
+            self.best = order
+            return
+        edges = self.structure.edge_list(order)
+        if self.best is None or edges < self.best_edges:
+            self.best, self.best_edges, self.best_path = order, edges, path
+        elif edges == self.best_edges:
+            image = [0] * len(order)
+            for vertex, target in zip(self.best, order, strict=True):
+                image[vertex] = target
+            self.automorphisms.append(tuple(image))
+            common = (i for i, (a, b) in enumerate(zip(path, self.best_path, strict=False)) if a != b)
+            self.return_depth = next(common, 0)
+
+    def _orbit(self, vertex: int, path: tuple[int, ...]) -> set[int]:
+        """Return the images of a vertex under the automorphisms that leave the path alone."""
+        return set(orbit(vertex, [image for image in self.automorphisms if all(image[v] == v for v in path)]))
+
+
+def orbit(vertex: int, automorphisms: Sequence[Permutation]) -> Iterator[int]:
+    """Yield the images of a vertex under all products of automorphisms."""
+    reached, waiting = {vertex}, [vertex]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        for image in automorphisms:
+            if image[current] not in reached:
+                reached.add(image[current])
+                waiting.append(image[current])
+
+
+def _mix(words: Words) -> Words:
+    """Return words mixed so that their sums separate multisets (the finaliser of SplitMix64, Steele et al. 2014)."""
+    with np.errstate(over="ignore"):
+        words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return words ^ (words >> np.uint64(31))

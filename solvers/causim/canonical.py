@@ -1,0 +1,126 @@
+"""Canonical names of a question's model: nodes, noise and values in an order that equations and question decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from heapq import heapify, heappop, heappush
+from itertools import product
+from typing import NamedTuple
+
+from calibrant.dsl.causim.item import Task
+from calibrant.dsl.causim.model import Model, ModelError
+from calibrant.dsl.causim.values import Symbol
+from calibrant.solvers.canonical import CanonicalOrder, StructureBuilder, canonical_order, orbit, word
+from calibrant.solvers.causim.renaming import ModelNames
+
+MAX_ROWS = 20_000  # of all tables together: more take longer to order than questions about them to answer
+
+
+class _Labelling(NamedTuple):
+    """Vertices of keys and of their values, and the canonical order of all."""
+
+    keys: Mapping[str, int]
+    values: Mapping[str, Mapping[Symbol, int]]
+    canonical: CanonicalOrder
+
+
+def canonical_names(task: Task) -> ModelNames | None:
+    """Return canonical names; None for a model whose tables have over MAX_ROWS rows, or cannot be made."""
+    model = task.model
+    try:
+        if sum(local.table.size for local in model.system) > MAX_ROWS:
+            return None
+    except ModelError:
+        return None
+    keys, values, canonical = _label(task)
+    rank = {vertex: place for place, vertex in enumerate(canonical.order)}
+    order = _topological_order(model, [rank[keys[name]] for name in model.names])
+    width = len(str(len(model)))
+    new_keys: dict[str, str] = {}
+    for place, position in enumerate(order, start=1):
+        new_keys[model.nodes[position].name] = f"K{place:0{width}}"
+        new_keys[model.nodes[position].noise] = f"Q{place:0{width}}"
+    new_values = {key: _spell(domain, rank) for key, domain in values.items()}
+    return ModelNames(order, new_keys, new_values)
+
+
+def value_roles(task: Task) -> dict[str, dict[Symbol, int]]:
+    """Return a number for each value of each key, equal for values that model and question do not tell apart."""
+    _, values, canonical = _label(task)
+    rank = {vertex: place for place, vertex in enumerate(canonical.order)}
+    return {
+        key: {symbol: min(rank[v] for v in orbit(vertex, canonical.automorphisms)) for symbol, vertex in domain.items()}
+        for key, domain in values.items()
+    }
+
+
+def _label(task: Task) -> _Labelling:
+    model, question, builder = task.model, task.question, StructureBuilder()
+    keys = {
+        key: builder.vertex(kind, key in question.unknown, key in question.do, key in question.observed)
+        for kind, names in (("node", model.names), ("noise", model.noises))
+        for key in names
+    }
+    values = _add_values(builder, model, keys)
+    for part, assignment in (("fixed", question.fixed), ("do", question.do), ("observed", question.observed)):
+        for key, value in assignment.items():
+            if value in values[key]:
+                builder.edge(values[key][value], keys[key], word(part))
+    base = len(builder.colours)
+    _add_tables(builder, model, keys, values)
+    return _Labelling(keys, values, canonical_order(builder.build(base)))
+
+
+def _add_values(builder: StructureBuilder, model: Model, keys: Mapping[str, int]) -> dict[str, dict[Symbol, int]]:
+    """Add the values of nodes and noise; noise values have their probabilities for colours."""
+    values: dict[str, dict[Symbol, int]] = {}
+    for node, local in zip(model.nodes, model.system, strict=True):
+        values[node.name] = {symbol: builder.vertex("value") for symbol in local.domain}
+        values[node.noise] = {
+            symbol: builder.vertex("noise value", weight)
+            for symbol, weight in zip(node.support, node.weights, strict=True)
+        }
+    for key, domain in values.items():
+        for vertex in domain.values():
+            builder.edge(vertex, keys[key], word("of"))
+    return values
+
+
+def _add_tables(
+    builder: StructureBuilder, model: Model, keys: Mapping[str, int], values: Mapping[str, Mapping[Symbol, int]]
+) -> None:
+    """Add the rows of all tables: parents' values and noise value to a value; arguments are told apart by their key."""
+    for node, local in zip(model.nodes, model.system, strict=True):
+        builder.edge(keys[node.noise], keys[node.name], word("noise"))
+        for parent in node.parents:
+            builder.edge(keys[parent], keys[node.name], word("parent"))
+        arguments = [*(model.system[parent].domain for parent in local.parents), node.support]
+        names = [*node.parents, node.noise]
+        for row, output in zip(product(*arguments), local.table.ravel().tolist(), strict=True):
+            vertex = builder.vertex("row")
+            builder.edge(vertex, values[node.name][local.domain[output]], word("output"))
+            for key, symbol in zip(names, row, strict=True):
+                builder.edge(vertex, values[key][symbol], word("argument"))
+
+
+def _topological_order(model: Model, rank: list[int]) -> tuple[int, ...]:
+    """Return the topological order that takes the node of least rank where several can come."""
+    waiting = [len(node.parents) for node in model.nodes]
+    ready = [(rank[position], position) for position, number in enumerate(waiting) if not number]
+    heapify(ready)
+    order = []
+    while ready:
+        _, position = heappop(ready)
+        order.append(position)
+        for child in model.children[position]:
+            waiting[child] -= 1
+            if not waiting[child]:
+                heappush(ready, (rank[child], child))
+    return tuple(order)
+
+
+def _spell(domain: Mapping[Symbol, int], rank: Mapping[int, int]) -> dict[Symbol, Symbol]:
+    """Return new values, texts as JSON has them, that sort by canonical rank."""
+    ordered = sorted(domain, key=lambda symbol: rank[domain[symbol]])
+    width = len(str(len(ordered)))
+    return {symbol: f'"w{place:0{width}}"' for place, symbol in enumerate(ordered, start=1)}

@@ -1,0 +1,150 @@
+"""Canonical form of a task: equal for all names of variables and all orders of worlds, rows and columns.
+
+What is read is what a solver may read. Variables become V1, V2, ... in canonical order; solvers break ties by that
+order, so their answers to a task and to a renamed one are each other's renaming.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant.dsl.formulas.formula import Apply, Formula
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Column, World
+from calibrant.solvers.canonical import Permutation, StructureBuilder, canonical_order, word
+from calibrant.solvers.replayscm.renaming import PanelOrder, rename_scm, rename_task
+
+_NAME = re.compile(r"\bV[0-9]+\b")
+_ORDERED_OPERATORS = ("if",)  # of which the place of an argument matters
+
+
+@dataclass(frozen=True)
+class CanonicalTask:
+    """A task in canonical form.
+
+    names: canonical name -> name of the task; symmetries: generators of the symmetries of the task, on canonical names
+    """
+
+    task: Task
+    names: Mapping[str, str]
+    symmetries: tuple[Mapping[str, str], ...] = ()
+
+    def restore_scm(self, model: Scm) -> Scm:
+        """Return an SCM of the canonical task over the names of the task."""
+        return rename_scm(model, self.names)
+
+    def restore(self, content: Any) -> Any:
+        """Return JSON over the names of the task: every canonical name in texts and keys is replaced."""
+        if isinstance(content, str):
+            return _NAME.sub(lambda match: self.names.get(match[0], match[0]), content)
+        if isinstance(content, Mapping):
+            return {self.restore(key): self.restore(value) for key, value in content.items()}
+        if isinstance(content, list | tuple):
+            return [self.restore(part) for part in content]
+        return content
+
+
+def canonical_task(task: Task) -> CanonicalTask:
+    """Return the canonical form of a task."""
+    builder = StructureBuilder()
+    hidden = () if task.extension is None else tuple(task.extension.hidden)
+    variables = (*task.variables, *hidden)
+    index = {variable: builder.vertex(*_role(task, variable)) for variable in variables}
+    worlds = task.training.worlds
+    first_world = len(variables)
+    for _ in worlds:
+        builder.vertex("world")
+    base = first_world + len(worlds)
+    unit_vertices = _add_rows(builder, task, index, first_world)
+    if task.extension is not None:
+        for child, parents in task.extension.hidden.items():
+            builder.edges([index[parent] for parent in parents or ()], index[child], word("hidden"))
+    if task.reference is not None:
+        for variable, formula in task.reference.mechanisms.items():
+            builder.edge(_add_formula(builder, formula, index), index[variable], word("mechanism"))
+    result = canonical_order(builder.build(base))
+    rank = {vertex: place for place, vertex in enumerate(result.order)}
+    ordered = sorted(variables, key=lambda variable: rank[index[variable]])
+    names = {variable: f"V{place}" for place, variable in enumerate(ordered, start=1)}
+    order = PanelOrder(
+        tuple(sorted(range(len(worlds)), key=lambda world: rank[first_world + world])),
+        tuple(
+            tuple(sorted(range(world.num_rows), key=lambda row, units=units: rank[units[row]]))  # type: ignore[misc]
+            for world, units in zip(worlds, unit_vertices, strict=True)
+        ),
+        _unit_names(worlds, unit_vertices, rank),
+    )
+    symmetries = tuple(_on_names(image, variables, names) for image in result.automorphisms)
+    return CanonicalTask(rename_task(task, names, order), {new: old for old, new in names.items()}, symmetries)
+
+
+def _role(task: Task, variable: str) -> tuple[object, ...]:
+    """Return what is disclosed about a variable alone."""
+    disclosure = task.disclosure
+    if task.extension is not None and variable in task.extension.hidden:
+        return "hidden", disclosure.group_index(variable), task.extension.hidden[variable] is None
+    return "variable", disclosure.group_index(variable), variable in (disclosure.roots or ())
+
+
+def _add_rows(
+    builder: StructureBuilder, task: Task, index: Mapping[str, int], first_world: int
+) -> list[tuple[int, ...]]:
+    """Add rows, and units where worlds share them; return the vertex that orders each row of each world."""
+    units: dict[str, int] = {}
+    if task.shares_units:
+        for name in dict.fromkeys(unit for world in task.training.worlds for unit in world.units):
+            units[name] = builder.vertex("unit")
+    vertices = []
+    for number, world in enumerate(task.training.worlds, start=first_world):
+        for variable, value in world.intervention.constants.items():
+            builder.edge(number, index[variable], word("constant", value))
+        for variable in world.intervention.assigned:
+            builder.edge(number, index[variable], word("assigned"))
+        rows = [builder.vertex("row") for _ in world.units]
+        builder.edges(rows, number, word("world"))
+        for name, row in zip(world.units, rows, strict=True):
+            if units:
+                builder.edge(units[name], row, word("unit"))
+        for variable, column in zip(world.variables, world.columns, strict=True):
+            builder.edges(rows[0] + _ones(column, world.num_rows), index[variable], word("one"))
+        vertices.append(tuple(units[name] for name in world.units) if units else tuple(rows))
+    return vertices
+
+
+def _ones(column: Column, num_rows: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the rows in which a column is 1."""
+    packed = np.frombuffer(column.to_bytes(num_rows // 8 + 1, "little"), np.uint8)
+    return np.flatnonzero(np.unpackbits(packed, bitorder="little"))
+
+
+def _add_formula(builder: StructureBuilder, formula: Formula, index: Mapping[str, int]) -> int:
+    """Add the nodes of a formula; return that of its root."""
+    stack: list[int] = []
+    for node in formula.nodes:
+        if not isinstance(node, Apply):
+            stack.append(index[node] if isinstance(node, str) else builder.vertex("literal", node))
+            continue
+        operator = builder.vertex("operator", node.operator)
+        for place, argument in enumerate(stack[-node.arity :]):
+            builder.edge(argument, operator, word("argument", place if node.operator in _ORDERED_OPERATORS else 0))
+        del stack[-node.arity :]
+        stack.append(operator)
+    return stack[0]
+
+
+def _unit_names(worlds: tuple[World, ...], vertices: list[tuple[int, ...]], rank: Mapping[int, int]) -> dict[str, str]:
+    ranks: dict[str, int] = {}
+    for world, units in zip(worlds, vertices, strict=True):
+        for name, vertex in zip(world.units, units, strict=True):
+            ranks.setdefault(name, rank[vertex])
+    return {name: f"u{place}" for place, name in enumerate(sorted(ranks, key=ranks.__getitem__))}
+
+
+def _on_names(image: Permutation, variables: tuple[str, ...], names: Mapping[str, str]) -> dict[str, str]:
+    return {names[variable]: names[variables[image[i]]] for i, variable in enumerate(variables)}
