@@ -68,15 +68,20 @@ class AttributionCoverage:
 Scores = Iterable[tuple[AnswerContext, Mapping[str, Any]]]
 
 
-def add_attributions(scores: Scores, pools: Sequence[Path]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
-    """Yield the answers, each with its attribution where its pool is among these and its record has none."""
+def add_attributions(
+    scores: Scores, pools: Sequence[Path], *, with_chance: bool = True
+) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
+    """Yield the answers, each with its attribution where its pool is among these and its record has none.
+
+    with_chance: also with what guessers expect on these items
+    """
     items = {file_digest(path): items_by_id(benchmark_of(path).items.read_pool(path).items) for path in pools}
     for context, score in scores:
         item = items.get(context.pool_digest, {}).get(context.instance)
         of = benchmark(context.benchmark)
         if item is not None and KEY not in score:
             score = change_score(score, partial(_attributed, of, item))
-        if item is not None:
+        if item is not None and with_chance:
             score = change_score(score, partial(_with_chance, expected_rates(of, item, score)))
         yield context, score
 

@@ -66,7 +66,7 @@ class Sources:
         return {name: answers for name, answers in answers_by_benchmark.items() if answers}
 
     def _score_all(self, recognised: list[str]) -> Iterator[tuple[AnswerContext, Mapping[str, Any]]]:
-        yield from scored_answers(self.runs)
+        yield from scored_answers(self.runs, with_steps=bool(self.pools))
         for path in self.official:
             yield from benchmark_of(path).require(STORED_RESULTS)(path).answers()
         for path in self.predictions:

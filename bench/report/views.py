@@ -28,10 +28,7 @@ def view_table(view: View, rows: Sequence[Row], notes: tuple[str, ...]) -> Table
     lines = tuple(
         TableRow(
             (row.setting, row.stratum, row.system, row.pool, str(row.num_items)),
-            tuple(
-                mean_cell([_item_mean(answers, row.places[column.key]) for answers in row.answers.values()], column)
-                for column in view.metrics
-            ),
+            tuple(_metric_cell(row, column) for column in view.metrics),
         )
         for row in rows
     )
@@ -47,6 +44,14 @@ def view_tables(views: Mapping[str, View], rows: Sequence[Row], notes: Callable[
     """
     tables = ((view, view_table(view, rows, notes(name))) for name, view in views.items())
     return [table for view, table in tables if table.headings or not view.optional]
+
+
+def _metric_cell(row: Row, column: Metric) -> Cell:
+    """Return the mean of a metric over the items of a row; of skill the ratio, both with an interval."""
+    if column.skill_of:
+        rate = row.rates[column.key]
+        return NOTHING if rate.value is None else cell(f"{rate.value:.2f}", rate.interval, decimals=2)
+    return mean_cell([_item_mean(answers, row.places[column.key]) for answers in row.answers.values()], column)
 
 
 def _item_mean(answers: Sequence[Values], place: int) -> float | None:

@@ -74,7 +74,8 @@ def timed_answer(protocol: Protocol, handout: Handout) -> Answer:
     """
     started = datetime.now(UTC).isoformat(timespec="milliseconds")
     clock = time.perf_counter()
-    task = presentation = None
+    task: Any = None
+    presentation: Presentation | None = None
     try:
         presentation = _present(handout) if protocol.reads_canonical else None
         task = (handout if presentation is None else handout.with_content(presentation.content)).open()

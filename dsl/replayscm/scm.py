@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -29,6 +29,7 @@ Signature: TypeAlias = tuple[tuple[str, LocalFunction], ...]
 """The local function of every endogenous variable, in natural order: equal iff the SCMs mean the same."""
 
 
+@lru_cache(maxsize=1 << 12)  # least SCMs of an item share nearly all mechanisms
 def local_function(mechanism: Formula) -> LocalFunction:
     """U is a functional parent iff flipping U can change the mechanism's value (paper, section 3)."""
     mentioned = mechanism.variables

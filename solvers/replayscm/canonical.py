@@ -111,7 +111,7 @@ def _add_rows(
         for name, row in zip(world.units, rows, strict=True):
             if units:
                 builder.edge(units[name], row, word("unit"))
-        for variable, column in zip(world.variables, world.columns, strict=True):
+        for variable, column in zip(world.variables, world.columns, strict=True) if rows else ():
             builder.edges(rows[0] + _ones(column, world.num_rows), index[variable], word("one"))
         vertices.append(tuple(units[name] for name in world.units) if units else tuple(rows))
     return vertices

@@ -35,7 +35,7 @@ class AnswerFilter:
         place_by_id = {item.id: place for place, item in enumerate(self.items)}
         answers = ((context, score) for context, score in scored_answers(sources) if context.pool_digest == digest)
         num_answers = 0
-        for context, score in add_attributions(answers, [self.pool] if self.kind else []):
+        for context, score in add_attributions(answers, [self.pool] if self.kind else [], with_chance=False):
             num_answers += 1
             systems[context.system] = None
             attribution = score.get(KEY) or {}

@@ -99,6 +99,8 @@ def crash_note(row: Row) -> str:
 def rate_cell(row: Row, column: Metric, interval: Interval | None) -> Cell:
     """Return a mean with its interval, `*` for a conditional rate over 1 to 5 answers, a dash for one over none."""
     rate = row.rates[column.key]
+    if column.skill_of and rate.value is not None:
+        return cell(f"{rate.value:.2f}", rate.interval, decimals=2)
     has_interval = rate.text != UNDEFINED and rate.num_items > MAX_SUPPRESSED
     return cell(rate.text, interval if has_interval else None, decimals=column.decimals)
 

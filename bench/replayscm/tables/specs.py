@@ -81,9 +81,11 @@ ATTRIBUTION = TableSpec(
     "attribution",
     "What the evidence had decided",
     "Decided: every SCM of the class that fits the training worlds replays the held-out worlds alike. Earned, missed:"
-    " decided and held-out exact, not; lucky, short: undecided and held-out exact, not. Fits: train-exact. The class is"
-    " the smallest number of functional parents that has gold; answers to items where it cannot be counted are left"
-    " out.",
+    " decided and held-out exact, not; lucky, short: undecided and held-out exact, not. Fits: train-exact. Wrong"
+    " answers are none, refused, not train-exact, or fit where several do (NoAnswer, Invalid, Misfit, OpenError)."
+    " Chance, Best: expected rate of a draw from the SCMs that fit, by the generator's prior, and of the best answer;"
+    " Skill: rate less chance, over best less chance; Uniform: chance with all SCMs alike. The class is the smallest"
+    " number of functional parents that has gold; answers to items where it cannot be counted are left out.",
     ATTRIBUTION_METRICS,
 )
 CALIBRATION = TableSpec(
