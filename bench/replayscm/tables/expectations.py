@@ -80,7 +80,7 @@ def expect_under_prior(item: Problem) -> Expected | None:
         return None
     rng, replay = Random(0), BehaviourReplay(heldout)
     behaviours = Counter(replay.behaviour(posterior.sample(rng)) for _ in range(NUM_DRAWS))
-    frequent = sorted(behaviours, key=lambda shown: (-behaviours[shown], repr(shown)))[:NUM_WEIGHED]
+    frequent = sorted(behaviours, key=lambda values: (-behaviours[values], repr(values)))[:NUM_WEIGHED]
     draw = _share(posterior, heldout)
     return {"draw": draw, "best": max([draw, *(_share(posterior, _showing(heldout, b)) for b in frequent)])}
 
