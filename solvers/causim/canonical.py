@@ -8,8 +8,8 @@ from itertools import product
 from typing import NamedTuple
 
 from calibrant.dsl.causim.item import Task
-from calibrant.dsl.causim.model import Model, ModelError
-from calibrant.dsl.causim.values import Symbol
+from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.values import ModelError, Symbol
 from calibrant.solvers.canonical import CanonicalOrder, StructureBuilder, canonical_order, orbit, word
 from calibrant.solvers.causim.renaming import ModelNames
 

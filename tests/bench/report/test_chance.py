@@ -103,6 +103,7 @@ def test_skill_is_a_ratio_of_means_over_answers_with_both_guessers() -> None:
     (row,) = group(answers, METRICS, Grouping.SETTING)
     skill = row.rates["skill"]
     assert skill.value == pytest.approx((4 / 7 - 0.25) / (0.75 - 0.25))
+    assert skill.value is not None
     assert skill.interval is not None
     assert skill.interval.low < skill.value < skill.interval.high
     assert skill.num_items == 7

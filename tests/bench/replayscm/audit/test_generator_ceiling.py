@@ -10,7 +10,7 @@ import pytest
 from calibrant.baselines.replayscm.posterior.choice import certified_member
 from calibrant.baselines.replayscm.posterior.posterior import Posterior
 from calibrant.bench.pools.bundled import bundled_pool
-from calibrant.bench.replayscm.audit.generator_ceiling import DRAWS, _Replayed, generator_ceiling
+from calibrant.bench.replayscm.audit.generator_ceiling import DRAWS, BehaviourReplay, generator_ceiling
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.problem import Problem
@@ -27,7 +27,7 @@ def bundled(setting: str) -> tuple[Problem, ...]:
 def test_what_a_member_does_is_what_the_reference_makes_of_it(setting: str) -> None:
     for problem in bundled(setting)[:3]:
         panel = problem.sealed.heldout
-        replayed, posterior = _Replayed(panel), Posterior(problem.task)
+        replayed, posterior = BehaviourReplay(panel), Posterior(problem.task)
         rng = Random(1)
         for member in [posterior.sample(rng) for _ in range(6)]:
             model = certified_member(problem.task, member)
