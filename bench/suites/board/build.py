@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from calibrant.bench.runs.jobs import HERE, Execution, Progress
+from calibrant.bench.suites.board.copies import original_by_id, share_consistent
 from calibrant.bench.suites.board.eee import write_results
 from calibrant.bench.suites.board.pages import Board, write_pages
 from calibrant.bench.suites.board.ranking import BoardCell, BoardRow, sort_rows
@@ -69,6 +70,7 @@ def build_board(
         os.rename(site, out)  # onto an empty folder too
     finally:
         judge_of.cache_clear()  # the next board may have other pools under the same paths
+        original_by_id.cache_clear()
         shutil.rmtree(work, ignore_errors=True)
     num_ranked = sum(not row.submission.is_row for row in board.rows)
     return BoardSummary(out / suite.manifest.slug / "index.html", num_ranked, board.refused, suite.damage)
@@ -92,7 +94,9 @@ def _score(suite: OpenSuite, folder: Path, scratch: Path, execution: Execution, 
 
 def _row(submission: Submission, cells: Mapping[str, CellResult], suite: OpenSuite) -> BoardRow:
     ordered = {
-        pool.name: BoardCell.of_result(pool.name, cells[pool.name])
+        pool.name: BoardCell.of_result(
+            pool.name, cells[pool.name], share_consistent(suite.pool_file(pool.name), cells[pool.name])
+        )
         for pool in suite.manifest.pools
         if pool.name in cells
     }
@@ -149,6 +153,7 @@ def _summary_cell(cell: BoardCell, row: BoardRow) -> dict[str, Any]:
         "chance": result.chance,
         "best": result.best,
         "skill": cell.skill,
+        "consistency": cell.consistency,
         "above_best": cell.is_above_best,
         "kinds": result.kinds,
         "shard": f"{row.submission.folder}/{cell.pool}.json",

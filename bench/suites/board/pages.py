@@ -151,7 +151,7 @@ def _pool_row(rank: int | None, row: BoardRow, cell: BoardCell) -> dict[str, Any
         "best": _number(result.best),
         "skill": NONE if skill is None else f"{skill[0]:.3f} [{skill[1]:.3f}, {skill[2]:.3f}]",
         "kinds": [f"{result.kinds[kind]:.3f}" for kind in KIND_MEANINGS],
-        "consistency": NONE,
+        "consistency": _number(cell.consistency),
         "cost": cost_text(card),
         "date": card.date.isoformat(),
         "digest": row.submission.digest[:8],

@@ -15,17 +15,19 @@ class BoardCell:
     """A system on a pool.
 
     low, high: 95 % Wilson interval over items, each of which counts the mean of its answers
+    consistency: share of originals whose copies score alike; None for a pool without variants
     """
 
     pool: str
     result: CellResult
     low: float
     high: float
+    consistency: float | None = None
 
     @classmethod
-    def of_result(cls, pool: str, result: CellResult) -> BoardCell:
+    def of_result(cls, pool: str, result: CellResult, consistency: float | None = None) -> BoardCell:
         number = len(result.items)
-        return cls(pool, result, *wilson(result.rate * number, number))
+        return cls(pool, result, *wilson(result.rate * number, number), consistency)
 
     @property
     def rate(self) -> float:

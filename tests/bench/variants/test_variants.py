@@ -11,6 +11,8 @@ import pytest
 
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.suites.board.copies import share_consistent
+from calibrant.bench.suites.rescoring import CellResult, ItemResult, PoolJudge
 from calibrant.bench.variants.checking import VariantChecker
 from calibrant.bench.variants.contract import VARIANTS, permuted
 from calibrant.bench.variants.pool import check_variants, read_maps, write_variants
@@ -103,6 +105,17 @@ def test_exact_rows_of_questions_are_consistent(tmp_path: Path) -> None:
     assert "All equal" in called("table", tmp_path / "runs", "--consistency", target).stdout
     refusal = called("table", tmp_path / "runs", "--consistency", target, "--columns", "all").stderr
     assert "it has no effect on --consistency" in refusal
+
+
+def test_boards_have_the_share_of_originals_whose_copies_score_alike(tmp_path: Path) -> None:
+    source, target = bundled_sample("blickets"), tmp_path / "variants.jsonl"
+    write_variants(source, target, ["rename"], 2, 1)
+    judge = PoolJudge(target)
+    rights = {name: float(name.startswith("easy") or name.endswith("~rename-2")) for name in judge.ids}
+    items = tuple(ItemResult(public, "", rights[name], True, 1, (None,)) for name, public in judge.ids.items())
+    number = sum(name.startswith("easy") for name in judge.ids) // 2
+    assert share_consistent(target, CellResult(items)) == number / 24
+    assert share_consistent(source, CellResult(items)) is None
 
 
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:
