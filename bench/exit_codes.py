@@ -15,6 +15,7 @@ FAILED_CHECKS: Mapping[str, str] = {
     "pool check": "a check failed",
     "run": "an instance crashed",
     "table": "a stored evaluation of `--official` comes out otherwise",
+    "variants": "`--check` applies: a variant fails",
     "verify": "a certificate does not hold, or was not checked within its budget",
 }
 EXIT_CODES: dict[int, str] = {

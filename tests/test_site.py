@@ -135,7 +135,7 @@ def test_the_search_finds_every_command_and_public_name(site: Path) -> None:
     index = json.loads((site / "searchindex.js").read_text(encoding="utf-8")[len("Search.setIndex(") : -1])
     page = index["docnames"].index("commands")
     for _, name, _ in commands():
-        assert [place for place, _ in index["alltitles"][f"calibrant {name}"]] == [page], name
+        assert page in [place for place, _ in index["alltitles"][f"calibrant {name}"]], name
     names = {entry[-1] for entry in index["objects"]["calibrant"]}
     assert set(calibrant.__all__) - {"__version__", "Item", "Verdict"} <= names
 

@@ -9,21 +9,33 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import PoolPath
+from calibrant.bench.help_groups import INPUT, ITEMS, METHOD, OUTPUT
 
 
 def variants(
     pool: PoolPath,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Native JSONL file to write, with all maps."), WRITES
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Native JSONL file to write, with all maps.", rich_help_panel=OUTPUT
+        ),
+        WRITES,
     ] = None,
     kinds: Annotated[
-        str, typer.Option(metavar="NAME,...", help="Kinds of changes, in turns: rename, rows, worlds, columns; all.")
+        str,
+        typer.Option(
+            metavar="NAME,...",
+            help="Kinds of changes, in turns: rename, rows, worlds, columns; all.",
+            rich_help_panel=METHOD,
+        ),
     ] = "all",
-    copies: Annotated[int, typer.Option(min=1, max=100, help="Copies of each item.")] = 5,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
+    copies: Annotated[int, typer.Option(min=1, max=100, help="Copies of each item.", rich_help_panel=METHOD)] = 5,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.", rich_help_panel=ITEMS)] = 0,
     check: Annotated[
         Path | None,
-        typer.Option("--check", metavar="FILE", help="Check a file of variants instead; 1 if one fails."),
+        typer.Option(
+            "--check", metavar="FILE", help="Check a file of variants instead; 1 if one fails.", rich_help_panel=INPUT
+        ),
         READS,
     ] = None,
 ) -> int:

@@ -186,7 +186,6 @@ SETUPS: dict[str, PageSetup] = {
         written={"pain.py": "import random"},
         exits={
             "calibrant harden": 1,  # abductions that nothing decides stay
-            "calibrant pool check program.py": 1,  # 15 items in one total are too many combinations to run
         },
     ),
     "docs/cluster.md": PageSetup(

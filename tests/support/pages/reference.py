@@ -56,6 +56,7 @@ EXAMPLES: Mapping[str, str] = {
     "sample": "calibrant sample --seed 1 --per-stratum 1 --strata hs_n6_easy_calibration --out pool.jsonl",
     "harden": "calibrant harden pool.jsonl --out hard.jsonl",
     "training": "calibrant training causim.jsonl --limit 4 --out training.jsonl",
+    "variants": "calibrant variants switches.jsonl --kinds rename --copies 1 --out variants.jsonl",
     "pool check": "calibrant pool check pool.jsonl",
     "pool stats": "calibrant pool stats detectors.jsonl",
     "pool convert": "calibrant pool convert pool.jsonl pool.yaml",
