@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from random import Random
 
 from calibrant.audits.attribution import Attribution
 from calibrant.audits.replayscm.ambiguity import headline_parents
+from calibrant.audits.replayscm.class_search import ClassSearch
 from calibrant.dsl.replayscm.problem import Problem
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
 
 
@@ -50,3 +52,26 @@ def heldout_decision(problem: Problem) -> HeldoutDecision | None:
     except BudgetSpent:
         return None
     return HeldoutDecision(agreement == 1, members, model_class.describe(problem.task), agreement)
+
+
+def heldout_ceiling(problem: Problem, max_counts: int) -> tuple[Fraction, Fraction] | None:
+    """Bound the largest share of the SCMs that fit which one answer agrees with on root set and held-out worlds.
+
+    In the headline class; equal bounds are exact. None where nothing is counted.
+
+    max_counts: exact counts that the search may take
+    """
+    decision = heldout_decision(problem)
+    if decision is None or decision.agreement is None:
+        return None
+    space = VersionSpace(problem.task, ModelClass(headline_parents(problem)))
+    golds = decision.agreement if len(space.counts_by_roots) == 1 else Fraction(0)  # else over several root sets
+    if 2 * golds > 1:
+        return golds, golds
+    search = ClassSearch(space, problem.sealed.heldout.worlds, Random(0), budget=Budget(max_counts))
+    try:
+        share = next(search.heaviest_first()).share
+    except BudgetSpent:
+        best = search.known_best.share if search.known_best else Fraction(0)
+        return max(best, golds), Fraction(search.bound, search.mass)
+    return share, share

@@ -37,7 +37,7 @@ def blicket_tables(answers: Sequence[Answer], contents: ReportContents, items: I
     notes_by_view = {"attribution": (*notes, *decision_notes(entry.score for entry in entries))}
     tables = view_tables(METRICS.views, rows, lambda name: notes_by_view.get(name, notes))
     tables += _paper_tables(entries, items, with_paper=contents.with_paper)
-    selection = [table for table in tables if not contents.tables or table.id in contents.tables]
+    selection = [table for table in tables if table.headings and (not contents.tables or table.id in contents.tables)]
     if not selection:
         raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
     return tuple(selection)

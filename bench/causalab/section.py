@@ -66,7 +66,7 @@ def _tables(
     tables += [] if differences is None else [differences]
     printed = paper_tables(entries, items)
     tables += printed if contents.with_paper else [without_printed(table) for table in printed if table.fits]
-    selection = [table for table in tables if not contents.tables or table.id in contents.tables]
+    selection = [table for table in tables if table.headings and (not contents.tables or table.id in contents.tables)]
     if not selection:
         raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
     return tuple(selection)

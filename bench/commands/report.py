@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -139,6 +140,7 @@ def report(
     from calibrant.bench.report.sources import Sources
     from calibrant.bench.report.writing import chosen_tables, report_text
     from calibrant.bench.scoring.input.answer_fields import FieldNames
+    from calibrant.bench.terminal import stated_width
 
     if not (sources or predictions or official):
         raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")
@@ -164,7 +166,8 @@ def report(
     with progress_bar() as progress:
         if attribution or ATTRIBUTION in contents.tables:
             answers = _decided_at(_add_attributions(answers, files, needed=attribution), decided_at)
-        text = report_text(answers, contents, chosen, plots=plots, progress=progress)
+        width = stated_width(sys.stdout) if out is None else None
+        text = report_text(answers, contents, chosen, plots=plots, width=width, progress=progress)
     _write_report(text, out)
     return 0
 

@@ -92,30 +92,30 @@ LETTER, BOX, MARGIN, HEAD, LINE = (
 )  # a letter's width, a node's height, room around, above and a line
 MIN_NODE_WIDTH = 70  # a node; as much as what a property was set to needs
 BEND = 0.12  # of an edge's length, so that two edges between the same nodes do not lie on each other
-MAX_ROW_WIDTH = 1100  # of all panels of a row
+MAX_ROW_WIDTH = 960  # of all panels of a row: what a report has beside its contents
 STYLE = """
-.graph text { font: 12px system-ui, sans-serif; fill: #1c2430; }
+.graph text { font: 12px system-ui, sans-serif; fill: var(--ink); }
 .graph .name { text-anchor: middle; }
 .graph .title { font-weight: 600; font-size: 13px; }
-.graph .soft { fill: #5b6675; font-size: 11px; }
-.graph .value { font-size: 10.5px; fill: #1f4e9c; text-anchor: middle; }
+.graph .soft { fill: var(--soft); font-size: 11px; }
+.graph .value { font-size: 11px; fill: var(--good); text-anchor: middle; }
 .graph .edge { fill: none; stroke-width: 2; }
-.graph .edge.proven { stroke: #1d7a3e; }
-.graph .edge.unproven { stroke: #b07b00; stroke-dasharray: 7 4; }
-.graph .edge.contradicted { stroke: #b4322b; stroke-dasharray: 2 3; }
-.graph .edge.missed { stroke: #8b95a3; stroke-dasharray: 12 3 2 3; }
+.graph .edge.proven { stroke: var(--good); }
+.graph .edge.unproven { stroke: var(--warn); stroke-dasharray: 7 4; }
+.graph .edge.contradicted { stroke: var(--bad); stroke-dasharray: 2 3; }
+.graph .edge.missed { stroke: var(--edge); stroke-dasharray: 12 3 2 3; }
 .graph marker path { stroke: none; }
-.graph .head.proven { fill: #1d7a3e; }
-.graph .head.unproven { fill: #b07b00; }
-.graph .head.contradicted { fill: #b4322b; }
-.graph .head.missed { fill: #8b95a3; }
-.graph .node rect { fill: #f6f8fa; stroke: #5b6675; }
-.graph .node.set rect { fill: #dfe9f7; stroke: #1f4e9c; stroke-width: 2; }
+.graph .head.proven { fill: var(--good); }
+.graph .head.unproven { fill: var(--warn); }
+.graph .head.contradicted { fill: var(--bad); }
+.graph .head.missed { fill: var(--edge); }
+.graph .node rect { fill: var(--panel); stroke: var(--edge); }
+.graph .node.set rect { fill: var(--good-ground); stroke: var(--good); stroke-width: 2; }
 """
 
 
 def graphs_svg(pictures: Sequence[GraphPicture], prefix: str = "") -> str:
-    """Return the pictures side by side with a legend below them, as one self-contained SVG.
+    """Return the pictures side by side with a legend below them, as an SVG in the tokens of the page around it.
 
     prefix: of ids, unique in a page that has several such drawings
     """
@@ -134,7 +134,7 @@ def graphs_svg(pictures: Sequence[GraphPicture], prefix: str = "") -> str:
     heads = "".join(_head(kind, prefix) for kind in kinds)
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" {size}><style>{STYLE}</style>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="graph fixed" {size}><style>{STYLE}</style>'
         f"<defs>{heads}</defs>{''.join(body)}</svg>"
     )
 

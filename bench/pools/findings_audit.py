@@ -156,18 +156,22 @@ class FindingsReport:
             (without, "without a finding"),
             *((n, name) for name, n in sorted(unfinished.items())),
         ]
-        kinds = [(kind, str(verdict), number) for (kind, verdict), number in sorted(self._counts.items())]
         text = IndexText(
             title=f"Audit of {self.audited.name}",
             crumb="Audit",
             command=f"calibrant audit {pool.name} --only ID --html FILE",
             columns=("findings",),
             chips=[(str(number), name) for number, name in chips],
-            sections=Markup(html_page("audit/findings_pool.html", {"benchmark": self.title, "kinds": kinds})),
+            sections=self.section(),
             footer=f" \u00b7 pool sha256 {self.audited.digest}",
         )
-        items = (_index_item(record, bodies, k < MAX_EMBEDDED) for k, record in enumerate(records))
+        items = (findings_item(record, bodies, k < MAX_EMBEDDED) for k, record in enumerate(records))
         return index_page(self.audited.name, items, text)
+
+    def section(self) -> Markup:
+        """Return the part of the page that counts findings by kind."""
+        kinds = [(kind, str(verdict), number) for (kind, verdict), number in sorted(self._counts.items())]
+        return Markup(html_page("audit/findings_pool.html", {"benchmark": self.title, "kinds": kinds}))
 
     def write_certificates(self, folder: Path) -> Iterator[str]:
         """Write a file for each finding that has a certificate, numbered."""
@@ -197,7 +201,8 @@ def _json_rows(record: FindingsRecord) -> Iterator[dict[str, Any]]:
         yield {"instance": record.instance, "kind": None, "verdict": None, "claim": record.error or None} | reason
 
 
-def _index_item(record: FindingsRecord, bodies: Mapping[int, Markup], has_page: bool) -> IndexItem:
+def findings_item(record: FindingsRecord, bodies: Mapping[int, Markup], has_page: bool) -> IndexItem:
+    """Return the line of an item with findings, and its page where it has one; the further cell counts findings."""
     findings = record.findings or ()
     numbers = Counter(str(finding.verdict) for finding in findings)
     words = (

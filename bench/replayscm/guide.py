@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from calibrant.audits.replayscm.attribution import heldout_ceiling
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
@@ -15,6 +16,7 @@ from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.problem import Problem
 
 _ALTERNATIVE = "Alt-"
+MAX_CEILING_COUNTS = 64  # of an item, 20 ms: mean width of the bounds 0.03; 16 counts give 0.11
 
 
 class ReplayGuide:
@@ -26,7 +28,7 @@ class ReplayGuide:
         decided="decided by the evidence shown",
         right="held-out exact: train-exact, and every held-out world too, with the root set where roots are hidden;"
         " of Alternative-SCM items, joint success",
-        levels=LevelWords("", "a draw from the SCMs that fit", ""),
+        levels=LevelWords("", "a draw from the SCMs that fit", "the largest share that replay alike"),
         cost=Cost("formula nodes", "candidate_size"),
         is_resampled=True,
     )
@@ -38,13 +40,22 @@ class ReplayGuide:
         return score.get("valid") is True
 
     def levels(self, item: Problem, steps: Sequence[Any], score: Score) -> Levels:
-        """Return the exact share of SCMs that fit, in the class of attribution, which replay the held-out worlds."""
+        """Return the share of SCMs that fit, in the class of attribution, which replay the held-out worlds.
+
+        It is exact. The ceiling is exact where few counts prove it, else two certified bounds.
+        """
         from calibrant.bench.replayscm.scoring import ATTRIBUTE
 
         if item.task.extension is not None:
             return Levels()  # their class is weighed by noise: shares of members are no chances
         decision = ATTRIBUTE.decide_heldout(item)
-        return Levels() if decision is None or decision.agreement is None else Levels(None, float(decision.agreement))
+        if decision is None or decision.agreement is None:
+            return Levels()
+        bounds = heldout_ceiling(item, MAX_CEILING_COUNTS)
+        if bounds is None:
+            return Levels(None, float(decision.agreement))
+        low, high = map(float, bounds)
+        return Levels(None, float(decision.agreement), low, None if low == high else high)
 
     def explain(
         self,

@@ -6,12 +6,13 @@ import csv
 import io
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from calibrant.bench.core.rates import UNDEFINED
-from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.aligned import GAP, aligned, paragraphs
 from calibrant.bench.report.layout import Cell, Source, Table, TableRow
+from calibrant.bench.terminal.width import RECORDS_BELOW
 from calibrant.dsl.errors import in_one_line
 
 TEXT_WIDTH = 110
@@ -46,15 +47,49 @@ _LATEX = {
 }
 
 
-def as_terminal(tables: Iterable[Table]) -> str:
-    """Aligned columns; every figure is followed by its interval, and figures without one stand under the others."""
+def as_terminal(tables: Iterable[Table], width: int | None = None) -> str:
+    """Aligned columns; every figure is followed by its interval, and figures without one stand under the others.
+
+    A table wider than `width` goes on below itself with its labels repeated; below 60 columns, or where the labels take
+    the width, each row is a paragraph. None: tables are as wide as they are.
+    """
     parts = []
     for table in tables:
-        headings, lines = _grid(table)
-        lines = _figures_aligned(table, lines)
-        notes = [textwrap.fill(note, TEXT_WIDTH) for note in (table.caption, *table.notes)]
-        parts.append("\n".join([heading_of(table), aligned(headings, lines), *notes]))
+        notes = [textwrap.fill(note, min(TEXT_WIDTH, width or TEXT_WIDTH)) for note in (table.caption, *table.notes)]
+        parts.append("\n".join([heading_of(table), *_blocks(table, width), *notes]))
     return "\n\n".join(parts) + "\n"
+
+
+def _blocks(table: Table, width: int | None) -> Iterator[str]:
+    """Yield the table, in as many parts of at most that width as it needs."""
+    headings, lines = _grid(table)
+    lines = _figures_aligned(table, lines)
+    widths = [max(map(len, column)) + GAP for column in zip(headings, *lines, strict=True)]
+    if width is None or sum(widths) - GAP <= width:
+        yield aligned(headings, lines)
+        return
+    num_labels = len(table.labels)
+    labels_width = sum(widths[:num_labels])
+    if width < RECORDS_BELOW or labels_width + max(widths[num_labels:], default=0) - GAP > width:
+        keys = [str(place) for place in range(len(headings))]
+        records = [dict(zip(keys, line, strict=True)) for line in _grid(table)[1]]
+        names = [key for key, label in zip(keys, table.labels, strict=False) if label.key != "n"]  # n has its heading
+        yield "\n\n".join(paragraphs(dict(zip(keys, headings, strict=True)), records, names, width))
+        return
+    for columns in _column_groups(widths, num_labels, width + GAP - labels_width):
+        chosen = [*range(num_labels), *columns]
+        yield aligned([headings[k] for k in chosen], [[line[k] for k in chosen] for line in lines])
+
+
+def _column_groups(widths: Sequence[int], first: int, room: int) -> Iterator[list[int]]:
+    """Yield the columns from the first on, as many at a time as there is room for."""
+    group: list[int] = []
+    for column in range(first, len(widths)):
+        if group and sum(widths[k] for k in group) + widths[column] > room:
+            yield group
+            group = []
+        group.append(column)
+    yield group
 
 
 def _figures_aligned(table: Table, lines: list[list[str]]) -> list[list[str]]:

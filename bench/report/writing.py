@@ -8,8 +8,9 @@ from itertools import chain
 from pathlib import Path
 
 from calibrant.bench.core.registry import benchmark, benchmarks
+from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.report.capabilities import REPORT
-from calibrant.bench.report.formats import TEXTS
+from calibrant.bench.report.formats import TEXTS, as_terminal
 from calibrant.bench.report.layout import Source, Table, anchor_of
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
@@ -18,7 +19,7 @@ from calibrant.bench.terminal import printable
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, short_repr
 
-HTML = "html"
+HTML, TERMINAL = "html", "terminal"
 
 
 def chosen_tables(names: Sequence[str]) -> frozenset[str]:
@@ -37,11 +38,12 @@ def report_text(
     form: str,
     *,
     plots: Path | None = None,
+    width: int | None = None,
     progress: Progress = lambda name, done, total: None,
 ) -> str:
     """Return the report in a format of TEXTS, or as HTML: of one benchmark after the other.
 
-    answers: by benchmark; plots: folder that gets every plot as an SVG file too
+    answers: by benchmark; plots: folder that gets every plot as an SVG file too; width: columns of a terminal, if any
     """
     is_page = form == HTML
     contents = replace(requested, with_plots=plots is not None, with_pictures=is_page or plots is not None)
@@ -50,10 +52,12 @@ def report_text(
     sections = _sections(answers, contents if is_page else replace(contents, transcripts={}), progress)
     if plots is not None:
         for plot in chain.from_iterable(section.plots for section in sections.values()):
-            write_atomically(plots / f"{plot.name}.svg", printable(plot.svg))
+            svg = standalone_svg(plot.svg) if plot.in_page else plot.svg
+            write_atomically(plots / f"{plot.name}.svg", printable(svg))
     if not is_page:
         tables = [table for section in sections.values() for table in section.tables]
-        return printable(TEXTS[form]([_without_other_items(table) for table in tables]))
+        fitting = [_without_other_items(table) for table in tables]
+        return printable(as_terminal(fitting, width) if form == TERMINAL else TEXTS[form](fitting))
     from calibrant.bench.report.html import as_html
 
     return as_html(answers, sections, replace(contents, with_paper=requested.with_paper))

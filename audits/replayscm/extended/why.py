@@ -28,7 +28,7 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.noise.predictions import DECIDED
 
 MAX_SUMMED = 5_000  # combinations of hidden columns, times 2**endogenous: about two seconds
-NUM_DRAWS = 400  # from the posterior where they are more: a standard error of at most 2.5 %
+NUM_DRAWS = 100  # from the posterior where they are more: a standard error of at most 5 %; 10 to 20 ms a draw
 MAX_ENDOGENOUS = 12  # variables for which the most probable SCM is sought: 3**12 states
 
 
@@ -103,10 +103,11 @@ def explain_posterior(item: str, posterior: Posterior, lines: tuple[EvidenceLine
     """Return the reason from a posterior; item: its id; lines: the evidence, as it is shown."""
     scm_class = posterior.scm_class
     is_noisy = not scm_class.noise.is_silent
-    number, has_mass = count_members(posterior), exact_mass(posterior) > 0
+    number = count_members(posterior)
     endogenous = len(scm_class.variables) - len(scm_class.roots)
     is_summed = _num_columns(posterior) << endogenous <= MAX_SUMMED
-    draws = () if is_summed or not has_mass else _draws(posterior, item)
+    draws = () if is_summed else _draws(posterior, item)
+    has_mass = exact_mass(posterior) > 0 if is_summed else bool(draws)  # the sampler sums the mass, too
     shares = (posterior.edges if is_summed else _drawn_edges(draws)) if has_mass else {}
     top = _most_probable(posterior) if has_mass and is_summed else None
     open_edges = sorted(edge for edge, share in shares.items() if share < 1)
@@ -149,9 +150,12 @@ def _num_columns(posterior: Posterior) -> int:
 
 
 def _draws(posterior: Posterior, item: str) -> tuple[Mechanisms, ...]:
-    """Return SCMs drawn from the posterior; the same for each item."""
+    """Return SCMs drawn from the posterior, the same for each item; none where no SCM has any."""
     sampler, rng = posterior_sampler(posterior), Random(f"why:{item}")
-    return tuple(sampler.draw(rng) for _ in range(NUM_DRAWS))
+    try:
+        return tuple(sampler.draw(rng) for _ in range(NUM_DRAWS))
+    except ValueError:
+        return ()
 
 
 def _drawn_edges(draws: Sequence[Mechanisms]) -> dict[tuple[str, str], Fraction]:

@@ -7,18 +7,19 @@ from typing import Any, Final
 
 from calibrant.bench.causim.paper_tables.tables import level_of
 from calibrant.bench.causim.verdict import first_reason, is_answered, is_right
+from calibrant.bench.pages.design.saved_figures import light
 from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.figures.drawing import drawn_svg, legend, new_figure, plain, style
 from calibrant.bench.report.sections import Plot
 
 RIGHT, UNTOLD, NOTHING = "right", "wrong, no reason by node", "no answer"
 COLOURS: Final = {
-    RIGHT: "#2f8f5b",
-    "do ignored": "#c79a1b",
-    "impossible": "#b4562b",
-    "wrong noise": "#1f4e9c",
-    UNTOLD: "#8b95a3",
-    NOTHING: "#d5dae1",
+    RIGHT: light("good"),
+    "do ignored": light("warn"),
+    "impossible": light("bad"),
+    "wrong noise": light("gold"),
+    UNTOLD: light("edge"),
+    NOTHING: light("sunk"),
 }
 COLUMNS: Final = 3
 _CAPTION = (

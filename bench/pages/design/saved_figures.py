@@ -1,4 +1,7 @@
-"""Style of matplotlib figures in the design's colours, and their SVG with tokens in place of numbers."""
+"""Style of matplotlib figures in the design's colours, and rules for readers who prefer dark.
+
+Saved figures have light colours as numbers, since programs that convert SVG know no custom properties.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,28 @@ from typing import Any
 
 from calibrant.bench.pages.design.tokens import TOKENS
 
-CYCLE = ("scale-3", "bad", "warn", "gold", "scale-4", "edge")  # colours of lines, in their order
+CYCLE = ("scale-3", "bad", "warn", "gold", "scale-4", "edge", "scale-2", "ink", "soft")  # of lines, in their order
 
 
 def figure_style() -> dict[str, Any]:
     """Return settings for `matplotlib.rc_context`: light tokens, text as text, no label below 9 points."""
-    light = {name: token.light for name, token in TOKENS.items()}
     return {
         "svg.fonttype": "none",
         "font.family": "sans-serif",
         "font.size": 9,
-        "figure.facecolor": light["paper"],
-        "savefig.facecolor": light["paper"],
-        "axes.facecolor": light["paper"],
-        "axes.edgecolor": light["edge"],
-        "axes.labelcolor": light["ink"],
+        "figure.facecolor": light("paper"),
+        "savefig.facecolor": light("paper"),
+        "axes.facecolor": light("paper"),
+        "axes.edgecolor": light("edge"),
+        "axes.labelcolor": light("ink"),
         "axes.grid": True,
         "axes.axisbelow": True,
-        "axes.prop_cycle": _cycle([light[name] for name in CYCLE]),
-        "grid.color": light["line"],
-        "text.color": light["ink"],
-        "xtick.color": light["soft"],
-        "ytick.color": light["soft"],
-        "legend.edgecolor": light["line"],
+        "axes.prop_cycle": _cycle([light(name) for name in CYCLE]),
+        "grid.color": light("line"),
+        "text.color": light("ink"),
+        "xtick.color": light("soft"),
+        "ytick.color": light("soft"),
+        "legend.edgecolor": light("line"),
     }
 
 
@@ -38,8 +40,19 @@ def _cycle(colours: list[str]) -> Any:
     return cycler(color=colours)
 
 
-def with_tokens(svg: str) -> str:
-    """Return a drawn SVG with each light colour as var(--token), so that it follows the page's theme."""
-    for name, token in TOKENS.items():
-        svg = svg.replace(token.light, f"var(--{name})")
-    return svg
+def light(token: str) -> str:
+    """Return a colour of saved figures."""
+    return TOKENS[token].light
+
+
+def with_dark_rules(svg: str) -> str:
+    """Return a drawn SVG with rules that switch its colours where the reader prefers dark."""
+    start = svg.index(">", svg.index("<svg")) + 1
+    rules = "".join(
+        f'[style*="{name}: {token.light}"]{{{name}:{token.dark}!important}}'
+        for token in TOKENS.values()
+        for name in ("fill", "stroke")
+        if f"{name}: {token.light}" in svg
+    )
+    text = f"text:not([style*='fill:']){{fill:{TOKENS['ink'].dark}}}"
+    return f"{svg[:start]}<style>@media (prefers-color-scheme:dark){{{rules}{text}}}</style>{svg[start:]}"

@@ -64,7 +64,9 @@ def draw_together(graphs: Sequence[Graph], name: str) -> list[str]:
     else:
         widest = {v: max((g.nodes[v].label for g in graphs), key=len) for v in names}
         layouts = [_Layout({v: union[v] for v in order}, graphs[0], widest)] * len(graphs)
-    return [_svg(g, layout, shared, f"{name}-{k}") for k, (g, layout) in enumerate(zip(graphs, layouts, strict=True))]
+    room = max((_room(g, layout, shared) for g, layout in zip(graphs, layouts, strict=True)), default=0.0)
+    pairs = enumerate(zip(graphs, layouts, strict=True))
+    return [_svg(g, layout, shared, f"{name}-{k}", room) for k, (g, layout) in pairs]
 
 
 def _order(parents: Mapping[str, Sequence[str]]) -> list[str] | None:
@@ -121,15 +123,29 @@ class _Layout:
 
     def note(self, parent: str, child: str, text: str) -> str:
         """Return a note beside the end of an edge, on the side that it comes from."""
+        x, y, right = self._note_place(parent, child)
+        anchor = "start" if right else "end"
+        return f'<text class="warn" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+    def note_overhang(self, parent: str, child: str, text: str) -> float:
+        """Return how far such a note reaches beyond the drawing."""
+        x, _, right = self._note_place(parent, child)
+        return max(0.0, x + SMALL * len(text) - self.width if right else SMALL * len(text) - x)
+
+    def _note_place(self, parent: str, child: str) -> tuple[float, float, bool]:
         (x1, _), (x2, y2) = (self.places["", v, self.depths[v]] for v in (parent, child))
         right = x1 >= x2
-        x = x2 + (self.widths[child] / 2 + 4) * (1 if right else -1)
-        x = min(max(x, 4.0), self.width - 4)
-        anchor = "start" if right else "end"
-        return f'<text class="warn" x="{x:.1f}" y="{y2 - 8:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+        return x2 + (self.widths[child] / 2 + 4) * (1 if right else -1), y2 - 8, right
 
 
-def _svg(graph: Graph, layout: _Layout, shared: set[tuple[str, str]], name: str) -> str:
+def _room(graph: Graph, layout: _Layout, shared: set[tuple[str, str]]) -> float:
+    """Return the room that the notes of a graph need at the sides of its drawing."""
+    edges = ((parent, child) for child, parents in graph.parents.items() for parent in parents)
+    noted = [edge for edge in edges if graph.only_note and edge not in shared]
+    return max((layout.note_overhang(*edge, graph.only_note) for edge in noted), default=0.0)
+
+
+def _svg(graph: Graph, layout: _Layout, shared: set[tuple[str, str]], name: str, room: float) -> str:
     edges, notes = [], []
     for child, parents in graph.parents.items():
         ordered = sorted(parents, key=lambda p: layout.places["", p, layout.depths[p]][0])
@@ -143,9 +159,9 @@ def _svg(graph: Graph, layout: _Layout, shared: set[tuple[str, str]], name: str)
             edges.append(f'<path class="arrow{kind}" d="{path}" {end}><title>{title}</title></path>')
     heads = "".join(_head(f"{name}{kind}", kind) for kind in ("", "only"))
     boxes = "".join(_box(layout, node) for node in graph.nodes.values())
-    size = (
-        f'viewBox="0 0 {layout.width:.0f} {layout.height:.0f}" width="{layout.width:.0f}" height="{layout.height:.0f}"'
-    )
+    width = layout.width + 2 * room
+    size = f'viewBox="{-room:.0f} 0 {width:.0f} {layout.height:.0f}" width="{width:.0f}" height="{layout.height:.0f}"'
+    size += f' style="min-width:{LEAST_SCALE * width:.0f}px"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(graph.label)}" {size}>'
         f"<defs>{heads}</defs>{''.join(edges)}{boxes}{''.join(notes)}</svg>"

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from math import cos, hypot, pi, sin
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 LETTER, SMALL = 8.0, 6.6  # widths of a letter
 BOX, MARGIN = 42, 12  # height of a box, border of the drawing
 STRAIGHT, BENT = 0.06, 0.22  # how far an edge is bent, as a share of its length; edges both ways need room
-LABEL_AT = 0.45  # where the label stands along an edge: those of two edges both ways then stand apart
-ASIDE = 9  # of a label beside its edge, on the side to which it is bent
+LABEL_PLACES = (0.45, 0.55, 0.35, 0.65, 0.27, 0.73)  # along an edge: the first at which a label covers nothing
+ASIDE = (9, -9, 18, -18)  # of a label beside its edge, first on the side to which the edge is bent
+LABEL_HEIGHT = 14
+LEAST_SCALE = 0.77  # in narrow pages: labels of 12 px stay above 9
 MAX_LABELS = 8  # more would cover each other: pointers over edges and the matrix still show them
 RING_RULES = (
     "text{font:12px system-ui,sans-serif;fill:var(--ink)}.name{font-weight:600;font-size:13px}.soft{fill:var(--soft)}"
@@ -57,18 +59,20 @@ def draw_ring(nodes: Sequence[RingNode], edges: Sequence[RingEdge], label: str, 
     }
     pairs = {(edge.cause, edge.effect) for edge in edges}
     labelled = len(edges) <= MAX_LABELS
-    lines, texts = [], []
+    lines, curves = [], list[tuple[RingEdge, _Curve]]()
     for edge in edges:
         bend = BENT if (edge.effect, edge.cause) in pairs else STRAIGHT
         curve = _curve(places[edge.cause], places[edge.effect], widths[edge.cause], widths[edge.effect], bend)
         lines.append(_line(edge, curve, f"{prefix}-{edge.tone}"))
         if edge.label and labelled:
-            texts.append(_label(edge, curve))
+            curves.append((edge, curve))
+    texts = _labels(curves, [_rectangle(places[n.name], widths[n.name], BOX) for n in nodes])
     heads = "".join(_head(f"{prefix}-{tone}", tone) for tone in dict.fromkeys(edge.tone for edge in edges))
     boxes = "".join(_box(node, places[node.name], widths[node.name]) for node in nodes)
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    size += f' style="max-width:100%;min-width:{LEAST_SCALE * width:.0f}px"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="fixed" role="img" aria-label="{escape(label)}" {size}>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" {size}>'
         f"<defs>{heads}</defs>{''.join(lines)}{boxes}{''.join(texts)}</svg>"
     )
 
@@ -116,12 +120,51 @@ def _line(edge: RingEdge, curve: _Curve, head: str) -> str:
     return f'<path class="arrow {edge.tone}" d="{path}" marker-end="url(#{head})"><title>{title}</title></path>'
 
 
-def _label(edge: RingEdge, curve: _Curve) -> str:
-    (x, y), (x1, y1), (x2, y2) = curve.at(LABEL_AT), curve.start, curve.end
+def _labels(curves: Sequence[tuple[RingEdge, _Curve]], boxes: Sequence[_Rectangle]) -> list[str]:
+    """Place a label beside each edge where it covers the least of boxes, earlier labels and other edges."""
+    taken = list(boxes)
+    points = {edge: [curve.at(k / 16) for k in range(17)] for edge, curve in curves}
+    texts = []
+    for edge, curve in curves:
+        others = [point for passing, listed in points.items() if passing != edge for point in listed]
+        width = SMALL * len(edge.label) + 4
+        places = (_beside(curve, at, aside) for at in LABEL_PLACES for aside in ASIDE)
+        candidates = [_rectangle(place, width, LABEL_HEIGHT) for place in places]
+        best = min(candidates, key=lambda place: _covered(place, taken, others))
+        taken.append(best)
+        x, y = (best.start + best.end) / 2, (best.top + best.bottom) / 2
+        tone = "warn" if edge.tone == "open" else edge.tone
+        place = f'x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle"'
+        texts.append(f'<text class="halo {tone}" {place}>{escape(edge.label)}</text>')
+    return texts
+
+
+class _Rectangle(NamedTuple):
+    start: float
+    top: float
+    end: float
+    bottom: float
+
+
+def _rectangle(middle: tuple[float, float], width: float, height: float) -> _Rectangle:
+    x, y = middle
+    return _Rectangle(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+
+
+def _covered(place: _Rectangle, taken: Sequence[_Rectangle], points: Sequence[tuple[float, float]]) -> float:
+    """Return the area that is covered twice, then a little for each point of another edge."""
+    area = sum(
+        max(0.0, min(place.end, box.end) - max(place.start, box.start))
+        * max(0.0, min(place.bottom, box.bottom) - max(place.top, box.top))
+        for box in taken
+    )
+    return area + 4 * sum(place.start <= x <= place.end and place.top <= y <= place.bottom for x, y in points)
+
+
+def _beside(curve: _Curve, at: float, aside: float) -> tuple[float, float]:
+    (x, y), (x1, y1), (x2, y2) = curve.at(at), curve.start, curve.end
     length = hypot(x2 - x1, y2 - y1) or 1.0
-    x, y = x + ASIDE * (y2 - y1) / length, y - ASIDE * (x2 - x1) / length
-    tone = "warn" if edge.tone == "open" else edge.tone
-    return f'<text class="halo {tone}" x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{escape(edge.label)}</text>'
+    return x + aside * (y2 - y1) / length, y - aside * (x2 - x1) / length
 
 
 def _head(name: str, tone: str) -> str:

@@ -34,13 +34,13 @@ from calibrant.bench.replayscm.extended.certificates import (
     is_extended_certificate,
     write_item_certificates,
 )
-from calibrant.bench.replayscm.extended.findings import extended_lines, findings_page, is_open
+from calibrant.bench.replayscm.extended.findings import extended_lines, findings_report, is_open
 from calibrant.bench.replayscm.options import AuditOptions as AuditArguments
 from calibrant.bench.report.rows import SHORT_DIGEST
 from calibrant.bench.runs.audits import AuditedPool
 from calibrant.bench.runs.reasons import reason_lines
 from calibrant.bench.runs.records import folder_records
-from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.replayscm.version_space import ModelClass
 
@@ -149,11 +149,10 @@ class ScmAuditReport:
     def page(self, pool: Path, bodies: Mapping[int, Markup]) -> str:
         from calibrant.bench.replayscm.audit.html import report
 
-        if self._extended:
-            if self._plain:
-                raise CalibrantError("--html: the pool has plain and extended items; choose one kind by --only")
-            return findings_page(self._audited, self._extended, pool, bodies)
-        return report(self._audited, self._calibration, pool, bodies)
+        findings = findings_report(self._audited, self._extended) if self._extended else None
+        if findings is not None and not self._plain:
+            return findings.page(pool, bodies)
+        return report(self._audited, self._plain, self._calibration, pool, bodies, findings)
 
     def write_certificates(self, folder: Path) -> Iterator[str]:
         extended = [item for item in self._audited.items if item.task.extension is not None] if self._extended else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from math import log10
 from pathlib import Path
@@ -14,6 +15,7 @@ from markupsafe import Markup
 from calibrant.audits.replayscm.findings import Ceiling, Findings, Survivors
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.pages.why.index import MAX_EMBEDDED, IndexItem, IndexText, index_page
+from calibrant.bench.pools.findings_audit import FindingsRecord, FindingsReport, findings_item
 from calibrant.bench.replayscm.audit.calibration import PRIORS, WEIGHTS, AnswerRow, Bounds, Calibration
 from calibrant.bench.replayscm.audit.plots import agreement_plot, profile_plot
 from calibrant.bench.replayscm.audit.records import AuditRecord
@@ -39,10 +41,26 @@ from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import scm
 
 
-def report(audited: AuditedPool[AuditRecord], calibrated: Calibration, pool: Path, bodies: Mapping[int, Markup]) -> str:
-    """Return the whole file; bodies: pages of reasons by place. Everything that comes from the pool is escaped."""
-    records = audited.records
+def report(
+    audited: AuditedPool[AuditRecord],
+    records: Sequence[AuditRecord],
+    calibrated: Calibration,
+    pool: Path,
+    bodies: Mapping[int, Markup],
+    findings: FindingsReport | None = None,
+) -> str:
+    """Return the whole file. Everything that comes from the pool is escaped.
+
+    records: of plain items; bodies: pages of reasons by place; findings: of extended items, where the pool has some
+    """
     bounds = counted_bounds(records)
+    extended = {} if findings is None else {record.index: record for record in findings.audited.records}
+    sections = Markup(html_page("audit/scm_pool.html", _pool_sections(records, calibrated)))
+    chips = [(value, name) for name, value in _tiles(records)]
+    if findings is not None:
+        sections += findings.section()
+        chips[0] = chips[0][0], "instances without a stated class"
+        chips.append((str(len(extended)), "instances with one"))
     text = IndexText(
         title=f"Audit of {audited.name}",
         crumb="Audit",
@@ -56,16 +74,28 @@ def report(audited: AuditedPool[AuditRecord], calibrated: Calibration, pool: Pat
             *MEASURES,
             "bounded search",
         ),
-        chips=[(value, name) for name, value in _tiles(records)],
-        sections=Markup(html_page("audit/scm_pool.html", _pool_sections(records, calibrated))),
+        chips=chips,
+        sections=sections,
         footer=f" \u00b7 pool file sha256 {audited.digest} \u00b7 This page reads what is sealed: "
         "gold, held-out worlds and the latent order.",
     )
     items = (
         _index_item(record, problem, bounds, bodies, number < MAX_EMBEDDED)
-        for number, (record, problem) in enumerate(zip(records, audited.items, strict=True))
+        if record.index not in extended
+        else _extended_item(extended[record.index], problem, bounds, bodies, number < MAX_EMBEDDED)
+        for number, (record, problem) in enumerate(zip(audited.records, audited.items, strict=True))
     )
     return index_page(audited.name, items, text)
+
+
+def _extended_item(
+    record: FindingsRecord, problem: Problem, bounds: Sequence[int], bodies: Mapping[int, Markup], has_page: bool
+) -> IndexItem:
+    """Return the line of an extended item: what was found in place of a verdict, and no counts by class."""
+    item = findings_item(record, bodies, has_page)
+    sizes = (str(len(problem.task.variables)), str(len(problem.task.training.worlds)))
+    cells = (record.stratum, record.setting, *sizes, *[NOTHING] * (1 + len(bounds) + len(MEASURES)))
+    return replace(item, verdict=f"{item.reason.state}; findings: {item.cells[0]}", cells=cells)
 
 
 def _pool_sections(records: Sequence[AuditRecord], calibrated: Calibration) -> dict[str, Any]:

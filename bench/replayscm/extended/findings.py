@@ -1,12 +1,10 @@
-"""Findings about extended items as text and as a page."""
+"""Findings about extended items as text, and as a report of pages."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
-from markupsafe import Markup
 from msgspec import UNSET
 
 from calibrant.audits.replayscm.extended.findings import Finding
@@ -39,10 +37,8 @@ def extended_lines(records: Sequence[AuditRecord], width: int | None) -> Iterato
     yield f"{', '.join([*listed, f'{without} without a finding'])}, of {len(records)} instances with a stated class"
 
 
-def findings_page(
-    audited: AuditedPool[AuditRecord], records: Sequence[AuditRecord], pool: Path, bodies: Mapping[int, Markup]
-) -> str:
-    """Return the reasons and findings as a page; bodies: pages of reasons by place."""
+def findings_report(audited: AuditedPool[AuditRecord], records: Sequence[AuditRecord]) -> FindingsReport:
+    """Return the report of extended items: their records as other benchmarks have them."""
     heads = ("pool", "pool_digest", "pool_size", "index", "instance", "setting", "stratum", "config", "outcome")
     rewritten = [
         FindingsRecord(
@@ -56,4 +52,4 @@ def findings_page(
         for record in records
     ]
     rewritten_pool = AuditedPool(audited.name, audited.digest, audited.items, rewritten, audited.skipped)
-    return FindingsReport(rewritten_pool, TITLE, None).page(pool, bodies)
+    return FindingsReport(rewritten_pool, TITLE, None)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from calibrant.bench.core.rates import UNDEFINED
+from calibrant.bench.pages.design.saved_figures import light
 from calibrant.bench.replayscm.figures.curves import (
     BINS,
     NUM_BINS,
@@ -45,8 +46,9 @@ from calibrant.bench.runs.jobs import Progress
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PAPER_COLOUR = "#8b95a3"
-LETTER, LINE = 0.0165, 0.032  # of a panel's side: a letter of a dot's name, and the distance of two names
+PAPER_COLOUR = light("edge")
+NAME_POINTS = 7  # font size of names: 9 pixels
+LETTER, LINE = 0.021, 0.041  # of a panel's side: a letter of a dot's name, and the distance of two names
 
 
 Looks: TypeAlias = Mapping[str, Look]
@@ -110,7 +112,7 @@ def _train_heldout(rows: Sequence[Row], look: Looks, *, with_paper: bool) -> Plo
     figure, grid = new_figure(1, len(settings), extra=0.4)
     for name, axes in zip(settings, grid[0], strict=True):
         panel_rows = [row for row in scored if RUNG_NAMES[RUNGS[row.setting][1]] == name]
-        axes.plot([0, 1], [0, 1], color="#5b6675", linewidth=0.7, linestyle=":")
+        axes.plot([0, 1], [0, 1], color=light("soft"), linewidth=0.7, linestyle=":")
         if with_paper:
             _paper_points(axes, panel_rows)
         _crosses(axes, panel_rows, look)
@@ -161,7 +163,7 @@ def _paper_points(axes: Axes, rows: Sequence[Row]) -> None:
     )
     for (x, y), (x_text, height), text in _names_beside(names_by_place):
         axes.annotate(
-            plain(text), (x, y), (x_text, height), fontsize=5.5, color=PAPER_COLOUR, va="center",
+            plain(text), (x, y), (x_text, height), fontsize=NAME_POINTS, color=PAPER_COLOUR, va="center",
             arrowprops={"arrowstyle": "-", "color": PAPER_COLOUR, "linewidth": 0.3, "shrinkA": 0, "shrinkB": 1},
         )  # fmt: skip
 
@@ -195,7 +197,9 @@ def _ambiguity(rows: Sequence[Row], audited: Ambiguities, look: Looks) -> Plot |
     figure, ((axes,),) = new_figure(1, 1, extra=3.5)
     beside = shifts(list(curves))
     if draws:
-        axes.plot(list(draws), list(draws.values()), color="#5b6675", linestyle=":", marker=".", label="a fair draw")
+        axes.plot(
+            list(draws), list(draws.values()), color=light("soft"), linestyle=":", marker=".", label="a fair draw"
+        )
     for system, points in curves.items():
         curve(axes, points, beside[system], look[system], system)
     axes.set_xticks(range(NUM_BINS), [*(name for name, _ in BINS), REST])

@@ -54,7 +54,7 @@ def extended_tables(why: ExtendedWhy, chart: str = "") -> list[WhyTable]:
         for edge in ranked
     )
     headings = ("cause", "effect", "posterior", "exactly", *(["sealed: true"] if revealed else []))
-    origin = f", estimated from {why.num_draws} draws (standard error up to 2.5 %)" if why.num_draws else ", exact"
+    origin = f", estimated from {why.num_draws} draws (standard error up to 5 %)" if why.num_draws else ", exact"
     caption = f"Posterior probability that the effect depends on the cause{origin}; solid: certain, dashed: open"
     sealed = frozenset({4} if revealed else ())
     edges = WhyTable("Edges", caption, headings, rows, chart=chart, numeric=frozenset({2}), sealed=sealed)

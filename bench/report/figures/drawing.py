@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import cos, pi, sin, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from calibrant.bench.pages.design.saved_figures import CYCLE, figure_style, light, with_dark_rules
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.terminal import printable
 from calibrant.dsl.errors import MissingExtraError
@@ -23,19 +24,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-STYLE: dict[Any, Any] = {
+STYLE: dict[str, Any] = {
     "svg.hashsalt": "calibrant",
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Arial", "Helvetica"],
-    "font.size": 9,
     "axes.titlesize": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.edgecolor": "#5b6675",
-    "grid.color": "#e4e8ed",
     "grid.linewidth": 0.6,
     "legend.frameon": False,
     "errorbar.capsize": 2,
@@ -43,8 +37,7 @@ STYLE: dict[Any, Any] = {
 }
 PANEL = 3.3  # inches
 WIDEST, STEP = 0.5, 0.09  # of the distance of two rungs: all curves together, and two neighbours
-COLOURS = ("#1f4e9c", "#b4562b", "#2f8f5b", "#8a4fa3", "#c79a1b", "#3aa0b8", "#7a1f3d", "#6c757f", "#94b447", "#d77fa1")
-MARKERS = "osD^vP*X<>phd"  # another one for every ten systems
+MARKERS = "osD^vP*X<>phd8H"
 LEGEND_LETTER, LEGEND_HANDLE, LEGEND_LINE = 0.066, 0.5, 0.18  # inches
 SPIRAL, GOLDEN_ANGLE = 0.014, pi * (3 - sqrt(5))  # points at one place: distance of neighbours, and turn
 
@@ -77,11 +70,12 @@ class CurvePoint(NamedTuple):
 
 
 def looks(systems: Iterable[str]) -> dict[str, Look]:
-    """Return a look for every system; of up to 130 no two are alike."""
-    names = sorted(set(systems))
-    return {
-        name: Look(COLOURS[k % len(COLOURS)], MARKERS[k // len(COLOURS) % len(MARKERS)]) for k, name in enumerate(names)
-    }
+    """Return a look for every system; of up to 135 no two are alike, and neighbours differ in both."""
+    looks_by_name = {}
+    for number, name in enumerate(sorted(set(systems))):
+        turn, colour = divmod(number, len(CYCLE))
+        looks_by_name[name] = Look(light(CYCLE[colour]), MARKERS[(colour + turn) % len(MARKERS)])
+    return looks_by_name
 
 
 @contextmanager
@@ -92,7 +86,7 @@ def style() -> Iterator[None]:
         raise MissingExtraError("plots need matplotlib: pip install 'calibrant[report]'") from None
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(STYLE)
+        matplotlib.rcParams.update(cast(Any, figure_style() | STYLE))
         yield
 
 
@@ -114,7 +108,7 @@ def drawn_svg(figure: Figure) -> str:
         for message in ("Glyph ", "constrained_layout not applied", "Matplotlib currently does not support"):
             warnings.filterwarnings("ignore", message=message, category=UserWarning)
         FigureCanvasSVG(figure).print_svg(out, metadata=nothing)  # type: ignore[no-untyped-call]
-    return re.sub(r" *<metadata>.*?</metadata>\n?", "", out.getvalue(), flags=re.DOTALL)
+    return with_dark_rules(re.sub(r" *<metadata>.*?</metadata>\n?", "", out.getvalue(), flags=re.DOTALL))
 
 
 def curve(axes: Axes, points: Sequence[CurvePoint], shift: float, look: Look, label: str) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from calibrant.audits.attribution import Kind
+from calibrant.bench.pages.design.saved_figures import light
 from calibrant.bench.report.figures.drawing import drawn_svg, legend, new_figure, plain, style
 from calibrant.bench.report.rows import Row
 from calibrant.bench.report.sections import Plot
 
 COLUMNS = 3
-COLOURS = {Kind.EARNED: "#2f8f5b", Kind.MISSED: "#b4562b", Kind.LUCKY: "#c79a1b", Kind.SHORT: "#8b95a3"}
+TOKENS = {Kind.EARNED: "good", Kind.LUCKY: "good", Kind.SHORT: "bad", Kind.MISSED: "bad"}  # accuracy: end of good
+UNDECIDED = (Kind.LUCKY, Kind.SHORT)  # drawn in stripes
 
 
 class KindPlot(NamedTuple):
@@ -59,9 +61,15 @@ def attribution_plot(rows: Sequence[Row], about: KindPlot) -> Plot | None:
         for axes, (place, of_systems) in zip(panels, shares.items(), strict=False):
             systems = list(of_systems)
             offsets = [0.0] * len(systems)
-            for kind, colour in COLOURS.items():
+            for kind, token in TOKENS.items():
                 widths = [of_systems[system][kind] for system in systems]
-                axes.barh(range(len(systems)), widths, left=offsets, color=colour, label=str(kind))
+                colour = light(token)
+                look: dict[str, Any] = (
+                    {"facecolor": light("paper"), "edgecolor": colour, "hatch": "/////", "linewidth": 0.6}
+                    if kind in UNDECIDED
+                    else {"facecolor": colour, "edgecolor": colour, "linewidth": 0.6}
+                )
+                axes.barh(range(len(systems)), widths, left=offsets, label=str(kind), **look)
                 offsets = [start + width for start, width in zip(offsets, widths, strict=True)]
             axes.set_yticks(range(len(systems)), [plain(system) for system in systems])
             axes.set_xlim(0, 1)

@@ -84,9 +84,10 @@ def bar_shares(system: SystemResult) -> list[tuple[str, Fraction]]:
 
 
 def _level_marks(levels: Levels) -> Iterator[str]:
-    if levels.ceiling is not None:
-        triangle = '<path class="ceiling" d="M-5 0h10l-5 8z"/>'
-        yield f'<svg class="over" x="{percent(levels.ceiling)}" width="1" height="8">{triangle}</svg>'
+    for end in dict.fromkeys((levels.ceiling, levels.ceiling_bound)):
+        if end is not None:
+            triangle = '<path class="ceiling" d="M-5 0h10l-5 8z"/>'
+            yield f'<svg class="over" x="{percent(end)}" width="1" height="8">{triangle}</svg>'
     if levels.draw is not None:
         yield f'<line class="draw" x1="{percent(levels.draw)}" x2="{percent(levels.draw)}" y1="3" y2="{HEIGHT - 3}"/>'
 

@@ -21,11 +21,17 @@ class Levels(NamedTuple):
     guess: of an answer drawn before any evidence, all of them alike
     draw: share of what fits the system's evidence whose answer is right
     ceiling: largest share that one answer has among what fits
+    ceiling_bound: no answer has a larger share, where `ceiling` is that of the best known one; None where it is exact
     """
 
     guess: float | None = None
     draw: float | None = None
     ceiling: float | None = None
+    ceiling_bound: float | None = None
+
+    @property
+    def is_ceiling_exact(self) -> bool:
+        return self.ceiling_bound is None
 
 
 class LevelWords(NamedTuple):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -20,6 +23,16 @@ from calibrant.bench.report.sections import Section
 from calibrant.bench.report.svg import inline_svg
 
 ALL = "all"
+MAX_PLAIN_ROWS = 400  # of a table; of more, ROWS_IN_VIEW are in view at a time, and all of them packed
+ROWS_IN_VIEW = 100
+
+
+class PackedRows(NamedTuple):
+    """Rows of a large table. rows: all of them, compressed; in_view: how many are in the page at first."""
+
+    rows: Markup
+    number: int
+    in_view: int
 
 
 @dataclass(frozen=True)
@@ -67,6 +80,12 @@ def report_page(sections: Sequence[PageSection], *, paper_on: bool) -> str:
         "with_episodes": any(part.section.episodes for part in sections),
         "with_paper_switch": any(section.get("paper_tables") for section in contents),
         "paper_on": paper_on,
+        "with_packed": any(
+            table["packed"]
+            for section in contents
+            for kind in ("tables", "paper_tables", "other_tables")
+            for table in section.get(kind, ())
+        ),
     }
     return design_page("report/report.html", content)
 
@@ -160,8 +179,8 @@ def _method(part: PageSection) -> Iterator[dict[str, str]]:
     yield {"anchor": "classes", "title": "Classes", "text": classes}
     levels = (
         "Guess: an answer drawn before any evidence, all alike. Draw: the mean share of the hypotheses that fit whose"
-        " answer is right. Ceiling: the mean of the largest share that one answer has among them. A level stands only"
-        " where it is exact for every answer of a system."
+        " answer is right. Ceiling: the mean of the largest share that one answer has among them, or certified bounds"
+        " of it. A level stands only where it is known for every answer of a system."
     )
     yield {"anchor": "levels", "title": "Levels", "text": levels}
     yield {"anchor": "files", "title": "Files", "text": "Pools, with the digest of what each file holds:"}
@@ -188,16 +207,30 @@ def _paper_table(table: Table) -> dict[str, Any]:
 
 def _grid(table: Table, groups: Sequence[tuple[str, str, Sequence[TableRow]]]) -> dict[str, Any]:
     filled = [(kind, title, rows) for kind, title, rows in groups if rows]
+    with_interval = [any(row.cells[k].low for row in table.rows) for k in range(len(table.headings))]
+    packed = None
+    if filled and len(filled[-1][2]) > MAX_PLAIN_ROWS:
+        kind, title, rows = filled[-1]
+        packed = PackedRows(_pack_rows(rows), len(rows), ROWS_IN_VIEW)
+        filled[-1] = kind, title, rows[:ROWS_IN_VIEW]
     return {
         "anchor": table.anchor,
         "heading": table.title if table.is_result or not table.printed else heading_of(table),
         "caption": table.caption,
         "num_labels": len(table.labels),
         "headings": [heading.text for heading in (*table.labels, *table.headings)],
-        "with_interval": [any(row.cells[k].low for row in table.rows) for k in range(len(table.headings))],
+        "with_interval": with_interval,
+        "packed": packed,
         "groups": [{"kind": kind, "title": title, "rows": rows} for kind, title, rows in filled],
         "notes": table.notes,
     }
+
+
+def _pack_rows(rows: Sequence[TableRow]) -> Markup:
+    """Return rows as compressed JSON in base64: labels, then text of each cell, with its interval where it has one."""
+    lists = [[*row.labels, *([c.text, c.interval] if c.low else c.text for c in row.cells)] for row in rows]
+    packed = json.dumps(lists, ensure_ascii=False, separators=(",", ":"))
+    return Markup(base64.b64encode(gzip.compress(packed.encode("utf-8", "replace"), mtime=0)).decode("ascii"))
 
 
 def _pack(part: PageSection, *, is_whole: bool) -> dict[str, Any]:

@@ -119,10 +119,15 @@ class SystemResult:
     @cached_property
     def levels(self) -> Levels:
         """Mean levels over items; None where one is not known of every answer."""
-        return Levels(*(self._mean_level(place) for place in range(len(Levels._fields))))
+        listed = [outcome.levels for outcome in self.outcomes]
+        bound = None
+        if not all(levels.is_ceiling_exact for levels in listed):
+            ends = (levels.ceiling if levels.is_ceiling_exact else levels.ceiling_bound for levels in listed)
+            bound = self._mean_level(list(ends))
+        guess, draw, ceiling = (self._mean_level([levels[place] for levels in listed]) for place in range(3))
+        return Levels(guess, draw, ceiling, bound)
 
-    def _mean_level(self, place: int) -> float | None:
-        values = [outcome.levels[place] for outcome in self.outcomes]
+    def _mean_level(self, values: Sequence[float | None]) -> float | None:
         if None in values:
             return None
         weighted = zip(values, self.outcomes, strict=True)

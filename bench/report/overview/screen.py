@@ -13,6 +13,7 @@ from markupsafe import Markup
 from calibrant.bench.core.attribution import KIND_MEANINGS
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.overview.charts import axis, class_bar, interval_plot
+from calibrant.bench.report.overview.contract import Levels
 from calibrant.bench.report.overview.results import RIGHT_CLASSES, Outcome, Results, SystemResult, count_classes
 from calibrant.bench.report.overview.sentences import cost_text, count_text, five_figures, of_text, rank_sentence
 
@@ -118,8 +119,17 @@ def _level_cells(system: SystemResult, interval: Interval | None, results: Resul
     earned = f"{float(system.counts['earned'] / system.num_items):.3f}" if system.is_counted else DASH
     reach = DASH if interval is None else f"{interval.low:.3f}{DASH}{interval.high:.3f}"
     cells = [f"{system.num_items:,}", f"{system.accuracy:.3f}", reach, earned]
-    cells += [DASH if level is None else f"{level:.3f}" for level in system.levels]
+    cells += [DASH if level is None else f"{level:.3f}" for level in system.levels[:2]]
+    cells.append(_ceiling_text(system.levels))
     return cells + ([] if results.guide.words.cost is None else [cost_text(system.cost)])
+
+
+def _ceiling_text(levels: Levels) -> str:
+    """Return the ceiling, or its certified bounds."""
+    if levels.ceiling is None:
+        return DASH
+    low, high = f"{levels.ceiling:.3f}", f"{levels.ceiling_bound or levels.ceiling:.3f}"
+    return low if low == high else f"{low}{DASH}{high}"
 
 
 def _legend(results: Results) -> Iterator[dict[str, Any]]:
@@ -144,7 +154,9 @@ def _legend(results: Results) -> Iterator[dict[str, Any]]:
         yield {"mark": _line("draw"), "text": f"draw: {words.draw.removeprefix('a draw ')}"}
     if words.ceiling and any(level.ceiling is not None for level in levels):
         mark = Markup('<path class="ceiling" d="M4 3h10l-5 8z"/>')
-        yield {"mark": mark, "text": f"ceiling: {words.ceiling}"}
+        is_bounded = not all(level.is_ceiling_exact for level in levels)
+        text = f"ceiling: {words.ceiling}" + (", at least and at most" if is_bounded else "")
+        yield {"mark": mark, "text": text}
 
 
 def _line(kind: str) -> Markup:

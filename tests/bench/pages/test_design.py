@@ -14,13 +14,7 @@ from tests.support.commands import CHECKOUT
 
 HEX = re.compile(r"(?<![\w&])#(?:[0-9a-fA-F]{8}|[0-9a-fA-F]{6}|[0-9a-fA-F]{3,4})\b(?![-\w])")
 SUFFIXES = (".py", ".css", ".html", ".js")
-EXCEPTIONS = {  # file: colours that are still written there; a number may only fall
-    "bench/causim/plots/profile.py": 6,
-    "bench/pages/graph.py": 15,
-    "bench/pages/templates/audit.css": 14,
-    "bench/replayscm/figures/plots.py": 3,
-    "bench/report/figures/drawing.py": 12,
-    "bench/report/figures/kinds.py": 4,
+EXCEPTIONS: dict[str, int] = {  # file: colours that are still written there; a number may only fall
 }
 
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from calibrant.bench.pages.design.saved_figures import figure_style, with_tokens
+from calibrant.bench.pages.design.saved_figures import figure_style, with_dark_rules
 from calibrant.bench.pages.design.tokens import TOKENS
 
 
@@ -25,11 +25,16 @@ def test_a_figure_has_text_and_no_colour_but_tokens() -> None:
         axes.legend()
         file = io.StringIO()
         figure.savefig(file, format="svg")
-    svg = with_tokens(file.getvalue())
-    named = set(re.findall(r"var\(--([\w-]+)\)", svg))
-    assert {"scale-3", "bad", "ink", "paper", "line"} <= named <= TOKENS.keys()
-    assert re.findall(r"#[0-9a-f]{6}\b", svg) == []
-    assert ">worlds</text>" in svg
+    drawn = file.getvalue()
+    names = {token.light: name for name, token in TOKENS.items()}
+    written = set(re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", drawn))
+    assert {"scale-3", "bad", "ink", "paper", "line"} <= {names.get(colour, colour) for colour in written} <= {*TOKENS}
+    assert ">worlds</text>" in drawn
+    rules = with_dark_rules(drawn).partition("<style>")[2].partition("</style>")[0]
+    assert rules.startswith("@media (prefers-color-scheme:dark)")
+    for colour in written:
+        assert f"{colour}" in rules
+        assert f":{TOKENS[names[colour]].dark}!important" in rules
 
 
 def test_no_two_tokens_share_a_light_colour() -> None:

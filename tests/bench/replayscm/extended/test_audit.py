@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from calibrant.audits.claims import Refused
+from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.replayscm.extended.certificates import check_certificate, item_certificates
 from calibrant.bench.replayscm.extended.labels import clairvoyant_minimum, item_labels
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
@@ -51,6 +53,23 @@ def test_audits_name_findings_and_certificates_hold(tmp_path: Path) -> None:
     ambiguous = {finding["instance"] for finding in _findings(pool) if finding["kind"] in ("ambiguous", "unwinnable")}
     failing = called("audit", pool, "--workers", "1", "--fail-on", "ambiguous")
     assert failing.returncode == (1 if ambiguous else 0)
+
+
+def test_a_pool_of_plain_and_extended_items_has_one_page(tmp_path: Path) -> None:
+    plain = read_pool(bundled_pool("ordered")).problems[0]
+    items = (plain, small_problem(3, rate="1/10", is_episode=False))
+    pool, page = tmp_path / "pool.jsonl", tmp_path / "page.html"
+    write_pool(Pool("pool", items), pool)
+    done = called("audit", pool, "--workers", "1", "--html", page)
+    assert done.returncode == 0, done.stderr
+    text = page.read_text("utf-8")
+    (rows,) = re.findall(r'<script type="application/json" id="rows">(.*?)</script>', text, re.DOTALL)
+    (head,) = re.findall(r'<table id="index">.*?<thead>(.*?)</thead>', text, re.DOTALL)
+    listed = json.loads(rows)
+    assert [(page, item_id) for page, item_id, *_ in listed] == [(k, item.id) for k, item in enumerate(items)]
+    assert {len(row) for row in listed} == {head.count("<th") + 1}
+    assert "Findings by kind" in text
+    assert "Ambiguity profile" in text
 
 
 CASES = ((0, None, True), (1, "1/10", True), (2, None, False), (3, "1/10", False))
