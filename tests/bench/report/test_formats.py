@@ -140,3 +140,13 @@ def test_intervals_have_the_decimals_of_their_figure(
 @pytest.mark.parametrize("name", sorted(TEXTS))
 def test_no_table_is_no_error(name: str) -> None:
     assert isinstance(TEXTS[name]([]), str)
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_no_line_of_a_table_is_wider_than_the_terminal_and_no_figure_is_left_out(width: int) -> None:
+    labels = (Heading("system", "System"), Heading("n", "n"))
+    headings = tuple(Heading(f"k{k}", f"Column {k}") for k in range(12))
+    row = TableRow(("exact", "8"), tuple(Cell(f"{k}.{k:03}", "0.100", "0.900") for k in range(12)))
+    lines = as_terminal([Table("wide", "A wide table", "Caption.", labels, headings, (row,))], width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert all(f"{k}.{k:03}" in "\n".join(lines) for k in range(12))
