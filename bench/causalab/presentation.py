@@ -10,7 +10,7 @@ from calibrant.dsl.causalab.item import LabItem
 from calibrant.solvers.causalab.canonical import canonical_names
 from calibrant.solvers.causalab.renaming import rename_item
 
-_NAME = re.compile(r"\bp[0-9]+\b")
+_NAME = re.compile(r"(?<![A-Za-z0-9])p[0-9]+(?![A-Za-z0-9])")  # also inside names of coefficients: c_p1
 
 
 def present(item: LabItem) -> Presentation:
