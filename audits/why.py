@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -84,14 +84,6 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
         """Ready for JSON."""
         content: dict[str, Any] = msgspec.to_builtins(self)
         return content
-
-
-W = TypeVar("W", bound=Why)
-
-
-def with_own_id(why: W, own_id: str) -> W:
-    """Return the reason under the item's id in its pool, in place of the public one."""
-    return msgspec.structs.replace(why, item=own_id, title=why.title.replace(why.item, own_id))
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -130,8 +130,7 @@ def _show(
     item = items.item(instance)
     visible = item if gold else items.shown(item)
     if why or svg is not None or html is not None:
-        own_id = item.id if instance == item.id else ""
-        _explain(of, pool, visible, (), html, svg, gold=gold, as_json=as_json, own_id=own_id)
+        _explain(of, pool, visible, (), html, svg, gold=gold, as_json=as_json)
     else:
         _show_item(of, visible, gold=gold, as_json=as_json)
 
@@ -146,13 +145,8 @@ def _explain(
     *,
     gold: bool,
     as_json: bool,
-    own_id: str = "",
 ) -> None:
-    """Write or print why an item is open after these steps.
-
-    gold: also what is sealed; own_id: of the item in its pool, where whoever asks named it so
-    """
-    from calibrant.audits.why import with_own_id
+    """Write or print why an item is open after these steps; gold: also what is sealed."""
     from calibrant.bench.pages.capabilities import EXPLANATIONS
     from calibrant.bench.pages.why.page import why_page
     from calibrant.dsl.atomic_write import write_atomically
@@ -160,11 +154,8 @@ def _explain(
 
     explanations = of.require(EXPLANATIONS)
     why = explanations.explain(item, steps, reveal_sealed=gold)
-    if own_id and not as_json:
-        why = with_own_id(why, own_id)
     if html is not None:
-        public_id = item.id if item.id != why.item else ""
-        write_atomically(html, why_page(why, explanations.body(why, "why"), pool.name, public_id))
+        write_atomically(html, why_page(why, explanations.body(why, "why"), pool.name))
     if svg is not None:
         write_atomically(svg, explanations.drawing(why))
     if as_json:
@@ -173,7 +164,7 @@ def _explain(
         typer.echo("\n".join(explanations.lines(why)))
     for file in (html, svg):
         if file is not None:
-            typer.echo(f"{in_one_line(own_id or item.id)}: {file}")
+            typer.echo(f"{in_one_line(item.id)}: {file}")
 
 
 def _explain_episode(

@@ -168,7 +168,7 @@ class TableOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """Options of `calibrant table`."""
 
     means: Annotated[
-        Literal["published", "paper"],
+        Literal["paper", "published"],
         Meta(
             description="HeldoutWorld and TrainWorld: leave invalid submissions out, as the published tables do,"
             " or count them as 0, as the paper's text says."
@@ -180,7 +180,7 @@ class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Options of `calibrant report`."""
 
     means: Annotated[
-        Literal["published", "paper"],
+        Literal["paper", "published"],
         Meta(description="Invalid submissions in HeldoutWorld: left out, or 0. See `calibrant table`."),
     ] = "published"
     against: Annotated[

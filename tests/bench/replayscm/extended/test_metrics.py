@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from calibrant.bench.core.attribution import CHANCE
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.observations import ObservationReader
 from calibrant.bench.core.registry import benchmark
@@ -17,6 +18,7 @@ from tests.support.replayscm.gold_problems import gold_problem
 
 REPLAYSCM = benchmark("replayscm")
 ATTRIBUTION = {"kind": "earned", "decided": True, "fits": True, "members": "1", "class": "in words"}
+EXPECTED = {"uniform": 0.25, "draw": 0.5, "best": 0.75}  # of guessers, which a table reads beside attributions
 
 
 def _scores() -> Iterator[dict[str, Any]]:
@@ -47,14 +49,16 @@ def test_metrics_that_are_not_read_are_none(handling: InvalidHandling) -> None:
     reader = ObservationReader(REPLAYSCM.metrics, handling, with_hidden=True)
     defined = set[str]()
     for score in _scores():
-        for line in (score, {**score, "attribution": ATTRIBUTION}, {**score, "attribution": None}):
+        for line in (
+            score,
+            {**score, "attribution": ATTRIBUTION, CHANCE: EXPECTED},
+            {**score, "attribution": None, CHANCE: dict.fromkeys(EXPECTED)},
+        ):
             for setting in ("Hidden-order", "Hidden-roots", "Episode Hidden-order+noise", "Alt-Ordered"):
                 verdict = REPLAYSCM.metrics.verdict(line, setting, handling)
                 values = [column.value(verdict) for column in reader.columns]
                 assert reader.read_values(setting, line)[0] == tuple(values)
                 defined |= {c.key for c, value in zip(reader.columns, values, strict=True) if value is not None}
     conditional = [view for view in REPLAYSCM.metrics.views.values() if view.applies is not None]
-    assert {metric.key for view in conditional for metric in view.metrics} - defined <= {
-        "excess",
-        "right_given_undecided",
-    }
+    of_verdicts = {metric.key for view in conditional for metric in view.metrics if not metric.skill_of}  # else of rows
+    assert of_verdicts - defined <= {"excess", "right_given_undecided"}
