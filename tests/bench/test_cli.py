@@ -265,7 +265,7 @@ def test_the_demo_answers_the_bundled_problems_and_ends_with_a_report_and_a_plot
     assert done.returncode == 0
     rows = {(row["setting"], row["system"]): row for row in json.loads(done.stdout)["rows"]}
     settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
-    replayed = [(setting, system) for setting in settings for system in ("exact", "posterior")]
+    replayed = [(setting, system) for setting in settings for system in ("exact", "exact (chosen)", "posterior")]
     conditions, agents = ("conjunctive", "disjunctive", "moderator", "order", "stochastic"), ("quiet", "static")
     played = [(one, name) for one in conditions for name in (*agents, "switch-aware")]
     labs = [(suite, name) for suite in SAMPLES["causalab"].suites for name in ("abstain", "exact", "greedy")]

@@ -10,7 +10,7 @@ from calibrant.dsl.action import ActionError
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.prompt import facts
 from calibrant.dsl.blickets.rule import Form, rule_from_json
-from calibrant.dsl.blickets.wording import names_in_words
+from calibrant.dsl.blickets.wording import names_in_words, stated_action
 from calibrant.dsl.errors import short_repr
 
 FORMS = {
@@ -44,7 +44,9 @@ class BlicketWords(Words[BlicketItem]):
             return _move(item, position, SIGNS[line[0]], line[1:].strip())
         if line.partition(" ")[0].lower() in FORMS:
             return _check(item, position, line)
-        return None
+        if line.partition(" ")[0].lower() in self.readers(item):
+            return None  # a verb, whose own reader says what is wrong
+        return _decorated(item, position, line)
 
     def read_json(self, item: BlicketItem, line: str) -> Act:
         from calibrant.bench.blickets.play import PLAY
@@ -114,6 +116,22 @@ def _move(item: BlicketItem, position: Position, verb: str, rest: str) -> Act:
     if not is_present and verb == "remove":
         raise WordsError(f"{name} is not on the detector; `place {name}` puts it there")
     return Act({verb: name})
+
+
+def _decorated(item: BlicketItem, position: Position, line: str) -> Act | None:
+    """Return the action that a line states as replies may, such as `**ACTION:** place A`; None if it states none."""
+    try:
+        action = stated_action(line, item.task.objects)
+    except ActionError:
+        return None
+    match dict(action or {}):
+        case {"place": str(name)}:
+            return _move(item, position, "place", name)
+        case {"remove": str(name)}:
+            return _move(item, position, "remove", name)
+        case {"check": {"rule": str(rule), "blickets": [*names]}} if all(isinstance(name, str) for name in names):
+            return _check(item, position, f"{rule} {', '.join(names)}")
+    return None
 
 
 def _check(item: BlicketItem, position: Position, rest: str) -> Act:

@@ -6,10 +6,12 @@ from random import Random
 
 from calibrant.bench.lab.renamings.renamed import RenamedItem, permuted_names, shuffled
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.solvers.causalab.renaming import rename_item
+from calibrant.dsl.causalab.renaming import rename_item
 
 
 def rename(item: LabItem, random: Random) -> RenamedItem:
     """Return a laboratory with other names of properties, and records in another order."""
     names = permuted_names(item.task.properties, random)
-    return RenamedItem(rename_item(item, names, shuffled(range(len(item.task.records)), random)), names)
+    renamed = rename_item(item, names, shuffled(range(len(item.task.records)), random))
+    coefficients = {f"{c}_{old}": f"{c}_{new}" for c in ("c", "c2") for old, new in names.items()}
+    return RenamedItem(renamed, {**names, **coefficients})
