@@ -113,14 +113,15 @@ def fit_difficulty(table: OutcomeTable, features: Sequence[Mapping[str, float]])
 
 def _fit(design: FloatArray, rates: FloatArray) -> FloatArray:
     """Return the coefficients of a ridge logistic regression."""
-    model = _statsmodels()
-    fitted = model.GLM(rates, design, family=model.families.Binomial()).fit_regularized(alpha=RIDGE, L1_wt=0.0)
+    models, families = _library("generalized_linear_model"), _library("families")
+    fitted = models.GLM(rates, design, family=families.Binomial()).fit_regularized(alpha=RIDGE, L1_wt=0.0)
     return np.asarray(fitted.params, dtype=np.float64)
 
 
-def _statsmodels() -> Any:
+def _library(module: str) -> Any:
+    # not statsmodels.api, which imports time series too: those of 0.14.5 do not load beside pandas 3
     try:
-        return import_module("statsmodels.api")
+        return import_module(f"statsmodels.genmod.{module}")
     except ImportError:
         raise MissingExtraError("statsmodels is missing; run: pip install 'calibrant[statistics]'") from None
 

@@ -125,7 +125,9 @@ def _positional(command: Any, name: str, arguments: Sequence[str]) -> list[str]:
     values, _, _ = command.make_parser(context).parse_args(list(arguments))
     declared = [parameter.name for parameter in command.params if parameter.param_type_name == "argument"]
     words = [values.get(parameter) for parameter in declared]
-    return [word for value in words if value for word in ([value] if isinstance(value, str) else value) if word]
+    # click marks an argument that is not given by an object of its own, older versions by None
+    lists = [[value] if isinstance(value, str) else value for value in words if isinstance(value, str | list | tuple)]
+    return [word for values in lists for word in values if isinstance(word, str) and word]
 
 
 def _is_pool(word: str) -> bool:
