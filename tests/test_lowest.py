@@ -54,8 +54,14 @@ def test_each_locked_version_installs_on_the_first_python_that_is_supported(lock
     first = PROJECT["requires-python"].removeprefix(">=") + ".0"
     if not _is_installed(lock):
         pytest.skip(f"{lock} is not installed here")
-    needed = {name: distribution(name).metadata["Requires-Python"] or "" for name in _pins(lock)}
+    needed = {name: _required_python(name) for name in _pins(lock)}
     assert {name: python for name, python in needed.items() if not SpecifierSet(python).contains(first)} == {}
+
+
+def _required_python(name: str) -> str:
+    """Return the versions of Python that a package states, empty for none."""
+    # all values: of a field that is missing the backport of importlib.metadata, once imported, raises KeyError
+    return next(iter(distribution(name).metadata.get_all("Requires-Python") or ()), "")
 
 
 def _is_installed(lock: str) -> bool:
