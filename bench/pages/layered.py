@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from html import escape
@@ -154,15 +154,36 @@ def _places(picture: LayeredPicture) -> tuple[dict[Slot, _Place], float, float]:
         text = max(LETTER * len(node.name), SMALL * 1.1 * len(node.value)) + 24
         noise, arrows = (SMALL * len(node.noise) + 10) / (1 - ENTRY) + 8, ARROW * len(node.parents) / ENTRY
         widths["", node.name, depths[node.name]] = max(text, noise, arrows)
-    totals = [sum(widths[slot] for slot in layer) + GAP * (len(layer) - 1) for layer in layers]
-    widest = max(totals, default=0.0)
-    places = {}
-    for depth, (layer, total) in enumerate(zip(layers, totals, strict=True)):
-        x = MARGIN + (widest - total) / 2
-        for slot in layer:
-            places[slot] = _Place(x + widths[slot] / 2, MARGIN + CHIP + depth * (BOX + FALL), widths[slot])
-            x += widths[slot] + GAP
+    centres, widest = centred_layers(layers, widths.__getitem__, GAP)
+    places = {
+        slot: _Place(MARGIN + x, MARGIN + CHIP + depth * (BOX + FALL), widths[slot])
+        for slot, (x, depth) in centres.items()
+    }
     return places, widest + 2 * MARGIN, 2 * MARGIN + CHIP + len(layers) * (BOX + FALL) - FALL
+
+
+def centred_layers(
+    layers: Sequence[Sequence[Slot]], width: Callable[[Slot], float], gap: float
+) -> tuple[dict[Slot, tuple[float, int]], float]:
+    """Return the middle of each slot with its depth, layers centred above each other, and the greatest width."""
+    totals = [sum(map(width, layer)) + gap * (len(layer) - 1) for layer in layers]
+    widest = max(totals, default=0.0)
+    centres: dict[Slot, tuple[float, int]] = {}
+    for depth, (layer, total) in enumerate(zip(layers, totals, strict=True)):
+        x = (widest - total) / 2
+        for slot in layer:
+            centres[slot] = x + width(slot) / 2, depth
+            x += width(slot) + gap
+    return centres, widest
+
+
+def curve_path(points: Sequence[tuple[float, float]]) -> str:
+    """Return the path through points from one layer to another that leaves and enters each vertically."""
+    path = "M{:.1f} {:.1f}".format(*points[0])
+    for (x1, y1), (x2, y2) in pairwise(points):
+        middle = (y1 + y2) / 2
+        path += f"C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y2:.1f}"
+    return path
 
 
 def layered_slots(picture: LayeredPicture) -> list[list[Slot]]:
@@ -210,10 +231,7 @@ def _edge(parent: LayeredNode, child: LayeredNode, places: Mapping[Slot, _Place]
     for place in passed:
         points += [(place.x, place.y - CHIP), (place.x, place.y + BOX)]
     points.append((end.x - end.width / 2 + end.width * ENTRY * (number + 0.5) / entries, end.y - 2))
-    path = "M{:.1f} {:.1f}".format(*points[0])
-    for (x1, y1), (x2, y2) in pairwise(points):
-        middle = (y1 + y2) / 2
-        path += f"C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y2:.1f}"
+    path = curve_path(points)
     kind = "cut" if Mark.SET in child.marks else "live"
     title = escape(f"{parent.name} -> {child.name}" + (", cut by do" if kind == "cut" else ""))
     return f'<path class="edge {kind}" d="{path}" marker-end="url(#tip-{kind})"><title>{title}</title></path>'

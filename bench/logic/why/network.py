@@ -9,12 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
 
 from calibrant.audits.logic.why.parts import LogicWhy
 from calibrant.bench.logic.family.words import percent
 from calibrant.bench.pages.design.page import standalone_svg
-from calibrant.bench.pages.layered import LayeredNode, LayeredPicture, Slot, edge_slots, layered_slots
+from calibrant.bench.pages.layered import (
+    LayeredNode,
+    LayeredPicture,
+    Slot,
+    centred_layers,
+    curve_path,
+    edge_slots,
+    layered_slots,
+)
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.clause import Clause, parse_clause
 
@@ -147,15 +154,10 @@ class _Layout:
         self.widths = {
             name: 2.0 * DOT if name.startswith(GATE) else max(44.0, LETTER * len(name) + 18) for name in parents
         }
-        totals = [sum(map(self._width, layer)) + GAP * (len(layer) - 1) for layer in layers]
-        self.width = max(totals, default=0) + 2 * MARGIN
+        centres, widest = centred_layers(layers, self._width, GAP)
+        self.width = widest + 2 * MARGIN
         self.height = len(layers) * (BOX + FALL) - FALL + 2 * MARGIN
-        self.places: dict[Slot, tuple[float, float]] = {}
-        for depth, (layer, total) in enumerate(zip(layers, totals, strict=True)):
-            x = (self.width - total) / 2
-            for slot in layer:
-                self.places[slot] = x + self._width(slot) / 2, MARGIN + depth * (BOX + FALL)
-                x += self._width(slot) + GAP
+        self.places = {slot: (MARGIN + x, MARGIN + depth * (BOX + FALL)) for slot, (x, depth) in centres.items()}
 
     def _width(self, slot: Slot) -> float:
         return 8.0 if slot[0] else self.widths[slot[1]]
@@ -176,10 +178,7 @@ class _Layout:
         points.append(end)
         if not is_down:
             points.reverse()
-        path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
-        for (x1, y1), (x2, y2) in pairwise(points):
-            middle = (y1 + y2) / 2
-            path += f"C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y2:.1f}"
+        path = curve_path(points)
         colour = "edge" if not line.share else "scale-3" if line.sign == 1 else "bad"
         dash = "" if line.share in (0, 1) else ";stroke-dasharray:6 4"
         width = 1.0 if not line.share else 1.2 + 3.2 * line.share

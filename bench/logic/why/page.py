@@ -136,9 +136,9 @@ def spectrum_heat(why: LogicWhy) -> str:
     misfits = sorted({p.misfit for p in why.spectrum})
     if len(why.spectrum) < 2 or len(sizes) * len(misfits) > MAX_HEAT_CELLS:
         return ""
-    most = max(int(p.members).bit_length() for p in why.spectrum)
-    texts = {(p.misfit, p.size): number_text(int(p.members)) for p in why.spectrum}
-    step = max(36.0, *(LETTER * len(text) + 10 for text in texts.values()))
+    numbers = {(p.misfit, p.size): int(p.members) for p in why.spectrum}
+    most = max(numbers.values()).bit_length()
+    step = max(36.0, *(LETTER * len(number_text(number)) + 10 for number in numbers.values()))
     margin = 24 + max(LETTER * len(f"{misfit:,}") for misfit in misfits)
     marks = [
         f'<text class="soft" x="{margin + step * (k + 0.5):.1f}" y="16" text-anchor="middle">{size}</text>'
@@ -148,17 +148,16 @@ def spectrum_heat(why: LogicWhy) -> str:
         y = 24 + ROW * row
         marks.append(f'<text class="soft" x="{margin - 8:.1f}" y="{y + 17}" text-anchor="end">{misfit:,}</text>')
         for column, size in enumerate(sizes):
-            x, text = margin + step * column, texts.get((misfit, size))
+            x, number = margin + step * column, numbers.get((misfit, size))
             cell = f'x="{x + 1:.1f}" y="{y + 1}" width="{step - 2:.1f}" height="{ROW - 2}"'
-            if text is None:
+            if number is None:
                 marks.append(f'<rect class="unlit" {cell}/>')
                 continue
-            members = next(int(p.members) for p in why.spectrum if (p.misfit, p.size) == (misfit, size))
-            depth = members.bit_length() / most
+            depth = number.bit_length() / most
             marks.append(
                 f'<rect class="unlit" {cell}/>'
                 f'<rect {cell} style="fill:var(--scale-2);fill-opacity:{0.1 + 0.3 * depth:.2f}"/>'
-                f'<text x="{x + step / 2:.1f}" y="{y + 17}" text-anchor="middle">{text}</text>'
+                f'<text x="{x + step / 2:.1f}" y="{y + 17}" text-anchor="middle">{number_text(number)}</text>'
             )
     label = f"Members by size, across, and misfit, down: {len(why.spectrum)} points"
     return figure(margin + step * len(sizes) + 8, 32 + ROW * len(misfits), label, marks)

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
 
-from calibrant.bench.pages.layered import LayeredNode, LayeredPicture, Slot, edge_slots, layered_slots
+from calibrant.bench.pages.layered import (
+    LayeredNode,
+    LayeredPicture,
+    Slot,
+    centred_layers,
+    curve_path,
+    edge_slots,
+    layered_slots,
+)
 
 LETTER, SMALL = 8.0, 6.6  # widths of a letter
 BOX, GAP, FALL, MARGIN, PASS, NOTE = (
@@ -95,15 +102,10 @@ class _Layout:
         layers = layered_slots(picture)
         labels = labels or {v: node.label for v, node in graph.nodes.items()}
         self.widths = {v: max(64.0, LETTER * len(v) + 20, SMALL * len(labels[v]) + 16) for v in graph.nodes}
-        totals = [sum(self._width(slot) for slot in layer) + GAP * (len(layer) - 1) for layer in layers]
-        self.width = max(totals, default=0) + 2 * (MARGIN + NOTE)
+        centres, widest = centred_layers(layers, self._width, GAP)
+        self.width = widest + 2 * (MARGIN + NOTE)
         self.height = len(layers) * (BOX + FALL) - FALL + 2 * MARGIN
-        self.places: dict[Slot, tuple[float, float]] = {}
-        for depth, (layer, total) in enumerate(zip(layers, totals, strict=True)):
-            x = (self.width - total) / 2
-            for slot in layer:
-                self.places[slot] = x + self._width(slot) / 2, MARGIN + depth * (BOX + FALL)
-                x += self._width(slot) + GAP
+        self.places = {slot: (MARGIN + NOTE + x, MARGIN + depth * (BOX + FALL)) for slot, (x, depth) in centres.items()}
 
     def _width(self, slot: Slot) -> float:
         return PASS if slot[0] else self.widths[slot[1]]
@@ -115,11 +117,7 @@ class _Layout:
         for x, y in passed:
             points += [(x, y), (x, y + BOX)]
         points.append((end[0] + (share - 0.5) * self.widths[child] * 0.7, end[1] - 2))
-        path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
-        for (x1, y1), (x2, y2) in pairwise(points):
-            middle = (y1 + y2) / 2
-            path += f"C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y2:.1f}"
-        return path
+        return curve_path(points)
 
     def note(self, parent: str, child: str, text: str) -> str:
         """Return a note beside the end of an edge, on the side that it comes from."""
