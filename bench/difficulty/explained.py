@@ -24,9 +24,10 @@ MAX_PRINTED = 20  # items of an item response model
 
 @dataclass(frozen=True)
 class Explained:
-    """Difficulty of the items of some runs; responses: None if it was not asked for."""
+    """Difficulty of the items of some runs; features: of each item; responses: None if it was not asked for."""
 
     table: OutcomeTable
+    features: Sequence[Mapping[str, float]]
     fit: DifficultyFit
     responses: ResponseModel | None
 
@@ -101,7 +102,7 @@ class Explained:
         """Write the page."""
         from calibrant.bench.difficulty.page import difficulty_page
 
-        write_atomically(path, difficulty_page(self.table, self.fit, self.responses))
+        write_atomically(path, difficulty_page(self.table, self.features, self.fit, self.responses))
 
 
 def _held_out(name: str, figures: HeldOut) -> list[str]:
@@ -115,8 +116,8 @@ def explain_difficulty(runs: Sequence[Path], pools: Sequence[Path], model: Model
     if model is not None:
         rows, answers = table.binary()
         responses = fit_responses(answers, model, rows)
-    fit = fit_difficulty(table, [item_features(table.benchmark, item) for item in table.items])
-    return Explained(table, fit, responses)
+    features = [item_features(table.benchmark, item) for item in table.items]
+    return Explained(table, features, fit_difficulty(table, features), responses)
 
 
 @dataclass(frozen=True)

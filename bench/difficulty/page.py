@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
 from markupsafe import Markup
 
-from calibrant.bench.difficulty.features import MEANINGS, item_features
+from calibrant.bench.difficulty.features import MEANINGS
 from calibrant.bench.difficulty.logistic import DifficultyFit
 from calibrant.bench.difficulty.outcomes import OutcomeTable
 from calibrant.bench.difficulty.response_theory import ResponseModel
@@ -18,8 +19,13 @@ ROW, HALF = 26, 150  # height of a bar, longest bar
 WIDTH, HEIGHT = 520, 260  # of the scatter plot
 
 
-def difficulty_page(table: OutcomeTable, fit: DifficultyFit, responses: ResponseModel | None) -> str:
-    """Return one HTML file."""
+def difficulty_page(
+    table: OutcomeTable,
+    features: Sequence[Mapping[str, float]],
+    fit: DifficultyFit,
+    responses: ResponseModel | None,
+) -> str:
+    """Return one HTML file; features: of each item of the table."""
     content = {
         "title": "Which items are hard?",
         "crumbs": ["Difficulty", table.benchmark.title],
@@ -27,7 +33,7 @@ def difficulty_page(table: OutcomeTable, fit: DifficultyFit, responses: Response
         "meanings": MEANINGS,
         "reason": _reason(fit),
         "bars": Markup(coefficient_bars(fit)),
-        "scatter": Markup(success_plot(table, fit)),
+        "scatter": Markup(success_plot(table, features, fit)),
         "responses": [] if responses is None else _response_rows(table, responses),
         "model": "" if responses is None else responses.name,
     }
@@ -70,12 +76,12 @@ def coefficient_bars(fit: DifficultyFit) -> str:
     return figure(middle + HALF + 60, ROW * len(fit.coefficients) + 16, label, marks)
 
 
-def success_plot(table: OutcomeTable, fit: DifficultyFit) -> str:
+def success_plot(table: OutcomeTable, features: Sequence[Mapping[str, float]], fit: DifficultyFit) -> str:
     """Return a point for each item: share of systems that are right against the strongest feature."""
     if not fit.coefficients:
         return ""
     name = fit.coefficients[0].feature
-    values = [item_features(table.benchmark, item).get(name) for item in table.items]
+    values = [of.get(name) for of in features]
     rates = np.nanmean(table.rates, axis=1)
     points = [(v, float(r)) for v, r in zip(values, rates, strict=True) if v is not None]
     low, high = min(v for v, _ in points), max(v for v, _ in points)

@@ -7,7 +7,7 @@ With 8 systems a Rasch difficulty correlates by about .7 with the truth, with 16
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
@@ -86,7 +86,7 @@ def fit_responses(answers: IntArray, name: ModelName = "rasch", rows: Sequence[i
     p = model.probabilities(ability)
     # from the information about b at the fitted abilities, which are taken as known: a lower bound of the error
     error = 1 / np.sqrt((discrimination[:, None] ** 2 * p * (1 - p)).sum(axis=1))
-    return ResponseModel(name, model.items, constant, difficulty, error, discrimination, ability)
+    return replace(model, standard_error=error)
 
 
 def estimate_ability(model: ResponseModel, columns: Sequence[int], answers: IntArray) -> float:

@@ -80,19 +80,16 @@ def choose_subset(table: OutcomeTable, number: int, families: Mapping[str, str],
             truth = float(answers[:, system].mean())
             errors.append(abs(_estimate(inner, chosen, answers[:, system], answers[:, fitted_systems]) - truth))
             random_errors += [abs(float(answers[subset, system].mean()) - truth) for subset in random_subsets]
-    best = tuple(sorted(rows[rows.index(label)] for label in (model.items[k] for k in _top(model, number))))
-    return Subset(best, _summary(errors), _summary(random_errors), len(names))
-
-
-def _top(model: ResponseModel, number: int) -> list[int]:
-    """Return positions of the most informative fitted items, the first of equals."""
-    information = model.information
-    return sorted(range(len(model.items)), key=lambda k: (-information[k], k))[:number]
+    return Subset(
+        tuple(sorted(_most_informative(model, number))), _summary(errors), _summary(random_errors), len(names)
+    )
 
 
 def _most_informative(model: ResponseModel, number: int) -> list[int]:
-    """Return the items themselves."""
-    return [model.items[k] for k in _top(model, number)]
+    """Return the most informative fitted items, the first of equals."""
+    information = model.information
+    order = sorted(range(len(model.items)), key=lambda k: (-information[k], k))
+    return [model.items[k] for k in order[:number]]
 
 
 def _estimate(model: ResponseModel, chosen: Sequence[int], answers: IntArray, fitted_answers: IntArray) -> float:
@@ -103,9 +100,9 @@ def _estimate(model: ResponseModel, chosen: Sequence[int], answers: IntArray, fi
     place = {row: k for k, row in enumerate(model.items)}
     ability = estimate_ability(model, [place[row] for row in chosen], answers[list(chosen)])
     predicted = model.probabilities(np.array([ability]))[:, 0]
-    total = 0.0
+    answered, total = set(chosen), 0.0
     for row in range(len(answers)):
-        if row in set(chosen):
+        if row in answered:
             total += float(answers[row])
         else:
             total += float(predicted[place[row]]) if row in place else float(fitted_answers[row].mean())

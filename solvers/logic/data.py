@@ -15,22 +15,6 @@ from calibrant.solvers.outcome import Found, OutOfBudget
 USUAL_OPTIONS = Options()
 
 
-def read_task(
-    pkn: Path | str,
-    midas: Path | str,
-    time: float | str | None = None,
-    *,
-    fit: str = "0",
-    size: int | None = 0,
-    options: Options = USUAL_OPTIONS,
-) -> Task:
-    """Return the task of two files; `PoolError` names file, line and column of what is refused.
-
-    time: of the measurements, None if there is one only; fit: a decimal text; size: None for no limit
-    """
-    return read_data(pkn, midas, time, fit=fit, size=size, options=options)[0]
-
-
 def read_data(
     pkn: Path | str,
     midas: Path | str,
@@ -40,7 +24,10 @@ def read_data(
     size: int | None = 0,
     options: Options = USUAL_OPTIONS,
 ) -> tuple[Task, tuple[str, ...]]:
-    """Return the task of two files, see `read_task`, and notes on the data, a line each."""
+    """Return the task of two files, and notes on the data, a line each; `PoolError` names what is refused and where.
+
+    time: of the measurements, None if there is one only; fit: a decimal text; size: None for no limit
+    """
     prior = read_sif(Path(pkn))
     data = read_midas(Path(midas), time, prior)
     try:
@@ -62,5 +49,5 @@ def logic_family(
     options: Options = USUAL_OPTIONS,
     limits: Limits = USUAL_LIMITS,
 ) -> Found[LogicFamily] | OutOfBudget:
-    """Return the family of two files, counted exactly; see `read_task` and `LogicFamily`."""
-    return solve_family(read_task(pkn, midas, time, fit=fit, size=size, options=options), limits)
+    """Return the family of two files, counted exactly; see `read_data` and `LogicFamily`."""
+    return solve_family(read_data(pkn, midas, time, fit=fit, size=size, options=options)[0], limits)

@@ -17,7 +17,7 @@ from calibrant.bench.logic.family.counted import (
     read_list,
     require_members,
 )
-from calibrant.bench.logic.family.presented import PresentedFamily, Uncounted
+from calibrant.bench.logic.family.presented import PresentedFamily, UncountedFamily
 from calibrant.bench.logic.family.series import count_series, flag_of, is_series
 from calibrant.bench.logic.options import DataOptions, FamilyOptions
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
@@ -51,9 +51,10 @@ class LogicFamilies:
         task, notes = _read(prior, data, stated)
         outcome = solve_family(task)
         if not isinstance(outcome, Found):
-            return Uncounted(notes, outcome.reached)
+            return UncountedFamily(outcome.reached, notes)
         family = _restrict(outcome.value, stated)
         total = solve_class(task)
+        listed = () if stated.listed is None else read_list(stated.listed)
         counted = Counted(
             prior,
             data,
@@ -65,7 +66,8 @@ class LogicFamilies:
             total.value.count if isinstance(total, Found) else None,
             rank_candidates(family, _candidates(stated, task)),
             _members(family, stated),
-            None if stated.listed is None else family.compare(read_list(stated.listed)),
+            listed,
+            None if stated.listed is None else family.compare(listed),
         )
         return PresentedFamily(counted)
 

@@ -44,6 +44,7 @@ class Counted:
 
     prior, data: the files; options: as they were given
     whole: all models within the tolerances; family: those of them that have and lack the clauses asked for
+    listed: another tool's models, in the order of its file; comparison: None if no list was given
     total: all models of the class whatever the data, None where they are too many to count
     """
 
@@ -57,6 +58,7 @@ class Counted:
     total: int | None
     ranking: Ranking
     members: CountedModels | None
+    listed: Sequence[ListedModel]
     comparison: Comparison | None
 
     @property

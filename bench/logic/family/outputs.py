@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from calibrant.bench.logic.family.counted import Counted, item_name, read_list, require_members
+from calibrant.bench.logic.family.counted import Counted, item_name, require_members
 from calibrant.bench.logic.family.record import counted_record, member_record
 from calibrant.bench.logic.why.explainer import family_page
 from calibrant.dsl.atomic_write import write_atomically, write_pieces
@@ -173,13 +173,12 @@ def _certificates(counted: Counted) -> Iterator[Certificate]:
         certificate = open_certificate(family, part)
         if certificate is not None:
             yield certificate
-    if counted.options.listed is None:
+    if counted.comparison is None:
         return
-    models = [entry.model for entry in read_list(counted.options.listed)]
+    models = [entry.model for entry in counted.listed]
     missing = missing_certificate(family, models)
     if missing is not None:
         yield missing
-    assert counted.comparison is not None
     outside = {entry.number for entry in counted.comparison.outside_class}
     fitting = [model for number, model in enumerate(models) if number not in outside]
     best = min(fitting, key=lambda model: misfit(model, counted.task), default=None)

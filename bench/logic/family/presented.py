@@ -53,9 +53,8 @@ class PresentedFamily:
 
 @dataclass(frozen=True)
 class Uncounted:
-    """Implements CountedFamily for data whose models are too many; reached: how far the count got, in words."""
+    """Implements CountedFamily for models that are too many to count; reached: how far the count got, in words."""
 
-    notes: tuple[str, ...]
     reached: str
 
     @property
@@ -64,11 +63,9 @@ class Uncounted:
 
     def lines(self, *, ranks_candidates: bool) -> Iterator[str]:
         yield f"not counted: {self.reached}"
-        for note in self.notes:
-            yield f"note  {note}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"out_of_budget": self.reached, "notes": list(self.notes)}
+        return {"out_of_budget": self.reached}
 
     def failures(self, kinds: Sequence[str]) -> Sequence[str]:
         return ()
@@ -76,3 +73,18 @@ class Uncounted:
     def write(self, *, out: Path | None, html: Path | None, certificates: Path | None) -> Iterator[str]:
         if out or html or certificates:
             yield "nothing written: the models were not counted"
+
+
+@dataclass(frozen=True)
+class UncountedFamily(Uncounted):
+    """Data of which there are notes too."""
+
+    notes: tuple[str, ...]
+
+    def lines(self, *, ranks_candidates: bool) -> Iterator[str]:
+        yield from super().lines(ranks_candidates=ranks_candidates)
+        for note in self.notes:
+            yield f"note  {note}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return super().to_dict() | {"notes": list(self.notes)}

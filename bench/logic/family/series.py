@@ -11,6 +11,7 @@ from typing import Any
 from calibrant.audits.why import number_text
 from calibrant.bench.core.options import OptionError, declared_options
 from calibrant.bench.families.capabilities import CountedFamily
+from calibrant.bench.logic.family.presented import Uncounted
 from calibrant.bench.logic.family.words import percent
 from calibrant.bench.logic.options import FamilyOptions
 from calibrant.bench.pages.aligned import aligned
@@ -55,12 +56,12 @@ def count_series(prior: Path, data: Path, stated: FamilyOptions, option_names: C
         raise PoolError(str(error), file=data.name) from None
     outcome = solve_series(task)
     if not isinstance(outcome, Found):
-        return UncountedSeries(outcome.reached)
+        return Uncounted(outcome.reached)
     if not stated.max_parents:
         return CountedSeries(data, stated, outcome.value, ())
     functions = count_functions(task, stated.max_parents)
     if not isinstance(functions, Found):
-        return UncountedSeries(functions.reached)
+        return Uncounted(functions.reached)
     return CountedSeries(data, stated, outcome.value, tuple(functions.value))
 
 
@@ -147,27 +148,3 @@ def _function_row(entry: GeneFunctions) -> list[str]:
     sets = [f"{'+'.join(parents) or 'constant'}: {number_text(number)}" for parents, number in entry.functions.items()]
     more = [f"{len(sets) - MAX_PRINTED} more"] if len(sets) > MAX_PRINTED else []
     return [entry.gene, str(entry.errors), "; ".join(sets[:MAX_PRINTED] + more)]
-
-
-@dataclass(frozen=True)
-class UncountedSeries:
-    """Implements CountedFamily for a gene with too many formulas; reached: how far the count got."""
-
-    reached: str
-
-    @property
-    def is_counted(self) -> bool:
-        return False
-
-    def lines(self, *, ranks_candidates: bool) -> Iterator[str]:
-        yield f"not counted: {self.reached}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"out_of_budget": self.reached}
-
-    def failures(self, kinds: Sequence[str]) -> Sequence[str]:
-        return ()
-
-    def write(self, *, out: Path | None, html: Path | None, certificates: Path | None) -> Iterator[str]:
-        if out or html or certificates:
-            yield "nothing written: the models were not counted"
