@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from calibrant.bench.commands.difficulty import subset
-from calibrant.bench.commands.guard import WRITES, Writes, guard_paths
+from calibrant.bench.commands.guard import WRITES, Writes, guard_paths, require_apart
 from calibrant.bench.commands.options import AsJson, ItemOption, OfBenchmark, PoolPath, PoolPaths, with_options
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
@@ -82,9 +82,7 @@ def _measured_out(inputs: Sequence[Path], third: Path | None, item_option: Seque
     outs = [*([] if third is None else [third]), *map(Path, files)]
     if len(outs) != 1:
         raise typer.BadParameter("give one file to write: PKN MIDAS FILE", param_hint="FILE")
-    for path in inputs:
-        if outs[0].exists() and path.exists() and outs[0].samefile(path):
-            raise typer.BadParameter(f"{outs[0]} is the input {path} too", param_hint="FILE")
+    require_apart(inputs, WRITES.targets("FILE", outs[0]))  # the guard takes the second argument for an output
     return outs[0]
 
 
