@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -42,18 +43,26 @@ class Commitments:
 
     @property
     def root(self) -> str:
-        return _levels([_leaf(name, digest) for name, digest in self.leaves])[-1][0].hex()
+        return self._nodes[-1][0].hex()
 
     def path(self, name: str) -> tuple[tuple[str, str], ...]:
         """Return (side, digest) of the nodes beside the way from a leaf to the root; `KeyError` for an unknown id."""
-        place = {leaf: k for k, (leaf, _) in enumerate(self.leaves)}[name]
+        place = self._places[name]
         steps = []
-        for level in _levels([_leaf(leaf, digest) for leaf, digest in self.leaves])[:-1]:
+        for level in self._nodes[:-1]:
             sibling = place ^ 1
             if sibling < len(level):
                 steps.append(("left" if sibling < place else "right", level[sibling].hex()))
             place //= 2
         return tuple(steps)
+
+    @cached_property
+    def _nodes(self) -> list[list[bytes]]:
+        return _levels([_leaf(name, digest) for name, digest in self.leaves])
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: k for k, (name, _) in enumerate(self.leaves)}
 
 
 def item_salt(master: str, name: str) -> str:

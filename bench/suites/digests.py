@@ -23,7 +23,7 @@ def write_sums(folder: Path) -> None:
 
 def tree_digests(folder: Path) -> dict[str, str]:
     """Return the digest of each file below a folder; `CalibrantError` for a link or a device."""
-    return {name: sha256_of(folder / name) for name in _names(folder)}
+    return {name: sha256_of(folder / name) for name in file_names(folder)}
 
 
 def sha256_of(path: Path) -> str:
@@ -67,7 +67,8 @@ def _differences(stated: Mapping[str, str], actual: Mapping[str, str]) -> Iterat
             yield name, f"changed: its SHA-256 is {actual[name][:8]}, not {stated[name][:8]}"
 
 
-def _names(folder: Path) -> Iterator[str]:
+def file_names(folder: Path) -> Iterator[str]:
+    """Yield the names of all files below a folder; `CalibrantError` for a link or a device."""
     for parent, folders, files in os.walk(folder, followlinks=False):
         for name in sorted([*folders, *files]):
             path = Path(parent, name)

@@ -18,7 +18,7 @@ from calibrant.bench.pools.certificate_files import Verdict, check_file
 from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.suites.commitments import Commitments, file_commitment, file_label, read_master
-from calibrant.bench.suites.digests import SUMS, differences, sha256_of, tree_digests
+from calibrant.bench.suites.digests import SUMS, differences, file_names, sha256_of
 from calibrant.bench.suites.manifest import GOLD, PUBLIC, ROWS, Manifest, PoolEntry, read_manifest
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.parse_limits import read_bounded
@@ -91,7 +91,7 @@ def _faults(folder: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
     master = read_master(gold / "master.key")
     actual = {
         file_label(master, name): (name, file_commitment(master, name, (gold / name).read_bytes()))
-        for name in tree_digests(gold)
+        for name in file_names(gold)
         if name != SUMS
     }
     for label, (name, committed) in actual.items():

@@ -24,7 +24,7 @@ from calibrant.bench.suites.commitments import (
     item_salt,
     read_master,
 )
-from calibrant.bench.suites.digests import sha256_of, tree_digests, write_sums
+from calibrant.bench.suites.digests import file_names, sha256_of, write_sums
 from calibrant.bench.suites.folders import require_free
 from calibrant.bench.suites.manifest import GOLD, MANIFEST, PUBLIC, ROWS, Manifest, PoolEntry
 from calibrant.bench.suites.release.checklist import (
@@ -116,7 +116,7 @@ class _Making:
         self._write_gold(pools, dict(gold), commitments)
         sealed = {
             file_label(self.master, name): file_commitment(self.master, name, (self._gold / name).read_bytes())
-            for name in tree_digests(self._gold)
+            for name in file_names(self._gold)
         }
         write_sums(self._gold)
         manifest = self._manifest(pools, commitments.root, dict(sorted(sealed.items())))
@@ -235,7 +235,7 @@ class _Making:
             "pools": [_pool_cells(name, pool) for name, pool in measures.items()],
             "answers": answers,
             "root": manifest.root,
-            "files": sorted(tree_digests(self._public)),
+            "files": sorted(file_names(self._public)),
         }
         return design_page("suites/release.html", content)
 
