@@ -83,8 +83,7 @@ class CellResult(msgspec.Struct, frozen=True):
         return {kind: float(share) for kind, share in shares.items()}
 
     def _level(self, name: str) -> float | None:
-        values = [getattr(item, name) for item in self.items]
-        return None if None in values else _mean(values)
+        return _mean_or_none([getattr(item, name) for item in self.items])
 
 
 class _Answer(NamedTuple):

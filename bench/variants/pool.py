@@ -17,7 +17,6 @@ from calibrant.dsl.item import Pool
 from calibrant.dsl.pool_text import pool_digest
 
 KEY = "variants"  # in the metadata of a pool
-DEFAULT_COPIES = 5
 
 
 class CopyMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

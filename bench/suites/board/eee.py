@@ -72,7 +72,7 @@ def aggregate_of(row: BoardRow, manifest: Manifest, name: str) -> dict[str, Any]
     stamp = _timestamp(card)
     return {
         "schema_version": SCHEMA_VERSION,
-        "evaluation_id": f"{manifest.slug}/{path_part(card.system)}/{stamp}/{name}",
+        "evaluation_id": _evaluation_id(card, manifest, name),
         "retrieved_timestamp": stamp,
         "evaluation_timestamp": stamp,
         "source_metadata": {
@@ -83,7 +83,7 @@ def aggregate_of(row: BoardRow, manifest: Manifest, name: str) -> dict[str, Any]
         "eval_library": {"name": "calibrant", "version": program_version()},
         "model_info": {
             "name": card.system,
-            "id": f"{path_part(card.developer)}/{path_part(card.system)}",
+            "id": _model_id(card),
             "developer": card.developer,
             "additional_details": {
                 "deployment_type": card.deployment,
@@ -111,6 +111,14 @@ def check_aggregate(aggregate: Mapping[str, Any]) -> None:
         for detail in result["score_details"].get("details", {}).values():
             if not isinstance(detail, str):
                 raise CalibrantError(f"Every Eval Ever: {result['evaluation_name']}: a detail is no text")
+
+
+def _evaluation_id(card: Card, manifest: Manifest, name: str) -> str:
+    return f"{manifest.slug}/{path_part(card.system)}/{_timestamp(card)}/{name}"
+
+
+def _model_id(card: Card) -> str:
+    return f"{path_part(card.developer)}/{path_part(card.system)}"
 
 
 def _timestamp(card: Card) -> str:
@@ -183,6 +191,7 @@ def _interval(low: float, high: float, method: str) -> dict[str, Any]:
 
 def _item_lines(row: BoardRow, manifest: Manifest, name: str) -> Iterator[dict[str, Any]]:
     card = row.submission.card
+    evaluation_id, model_id = _evaluation_id(card, manifest, name), _model_id(card)
     kinds = {pool.name: pool.benchmark for pool in manifest.pools}
     for cell in row.cells.values():
         for item in cell.result.items:
@@ -195,8 +204,8 @@ def _item_lines(row: BoardRow, manifest: Manifest, name: str) -> Iterator[dict[s
             )
             yield {
                 "schema_version": SCHEMA_VERSION,
-                "evaluation_id": f"{manifest.slug}/{path_part(card.system)}/{_timestamp(card)}/{name}",
-                "model_id": f"{path_part(card.developer)}/{path_part(card.system)}",
+                "evaluation_id": evaluation_id,
+                "model_id": model_id,
                 "evaluation_name": f"{manifest.slug} {cell.pool} rate",
                 "sample_id": item.id,
                 "interaction_type": "agentic" if is_episode else "single_turn",

@@ -139,7 +139,7 @@ def _index_cell(row: BoardRow, pool: str) -> dict[str, str]:
 
 def _pool_row(rank: int | None, row: BoardRow, cell: BoardCell) -> dict[str, Any]:
     card, result = row.submission.card, cell.result
-    skill = cell.skill
+    skill, kinds = cell.skill, result.kinds
     return {
         "rank": NONE if rank is None else str(rank),
         "system": card.system,
@@ -150,7 +150,7 @@ def _pool_row(rank: int | None, row: BoardRow, cell: BoardCell) -> dict[str, Any
         "chance": _number(result.chance),
         "best": _number(result.best),
         "skill": NONE if skill is None else f"{skill[0]:.3f} [{skill[1]:.3f}, {skill[2]:.3f}]",
-        "kinds": [f"{result.kinds[kind]:.3f}" for kind in KIND_MEANINGS],
+        "kinds": [f"{kinds[kind]:.3f}" for kind in KIND_MEANINGS],
         "consistency": _number(cell.consistency),
         "cost": cost_text(card),
         "date": card.date.isoformat(),

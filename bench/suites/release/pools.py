@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,18 +35,15 @@ VERIFY_SECONDS = 300.0  # of one certificate, as `calibrant verify` has it
 class BuiltPool:
     """A pool of a release.
 
-    file: its native file; states: of what the evidence leaves, by item, from the audit; fits: number of hypotheses
+    file: its native file; states: of what the evidence leaves, by item, from the audit
     certificates: names of their files below the pool's folder, all verified
-    rows: answered items by row
     """
 
     spec: PoolSpec
     of: Benchmark[Any]
     file: Path
     states: Mapping[str, str]
-    fits: Mapping[str, str]
     certificates: Sequence[str]
-    rows: Mapping[str, int]
 
     @property
     def folder(self) -> Path:
@@ -69,11 +66,11 @@ def build_pool(
     folder.mkdir()
     file = _harden(spec, _source(spec, specification, folder, execution, progress), execution, progress)
     of = benchmark_of(file)
-    states, fits = _audit(spec, of, file, scratch / spec.name, execution, progress)
+    states = _audit(spec, of, file, scratch / spec.name, execution, progress)
     certificates = tuple(sorted(path.name for path in (folder / "certificates").glob("*")))
     _verify(of, file, [folder / "certificates" / name for name in certificates], progress)
-    rows = dict(_run_rows(spec, of, file, gold / "rows", scratch / spec.name / "rows", execution, progress))
-    return BuiltPool(spec, of, file, states, fits, certificates, rows)
+    _run_rows(spec, of, file, gold / "rows", scratch / spec.name / "rows", execution, progress)
+    return BuiltPool(spec, of, file, states, certificates)
 
 
 def _source(spec: PoolSpec, specification: Path, folder: Path, execution: Execution, progress: Progress) -> Path:
@@ -122,8 +119,8 @@ def _harden(spec: PoolSpec, file: Path, execution: Execution, progress: Progress
 
 def _audit(
     spec: PoolSpec, of: Benchmark[Any], file: Path, scratch: Path, execution: Execution, progress: Progress
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Audit every item, write audits and certificates; return state and number of hypotheses by item."""
+) -> dict[str, str]:
+    """Audit every item, write audits and certificates; return the state of each item."""
     auditor = of.require(AUDIT)
     options = GivenOptions("audit", spec.audit).convert(of.name, spec.name)
     work = auditor.work(options, None, certify=True)
@@ -136,8 +133,7 @@ def _audit(
     folder = file.parent / "certificates"
     folder.mkdir()
     list(auditor.report(audited, work, options, None).write_certificates(folder))
-    reasons = {record.instance: reason_of(record) for record in audited.records}
-    return {name: why.state for name, why in reasons.items()}, {name: why.fit for name, why in reasons.items()}
+    return {record.instance: reason_of(record).state for record in audited.records}
 
 
 def _verify(of: Benchmark[Any], file: Path, certificates: Sequence[Path], progress: Progress) -> None:
@@ -158,7 +154,7 @@ def _run_rows(
     scratch: Path,
     execution: Execution,
     progress: Progress,
-) -> Iterator[tuple[str, int]]:
+) -> None:
     """Answer the pool by each row; write the answers as a submission has them, under public ids."""
     protocols = with_installed(protocols_of(of), of.name)
     public = PublicIds.of_pool(file, of.items.read_pool(file).items)
@@ -173,7 +169,6 @@ def _run_rows(
         folder.mkdir(parents=True, exist_ok=True)
         lines = (json.dumps(submission_line(record, public)) + "\n" for record in records)
         (folder / f"{spec.name}.jsonl").write_text("".join(lines), encoding="utf-8")
-        yield row, sum(record.outcome == "found" for record in records)
 
 
 def submission_line(record: Record, public: PublicIds) -> dict[str, Any]:
