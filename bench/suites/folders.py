@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from calibrant.dsl.errors import CalibrantError
 
@@ -11,3 +18,21 @@ def require_free(out: Path, name: str) -> None:
     """Raise `CalibrantError` if there is something at a path already; name: of what would be written."""
     if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
         raise CalibrantError(f"{out}: there already; {name} is a folder of its own")
+
+
+@contextmanager
+def making_folder(out: Path) -> Iterator[tuple[Path, Path]]:
+    """Give the path of a folder to make, which becomes `out` in the end, and of one for files that do not stay."""
+    existing = next(folder for folder in out.absolute().parents if folder.exists())
+    work = Path(tempfile.mkdtemp(dir=existing, prefix=f".{out.name}."))
+    try:
+        yield work / "made", work / "scratch"
+        out.parent.mkdir(parents=True, exist_ok=True)
+        os.rename(work / "made", out)  # onto an empty folder too
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as a JSON text."""
+    path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +16,7 @@ from calibrant.bench.suites.board.ranking import BoardCell, BoardRow, sort_rows
 from calibrant.bench.suites.board.scoring import score_submissions
 from calibrant.bench.suites.board.submissions import RefusedSubmission, Submission, read_submissions
 from calibrant.bench.suites.digests import write_sums
-from calibrant.bench.suites.folders import require_free
+from calibrant.bench.suites.folders import making_folder, require_free, write_json
 from calibrant.bench.suites.manifest import GOLD, ROWS
 from calibrant.bench.suites.opened import OpenSuite, open_suite
 from calibrant.bench.suites.rescoring import CellResult, judge_of
@@ -58,20 +54,15 @@ def build_board(
     if not submissions.is_dir():
         raise CalibrantError(f"{submissions}: not a folder of submissions")
     suite = open_suite(suite_folder, progress, expected=expected)
-    existing = next(folder for folder in out.absolute().parents if folder.exists())
-    work = Path(tempfile.mkdtemp(dir=existing, prefix=f".{out.name}."))
     try:
-        site = work / "site"
-        (site / suite.manifest.slug).mkdir(parents=True)
-        (work / "scratch").mkdir()
-        board = _score(suite, submissions, work / "scratch", execution, progress)
-        _write(board, site)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        os.rename(site, out)  # onto an empty folder too
+        with making_folder(out) as (site, scratch):
+            (site / suite.manifest.slug).mkdir(parents=True)
+            scratch.mkdir()
+            board = _score(suite, submissions, scratch, execution, progress)
+            _write(board, site)
     finally:
         judge_of.cache_clear()  # the next board may have other pools under the same paths
         original_by_id.cache_clear()
-        shutil.rmtree(work, ignore_errors=True)
     num_ranked = sum(not row.submission.is_row for row in board.rows)
     return BoardSummary(out / suite.manifest.slug / "index.html", num_ranked, board.refused, suite.damage)
 
@@ -109,10 +100,10 @@ def _write(board: Board, out: Path) -> None:
     write_pages(board, site)
     for row in board.rows:
         for cell in row.cells.values():
-            _write_json(site / row.submission.folder / f"{cell.pool}.json", msgspec.to_builtins(cell.result))
+            write_json(site / row.submission.folder / f"{cell.pool}.json", msgspec.to_builtins(cell.result))
         if not row.submission.is_row and row.cells:
             write_results(row, board.manifest, site)
-    _write_json(site / BOARD_FILE, _summary(board))
+    write_json(site / BOARD_FILE, _summary(board))
     write_sums(site)
 
 
@@ -158,7 +149,3 @@ def _summary_cell(cell: BoardCell, row: BoardRow) -> dict[str, Any]:
         "kinds": result.kinds,
         "shard": f"{row.submission.folder}/{cell.pool}.json",
     }
-
-
-def _write_json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")

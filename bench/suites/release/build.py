@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +23,7 @@ from calibrant.bench.suites.commitments import (
     read_master,
 )
 from calibrant.bench.suites.digests import file_names, sha256_of, write_sums
-from calibrant.bench.suites.folders import require_free
+from calibrant.bench.suites.folders import making_folder, require_free, write_json
 from calibrant.bench.suites.manifest import GOLD, MANIFEST, PUBLIC, ROWS, Manifest, PoolEntry
 from calibrant.bench.suites.release.checklist import (
     CERTIFICATES,
@@ -71,16 +69,8 @@ def build_release(
         require_equal(lock, actual, lock_name)
     master = PUBLIC_MASTER if spec.master is None else read_master(resolve_beside(specification, spec.master))
     require_free(out, "a release")
-    existing = next(folder for folder in out.absolute().parents if folder.exists())
-    work = Path(tempfile.mkdtemp(dir=existing, prefix=f".{out.name}."))
-    try:
-        making = _Making(spec, specification, master, work / "suite", work / "scratch", actual)
-        manifest = making.build(execution, progress)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        os.rename(work / "suite", out)  # onto an empty folder too
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    return manifest
+    with making_folder(out) as (suite, scratch):
+        return _Making(spec, specification, master, suite, scratch, actual).build(execution, progress)
 
 
 def _check_statements(spec: SuiteSpec, name: str) -> None:
@@ -134,14 +124,14 @@ class _Making:
 
     def _write_gold(self, pools: Sequence[BuiltPool], gold: Mapping[str, str], commitments: Commitments) -> None:
         shutil.copyfile(self.specification, self._gold / "suite.toml")
-        _write_json(self._gold / "suite.lock", msgspec.to_builtins(self.lock))
+        write_json(self._gold / "suite.lock", msgspec.to_builtins(self.lock))
         (self._gold / "master.key").write_text(self.master + "\n", encoding="ascii")
         index = {
             f"{pool.spec.name}/certificates/{name}": sha256_of(pool.folder / "certificates" / name)
             for pool in pools
             for name in pool.certificates
         }
-        _write_json(self.suite / CERTIFICATES, index)
+        write_json(self.suite / CERTIFICATES, index)
         with (self._gold / OPENINGS).open("w", encoding="utf-8", newline="\n") as file:
             for name in sorted(gold):
                 opening = {"id": name, "salt": item_salt(self.master, name), "gold": gold[name]}
@@ -192,11 +182,11 @@ class _Making:
         commitments: Commitments,
         measures: Mapping[str, PoolMeasures],
     ) -> None:
-        _write_json(self._public / MANIFEST, msgspec.to_builtins(manifest))
+        write_json(self._public / MANIFEST, msgspec.to_builtins(manifest))
         leaves = {"root": commitments.root, "leaves": dict(commitments.leaves)}
-        _write_json(self._public / "commitments.json", leaves)
-        _write_json(self.suite / MEASURES, {name: msgspec.to_builtins(value) for name, value in measures.items()})
-        _write_json(self._public / "croissant.json", describe_release(self.spec, self._public))
+        write_json(self._public / "commitments.json", leaves)
+        write_json(self.suite / MEASURES, {name: msgspec.to_builtins(value) for name, value in measures.items()})
+        write_json(self._public / "croissant.json", describe_release(self.spec, self._public))
         facts = ReleaseFacts(
             folder=self.suite,
             measures=measures,
@@ -207,7 +197,7 @@ class _Making:
             digest=lambda name: self._evidence(name, manifest),
         )
         answers = answer_questions(facts)
-        _write_json(self._public / "checklist.json", msgspec.to_builtins(answers))
+        write_json(self._public / "checklist.json", msgspec.to_builtins(answers))
         (self._public / "datasheet.md").write_text(datasheet(self.spec, measures, answers), encoding="utf-8")
         (self._public / "index.html").write_text(self._page(manifest, measures, answers), encoding="utf-8")
 
@@ -249,7 +239,3 @@ def _pool_cells(name: str, pool: PoolMeasures) -> dict[str, Any]:
         "num_certificates": pool.num_certificates,
         "rows": ", ".join(f"{row} {values.rate:.3f}" for row, values in pool.rows.items()) or "none",
     }
-
-
-def _write_json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
