@@ -24,6 +24,7 @@ from calibrant.dsl.causalab.item import Family, LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.causalab.prompt import facts
 from calibrant.dsl.causalab.reactor import HIGHEST, LOWEST
+from calibrant.dsl.causalab.run import last_dialled_frequency
 
 _EDGE = re.compile(r"(\S{1,80})\s*(?:->|\N{RIGHTWARDS ARROW}|\bcauses\b)\s*(\S{1,80})", re.IGNORECASE)
 _SETTING = re.compile(r"(.{1,80}?)(?:\s*=\s*|\s+to\s+|\s+)(\S{1,40})", re.IGNORECASE)
@@ -179,8 +180,7 @@ def _dial(item: LabItem, position: Position, rest: str) -> Act:
 
 
 def _submit(item: LabItem, position: Position, rest: str) -> Act:
-    has_dialled = any("reactor" in step.action and not step.refused for step in position.steps)
-    if not has_dialled and rest.lower() != "anyway":
+    if last_dialled_frequency(position.steps) is None and rest.lower() != "anyway":
         raise WordsError("no frequency was tried on the reactor; type `reactor F` first, or `submit anyway`")
     return Act({"submit": {HYPOTHESIS: WORDS.answer(item, position.draft)}})
 

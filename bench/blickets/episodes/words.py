@@ -9,6 +9,7 @@ from calibrant.bench.core.words import Act, Draft, Edit, Position, Reader, Verb,
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.prompt import facts
+from calibrant.dsl.blickets.readings import placed_after
 from calibrant.dsl.blickets.rule import Form, rule_from_json
 from calibrant.dsl.blickets.wording import names_in_words, stated_action
 from calibrant.dsl.errors import short_repr
@@ -82,20 +83,6 @@ class BlicketWords(Words[BlicketItem]):
         return {"view": "detector", "objects": list(task.objects), "allowance": task.budget, "graded": task.graded}
 
 
-def objects_on_detector(item: BlicketItem, position: Position) -> list[str]:
-    """Return the objects on the detector after the steps, first placed first."""
-    present: list[str] = []
-    for step in position.steps:
-        if step.refused:
-            continue
-        present += step.action.get("start", ())
-        if "place" in step.action:
-            present.append(step.action["place"])
-        elif "remove" in step.action:
-            present.remove(step.action["remove"])
-    return present
-
-
 def _place(item: BlicketItem, position: Position, rest: str) -> Act:
     return _move(item, position, "place", rest)
 
@@ -110,7 +97,7 @@ def _move(item: BlicketItem, position: Position, verb: str, rest: str) -> Act:
     name = match_name(rest, item.task.objects, "object")
     if position.num_left <= 0:
         raise WordsError("no moves are left; submit with `check conjunctive ...` or `check disjunctive ...`")
-    is_present = name in objects_on_detector(item, position)
+    is_present = item.task.objects.index(name) in placed_after(item.task, position.steps)
     if is_present and verb == "place":
         raise WordsError(f"{name} is already on the detector; `remove {name}` takes it off")
     if not is_present and verb == "remove":
