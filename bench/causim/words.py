@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from calibrant.bench.core.words import Act, Draft, Edit, Position, Reader, Verb, Words, WordsError, match_name
@@ -143,8 +142,7 @@ def _example(item: CausimItem, key: str) -> str:
 def _list_values(item: CausimItem, position: Position, rest: str) -> Act | Edit:
     """Answer by a message: what can be listed is no move."""
     keys = required_keys(item) if not rest else (match_name(rest, required_keys(item), "variable that is asked for"),)
-    listed = partial(_choices, item)
-    raise WordsError("\n".join(f"{key}: {_listed(listed(key)) or 'any value'}" for key in keys))
+    raise WordsError("\n".join(f"{key}: {_listed(_choices(item, key)) or 'any value'}" for key in keys))
 
 
 def _submit(item: CausimItem, position: Position, rest: str) -> Act:

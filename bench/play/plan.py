@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from calibrant.bench.play.pool import ItemKey, PlayPool
@@ -49,7 +49,6 @@ class Terms:
     consent: str = ""
     feedback: Feedback = "none"
     reveal: bool = True
-    config: Mapping[str, Any] = field(default_factory=dict)
 
 
 def pool_plan(pool: PlayPool, instance: str | None) -> tuple[Stop, ...]:

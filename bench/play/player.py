@@ -32,11 +32,6 @@ class Player:
             self._add({"open": {}})
 
     @property
-    def num_events(self) -> int:
-        """Events of this game so far; those that open it count."""
-        return len(self.folder.events(self.participant, self.item))
-
-    @property
     def moves(self) -> list[dict[str, Any]]:
         """The actions so far, oldest first."""
         events = self.folder.events(self.participant, self.item)

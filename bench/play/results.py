@@ -16,6 +16,7 @@ import numpy as np
 
 from calibrant.bench.core.registry import stated_name
 from calibrant.bench.play.journal import EVENTS
+from calibrant.bench.play.plan import QUESTIONS
 from calibrant.bench.play.record import PEOPLE
 from calibrant.bench.runs.records import Record, folder_records
 
@@ -90,7 +91,7 @@ def answers_to_questions(folder: Path) -> Iterator[tuple[str, str, str, object]]
     """Yield participant, page, question and answer of the pages of questions."""
     for event in EVENTS.read_records(folder / EVENTS.file_name):
         for question, answer in event.event.get("answers", {}).items():
-            yield event.participant, event.instance.removeprefix("questions:"), question, answer
+            yield event.participant, event.instance.removeprefix(QUESTIONS), question, answer
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from calibrant.bench.play.journal import check_participant
 from calibrant.bench.play.plan import Feedback, ItemStop, QuestionsStop, Stop, Terms
-from calibrant.bench.play.pool import ItemKey, PlayPool
+from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.play.questions import QuestionPage, check_page
 from calibrant.bench.play.study.order import Order, index_of, ordered
 from calibrant.bench.runs.records import FILE_NAME
@@ -77,8 +77,8 @@ class Study:
         self.config = {"feedback": section.feedback, "study": section.title}
         self._pools: dict[Path, PlayPool] = {}
         self._stops = [self._block(number, block) for number, block in enumerate(content.block)]
-        keys = [stop for stops in self._stops for stop in stops]
-        if len(set(map(_key, keys))) < len(keys):
+        keys = [stop.key for stops in self._stops for stop in stops]
+        if len(set(keys)) < len(keys):
             raise CalibrantError(f"{path.name}: an item is in two blocks; each participant plays an item once")
         self.plan = lru_cache(MAX_PARTICIPANTS)(self._plan)
 
@@ -114,10 +114,6 @@ class Study:
         pool = self._pools.setdefault(path.resolve(), PlayPool(path))
         ids = block.ids or list(pool.indices)
         return [ItemStop(pool.key(instance)) for instance in ids]
-
-
-def _key(stop: Stop) -> ItemKey:
-    return stop.key
 
 
 def read_toml(path: Path, kind: type[S]) -> S:
