@@ -54,18 +54,15 @@ def heldout_decision(problem: Problem) -> HeldoutDecision | None:
     return HeldoutDecision(agreement == 1, members, model_class.describe(problem.task), agreement)
 
 
-def heldout_ceiling(problem: Problem, max_counts: int) -> tuple[Fraction, Fraction] | None:
+def heldout_ceiling(problem: Problem, agreement: Fraction, max_counts: int) -> tuple[Fraction, Fraction]:
     """Bound the largest share of the SCMs that fit which one answer agrees with on root set and held-out worlds.
 
-    In the headline class; equal bounds are exact. None where nothing is counted.
+    In the headline class; equal bounds are exact.
 
-    max_counts: exact counts that the search may take
+    agreement: of the decision of the held-out worlds; max_counts: exact counts that the search may take
     """
-    decision = heldout_decision(problem)
-    if decision is None or decision.agreement is None:
-        return None
     space = VersionSpace(problem.task, ModelClass(headline_parents(problem)))
-    golds = decision.agreement if len(space.counts_by_roots) == 1 else Fraction(0)  # else over several root sets
+    golds = agreement if len(space.counts_by_roots) == 1 else Fraction(0)  # else over several root sets
     if 2 * golds > 1:
         return golds, golds
     search = ClassSearch(space, problem.sealed.heldout.worlds, Random(0), budget=Budget(max_counts))

@@ -51,10 +51,7 @@ class ReplayGuide:
         decision = ATTRIBUTE.decide_heldout(item)
         if decision is None or decision.agreement is None:
             return Levels()
-        bounds = heldout_ceiling(item, MAX_CEILING_COUNTS)
-        if bounds is None:
-            return Levels(None, float(decision.agreement))
-        low, high = map(float, bounds)
+        low, high = map(float, heldout_ceiling(item, decision.agreement, MAX_CEILING_COUNTS))
         return Levels(None, float(decision.agreement), low, None if low == high else high)
 
     def explain(

@@ -21,10 +21,10 @@ def test_bounds_hold_the_exact_ceiling(setting: str, max_counts: int) -> None:
     space = VersionSpace(problem.task, ModelClass(headline_parents(problem)))
     exact = ceiling(space, problem.sealed.heldout.worlds, Random(1), max_counts=None)
     assert exact.is_exact
-    bounds, decision = heldout_ceiling(problem, max_counts), heldout_decision(problem)
-    assert bounds is not None
+    decision = heldout_decision(problem)
     assert decision is not None
-    assert bounds[0] <= exact.lower <= bounds[1]
     assert decision.agreement is not None
+    bounds = heldout_ceiling(problem, decision.agreement, max_counts)
+    assert bounds[0] <= exact.lower <= bounds[1]
     assert decision.agreement <= bounds[0]
     assert (bounds[0] == bounds[1]) == (max_counts == 10_000)
