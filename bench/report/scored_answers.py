@@ -17,7 +17,7 @@ from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.runs.records import Key, Record, Timing, folder_records
 from calibrant.bench.scoring.input.eval_logs import is_eval_log
 from calibrant.bench.scoring.lines import scored_lines
-from calibrant.dsl.episode import Step
+from calibrant.bench.scoring.transcript_replay import steps_of
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 STEPS = "steps taken"  # of an episode's record, for what replays them; no score has a key of that name
@@ -61,8 +61,7 @@ def _read_run(folder: Path, with_steps: bool) -> Iterator[tuple[Key, bytes, Answ
         if record.attribution is not msgspec.UNSET:
             score = {**score, KEY: record.attribution, PROVENANCE: record.provenance}
         if with_steps and record.steps is not msgspec.UNSET:
-            steps = [Step(step.action, step.reading, step.refused, step.cost) for step in record.steps]
-            score = {**score, STEPS: steps}
+            score = {**score, STEPS: steps_of(record.steps)}
         if record.ties is not msgspec.UNSET and record.ties.scores:
             score = MeanScore(score, [(part.times, part.score) for part in record.ties.scores])
         yield record.key, _content(record), context_of(record), score

@@ -15,6 +15,7 @@ from calibrant.bench.runs.records import folder_records
 from calibrant.bench.scoring.input.answer_fields import FieldNames
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
+from calibrant.bench.scoring.transcript_replay import steps_of
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import in_one_line
 
@@ -38,8 +39,7 @@ def transcripts(
         if source.is_dir():
             for record in folder_records(source):
                 if record.steps is not msgspec.UNSET:
-                    steps = [Step(step.action, step.reading, step.refused, step.cost) for step in record.steps]
-                    yield Transcript(context_of(record), steps)
+                    yield Transcript(context_of(record), steps_of(record.steps))
         else:
             for prediction in Predictions(source, scorer, skip_unknown=True, fields=fields):
                 yield Transcript(scorer.context(prediction), prediction.steps)

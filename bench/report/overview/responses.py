@@ -27,6 +27,7 @@ from calibrant.bench.scoring.input.json_lines import STANDARD_INPUT
 from calibrant.bench.scoring.lines import scored_lines
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
+from calibrant.bench.scoring.transcript_replay import steps_of
 from calibrant.dsl.episode import Step
 
 DEFAULT_EMBEDDED = 200  # responses of a class
@@ -104,7 +105,7 @@ def read_responses(results: Results, sources: ResponseSources) -> Responses:
     chosen = choose_embedded(results, sources.embed)
     items = items_of_pools(results.name, sources.pools)
     responses, numbers = Responses(), dict[str, int]()
-    levels_by_item: dict[LevelsKey, Levels] = {}
+    computed: dict[LevelsKey, Levels] = {}
     for raw in _raw_answers(results.name, sources):
         key = answer_key(raw.context)
         outcome = outcomes.get(key)
@@ -116,7 +117,7 @@ def read_responses(results: Results, sources: ResponseSources) -> Responses:
         responses.places[key] = Place(numbers[raw.file], raw.line_number)
         item = items.get((raw.context.pool_digest, raw.context.instance))
         if item is not None:
-            outcome.levels = _levels(results, item, raw, outcome, levels_by_item)
+            outcome.levels = _levels(results, item, raw.steps, outcome, computed)
         if key in chosen and responses.num_bytes < MAX_DETAIL_BYTES:
             explanation = results.guide.explain(item, raw.context, raw.answer, raw.steps, outcome.score)
             responses.explanations[key] = explanation
@@ -126,23 +127,17 @@ def read_responses(results: Results, sources: ResponseSources) -> Responses:
     for key, outcome in outcomes.items():
         item = items.get(key[:2])
         if key not in responses.places and item is not None:
-            outcome.levels = _levels_of_item(results, item, outcome, levels_by_item)
+            outcome.levels = _levels(results, item, (), outcome, computed)
     return responses
 
 
-def _levels(results: Results, item: Any, raw: RawAnswer, outcome: Outcome, computed: dict[LevelsKey, Levels]) -> Levels:
+def _levels(
+    results: Results, item: Any, steps: Sequence[Step[Any]], outcome: Outcome, computed: dict[LevelsKey, Levels]
+) -> Levels:
     """Return the levels of an answer; equal steps on an item are traced once."""
-    key = raw.context.pool_digest, raw.context.instance, msgspec.json.encode(raw.steps) if raw.steps else b""
+    key = outcome.context.pool_digest, outcome.context.instance, msgspec.json.encode(steps) if steps else b""
     if key not in computed:
-        computed[key] = results.guide.levels(item, raw.steps, outcome.score)
-    return computed[key]
-
-
-def _levels_of_item(results: Results, item: Any, outcome: Outcome, computed: dict[LevelsKey, Levels]) -> Levels:
-    """Return the levels of an answer without steps, which are those of every other one to its item."""
-    key = outcome.context.pool_digest, outcome.context.instance, b""
-    if key not in computed:
-        computed[key] = results.guide.levels(item, (), outcome.score)
+        computed[key] = results.guide.levels(item, steps, outcome.score)
     return computed[key]
 
 
@@ -182,8 +177,7 @@ def _of_run(name: str, folder: Path) -> Iterator[RawAnswer]:
     for number, record in enumerate(read_records(file), 1):
         if stated_name(record.benchmark) != name:
             continue
-        steps = [] if record.steps is msgspec.UNSET else record.steps
-        taken = [Step(step.action, step.reading, step.refused, step.cost) for step in steps]
+        taken = [] if record.steps is msgspec.UNSET else steps_of(record.steps)
         line = partial(_prediction_line, record)
         yield RawAnswer(context_of(record), record.answer, taken, str(file), number, line)
 
