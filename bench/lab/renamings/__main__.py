@@ -12,6 +12,7 @@ from calibrant.bench.lab.renamings.measure import measure
 from calibrant.bench.lab.renamings.renamed import RENAMED
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.protocols.registry import applicable_protocols, chosen_protocols, left_out
+from calibrant.bench.runs.pool_cache import read_pool_once
 from calibrant.dsl.errors import CalibrantError
 
 
@@ -28,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     for path in options.pools or list(_bundled()):
         of = benchmark_of(path)
         protocols = applicable_protocols(of, [path])
-        items = of.items.read_pool(path).items[: options.items]
+        items = read_pool_once(of, path)[1].items[: options.items]
         missing = left_out(protocols)
         for row in protocols if options.rows == "all" else options.rows.split(","):
             if row in missing:

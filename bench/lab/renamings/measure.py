@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -13,6 +13,7 @@ from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.lab.renamings.renamed import RenamedItem, renamer
 from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols.presentation import replace_words
 from calibrant.bench.report.table import ResultTable
 from calibrant.bench.runs.workers import timed_answer
 
@@ -92,12 +93,15 @@ def _is_renamed(original: Any, answer: Any, renamed: RenamedItem) -> bool:
     if renamed.values and original["outcome"] == "found":
         assigned = {key: renamed.values[key].get(value, value) for key, value in original["answer"].items()}
         original = {**original, "answer": assigned}
-    expected, probabilities = rename_json(original, renamed.names), original["answer"].get("probabilities")
+    expected, probabilities = replace_words(original, _TOKEN, renamed.names), original["answer"].get("probabilities")
     if probabilities is not None and renamed.columns:
         expected["answer"]["probabilities"] = [[row[place] for place in renamed.columns] for row in probabilities]
     if renamed.value_roles and original["outcome"] == answer["outcome"] == "found":
         expected, answer = (_with_roles(content["answer"], renamed.value_roles) for content in (expected, answer))
-    return any(normal(rename_json(expected, r)) == normal(rename_json(answer, r)) for r in ({}, renamed.roles))
+    return any(
+        normal(replace_words(expected, _TOKEN, r)) == normal(replace_words(answer, _TOKEN, r))
+        for r in ({}, renamed.roles)
+    )
 
 
 def _with_roles(answer: Mapping[str, Any], roles: Mapping[str, Mapping[Any, int]]) -> dict[str, Any]:
@@ -113,17 +117,6 @@ def _rates(table: ResultTable) -> dict[str, str]:
     }
 
 
-def rename_json(content: Any, names: Mapping[str, str]) -> Any:
-    """Return JSON in which every word that is a name is replaced."""
-    if isinstance(content, str):
-        return _TOKEN.sub(lambda match: names.get(match[0], match[0]), content)
-    if isinstance(content, Mapping):
-        return {rename_json(key, names): rename_json(value, names) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [rename_json(part, names) for part in content]
-    return content
-
-
 def normal(content: Any) -> Any:
     """Return JSON in which lists of texts are sorted: they are sets of names."""
     if isinstance(content, Mapping):
@@ -132,11 +125,3 @@ def normal(content: Any) -> Any:
         parts = [normal(part) for part in content]
         return sorted(parts) if all(isinstance(part, str) for part in parts) else parts
     return content
-
-
-def lines(
-    of: Benchmark[Any], items: Sequence[Any], protocols: Sequence[Protocol], *, times: int, seed: int
-) -> Iterator[str]:
-    """Yield a line for each row."""
-    for protocol in protocols:
-        yield measure(of, items, protocol, times=times, seed=seed).line()
