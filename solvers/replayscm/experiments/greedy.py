@@ -201,7 +201,7 @@ class WorldChooser:
             different: list[tuple[int, bytes]] = []
             counts: list[int] = []
             for i, (start, end) in enumerate(pairwise(spans.tolist())):
-                numbers = Counter(np.ascontiguousarray(readings[:, start:end])[d].tobytes() for d in range(len(truths)))
+                numbers = Counter(reading.tobytes() for reading in readings[:, start:end])
                 different += [(i, reading) for reading in numbers]
                 counts += numbers.values()
             # one call for all readings: each mass costs less than the call
