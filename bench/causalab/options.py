@@ -6,6 +6,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from calibrant.bench.core.options import Against
+
 
 class VersionSpaceOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Options of `calibrant.version_space`."""
@@ -126,13 +128,7 @@ class TextEpisodeKeywords(Struct, frozen=True, forbid_unknown_fields=True, kw_on
 class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Options of `calibrant report`."""
 
-    against: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="Compare the others with this one; may be repeated.",
-            extra={"metavar": "SYSTEM", "panel": "View"},
-        ),
-    ] = ()
+    against: Against = ()
 
 
 class TableOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -7,6 +7,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
+from calibrant.bench.core.options import Against
+
 
 class GenerateKeywords(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Options of `calibrant.generate`, which makes one item."""
@@ -122,13 +124,7 @@ class GenerateOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Options of `calibrant report`."""
 
-    against: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="Compare the others with this one; may be repeated.",
-            extra={"metavar": "SYSTEM", "panel": "View"},
-        ),
-    ] = ()
+    against: Against = ()
 
 
 class ConvertedItems(QuestionOptions, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -11,12 +11,21 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from calibrant.bench.core.names import TITLES
 from calibrant.dsl.errors import CalibrantError, in_one_line
+
+Against: TypeAlias = Annotated[
+    tuple[str, ...],
+    msgspec.Meta(
+        description="Compare the others with this one; may be repeated.",
+        extra={"metavar": "SYSTEM", "panel": "View"},
+    ),
+]
+"""Option of `calibrant report` that several benchmarks have."""
 
 
 class OptionError(CalibrantError):

@@ -7,6 +7,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from calibrant.bench.core.options import Against
+
 MAX_STATES = 2_000_000_000  # solvers.budget.LEAST_SCM_STATES, which help does not import; a test compares them
 
 
@@ -183,13 +185,7 @@ class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         Literal["paper", "published"],
         Meta(description="Invalid submissions in HeldoutWorld: left out, or 0. See `calibrant table`."),
     ] = "published"
-    against: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="Compare the others with this one; may be repeated.",
-            extra={"metavar": "SYSTEM", "panel": "View"},
-        ),
-    ] = ()
+    against: Against = ()
     audits: Annotated[
         tuple[Path, ...],
         Meta(
