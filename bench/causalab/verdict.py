@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from calibrant.bench.causalab.dialogues.metrics import REPLIES
 from calibrant.bench.causalab.fields import GRAPH
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, KEY, KIND_MEANINGS, POSTERIOR, attribution_record
-from calibrant.bench.core.metrics import Metric, MetricSet, View
+from calibrant.bench.core.metrics import Metric, MetricSet, View, figure_if_recorded
 from calibrant.bench.core.samples import Sample
 from calibrant.dsl.causalab.generation import PLANS
 from calibrant.dsl.causalab.mechanism import Edge
@@ -52,31 +52,10 @@ def _figure(key: str) -> Callable[[Score], float]:
     return lambda score: float(score[key])
 
 
-def figure_if_recorded(key: str) -> Callable[[Score], float | None]:
-    """Return a reader of a number; scores of earlier versions have fewer."""
-
-    def value(score: Score) -> float | None:
-        figure = score.get(key)
-        return float(figure) if isinstance(figure, int | float) else None
-
-    return value
-
-
 def _graph_kind(kind: str) -> Callable[[Score], float | None]:
     def value(score: Score) -> float | None:
         attribution = score.get(KEY)
         return float(attribution[GRAPH]["kind"] == kind) if isinstance(attribution, Mapping) else None
-
-    return value
-
-
-def _read_attribution(key: str) -> Callable[[Score], float | None]:
-    """Return a reader of a number of the attribution; None for runs recorded without it."""
-
-    def value(score: Score) -> float | None:
-        attribution = score.get(KEY)
-        figure = attribution.get(key) if isinstance(attribution, Mapping) else None
-        return None if figure is None else float(figure)
 
     return value
 
@@ -158,8 +137,8 @@ CLAIM_COLUMNS = (
         _edges("missed"),
         decimals=2,
     ),
-    Metric("premature", "Premature", "ended undecided with settings left", _read_attribution("premature")),
-    Metric("wasted", "Wasted", "settings after all was decided", _read_attribution("wasted"), decimals=2),
+    Metric("premature", "Premature", "ended undecided with settings left", figure_if_recorded(KEY, "premature")),
+    Metric("wasted", "Wasted", "settings after all was decided", figure_if_recorded(KEY, "wasted"), decimals=2),
 )
 
 _OUTCOMES = (("", "", None, ""), ("_activated", "|activated", True, "ended"), ("_not", "|not", False, "did not end"))

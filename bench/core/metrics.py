@@ -71,6 +71,18 @@ def item_itself(instance: str) -> str:
     return instance
 
 
+def figure_if_recorded(*keys: str) -> Callable[[Any], float | None]:
+    """Return a reader of the number under these keys, one inside the other; None for scores that lack it."""
+
+    def value(score: Any) -> float | None:
+        figure = score
+        for key in keys:
+            figure = figure.get(key) if isinstance(figure, Mapping) else None
+        return float(figure) if isinstance(figure, int | float) else None
+
+    return value
+
+
 @dataclass(frozen=True, kw_only=True)
 class MetricSet:
     """Metrics, views and row order of one benchmark's tables.

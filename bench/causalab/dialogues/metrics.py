@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from calibrant.bench.core.metrics import Metric
+from calibrant.bench.core.metrics import Metric, figure_if_recorded
 
 
 class LedgerFields(Struct, forbid_unknown_fields=True):
@@ -44,14 +44,7 @@ DIALOGUE = (
 
 def _of_replies(*keys: str) -> Callable[[Mapping[str, Any]], float | None]:
     """Return a reader of a number of the dialogue; None for answers that came without replies."""
-
-    def value(score: Mapping[str, Any]) -> float | None:
-        part: Any = score.get("dialogue")
-        for key in keys:
-            part = part.get(key) if isinstance(part, Mapping) else None
-        return float(part) if isinstance(part, int | float) else None
-
-    return value
+    return figure_if_recorded("dialogue", *keys)
 
 
 REPLIES = (

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from calibrant.bench.causalab.paper_tables.declared import DECLARED, LabFacts, fits, lab_facts
 from calibrant.bench.causalab.paper_tables.printed import PrintedTable, paper
-from calibrant.bench.causalab.verdict import figure_if_recorded
 from calibrant.bench.core.attribution import KEY
-from calibrant.bench.core.metrics import Metric
+from calibrant.bench.core.metrics import Metric, figure_if_recorded
 from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.core.samples import Item
 from calibrant.bench.report.answers.named import NamedAnswer
