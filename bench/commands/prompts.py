@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
@@ -11,10 +11,9 @@ import typer
 
 from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import Limit, Only, PoolPath, PoolPaths
-from calibrant.bench.help_groups import INPUT, ITEMS, METHOD, OUTPUT
+from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import in_one_line
-from calibrant.dsl.message import Message
 
 FIRST_CORRECT = "first-correct"
 THINK = (
@@ -43,12 +42,8 @@ def prompts(
         ),
         WRITES,
     ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.", rich_help_panel=ITEMS)
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Only the first so many instances.", rich_help_panel=ITEMS)
-    ] = None,
+    only: Only = None,
+    limit: Limit = None,
     text: Annotated[
         bool, typer.Option("--text", help="Plain text to read, instead of JSON lines.", rich_help_panel=OUTPUT)
     ] = False,
@@ -86,13 +81,14 @@ def prompts(
     chosen = (items.shown(item) for _, item in Selection(items.check(only or ()), limit).of(items.items))
 
     def written(item: Any) -> _Prompt:
-        prompt = _Prompt(item.id, *of.items.system_and_prompt(item))
+        usual_system, usual = of.items.system_and_prompt(item)
+        prompt = _Prompt(item.id, usual_system, usual, usual)
         if phases is not None and phase is not None:
-            prompt = _phase_prompt(item.id, phases(item, phase), of.items.prompt(item))
-        if aided is None or aid is None:
-            return prompt
-        with_aid = f"{prompt.prompt}\n\n{aided(item, aid)}"
-        return prompt._replace(prompt=with_aid, usual=of.items.prompt(item), aid=aid.name)
+            of_phase, user = (message["content"] for message in phases(item, phase))
+            prompt = prompt._replace(system=of_phase, prompt=user)
+        if aided is not None and aid is not None:
+            prompt = prompt._replace(prompt=f"{prompt.prompt}\n\n{aided(item, aid)}", aid=aid.name)
+        return prompt
 
     texts = map(written, chosen)
     if system == "think":
@@ -107,20 +103,15 @@ def _with_think_tags(prompt: _Prompt) -> _Prompt:
 class _Prompt(NamedTuple):
     """The prompt of an instance.
 
-    usual: the prompt whose digest identifies the item, where `prompt` is another one
+    usual: the prompt whose digest identifies the item; `prompt` may be another one
     aid: name of the aid that it shows; empty for none
     """
 
     instance: str
     system: str
     prompt: str
-    usual: str | None = None
+    usual: str
     aid: str = ""
-
-
-def _phase_prompt(instance: str, messages: Sequence[Message], usual: str) -> _Prompt:
-    system, user = (message["content"] for message in messages)
-    return _Prompt(instance, system, user, usual)
 
 
 def _write(prompts: Iterable[_Prompt], out: Path | None, *, text: bool) -> None:
@@ -144,7 +135,7 @@ def _write(prompts: Iterable[_Prompt], out: Path | None, *, text: bool) -> None:
 def _record(prompt: _Prompt) -> dict[str, str]:
     from calibrant.bench.scoring.pool_items import PROMPT_DIGEST, prompt_digest
 
-    digest = prompt_digest(prompt.prompt if prompt.usual is None else prompt.usual)
+    digest = prompt_digest(prompt.usual)
     record = {"instanceId": prompt.instance, "system": prompt.system, "prompt": prompt.prompt, PROMPT_DIGEST: digest}
     return record | ({"aid": prompt.aid} if prompt.aid else {})
 
