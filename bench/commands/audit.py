@@ -11,10 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from calibrant.bench.commands.guard import WRITES, Writes
-from calibrant.bench.commands.options import AsJson, Cluster, Limit, Only, PoolPath, Workers, execution, with_options
+from calibrant.bench.commands.options import (
+    AsJson,
+    Budget,
+    Cluster,
+    Limit,
+    Only,
+    PoolPath,
+    Workers,
+    execution,
+    with_options,
+)
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.core.options import GivenOptions
-from calibrant.bench.help_groups import EXECUTION, METHOD, OUTPUT
+from calibrant.bench.help_groups import METHOD, OUTPUT
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
@@ -69,12 +79,7 @@ def audit(
     limit: Limit = None,
     workers: Workers = None,
     cluster: Cluster = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001, help="Wall seconds per instance; then its process is killed.", rich_help_panel=EXECUTION
-        ),
-    ] = None,
+    budget: Budget = None,
     as_json: AsJson = False,
 ) -> int:
     """Count the SCMs that each instance's training worlds leave open, why, and show what bounded searches missed.

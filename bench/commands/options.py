@@ -6,7 +6,7 @@ A command takes the union of these over all benchmarks, each without a default, 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -60,6 +60,10 @@ Limit: TypeAlias = Annotated[
 ]
 Workers: TypeAlias = Annotated[
     int | None, typer.Option(min=1, help="Processes. [default: one per usable core]", rich_help_panel=EXECUTION)
+]
+Budget: TypeAlias = Annotated[
+    float | None,
+    typer.Option(min=0.001, help="Wall seconds per instance; then its process is killed.", rich_help_panel=EXECUTION),
 ]
 Cluster: TypeAlias = Annotated[
     str | None,
@@ -202,3 +206,10 @@ def _plain(hint: Any) -> tuple[Any, msgspec.Meta]:
 
 def _holds_paths(hint: Any) -> bool:
     return hint is Path or Path in get_args(hint)
+
+
+def refuse_options(options: Mapping[str, object], reason: str) -> None:
+    """Refuse the first of these options that was given: that is not None, and no switch that is off."""
+    for option, value in options.items():
+        if value not in (None, False):
+            raise typer.BadParameter(reason, param_hint=option)

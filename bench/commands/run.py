@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypedDict, Unpack
 import typer
 
 from calibrant.bench.commands.guard import RUN_FOLDER
-from calibrant.bench.commands.options import AsJson, Cluster, PoolPaths, Workers, execution
+from calibrant.bench.commands.options import AsJson, Budget, Cluster, Only, PoolPaths, Workers, execution
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.help_groups import EXECUTION, ITEMS, METHOD, OUTPUT
 
@@ -41,12 +41,7 @@ def run(
     out: Out,
     workers: Workers = None,
     cluster: Cluster = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001, help="Wall seconds per instance; then its process is killed.", rich_help_panel=EXECUTION
-        ),
-    ] = None,
+    budget: Budget = None,
     max_parents: Annotated[
         int | None, typer.Option(min=1, help="Shorthand for --option max_parents=K.", rich_help_panel=METHOD)
     ] = None,
@@ -57,9 +52,7 @@ def run(
     limit: Annotated[
         int | None, typer.Option(min=1, help="Only the first so many instances of each pool.", rich_help_panel=ITEMS)
     ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.", rich_help_panel=ITEMS)
-    ] = None,
+    only: Only = None,
     retry_crashed: Annotated[
         bool,
         typer.Option(

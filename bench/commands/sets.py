@@ -9,6 +9,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from calibrant.bench.commands.options import refuse_options
 from calibrant.bench.help_groups import METHOD
 
 SetSize: TypeAlias = Annotated[
@@ -31,9 +32,7 @@ def score_and_print(
     from calibrant.bench.sets.table import set_rows
     from calibrant.dsl.atomic_write import write_pieces
 
-    for option, value in options.items():
-        if value:
-            raise typer.BadParameter("sets of hypotheses have none of this", param_hint=option)
+    refuse_options({option: bool(value) for option, value in options.items()}, "sets of hypotheses have none of this")
     if len(paths) < 2:
         raise typer.BadParameter("give at least one pool, and the predictions as the last argument")
     lines = [score.to_dict() for score in score_sets(paths[:-1], paths[-1], size)]

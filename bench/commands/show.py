@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from calibrant.bench.commands.guard import READS, WRITES
-from calibrant.bench.commands.options import AsJson, IdField, ModelField, PoolPath, TextField
+from calibrant.bench.commands.options import AsJson, IdField, ModelField, PoolPath, TextField, refuse_options
 from calibrant.bench.help_groups import INPUT, OUTPUT, VIEW
 from calibrant.dsl.errors import CalibrantError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from calibrant.bench.core.benchmark import Benchmark
     from calibrant.bench.scoring.input.answer_fields import FieldNames
@@ -90,19 +90,21 @@ def show(
     fields = FieldNames(id_field, text_field, model_field)
     if not runs:
         episodes = {"--system": system, "--id-field": id_field}
-        _refuse(
+        refuse_options(
             episodes | {"--text-field": text_field, "--model-field": model_field}, "it is about episodes: give --run"
         )
     else:
         refused = {"--svg": svg} | ({} if why or gold else {"--json": as_json})
-        _refuse(refused, "with --run episodes or answers are shown, as text or as a page")
+        refuse_options(refused, "with --run episodes or answers are shown, as text or as a page")
     if html is not None or svg is not None:
-        _refuse({"--json": as_json}, f"{'--svg' if html is None else '--html'} writes a page: give one of the two")
+        refuse_options(
+            {"--json": as_json}, f"{'--svg' if html is None else '--html'} writes a page: give one of the two"
+        )
     of = benchmark_of(pool)
     if runs and why:
         _explain_episode(of, pool, instance, runs, system, html, fields, gold=gold, as_json=as_json)
     elif runs and gold and _has_revealed_views(of):
-        _refuse({"--json": as_json}, "episodes are shown as text or as a page")
+        refuse_options({"--json": as_json}, "episodes are shown as text or as a page")
         _show_episodes(of, pool, instance, runs, system, html, fields, gold=True)
     elif runs and gold:
         _explain_answers(of, pool, instance, runs, system, html, fields, as_json=as_json)
@@ -221,13 +223,6 @@ def _explain_answers(
         typer.echo(json.dumps([why.to_dict() for why in reasons], indent=1))
     else:
         typer.echo("\n\n".join("\n".join(explanations.lines(why)) for why in reasons))
-
-
-def _refuse(options: Mapping[str, object], reason: str) -> None:
-    """Refuse the first of these options that was given."""
-    for option, value in options.items():
-        if value not in (None, False):
-            raise typer.BadParameter(reason, param_hint=option)
 
 
 def _show_item(of: Benchmark[Any], item: Any, *, gold: bool, as_json: bool) -> None:

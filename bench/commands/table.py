@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import typer
 
 from calibrant.bench.commands.guard import READS
-from calibrant.bench.commands.options import AsJson, DecidedAt, PoolsOption, RunSources, require_level, with_options
+from calibrant.bench.commands.options import (
+    AsJson,
+    DecidedAt,
+    PoolsOption,
+    RunSources,
+    refuse_options,
+    require_level,
+    with_options,
+)
 from calibrant.bench.commands.sets import print_set_table
 from calibrant.bench.core.options import GivenOptions, declared_options
 from calibrant.bench.help_groups import INPUT, VIEW
@@ -138,9 +146,7 @@ def _refuse_beside_trajectory(
     official: object, by: str, columns: object, decided_at: object, *, attribution: bool
 ) -> None:
     stated = {"--official": official, "--columns": columns, "--decided-at": decided_at, "--attribution": attribution}
-    for option, value in (stated | {"--by": by != "pool"}).items():
-        if value not in (None, False):
-            raise typer.BadParameter("--trajectory has rows and columns of its own", param_hint=option)
+    refuse_options(stated | {"--by": by != "pool"}, "--trajectory has rows and columns of its own")
 
 
 def _print_trajectories(
@@ -152,19 +158,13 @@ def _print_trajectories(
     from calibrant.bench.report.answers.transcripts import transcripts
     from calibrant.bench.report.capabilities import TRAJECTORIES
     from calibrant.bench.report.scored_answers import scored_answers
-    from calibrant.dsl.pool_text import file_digest
-    from calibrant.dsl.stored_items import items_by_id
+    from calibrant.bench.report.sources import items_of_pools
 
     choices.refuse_foreign({context.benchmark for context, _ in scored_answers(sources)})
     if not pools:
         raise typer.BadParameter("steps are replayed: give the pools of the runs", param_hint="--pool")
     of = one_benchmark(pools)
-    items = {
-        (file_digest(path), item_id): item
-        for path in pools
-        for item_id, item in items_by_id(of.items.read_pool(path).items).items()
-    }
-    table = of.require(TRAJECTORIES)(transcripts(sources, pools), items)
+    table = of.require(TRAJECTORIES)(transcripts(sources, pools), items_of_pools(of.name, pools))
     if as_json:
         typer.echo(json.dumps(table.to_dict(), indent=1))
         return
@@ -177,9 +177,7 @@ def _refuse_beside_consistency(choices: GivenOptions, *values: object) -> None:
     """Refuse options of other tables; values: of those in BESIDE_CONSISTENCY."""
     options = dict(zip(BESIDE_CONSISTENCY, values, strict=True))
     options |= {declared_options("table")[name].flag: value for name, value in choices.values.items()}
-    for option, value in options.items():
-        if value:
-            raise typer.BadParameter("it has no effect on --consistency", param_hint=option)
+    refuse_options({option: bool(value) for option, value in options.items()}, "it has no effect on --consistency")
 
 
 def _print_consistency(sources: Sequence[Path], variants: Path, *, as_json: bool) -> None:

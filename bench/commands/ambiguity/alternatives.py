@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from calibrant.bench.commands.guard import READS, RUN_FOLDER, WRITES, require_apart
-from calibrant.bench.commands.options import AsJson, Cluster, execution
+from calibrant.bench.commands.options import AsJson, Cluster, execution, refuse_options
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.help_groups import METHOD, OUTPUT
 from calibrant.dsl.atomic_write import write_pieces
@@ -47,9 +47,8 @@ def alternatives(
     The file is for `calibrant harden --alternatives`. Printed is how often each system finds one; runs that differ in
     their seed alone count as one system. --json adds the numbers of every instance.
     """
-    for option, value in {"--cluster": cluster, "--seeds": seeds}.items():
-        if value is not None and not sweep:
-            raise typer.BadParameter("there is nothing to run without --sweep", param_hint=option)
+    if not sweep:
+        refuse_options({"--cluster": cluster, "--seeds": seeds}, "there is nothing to run without --sweep")
 
     from calibrant.bench.core.registry import one_benchmark, sole_provider
     from calibrant.bench.pages.aligned import aligned

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 import typer
 
 from calibrant.bench.commands.guard import READS, WRITES, Writes
-from calibrant.bench.commands.options import AsJson
+from calibrant.bench.commands.options import AsJson, refuse_options
 from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT
 
 DEFAULT_PARENTS = 4
@@ -112,8 +111,9 @@ def fit(
     if score is None and best is not None:
         raise typer.BadParameter("it is about networks: give --score", param_hint="--best")
     if score is not None:
-        _refuse_beside_score({"--target": target, "--roots": roots, "--html": html, "--svg": svg})
-        _refuse_beside_score({"--out": out, "--certificates": certificates})
+        refused = {"--target": target, "--roots": roots, "--html": html, "--svg": svg, "--out": out}
+        reason = "--score learns networks, which have none of this"
+        refuse_options(refused | {"--certificates": certificates}, reason)
         _print_networks(table, do, score, best or 1, max_parents, as_json=as_json)
         return 0
     names = None if roots is None else [name.strip() for name in roots.split(",") if name.strip()]
@@ -127,12 +127,6 @@ def fit(
         for line in fitted.lines():
             typer.echo(line)
     return 0 if fitted.fits else 1
-
-
-def _refuse_beside_score(options: Mapping[str, object]) -> None:
-    for option, value in options.items():
-        if value is not None:
-            raise typer.BadParameter("--score learns networks, which have none of this", param_hint=option)
 
 
 def _print_networks(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from calibrant.bench.commands.guard import READS, WRITES
-from calibrant.bench.commands.options import AsJson, PoolPath
+from calibrant.bench.commands.options import AsJson, PoolPath, refuse_options
 from calibrant.bench.help_groups import INPUT, ITEMS, OUTPUT, VIEW
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
@@ -90,12 +90,10 @@ def list_items(
     from calibrant.bench.commands.start.large_pools import first_items, large_pool_ids
     from calibrant.bench.core.registry import benchmark_of, is_native_pool
 
-    for option, value in {"--class": kind, "--system": system}.items():
-        if value is not None and not scores:
-            raise typer.BadParameter("it is about answers: give --scores", param_hint=option)
-    for option, is_given in {"--why": why, "--html": html is not None}.items():
-        if is_given and scores:
-            raise typer.BadParameter("it is about items, and --scores lists answers", param_hint=option)
+    if scores:
+        refuse_options({"--why": why, "--html": html}, "it is about items, and --scores lists answers")
+    else:
+        refuse_options({"--class": kind, "--system": system}, "it is about answers: give --scores")
     of = benchmark_of(pool)
     ids = None if scores or setting is not None else large_pool_ids(pool) if is_native_pool(pool) else None
     if ids is not None and not limit and not why and html is None:
