@@ -60,6 +60,17 @@ def _graph_kind(kind: str) -> Callable[[Score], float | None]:
     return value
 
 
+def _read_attribution(key: str) -> Callable[[Score], float | None]:
+    """Return a reader of a number of the attribution; None for runs recorded without it."""
+
+    def value(score: Score) -> float | None:
+        attribution = score.get(KEY)
+        figure = attribution.get(key) if isinstance(attribution, Mapping) else None
+        return None if figure is None else float(figure)  # a text is no number that is missing: it is refused
+
+    return value
+
+
 def _edges(key: str) -> Callable[[Score], float | None]:
     def value(score: Score) -> float | None:
         attribution = score.get(KEY)
@@ -137,8 +148,8 @@ CLAIM_COLUMNS = (
         _edges("missed"),
         decimals=2,
     ),
-    Metric("premature", "Premature", "ended undecided with settings left", figure_if_recorded(KEY, "premature")),
-    Metric("wasted", "Wasted", "settings after all was decided", figure_if_recorded(KEY, "wasted"), decimals=2),
+    Metric("premature", "Premature", "ended undecided with settings left", _read_attribution("premature")),
+    Metric("wasted", "Wasted", "settings after all was decided", _read_attribution("wasted"), decimals=2),
 )
 
 _OUTCOMES = (("", "", None, ""), ("_activated", "|activated", True, "ended"), ("_not", "|not", False, "did not end"))
