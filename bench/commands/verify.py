@@ -14,13 +14,13 @@ from calibrant.bench.commands.guard import READS
 from calibrant.bench.commands.options import AsJson
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.help_groups import EXECUTION
+from calibrant.bench.pools.verification_limit import VERIFY_SECONDS
 
 if TYPE_CHECKING:
     from calibrant.audits.recounting import Listener
     from calibrant.bench.pools.certificate_files import FileCheck
     from calibrant.bench.runs.jobs import Progress
 
-DEFAULT_SECONDS = 300.0
 QUICK_SECONDS = 1.0  # a check that is over by then shows no steps of its own
 
 
@@ -35,7 +35,7 @@ def verify(
             help="Seconds per certificate; then it is neither verified nor refuted.",
             rich_help_panel=EXECUTION,
         ),
-    ] = DEFAULT_SECONDS,
+    ] = VERIFY_SECONDS,
     as_json: AsJson = False,
 ) -> int:
     """Check certificates against a pool by plain counting, sharing no code with the engines; 1 unless all hold.

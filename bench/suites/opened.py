@@ -13,17 +13,14 @@ from typing import Any
 
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.hub.columns import record_text
-from calibrant.bench.pools.capabilities import VERIFY
-from calibrant.bench.pools.certificate_files import Verdict, check_file
 from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.scoring.ids import PublicIds
+from calibrant.bench.suites.certificates import certificate_problem
 from calibrant.bench.suites.commitments import Commitments, file_commitment, file_label, read_master
 from calibrant.bench.suites.digests import SUMS, differences, file_names, sha256_of
 from calibrant.bench.suites.manifest import GOLD, PUBLIC, ROWS, Manifest, PoolEntry, read_manifest
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.parse_limits import read_bounded
-
-VERIFY_SECONDS = 300.0  # of one certificate, as `calibrant verify` has it
 
 
 @dataclass(frozen=True)
@@ -121,12 +118,7 @@ def _pool_problem(folder: Path, manifest: Manifest, pool: PoolEntry) -> str:
             return f"gold of {wrong[0] if wrong else 'some item'} is not what the suite commits to"
     except CalibrantError as error:
         return in_one_line(str(error))
-    check = of.require(VERIFY).check_against(path)
-    for certificate in sorted((path.parent / "certificates").glob("*")):
-        result = check_file(certificate, check, VERIFY_SECONDS)
-        if result.verdict is not Verdict.VERIFIED:
-            return in_one_line(f"{certificate.name}: {result.verdict}: {result.reason}")
-    return ""
+    return certificate_problem(of, path)
 
 
 def _committed_leaves(folder: Path, manifest: Manifest) -> Mapping[str, str]:

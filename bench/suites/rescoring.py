@@ -19,7 +19,9 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.scoring import Prediction
-from calibrant.bench.report.overview.contract import GUIDE, AnswerGuide, Levels
+from calibrant.bench.report.overview.contract import GUIDE, AnswerGuide
+from calibrant.bench.report.pool_attribution import expected_rates
+from calibrant.bench.report.scored_answers import STEPS
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
@@ -27,6 +29,7 @@ from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 MAX_SAMPLES = 64  # answers to one item
 MAX_ANSWER_CHARS, MAX_REASON_CHARS = 4_000, 300
 NO_LINE = "no line is about this item"
+Expected = Mapping[str, float | None]  # rates of guessers: `draw` and `best`, null where they are not known
 REASON_FIELDS = ("problem", "parseError", "failureExplanation", "why")  # of verdicts, the first that states something
 
 
@@ -95,7 +98,7 @@ class _Answer(NamedTuple):
     reason: str
     text: str
     num_steps: int
-    levels: Levels
+    expected: Expected
 
 
 class PoolJudge:
@@ -106,7 +109,7 @@ class PoolJudge:
         self.of: Benchmark[Any] = self.scorer.benchmark
         (self._items,) = self.scorer.items
         self._guide: AnswerGuide | None = self.of.capability(GUIDE)
-        self._levels: dict[str, Levels] = {}
+        self._expected: dict[str, Expected] = {}
 
     @cached_property
     def ids(self) -> Mapping[str, str]:
@@ -146,7 +149,7 @@ class PoolJudge:
             "" if is_answer_right else in_one_line(stated)[:MAX_REASON_CHARS],
             text[:MAX_ANSWER_CHARS],
             len(prediction.steps),
-            self._levels_of(item, prediction, score),
+            self._expected_rates(item, prediction.steps, {**score, KEY: attribution}),
         )
 
     def is_right(self, score: Mapping[str, Any], setting: str) -> bool:
@@ -163,23 +166,25 @@ class PoolJudge:
         metrics = self.of.metrics
         return metrics.sample(metrics.verdict(score, setting, InvalidHandling.PUBLISHED))
 
-    def _levels_of(self, item: Any, prediction: Prediction, score: Mapping[str, Any]) -> Levels:
-        if self._guide is None:
-            return Levels()
-        if prediction.steps:
-            return self._guide.levels(item, prediction.steps, score)
-        if item.id not in self._levels:
-            self._levels[item.id] = self._guide.levels(item, (), score)
-        return self._levels[item.id]
+    def _expected_rates(self, item: Any, steps: Sequence[Any], score: Mapping[str, Any]) -> Expected:
+        """Return what guessers with the same evidence expect, as `table --attribution` has it; once for each item."""
+        if self.of.is_interactive(item):
+            return expected_rates(self.of, item, {**score, STEPS: steps})
+        if item.id not in self._expected:
+            self._expected[item.id] = expected_rates(self.of, item, score)
+        return self._expected[item.id]
 
     def _result(self, name: str, answers: Sequence[_Answer]) -> ItemResult:
-        setting = self.scorer.item(Prediction(self._items.digest, name, None, 0, "")).setting
+        item = self.scorer.item(Prediction(self._items.digest, name, None, 0, ""))
         if not answers:
-            return ItemResult(self.ids[name], setting, 0.0, False, 0, (None,), NO_LINE)
+            score = self.of.scoring.score(item, self.of.scoring.no_answer(item), ())
+            expected = self._expected_rates(item, (), score)
+            levels = (expected["draw"], expected["best"])
+            return ItemResult(self.ids[name], item.setting, 0.0, False, 0, (None,), NO_LINE, "", 0, *levels)
         first = answers[0]
         return ItemResult(
             id=self.ids[name],
-            setting=setting,
+            setting=item.setting,
             right=_mean([float(answer.right) for answer in answers]),
             answered=any(answer.answered for answer in answers),
             num_samples=len(answers),
@@ -187,8 +192,8 @@ class PoolJudge:
             reason=first.reason,
             answer=first.text,
             num_steps=first.num_steps,
-            chance=_mean_or_none([answer.levels.draw for answer in answers]),
-            best=_mean_or_none([answer.levels.ceiling for answer in answers]),
+            chance=_mean_or_none([answer.expected["draw"] for answer in answers]),
+            best=_mean_or_none([answer.expected["best"] for answer in answers]),
         )
 
 

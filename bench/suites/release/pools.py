@@ -16,8 +16,7 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.core.registry import benchmark, benchmark_of, is_native_pool
 from calibrant.bench.pools.bundled import bundled_sample
-from calibrant.bench.pools.capabilities import AUDIT, GENERATE, HARDEN, VERIFY, GenerateRequest, HardenRequest
-from calibrant.bench.pools.certificate_files import Verdict, check_file
+from calibrant.bench.pools.capabilities import AUDIT, GENERATE, HARDEN, GenerateRequest, HardenRequest
 from calibrant.bench.protocols.registry import chosen_protocols, protocols_of, with_installed
 from calibrant.bench.runs.audits import audit_items
 from calibrant.bench.runs.jobs import Execution, Progress
@@ -25,10 +24,9 @@ from calibrant.bench.runs.reasons import reason_of
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.bench.runs.runner import EVERYTHING, run
 from calibrant.bench.scoring.ids import PublicIds
+from calibrant.bench.suites.certificates import FOLDER, certificate_names, certificate_problem
 from calibrant.bench.suites.specification import PoolSpec, resolve_beside
 from calibrant.dsl.errors import CalibrantError
-
-VERIFY_SECONDS = 300.0  # of one certificate, as `calibrant verify` has it
 
 
 @dataclass(frozen=True)
@@ -67,10 +65,10 @@ def build_pool(
     file = _harden(spec, _source(spec, specification, folder, execution, progress), execution, progress)
     of = benchmark_of(file)
     states = _audit(spec, of, file, scratch / spec.name, execution, progress)
-    certificates = tuple(sorted(path.name for path in (folder / "certificates").glob("*")))
-    _verify(of, file, [folder / "certificates" / name for name in certificates], progress)
+    if problem := certificate_problem(of, file, progress):
+        raise CalibrantError(problem)
     _run_rows(spec, of, file, gold / "rows", scratch / spec.name / "rows", execution, progress)
-    return BuiltPool(spec, of, file, states, certificates)
+    return BuiltPool(spec, of, file, states, certificate_names(file))
 
 
 def _source(spec: PoolSpec, specification: Path, folder: Path, execution: Execution, progress: Progress) -> Path:
@@ -130,20 +128,10 @@ def _audit(
             raise CalibrantError(f"pool {spec.name}: {record.instance}: no audit: {record.error or record.outcome}")
     lines = (json.dumps(record.to_dict()) + "\n" for record in audited.records)  # without times, which differ
     (file.parent / "audits.jsonl").write_text("".join(lines), encoding="utf-8")
-    folder = file.parent / "certificates"
+    folder = file.parent / FOLDER
     folder.mkdir()
     list(auditor.report(audited, work, options, None).write_certificates(folder))
     return {record.instance: reason_of(record).state for record in audited.records}
-
-
-def _verify(of: Benchmark[Any], file: Path, certificates: Sequence[Path], progress: Progress) -> None:
-    """Check every certificate; `CalibrantError` names the first that does not hold or takes too long."""
-    check = of.require(VERIFY).check_against(file)
-    for number, path in enumerate(certificates):
-        progress("certificates", number, len(certificates))
-        result = check_file(path, check, VERIFY_SECONDS)
-        if result.verdict is not Verdict.VERIFIED:
-            raise CalibrantError(f"{path.name}: {result.verdict}: {result.reason}")
 
 
 def _run_rows(

@@ -111,6 +111,26 @@ def test_items_without_a_line_count_as_wrong(suite: Path, tmp_path: Path) -> Non
     assert judge.score_file(file).rate == pytest.approx(1 / 6)
 
 
+def test_chance_and_best_are_those_of_the_table(board: tuple[BoardSummary, Path], suite: Path, tmp_path: Path) -> None:
+    """Of episodes from a run, of questions from scored lines: both as the table prints them beside the same rates."""
+    detectors, questions = (suite / "gold" / name / f"{name}.jsonl" for name in ("detectors", "questions"))
+    scored, runs = tmp_path / "scored.jsonl", tmp_path / "runs"
+    done = called("score", questions, suite / "gold/rows/copy/questions.jsonl", "--out", scored, "--workers", 1)
+    assert done.returncode == 0, done.stderr
+    assert called("run", "quiet", detectors, "--out", runs, "--workers", 1).returncode == 0
+    rows = {row["name"]: row["pools"] for row in json.loads((board[1] / "board.json").read_text())["rows"]}
+    for answers, pool, cell in (
+        (scored, questions, rows["copy"]["questions"]),
+        (runs, detectors, rows["quiet"]["detectors"]),
+    ):
+        table = json.loads(called("table", answers, "--attribution", "--pool", pool, "--json").stdout)["rows"]
+        for name in ("chance", "best"):
+            levels = [(row[name], row["answers"]) for row in table]
+            assert cell[name] == pytest.approx(
+                sum(level * number for level, number in levels) / sum(n for _, n in levels)
+            )
+
+
 def test_results_of_every_eval_ever_agree_and_bounds_are_kept(board: tuple[BoardSummary, Path]) -> None:
     (file,) = (board[1] / "every_eval_ever").rglob("honest/*.json")
     aggregate = json.loads(file.read_text())
