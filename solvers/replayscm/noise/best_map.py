@@ -20,6 +20,7 @@ from calibrant.dsl.formulas.formula import Formula, constant
 from calibrant.dsl.formulas.partial import PartialTable
 from calibrant.dsl.formulas.table import TruthTable, support
 from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind
 from calibrant.dsl.replayscm.extensions.prior import Prior
 from calibrant.solvers.acyclic.least_cost import Mask, members_of
@@ -142,8 +143,13 @@ def _column_front(posterior: Posterior, grammar: Grammar, columns: Sequence[Hidd
     for column in columns:
         places = members_of(column.parents)
         values = {sum((w >> u & 1) << i for i, u in enumerate(places)): bit for w, bit in column.values.items()}
-        formula = _smallest([_partial(len(places), values)], [scm_class.variables[u] for u in places], grammar, ())
-        weight = scm_class.mechanism_weight(scm_class.variables[column.index], column.num_parents)
+        name = scm_class.variables[column.index]
+        table = _partial(len(places), values)
+        # a hidden variable of unknown parents may be a constant
+        formula = _smallest(
+            [table], [scm_class.variables[u] for u in places], grammar, _mentioned_roots(scm_class, name)
+        )
+        weight = scm_class.mechanism_weight(name, column.num_parents)
         options[column.index] = [Option(weight, 0, formula.size, formula, column.parents)]
     return _best_orders(options, sum(1 << scm_class.observed.index(root) for root in scm_class.roots))
 
@@ -162,7 +168,7 @@ def _options(posterior: Posterior, grammar: Grammar, variable: int, rows: Variab
             pairs[mask] = weight, 0
         elif not (scm_class.noise.is_silent and mismatches):
             pairs[mask] = weight, mismatches
-    mentioned = [root for root in scm_class.roots if root in scm_class.admissible_parents(names[variable])]
+    mentioned = _mentioned_roots(scm_class, names[variable])
     options = []
     for mask, (weight, mismatches) in pairs.items():
         # a subset is available wherever the set is, so a set that it exceeds is in no best SCM
@@ -172,6 +178,11 @@ def _options(posterior: Posterior, grammar: Grammar, variable: int, rows: Variab
         formula = _smallest(tables, [names[u] for u in members_of(mask)], grammar, mentioned)
         options.append(Option(weight, mismatches, formula.size, formula, mask))
     return options
+
+
+def _mentioned_roots(scm_class: MechanismClass, variable: str) -> list[str]:
+    """Return the roots that a formula of a variable may mention."""
+    return [root for root in scm_class.roots if root in scm_class.admissible_parents(variable)]
 
 
 def _exceeds(first: tuple[Fraction, int], second: tuple[Fraction, int]) -> bool:

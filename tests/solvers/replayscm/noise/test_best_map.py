@@ -27,12 +27,18 @@ def _size(mechanisms: Mechanisms) -> int:
 
 
 @pytest.mark.parametrize("rate", [Fraction(0), Fraction(1, 10), Fraction(2, 5)])
-@pytest.mark.parametrize("num_hidden", [0, 1])
-def test_best_and_smallest_of_all_members(rate: Fraction, num_hidden: int) -> None:
+@pytest.mark.parametrize(("num_hidden", "stated"), [(0, None), (1, 2), (1, None)])
+def test_best_and_smallest_of_all_members(rate: Fraction, num_hidden: int, stated: int | None) -> None:
     rng = Random(f"{rate} {num_hidden}")
     for _ in range(4):
         scm_class = random_class(
-            rng, 3 + num_hidden, num_roots=1 + num_hidden, num_hidden=num_hidden, max_parents=2 - num_hidden, rate=rate
+            rng,
+            3 + num_hidden,
+            num_roots=1 + num_hidden,
+            num_hidden=num_hidden,
+            max_parents=2 - num_hidden,
+            stated=stated,
+            rate=rate,
         )
         evidence = random_worlds(rng, scm_class, random_member(rng, scm_class), 2, 2)
         posterior = Posterior(scm_class).condition(*evidence)
