@@ -6,10 +6,10 @@ import json
 from random import Random
 from typing import Any
 
-from calibrant.bench.variants.contract import Record, Variant, permuted, rename_json, shuffled
+from calibrant.bench.variants.contract import Record, Variable, Variant, permuted, rename_json, shuffled
 
 
-class LabVariants:
+class LabVariants(Variable):
     """Implements Variable (bench.variants.contract)."""
 
     kinds = ("rename", "rows")
@@ -27,9 +27,9 @@ class LabVariants:
         sealed = dict(record["sealed"])
         if isinstance(bases, dict) and "records" in bases:
             sealed["bases"] = {**bases, "records": [bases["records"][k] for k in places]}
-        return Variant({**record, "records": [record["records"][k] for k in places], "sealed": sealed}, {})
+        return Variant({**record, "records": [record["records"][k] for k in places], "sealed": sealed})
 
-    def normal_form(self, record: Record) -> Any:
+    def normal_form(self, record: Record, kind: str) -> Any:
         sealed = dict(record["sealed"])
         bases = dict(sealed.get("bases") or {})
         hidden = bases.pop("records", None) or [None] * len(record["records"])

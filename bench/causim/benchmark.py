@@ -61,6 +61,6 @@ BENCHMARK: Benchmark[CausimItem] = Benchmark(
         VERIFY: "audit:AUDIT",
         WORKED_SOLUTIONS: "training:WORKED_SOLUTIONS",
         WORDS: "words:WORDS",
-        VARIANTS: "variants:VARIANTS",
+        VARIANTS: "copies.variants:VARIANTS",
     },
 )

@@ -102,7 +102,7 @@ def score(
     field_options = {"--id-field": id_field, "--text-field": text_field, "--model-field": model_field}
     work_options = {"--skip-unknown": skip_unknown, "--workers": workers, "--cluster": cluster}
     if set_size is not None:
-        score_and_print(paths, set_size, out, {**field_options, **work_options, **given.values}, as_json=as_json)
+        score_and_print(paths, set_size, out, {**field_options, **work_options, **given.by_flag}, as_json=as_json)
         return
     if (logs := log_benchmark(paths[0])) is not None:
         given.refuse_foreign([logs.name], paths[0].name)

@@ -23,7 +23,7 @@ from calibrant.bench.commands.options import (
     with_options,
 )
 from calibrant.bench.commands.sets import print_set_table
-from calibrant.bench.core.options import GivenOptions, declared_options
+from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import INPUT, VIEW
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _print_trajectories(
 def _refuse_beside_consistency(choices: GivenOptions, *values: object) -> None:
     """Refuse options of other tables; values: of those in BESIDE_CONSISTENCY."""
     options = dict(zip(BESIDE_CONSISTENCY, values, strict=True))
-    options |= {declared_options("table")[name].flag: value for name, value in choices.values.items()}
+    options |= choices.by_flag
     refuse_options({option: bool(value) for option, value in options.items()}, "it has no effect on --consistency")
 
 

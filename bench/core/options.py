@@ -146,6 +146,11 @@ class GivenOptions:
         except msgspec.ValidationError as error:
             raise CalibrantError(f"{self.command}: {error}") from None
 
+    @property
+    def by_flag(self) -> dict[str, Any]:
+        """The values as people give them: `--means` in place of `means`."""
+        return {declared_options(self.command)[name].flag: value for name, value in self.values.items()}
+
     def refuse_foreign(self, benchmarks: Collection[str], source: str = "") -> None:
         """Refuse a given option that none of these benchmarks has."""
         for name in self.values:

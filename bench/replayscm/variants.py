@@ -9,10 +9,10 @@ import json
 from random import Random
 from typing import Any
 
-from calibrant.bench.variants.contract import Record, Variant, permuted, rename_json, shuffled
+from calibrant.bench.variants.contract import Record, Variable, Variant, permuted, rename_json, shuffled
 
 
-class ScmVariants:
+class ScmVariants(Variable):
     """Implements Variable (bench.variants.contract)."""
 
     kinds = ("rename", "rows", "worlds")
@@ -28,14 +28,14 @@ class ScmVariants:
             return Variant(rename_json(copy, names, self.fixed), names)
         if kind == "worlds":
             copy["training"], copy["sealed"]["heldout"] = (shuffled(listed, random) for listed in worlds)
-            return Variant(copy, {})
+            return Variant(copy)
         places = shuffled(range(len(copy["units"])), random)
         for world in (world for listed in worlds for world in listed):
             world["rows"] = [world["rows"][k] for k in places]
         copy["units"] = [copy["units"][k] for k in places]
-        return Variant(copy, {})
+        return Variant(copy)
 
-    def normal_form(self, record: Record) -> Any:
+    def normal_form(self, record: Record, kind: str) -> Any:
         names = record["variables"]
         columns = sorted(range(len(names)), key=names.__getitem__)
 

@@ -16,10 +16,8 @@ import msgspec
 
 from calibrant.bench.core.attribution import KEY, KINDS
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.metrics import InvalidHandling
-from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.scoring import Prediction
-from calibrant.bench.report.overview.contract import GUIDE, AnswerGuide
+from calibrant.bench.report.overview.rightness import is_answered, is_right
 from calibrant.bench.report.pool_attribution import expected_rates
 from calibrant.bench.report.scored_answers import STEPS
 from calibrant.bench.scoring.predictions import Predictions
@@ -108,7 +106,6 @@ class PoolJudge:
         self.scorer = PoolScorer([pool])
         self.of: Benchmark[Any] = self.scorer.benchmark
         (self._items,) = self.scorer.items
-        self._guide: AnswerGuide | None = self.of.capability(GUIDE)
         self._expected: dict[str, Expected] = {}
 
     @cached_property
@@ -144,7 +141,7 @@ class PoolJudge:
         stated = next((str(score[name]) for name in REASON_FIELDS if score.get(name)), "")
         return _Answer(
             is_answer_right,
-            self.is_answered(score, setting),
+            is_answered(self.of, score, setting),
             None if attribution is None else str(attribution["kind"]),
             "" if is_answer_right else in_one_line(stated)[:MAX_REASON_CHARS],
             text[:MAX_ANSWER_CHARS],
@@ -154,17 +151,7 @@ class PoolJudge:
 
     def is_right(self, score: Mapping[str, Any], setting: str) -> bool:
         """Return whether an answer is right, as the benchmark's table counts it first."""
-        if self._guide is not None:
-            return self._guide.is_right(score, setting)
-        return self._sample(score, setting).correct
-
-    def is_answered(self, score: Mapping[str, Any], setting: str) -> bool:
-        """Return whether there is an answer at all."""
-        return self._sample(score, setting).valid if self._guide is None else self._guide.is_answered(score)
-
-    def _sample(self, score: Mapping[str, Any], setting: str) -> Sample:
-        metrics = self.of.metrics
-        return metrics.sample(metrics.verdict(score, setting, InvalidHandling.PUBLISHED))
+        return is_right(self.of, score, setting)
 
     def _expected_rates(self, item: Any, steps: Sequence[Any], score: Mapping[str, Any]) -> Expected:
         """Return what guessers with the same evidence expect, as `table --attribution` has it; once for each item."""

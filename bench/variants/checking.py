@@ -1,7 +1,7 @@
 """Checks of a copy and its map: nothing that a file of variants states about itself is believed.
 
-A right map turns the original's record into the copy's, orders without a meaning apart. Beside that: as many hypotheses
-fit, and the mapped gold and the mapped answer that stands in for none have the verdicts of the originals.
+A right map turns the original's record into the copy's, what its kind of change may change apart. Beside that: as many
+hypotheses fit, and mapped answers (the gold, and the one that stands in for none) have the verdicts of the originals.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 from calibrant.audits.why import Why
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.metrics import InvalidHandling
-from calibrant.bench.report.overview.contract import GUIDE
+from calibrant.bench.report.overview.rightness import is_right
 from calibrant.bench.runs.reasons import explain_item
-from calibrant.bench.variants.contract import VARIANTS, rename_json
+from calibrant.bench.variants.contract import VARIANTS, CopyMap, rename_json
+from calibrant.dsl.errors import CalibrantError
 
 
 class VariantChecker:
@@ -25,23 +25,32 @@ class VariantChecker:
         self._variable = of.require(VARIANTS)
         self._counts: dict[str, tuple[str, str]] = {}
 
-    def problem(self, original: Any, copy: Any, names: Mapping[str, str]) -> str:
+    def problem(self, original: Any, copy: Any, stated: CopyMap) -> str:
         """Return why a copy is not the image of its original under a map; empty if it is."""
-        if len(set(names.values())) < len(names) or set(names) != set(names.values()):
+        if stated.kind not in self._variable.kinds:
+            return "its kind of change is unknown"
+        if not all(map(_is_permutation, (stated.names, *stated.values.values()))):
             return "the map is not a permutation of names"
-        record, image = self._of.items.record(original), self._of.items.record(copy)
-        mapped = rename_json(record, names, self._variable.fixed)
-        if self._variable.normal_form(mapped) != self._variable.normal_form(image):
+        try:
+            mapped = self._variable.map_record(self._of.items.record(original), stated)
+            form = self._variable.normal_form(mapped, stated.kind)
+        except CalibrantError as error:
+            return f"the map cannot be applied: {error}"
+        if form != self._variable.normal_form(self._of.items.record(copy), stated.kind):
             return "the map does not turn the original into the copy"
         if original.id not in self._counts:
             self._counts[original.id] = self._count(original)
         if self._count(copy) != self._counts[original.id]:
             return "another number of hypotheses fits the copy"
+        return self._verdict_problem(original, copy, stated)
+
+    def _verdict_problem(self, original: Any, copy: Any, stated: CopyMap) -> str:
         gold = self._of.training.gold(original)
-        for answer in (gold, self._of.scoring.no_answer(original)):
+        wrong = None if gold is None or not stated.names else rename_json(gold, stated.names)
+        for answer in (gold, wrong, self._of.scoring.no_answer(original)):
             if answer is None:
                 continue
-            if self._is_right(original, answer) != self._is_right(copy, rename_json(answer, names)):
+            if self._is_right(original, answer) != self._is_right(copy, self._variable.map_answer(answer, stated)):
                 return "a mapped answer has another verdict"
         return ""
 
@@ -54,9 +63,5 @@ class VariantChecker:
         return is_right(self._of, self._of.scoring.score(item, answer, ()), item.setting)
 
 
-def is_right(of: Benchmark[Any], score: Mapping[str, Any], setting: str) -> bool:
-    """Return whether an answer is right, as the benchmark's table counts it first."""
-    guide = of.capability(GUIDE)
-    if guide is not None:
-        return guide.is_right(score, setting)
-    return of.metrics.sample(of.metrics.verdict(score, setting, InvalidHandling.PUBLISHED)).correct
+def _is_permutation(names: Mapping[str, str]) -> bool:
+    return set(names) == set(names.values())

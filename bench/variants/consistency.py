@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.report.overview.rightness import is_right
 from calibrant.bench.statistics import wilson
-from calibrant.bench.variants.checking import is_right
 from calibrant.bench.variants.pool import VariantMaps, read_maps
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.pool_text import pool_digest

@@ -3,41 +3,77 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+
+import msgspec
 
 from calibrant.bench.core.capabilities import Capability
+from calibrant.dsl.errors import CalibrantError
 
 Record: TypeAlias = Mapping[str, Any]
 T = TypeVar("T")
 _TOKEN = re.compile(r"[A-Za-z_]\w*")
 
 
+class CopyMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Origin of a copy.
+
+    of: id of the original; kind: of change
+    names: from the original's names to the copy's; values: of names, from texts of values to those of the copy
+    """
+
+    of: str
+    kind: str
+    names: dict[str, str] = {}
+    values: dict[str, dict[str, str]] = {}
+
+
 class Variant(NamedTuple):
-    """A copy of a record; names: from the original's names to the copy's, without those that stay."""
+    """A copy of a record; names, values: as in its map, without those that stay."""
 
     record: dict[str, Any]
-    names: dict[str, str]
+    names: Mapping[str, str] = {}
+    values: Mapping[str, Mapping[str, str]] = {}
 
 
-class Variable(Protocol):
+class Variable(ABC):
     """Items with variants.
 
     kinds: of changes, by name
     fixed: keys of records whose values have no names of the item: ids, labels, words of the format
     """
 
-    kinds: Sequence[str]
-    fixed: frozenset[str]
+    kinds: ClassVar[Sequence[str]]
+    fixed: ClassVar[frozenset[str]]
 
+    @abstractmethod
     def vary(self, record: Record, kind: str, random: Random) -> Variant | None:
         """Return a copy with a change of that kind; None where the item has nothing to change so."""
-        ...
 
-    def normal_form(self, record: Record) -> Any:
-        """Return what is equal for two records, ids and labels apart, that differ in orders without a meaning alone."""
-        ...
+    @abstractmethod
+    def normal_form(self, record: Record, kind: str) -> Any:
+        """Return what is equal for two records, ids and labels apart, that a change of that kind makes of each other.
+
+        Names and values apart: these are changed by `map_record`.
+        """
+
+    def absence(self, record: Record) -> str:
+        """Return why an item has no variants at all; empty if it may have some."""
+        return ""
+
+    def map_record(self, record: Record, stated: CopyMap) -> dict[str, Any]:
+        """Return a record over the names and values of a copy; `CalibrantError` for values that cannot be mapped."""
+        if stated.values:
+            raise CalibrantError("values have no map here")
+        mapped: dict[str, Any] = rename_json(record, stated.names, self.fixed)
+        return mapped
+
+    def map_answer(self, answer: Any, stated: CopyMap) -> Any:
+        """Return an answer to the original as an answer to the copy."""
+        return rename_json(answer, stated.names)
 
 
 VARIANTS: Capability[Variable] = Capability("`variants`")

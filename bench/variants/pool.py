@@ -11,20 +11,12 @@ import msgspec
 
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.variants.checking import VariantChecker
-from calibrant.bench.variants.contract import VARIANTS
+from calibrant.bench.variants.contract import VARIANTS, CopyMap
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.pool_text import pool_digest
 
 KEY = "variants"  # in the metadata of a pool
-
-
-class CopyMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Origin of a copy; of: id of the original; names: from its names to the copy's."""
-
-    of: str
-    kind: str
-    names: dict[str, str] = {}
 
 
 class VariantMaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,16 +54,17 @@ def write_variants(source: Path, target: Path, kinds: Sequence[str], copies: int
                 continue
             name = f"{item.id}~{kind}-{number + 1}"
             image = of.items.item_of_record(variant.record | {"id": name})
-            problem = checker.problem(item, image, variant.names)
+            values = {key: dict(moved) for key, moved in variant.values.items()}
+            stated = CopyMap(item.id, kind, dict(variant.names), values)
+            problem = checker.problem(item, image, stated)
             if problem:
                 raise CalibrantError(f"{name}: {problem}; nothing was written")
             items.append(image)
-            maps[name] = CopyMap(item.id, kind, variant.names)
+            maps[name] = stated
         num_without += len(items) == before
     if not items:
         raise CalibrantError(f"{source.name}: no item has a variant of these kinds")
-    stated = VariantMaps(pool.name, pool_digest(source), seed, maps)
-    metadata = {KEY: msgspec.to_builtins(stated)}
+    metadata = {KEY: msgspec.to_builtins(VariantMaps(pool.name, pool_digest(source), seed, maps))}
     of.items.write_pool(Pool(f"{pool.name}_variants", of.name, tuple(items), metadata), target)
     return len(items), num_without
 
@@ -98,5 +91,5 @@ def check_variants(source: Path, path: Path) -> Iterator[tuple[str, str]]:
     for name, stated in maps.copies.items():
         if name not in copies or stated.of not in originals:
             yield name, "its copy or its original is missing"
-        elif problem := checker.problem(originals[stated.of], copies[name], stated.names):
+        elif problem := checker.problem(originals[stated.of], copies[name], stated):
             yield name, problem

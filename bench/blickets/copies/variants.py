@@ -5,10 +5,10 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from calibrant.bench.variants.contract import Record, Variant, permuted, rename_json, shuffled
+from calibrant.bench.variants.contract import Record, Variable, Variant, permuted, rename_json, shuffled
 
 
-class BlicketVariants:
+class BlicketVariants(Variable):
     """Implements Variable (bench.variants.contract)."""
 
     kinds = ("rename", "columns")
@@ -18,12 +18,12 @@ class BlicketVariants:
 
     def vary(self, record: Record, kind: str, random: Random) -> Variant | None:
         if kind == "columns":
-            return Variant({**record, "objects": shuffled(record["objects"], random)}, {})
+            return Variant({**record, "objects": shuffled(record["objects"], random)})
         names = permuted(record["objects"], random)
         renamed = rename_json(record, names, self.fixed)
         return Variant(renamed | {"objects": list(record["objects"])}, names)
 
-    def normal_form(self, record: Record) -> Any:
+    def normal_form(self, record: Record, kind: str) -> Any:
         return {
             **{key: value for key, value in record.items() if key not in ("id", "labels", "sealed")},
             "objects": sorted(record["objects"]),

@@ -25,7 +25,7 @@ def variants(
         str,
         typer.Option(
             metavar="NAME,...",
-            help="Kinds of changes, in turns: rename, rows, worlds, columns; all.",
+            help="Kinds of changes, in turns; all, or of rename, rows, worlds, columns, values, equivalent, words.",
             rich_help_panel=METHOD,
         ),
     ] = "all",

@@ -161,3 +161,4 @@ def test_two_sets_for_an_item_and_options_of_single_answers_are_refused(
     workers = called("score", pool, file, "--set-size", "2", "--workers", "2")
     assert workers.returncode == 2
     assert "--workers" in workers.stderr
+    assert "--structure" in called("score", pool, file, "--set-size", "2", "--structure").stderr

@@ -1,0 +1,1 @@
+"""Copies of questions about programs: other names, values, orders, programs and texts."""
