@@ -44,13 +44,20 @@ def explain(item: LogicItem, *, reveal_sealed: bool = False) -> LogicWhy:
     outcome = solve_family(item.task)
     if not isinstance(outcome, Found):
         raise CalibrantError(f"the models that fit {item.id} are not counted: {outcome.reached}")
-    return explain_family(outcome.value, item.id, item.sealed if reveal_sealed else None)
+    family = outcome.value
+    return explain_family(family, item.id, _predict(family), item.sealed if reveal_sealed else None)
 
 
-def explain_family(family: LogicFamily, name: str, sealed: Sealed | None = None) -> LogicWhy:
-    """Return the reason for a family with members; name: of the item; sealed: what may be shown of the truth."""
+def explain_family(
+    family: LogicFamily, name: str, predictions: Predictions | None, sealed: Sealed | None = None
+) -> LogicWhy:
+    """Return the reason for a family with members.
+
+    name: of the item; sealed: what may be shown of the truth
+    predictions: of the task's questions, then of candidates of the next experiment; None where there are too many
+    """
     task = family.task
-    num_questions, predictions = _predict(family)
+    num_questions = len(task.questions)
     order = [] if predictions is None else _order(task, predictions)
     state = _state(family, num_questions, predictions)
     pair = _pair(family, predictions, order)
@@ -85,18 +92,15 @@ def explain_family(family: LogicFamily, name: str, sealed: Sealed | None = None)
     )
 
 
-def _predict(family: LogicFamily) -> tuple[int, Predictions | None]:
-    """Return how many held-out experiments there are, and predictions of these and then of candidates.
-
-    None where the answers are too many.
-    """
+def _predict(family: LogicFamily) -> Predictions | None:
+    """Return predictions of the questions and then of candidates; None where the answers are too many."""
     task = family.task
     candidates = candidate_experiments(task.setup)[:MAX_CANDIDATES]
     listed = [*task.questions, *(c for c in candidates if c not in set(task.questions))]
     try:
-        return len(task.questions), family.predict(listed)
+        return family.predict(listed)
     except LatticeLimitError:
-        return len(task.questions), None
+        return None
 
 
 def _order(task: Task, predictions: Predictions) -> list[int]:

@@ -59,7 +59,9 @@ def write_outputs(counted: Counted, *, out: Path | None, html: Path | None, cert
         yield from _write_folder(counted, out)
     if html is not None:
         require_members(counted.family)
-        write_atomically(html, family_page(counted.family, item_name(counted.data)))
+        best = counted.ranking.best
+        page = family_page(counted.family, item_name(counted.data), None if best is None else best.predictions)
+        write_atomically(html, page)
         yield f"page written to {html}"
     if certificates is not None:
         yield from _write_certificates(counted, certificates)

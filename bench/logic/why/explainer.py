@@ -16,6 +16,7 @@ from calibrant.bench.pages.why.sections import tables_lines
 from calibrant.dsl.episode import Step
 from calibrant.dsl.logic.item import LogicItem
 from calibrant.solvers.logic.family import LogicFamily
+from calibrant.solvers.logic.predictions import Predictions
 
 
 class LogicExplanations:
@@ -34,9 +35,9 @@ class LogicExplanations:
         return tables_lines(why, [edge_table(why), candidate_table(why), spectrum_table(why)], advice(why))
 
 
-def family_page(family: LogicFamily, name: str) -> str:
-    """Return the page of a family with members; name: of the data."""
-    why = explain_family(family, name)
+def family_page(family: LogicFamily, name: str, predictions: Predictions | None) -> str:
+    """Return the page of a family with members; name: of the data; predictions: of the candidates, if any."""
+    why = explain_family(family, name, predictions)
     return why_page(why, page_body(why, "why"), name)
 
 

@@ -89,6 +89,16 @@ def test_written_files_are_read_back(files: tuple[Path, Path], tmp_path: Path) -
     assert "share=" in (out / "union.dot").read_text(encoding="utf-8")
 
 
+def test_the_page_has_the_candidates_of_the_file_alone(files: tuple[Path, Path], tmp_path: Path) -> None:
+    """After these two readings a, b, both and either fit; two answer 1 to a alone, two to b alone."""
+    files[1].write_text("TR:a,TR:b,DA:ALL,DV:d\n0,0,30,0\n1,1,30,1\n", encoding="utf-8")
+    candidates, page = tmp_path / "candidates.csv", tmp_path / "page.html"
+    for rows, best in (("0,1\n", "b"), ("1,0\n0,1\n", "a")):
+        candidates.write_text(f"TR:a,TR:b\n{rows}", encoding="utf-8")
+        assert called("family", *files, *LIMITS, "--predict", candidates, "--html", page).returncode == 0
+        assert f"<mark>{best}</mark> was never measured" in page.read_text(encoding="utf-8")
+
+
 def test_measurements_become_an_item_without_a_sealed_part(files: tuple[Path, Path], tmp_path: Path) -> None:
     pool = tmp_path / "item.jsonl"
     assert called("pool", "convert", *files, "--time", "30", "--fit", "0.5", "--size", "5", "-o", pool).returncode == 0
