@@ -103,6 +103,13 @@ class GeneratedItems(QuestionOptions, frozen=True, forbid_unknown_fields=True, k
         Annotated[int, Meta(ge=1, le=100_000)] | None,
         Meta(description="Of these so many, drawn by the seed, go to a file of their own, heldout_FILE."),
     ] = None
+    fill: Annotated[
+        bool | None,
+        Meta(
+            description="Draw further programs until there are programs x each questions of each version and type."
+            " [default: false]"
+        ),
+    ] = None
     vocabulary: Annotated[
         Literal["nonsense", "medical"] | None, Meta(description="Words of the values. [default: nonsense]")
     ] = None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, product, zip_longest
+from typing import TypeAlias
 
 from calibrant.dsl.causim import nihss
 from calibrant.dsl.causim.bundle import module_text
 from calibrant.dsl.causim.generation.draws import Draws
-from calibrant.dsl.causim.generation.growth import Tally, grow
+from calibrant.dsl.causim.generation.growth import Tally, Version, grow
 from calibrant.dsl.causim.generation.questions import QuestionOptions
 from calibrant.dsl.causim.generation.words import Vocabulary as GeneratedVocabulary
 from calibrant.dsl.causim.item import CausimItem, Vocabulary, load_model
@@ -24,6 +26,8 @@ from calibrant.solvers.causim.pipeline import Caps, store_answers
 from calibrant.solvers.causim.question_sampling import SEEDS, Effect, questions
 
 MAX_EMPTY = 20
+Cell: TypeAlias = tuple[int, QuestionType]
+"""Number of nodes and type of questions."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +118,50 @@ def program_items(
     scm_id = program_id(topology, number)
     grown = grow(seed, scm_id, topology, max(versions), vocabulary=vocabulary, tally=tally)
     for v in versions:
-        text = module_text(grown[v - 1].bundle, comments=False)
-        program = Program(text, scm_id, v, topology, vocabulary)
-        yield from items_about(program, plan, key=f"{seed}/{scm_id}/{v}", name=f"{scm_id}-s{seed}-v{v:02d}")
+        yield from version_items(seed, scm_id, grown[v - 1], plan, vocabulary)
+
+
+def version_items(
+    seed: int, scm_id: str, version: Version, plan: QuestionPlan, vocabulary: GeneratedVocabulary
+) -> Iterator[CausimItem]:
+    """Yield the questions about a version of a generated program."""
+    v, topology = version.bundle.v, version.bundle.topology
+    program = Program(module_text(version.bundle, comments=False), scm_id, v, topology, vocabulary)
+    yield from items_about(program, plan, key=f"{seed}/{scm_id}/{v}", name=f"{scm_id}-s{seed}-v{v:02d}")
+
+
+def further_items(
+    seed: int,
+    topology: str,
+    numbers: Iterable[int],
+    missing: Mapping[Cell, int],
+    plan: QuestionPlan,
+    vocabulary: GeneratedVocabulary,
+    tally: Tally | None = None,
+) -> Iterator[CausimItem]:
+    """Yield questions about the programs of these numbers, in order, until each cell has its number.
+
+    missing: questions that a cell needs, of which a program gives at most `plan.per_type`. A cell of which MAX_EMPTY
+    programs in a row have no question gets no more.
+    """
+    remaining = {cell: number for cell, number in missing.items() if number}
+    num_empty: Counter[Cell] = Counter()
+    for program_number in numbers:
+        if not remaining:
+            return
+        scm_id = program_id(topology, program_number)
+        grown = grow(seed, scm_id, topology, max(v for v, _ in remaining), vocabulary=vocabulary, tally=tally)
+        for v, kind in list(remaining):
+            limit = min(plan.per_type, remaining[v, kind])
+            cell_plan = replace(plan, types=(kind,), per_type=limit)
+            num_items = 0
+            for item in version_items(seed, scm_id, grown[v - 1], cell_plan, vocabulary):
+                num_items += 1
+                yield item
+            remaining[v, kind] -= num_items
+            num_empty[v, kind] = 0 if num_items else num_empty[v, kind] + 1
+            if not remaining[v, kind] or num_empty[v, kind] == MAX_EMPTY:
+                del remaining[v, kind]
 
 
 def program_id(topology: str, number: int) -> str:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from calibrant.bench.causim.generate import question_plan, versions_of
 from calibrant.bench.causim.options import ConvertedItems
+from calibrant.bench.causim.programs.plans import question_plan, versions_of
 from calibrant.bench.pools.item_options import ItemOptions, refused_plan
 from calibrant.dsl.causim.bundle import load_bundle, module_text
 from calibrant.dsl.causim.external_programs.sources import MODULE, STATE_NAME, ProgramSource, read_programs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from calibrant.dsl.causim.external_programs.check import FaultKind
 from calibrant.dsl.causim.external_programs.source_bundle import bundle_of_source
 from calibrant.dsl.causim.prose.reader import same_model
 from calibrant.dsl.causim.reference import work_out
+from calibrant.solvers.causim import planned_items
 from tests.dsl.causim.external_programs.test_check import CHAIN, FAULTS
 from tests.support.commands import called, jsonl, refused
 
@@ -261,3 +263,41 @@ def test_a_report_of_generation_has_drafts_by_version_and_leaves_the_pool_as_it_
     assert report["chain"]["motifs"]["3"] == {"models": 2, "forks": 0.0, "colliders": 0.0}
     refused_line = called("generate", "--benchmark", "causim", "--seed", "1", "--out", "x", "--report", "r.json")
     assert "give -o programs=N" in refused_line.stderr
+
+
+def test_further_programs_fill_versions_with_few_questions(tmp_path: Path) -> None:
+    line = ["generate", "--benchmark", "causim", "--seed", "3", "--strata", "chain,layered", "--workers", "1"]
+    line += ["-o", "programs=2", "-o", "versions=1,2", "-o", "each=3", "-o", "heldout=1", "-o", "types=counterfactual"]
+    few = called(*line, "--out", tmp_path / "few.jsonl")
+    filled = called(*line, "--out", tmp_path / "all.jsonl", "-o", "fill=true")
+    assert "-o fill=true" in few.stderr
+    assert "further programs have them" in filled.stderr
+
+    def items(name: str) -> list[dict[str, Any]]:
+        return [json.loads(text) for text in (tmp_path / name).read_text("utf-8").splitlines()[1:]]
+
+    numbers: set[str] = set()
+    for prefix, programs in (("", 1), ("heldout_", 1)):
+        requested, further = items(f"{prefix}few.jsonl"), items(f"{prefix}all.jsonl")
+        assert further[: len(requested)] == requested
+        assert len({item["id"] for item in further}) == len(further)
+        cells = Counter((item["topology"], item["v"]) for item in further)
+        assert set(cells.values()) == {3 * programs}
+        assert len(cells) == 4
+        scms = {item["scm_id"] for item in further}
+        assert not scms & numbers
+        numbers |= scms
+    assert max(Counter((i["scm_id"], i["v"]) for i in items("all.jsonl")).values()) == 3
+
+
+def test_filling_stops_where_programs_have_no_such_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planned_items, "MAX_EMPTY", 2)
+    line = ["generate", "--benchmark", "causim", "--seed", "3", "--strata", "chain", "--workers", "1"]
+    line += ["-o", "programs=1", "-o", "versions=1", "-o", "types=intervention", "-o", "effect=some", "-o", "fill=true"]
+    done = called(*line, "--out", tmp_path / "none.jsonl")  # nothing outside `do` can change in a single node
+    assert "1 of 1 versions and types have fewer than 1 questions: 1 fewer; 0 further programs have 0 of them" in (
+        done.stderr
+    )
+    refused = called("generate", "--benchmark", "causim", "--seed", "1", "--out", "x", "-o", "fill=true")
+    assert refused.returncode == 2
+    assert "fill draws further programs; give programs too" in refused.stderr
