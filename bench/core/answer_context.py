@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 ID_FIELDS = ("instanceId", "custom_id", "id", "item_id", "task_id", "sample_id", "instance")  # of lines about an item
 NO_MODEL = "(no model)"  # the system of predictions that name none
+PEOPLE = "human:"  # before a participant's id, as the system of an answer
 
 
 class AnswerContext(NamedTuple):

@@ -7,12 +7,11 @@ from typing import Any
 
 import msgspec
 
+from calibrant.bench.core.answer_context import PEOPLE
 from calibrant.bench.core.registry import is_stated
 from calibrant.bench.play.game import Game
 from calibrant.bench.runs.records import Record, Timing, step_records
 from calibrant.bench.version import program_version
-
-PEOPLE = "human:"  # before a participant id, as the protocol of records
 
 
 def protocol_of(participant: str) -> str:

@@ -14,6 +14,8 @@ from calibrant.bench.report.intervals import FEWEST_PROBLEMS, Interval, bootstra
 from calibrant.bench.report.overview.page import PageSection, report_page
 from calibrant.bench.report.overview.responses import Responses, ResponseSources, guide_of, read_responses
 from calibrant.bench.report.overview.results import Results, SystemResult, read_results
+from calibrant.bench.report.people.group import group_people
+from calibrant.bench.report.people.measures import right_mean
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.bench.statistics import wilson
@@ -32,7 +34,7 @@ def _page_section(name: str, section: Section, answers: Sequence[Answer], conten
     if guide is None:
         return PageSection(name, section, None, Responses(), {})
     results = read_results(
-        name, section.title, named_answers(answers), of.metrics, guide, with_times=contents.with_times
+        name, section.title, group_people(named_answers(answers)), of.metrics, guide, with_times=contents.with_times
     )
     sources = ResponseSources(contents.runs, contents.predictions, contents.pools, contents.fields, contents.embed)
     responses = read_responses(results, sources)
@@ -58,6 +60,8 @@ def _interval(system: SystemResult, results: Results, metrics: MetricSet) -> Int
     """Return the 95 % interval of right answers: Wilson's, or a bootstrap over units; None for one item."""
     import numpy as np
 
+    if system.is_group:
+        return right_mean(system).interval
     if system.num_items < 2:
         return None
     if not results.guide.words.is_resampled:

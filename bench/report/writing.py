@@ -12,6 +12,8 @@ from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.formats import TEXTS, as_terminal
 from calibrant.bench.report.layout import Source, Table, anchor_of
+from calibrant.bench.report.people.section import add_people
+from calibrant.bench.report.people.tables import TABLE_IDS
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
 from calibrant.bench.runs.jobs import Progress
@@ -25,7 +27,7 @@ HTML, TERMINAL = "html", "terminal"
 def chosen_tables(names: Sequence[str]) -> frozenset[str]:
     """Table ids by name; `CalibrantError` says which are known."""
     reports = [report for of in benchmarks() if (report := of.capability(REPORT)) is not None]
-    table_ids = list(dict.fromkeys(chain.from_iterable(report.table_ids for report in reports)))
+    table_ids = list(dict.fromkeys((*chain.from_iterable(report.table_ids for report in reports), *TABLE_IDS)))
     for name in names:
         if name not in table_ids:
             raise CalibrantError(f"unknown table {short_repr(name)}; known: {', '.join(table_ids)}")
@@ -67,18 +69,18 @@ def _sections(
     answers: Mapping[str, Sequence[Answer]], contents: ReportContents, progress: Progress
 ) -> dict[str, Section]:
     """Return, by benchmark, the sections that have one of the requested tables."""
-    chosen = [
-        benchmark(name)
-        for name in answers
-        if not contents.tables or contents.tables & {*benchmark(name).require(REPORT).table_ids}
-    ]
     missing = NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
     sections = {}
-    for of in chosen:
-        try:
-            sections[of.name] = of.require(REPORT).section(answers[of.name], contents, progress)
-        except NoAnswersError as error:
-            missing = error
+    for of in map(benchmark, answers):
+        section, has_other = Section.of(of.title, "", answers[of.name], (), ()), False
+        if not contents.tables or contents.tables & {*of.require(REPORT).table_ids}:
+            try:
+                section, has_other = of.require(REPORT).section(answers[of.name], contents, progress), True
+            except NoAnswersError as error:
+                missing = error
+        section = add_people(section, of.name, answers[of.name], contents)
+        if has_other or section.tables:
+            sections[of.name] = section
     if not sections:
         raise missing
     return dict(zip(sections, _rename_duplicates([*sections.values()]), strict=True))

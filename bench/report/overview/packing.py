@@ -12,6 +12,7 @@ from calibrant.bench.report.overview.contract import Explanation
 from calibrant.bench.report.overview.responses import MAX_TEXT_CHARS, AnswerKey, Responses, answer_key
 from calibrant.bench.report.overview.results import CLASSES, Outcome, Results
 from calibrant.bench.report.overview.sentences import NO_ANSWER, TITLES
+from calibrant.bench.report.people.group import participant_of
 from calibrant.dsl.errors import in_one_line
 
 MAX_LISTED = 400_000  # answers of a report that are listed behind cells; beyond, those that are embedded alone
@@ -28,7 +29,8 @@ def script_json(value: Any) -> str:
 def pack_answers(results: Results, responses: Responses, commands: Mapping[str, str], *, is_whole: bool) -> Any:
     """Return what the script needs to list answers. is_whole: all of them, not those alone that are embedded.
 
-    Per system: item places, a letter for each class, costs, places in `remaining`, samples, lines, places of details.
+    Per system: item places, a letter for each class, costs, places in `remaining`, samples, lines, places of details;
+    of people their ids.
     """
     conditions = {condition: place for place, condition in enumerate(results.conditions)}
     pools = sorted({item.digest for item in results.items})
@@ -79,7 +81,8 @@ def _pack_outcomes(
     places = [None if key in details else responses.places.get(key) for key in keys]
     numbers = [-1 if place is None else files.setdefault(responses.files[place.file], len(files)) for place in places]
     samples = [outcome.context.sample for outcome in outcomes]
-    return {
+    people = [participant_of(outcome.context.system) for outcome in outcomes]
+    return ({"p": people} if any(people) else {}) | {
         "i": [outcome.item for outcome in outcomes],
         "k": "".join(
             LETTERS[outcome.kind] if outcome.is_answered else LETTERS[outcome.kind].upper() for outcome in outcomes

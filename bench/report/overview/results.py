@@ -15,6 +15,7 @@ from calibrant.bench.core.metrics import InvalidHandling, MetricSet
 from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.overview.contract import AnswerGuide, Levels
+from calibrant.bench.report.people.group import participant_of, people_weights
 from calibrant.bench.report.rows import natural
 from calibrant.dsl.errors import in_one_line
 
@@ -63,10 +64,15 @@ class Outcome:
 
 @dataclass
 class SystemResult:
-    """Answers of one system. Every item weighs the same, however often it was answered."""
+    """Answers of one system. Every item weighs the same, however often it was answered; of people every participant."""
 
     name: str
     outcomes: list[Outcome]
+
+    @property
+    def is_group(self) -> bool:
+        """Whether it is a group of people."""
+        return bool(participant_of(self.outcomes[0].context.system))
 
     @cached_property
     def num_items(self) -> int:
@@ -132,6 +138,16 @@ class SystemResult:
             return None
         weighted = zip(values, self.outcomes, strict=True)
         return fsum(value * float(outcome.weight) for value, outcome in weighted if value is not None) / self.num_items
+
+
+def _weigh_people(outcomes: Sequence[Outcome]) -> None:
+    """Weigh the answers of a group of people: every participant counts alike, whichever items they had."""
+    participants = [participant_of(outcome.context.system) for outcome in outcomes]
+    if len(set(participants)) > 1:
+        weights = people_weights(participants)
+        num_items = len({outcome.item for outcome in outcomes})
+        for outcome, participant in zip(outcomes, participants, strict=True):
+            outcome.weight = weights[participant] * num_items
 
 
 def count_classes(outcomes: Iterable[Outcome]) -> dict[str, Number]:
@@ -258,6 +274,7 @@ def read_results(
             outcome.item = places[key]
             number = times[system, *key]
             outcome.weight = 1 if number == 1 else Fraction(1, number)
+        _weigh_people([outcome for _, outcome in listed])
         outcomes = sorted((outcome for _, outcome in listed), key=lambda o: (o.item, o.context.sample))
         systems.append(SystemResult(system, outcomes))
     systems.sort(key=lambda s: (-s.accuracy, -s.counts["earned"] / s.num_items, natural(s.name)))

@@ -12,7 +12,7 @@ import pytest
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.plan import ItemStop, QuestionsStop
 from calibrant.bench.play.player import Player
-from calibrant.bench.play.results import clustered_mean, csv_text, person_rows, summary_lines
+from calibrant.bench.play.results import csv_text, person_rows, summary_lines
 from calibrant.bench.play.study.config import Study
 from calibrant.bench.play.study.order import latin_row, ordered
 from calibrant.bench.runs.records import folder_records
@@ -198,13 +198,6 @@ def test_results_are_a_line_for_each_answer_with_clustered_intervals(tmp_path: P
     assert [(row.participant, row.position, row.correct) for row in rows] == [
         *(("p01", 1, 0), ("p01", 2, 0), ("p02", 1, 1), ("p02", 2, 1)),
     ]
-    mean = clustered_mean([(row.participant, row.item, row.correct) for row in rows])
-    assert (mean.mean, mean.num_participants, mean.num_items) == (0.5, 2, 2)
-    assert mean.low < 0.5 < mean.high
-    constant = clustered_mean([("a", "i", 1.0), ("a", "j", 1.0), ("b", "i", 1.0)])
-    assert (constant.mean, constant.low, constant.high) == (1.0, 1.0, 1.0)
-    unequal = clustered_mean([("a", "i", 1.0), ("a", "j", 1.0), ("b", "i", 0.0)])
-    assert unequal.mean == 0.5  # each participant counts once
     header, *lines = csv_text(rows).splitlines()
     assert header.startswith("participant,position,benchmark")
     assert len(lines) == 4

@@ -19,18 +19,19 @@
     const kind = pack.letters[letter.toLowerCase()];
     return {
       system, at, item: of.i[at], kind, answered: letter === letter.toLowerCase(), cost: of.c[at], left: pack.left[of.l[at]] ?? "",
-      sample: of.s ? of.s[at] : 0, file: of.f && of.f[at] >= 0 ? pack.files[of.f[at]] : "", line: of.n ? of.n[at] : 0,
+      sample: of.s ? of.s[at] : 0, person: of.p ? of.p[at] : "", file: of.f && of.f[at] >= 0 ? pack.files[of.f[at]] : "", line: of.n ? of.n[at] : 0,
     };
   };
   const detailOf = (pack, answer) => {
     const entry = pack.systems[answer.system].d.find(([at]) => at === answer.at);
     return entry ? read(`details-${pack.name}`)[entry[1]] : null;
   };
-  const label = (pack, answer) => pack.ids[answer.item] + (pack.systems[answer.system].s ? ` (sample ${answer.sample})` : "");
+  const label = (pack, answer) => pack.ids[answer.item] + (answer.person ? `, ${answer.person}` : pack.systems[answer.system].s ? ` (sample ${answer.sample})` : "");
+  const systemName = (pack, answer) => (answer.person ? `human:${answer.person}` : pack.systems[answer.system].name);
   const itemSegment = (pack, answer) => {
     const id = pack.ids[answer.item];
     const twice = pack.pool && pack.ids.indexOf(id) !== pack.ids.lastIndexOf(id);
-    return segment(id) + (twice ? `@${pack.pool[answer.item]}` : "") + (pack.systems[answer.system].s ? `@s${answer.sample}` : "");
+    return segment(id) + (twice ? `@${pack.pool[answer.item]}` : "") + (answer.person ? `@${answer.person}` : pack.systems[answer.system].s ? `@s${answer.sample}` : "");
   };
   const answerLink = (pack, answer) =>
     link(segment(pack.name), segment(pack.conditions[pack.of[answer.item]]), segment(pack.systems[answer.system].name), itemSegment(pack, answer));
@@ -50,7 +51,7 @@
     const heads = [bySystem ? "System" : "Item", "Class", ...(pack.cost ? [pack.cost[0].toUpperCase() + pack.cost.slice(1)] : []), "Left"];
     const body = answers.slice(0, shown).map((answer) => {
       const detail = pack.systems[answer.system].d.some(([at]) => at === answer.at);
-      const name = bySystem ? pack.systems[answer.system].name : label(pack, answer);
+      const name = bySystem ? systemName(pack, answer) : label(pack, answer);
       const cells = [
         make("th", { scope: "row" }, make("a", { href: answerLink(pack, answer), ...(current && current.at === answer.at && current.system === answer.system ? { "aria-current": "true" } : {}) }, name)),
         make("td", {}, classMark(answer)),
@@ -136,7 +137,7 @@
     const place = make("div", {});
     const id = pack.ids[answer.item];
     const shell = (text) => (/^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-    const fill = (text) => text.replaceAll("{id}", () => shell(id)).replaceAll("{system}", () => shell(pack.systems[answer.system].name));
+    const fill = (text) => text.replaceAll("{id}", () => shell(id)).replaceAll("{system}", () => shell(systemName(pack, answer)));
     const show = (label, text, primary) => {
       const button = make("button", { type: "button", ...(primary ? { class: "primary" } : {}), "aria-expanded": "false" }, label);
       button.addEventListener("click", () => {
@@ -147,7 +148,7 @@
       });
       bar.append(button);
     };
-    const episode = document.querySelector(`.timeline[aria-label="${CSS.escape(`${pack.systems[answer.system].name} on ${id}`)}"]`);
+    const episode = document.querySelector(`.timeline[aria-label="${CSS.escape(`${systemName(pack, answer)} on ${id}`)}"]`);
     if (episode) bar.append(make("a", { href: `#${episode.id}`, class: "button" }, "Step through the episode"));
     else if (pack.commands.episode) show("Step through the episode", fill(pack.commands.episode), true);
     if (pack.commands.why) show("What would have decided it", fill(pack.commands.why));

@@ -1,0 +1,62 @@
+"""Participants of one set of terms as one system: its name, and the weights with which their answers count."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from calibrant.bench.core.answer_context import PEOPLE
+from calibrant.bench.report.answers.named import NamedAnswer
+from calibrant.bench.report.rows import differing_names, option_suffix
+from calibrant.dsl.errors import in_one_line
+
+
+def participant_of(system: str) -> str:
+    """Return the participant whose answers a system's are; empty for a system that is none."""
+    return system.removeprefix(PEOPLE) if system.startswith(PEOPLE) else ""
+
+
+def group_people(answers: Sequence[NamedAnswer]) -> list[NamedAnswer]:
+    """Return the answers, those of participants under the name of their group, as `people (40)`.
+
+    Participants whose terms differ (feedback, study) are in groups of their own, named after the difference.
+    """
+    configs = {
+        repr(sorted(answer.context.config.items())): answer.context.config
+        for answer in answers
+        if participant_of(answer.context.system)
+    }
+    if not configs:
+        return list(answers)
+    differing = differing_names([*configs.values()])
+    suffixes = {key: option_suffix(config, differing) for key, config in configs.items()}
+    groups: dict[str, set[str]] = {}
+    keys = [
+        repr(sorted(answer.context.config.items())) if participant_of(answer.context.system) else ""
+        for answer in answers
+    ]
+    for answer, key in zip(answers, keys, strict=True):
+        if key:
+            groups.setdefault(key, set()).add(answer.context.system)
+    taken = {answer.system for answer in answers}
+    names = {key: _free_name(f"people ({len(group)}){suffixes[key]}", taken) for key, group in groups.items()}
+    return [
+        answer._replace(system=in_one_line(names[key])) if key else answer
+        for answer, key in zip(answers, keys, strict=True)
+    ]
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name = f"{name} of studies"
+    return name
+
+
+def people_weights(participants: Sequence[str]) -> Mapping[str, Fraction]:
+    """Return by participant what one of their answers weighs: all participants count alike, all answers add to 1.
+
+    participants: of each answer
+    """
+    counts = Counter(participants)
+    return {name: Fraction(1, len(counts) * number) for name, number in counts.items()}
