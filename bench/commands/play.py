@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from calibrant.bench.commands.guard import READS, WRITES, Writes
+from calibrant.bench.commands.options import refuse_options
 from calibrant.bench.help_groups import EXECUTION, OUTPUT
 
 if TYPE_CHECKING:
@@ -102,6 +103,16 @@ Results: TypeAlias = Annotated[
     ),
     WRITES,
 ]
+Review: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--review",
+        metavar="FILE",
+        help="Write a page of a participant's ended items beside the ideal learner's; nothing is played.",
+        rich_help_panel=OUTPUT,
+    ),
+    WRITES,
+]
 Downloads: TypeAlias = Annotated[
     list[Path] | None,
     typer.Option(
@@ -132,6 +143,7 @@ def play(
     static: Static = None,
     results: Results = None,
     downloads: Downloads = None,
+    review: Review = None,
 ) -> int:
     """Play items in words, or with --serve in the browser; then the verdict.
 
@@ -141,26 +153,53 @@ def play(
     instance is called by its public id; ID may be either. A study has its pools, participants and folder in its file.
     """
     if study is not None:
-        _refuse({"POOL": pool, "--jsonl": jsonl, "--html": html, "--out": out}, "the file of --study states it")
-        return _play_study(study, participant, static, results, downloads, port, serve=serve)
-    _refuse({"--static": static, "--results": results, "--import": downloads}, "it is of studies: give --study")
+        stated = {"POOL": pool, "--jsonl": jsonl, "--html": html, "--out": out}
+        refuse_options(stated, "the file of --study states it")
+        actions = {
+            "--serve": serve,
+            "--static": static,
+            "--results": results,
+            "--import": downloads,
+            "--review": review,
+        }
+        _refuse_second({name: value for name, value in actions.items() if value})
+        return _play_study(study, participant, static, results, downloads, review, port, serve=serve)
+    of_studies = {"--static": static, "--results": results, "--import": downloads or None}
+    refuse_options(of_studies, "it is of studies: give --study")
     if pool is None:
         raise typer.BadParameter("give a pool, or --study", param_hint="POOL")
+    if review is not None:
+        refuse_options({"--jsonl": jsonl, "--html": html, "--serve": serve}, "--review plays nothing")
     if serve:
-        _refuse({"--jsonl": jsonl, "--html": html, "--participant": participant}, "it is of the terminal")
+        refuse_options({"--jsonl": jsonl, "--html": html, "--participant": participant}, "it is of the terminal")
         return _serve(pool, instance, out, port)
-    _refuse({"--port": port}, "it is of the server: give --serve")
-    if participant is not None and out is None:
-        raise typer.BadParameter("it stands in records: give --out", param_hint="--participant")
+    refuse_options({"--port": port}, "it is of the server: give --serve")
+    if out is None:
+        refuse_options({"--participant": participant, "--review": review}, "it stands in records: give --out")
     name = DEFAULT_PARTICIPANT if participant is None else participant
+    if review is not None and out is not None:
+        refuse_options({"ID": instance}, "--review shows all ended items")
+        return _write_review(review, out, [pool], pool.name, name)
     return _play_one(pool, instance, html, out, name, jsonl=jsonl)
 
 
-def _refuse(options: Mapping[str, object], reason: str) -> None:
-    """Refuse the first of these options that was given."""
-    for option, value in options.items():
-        if value not in (None, False, []):
-            raise typer.BadParameter(reason, param_hint=option)
+def _refuse_second(actions: Mapping[str, object]) -> None:
+    """Refuse several of the options that say what to do with a study."""
+    if len(actions) > 1:
+        raise typer.BadParameter(f"give one of {', '.join(actions)}", param_hint="--study")
+
+
+def _write_review(file: Path, out: Path, pools: list[Path], title: str, participant: str) -> int:
+    """Write the page of what a participant ended beside the ideal learner."""
+    from calibrant.bench.play.pool import PlayPool
+    from calibrant.bench.play.review.page import review_page
+    from calibrant.bench.play.review.stored import stored_reviews
+    from calibrant.dsl.atomic_write import write_atomically
+
+    items = stored_reviews(out, [PlayPool(pool) for pool in pools], participant)
+    write_atomically(file, review_page(title, participant, items))
+    typer.echo(f"{len(items)} item{'' if len(items) == 1 else 's'} of {participant}: {file}")
+    return 0
 
 
 def _play_one(pool: Path, instance: str | None, html: Path | None, out: Path | None, name: str, *, jsonl: bool) -> int:
@@ -228,6 +267,7 @@ def _play_study(
     static: Path | None,
     results: Path | None,
     downloads: list[Path] | None,
+    review: Path | None,
     port: int | None,
     *,
     serve: bool,
@@ -239,19 +279,21 @@ def _play_study(
     from calibrant.dsl.atomic_write import write_atomically
 
     study = Study(file)
-    if sum(map(bool, (serve, static, results, downloads))) > 1:
-        raise typer.BadParameter("give one of --serve, --static, --results and --import", param_hint="--study")
     if not serve:
-        _refuse({"--port": port}, "it is of the server: give --serve")
+        refuse_options({"--port": port}, "it is of the server: give --serve")
+    if review is not None:
+        if participant is None:
+            raise typer.BadParameter("whose? give --participant", param_hint="--review")
+        return _write_review(review, study.out, [pool.path for pool in study.pools], study.terms.title, participant)
     if downloads:
-        _refuse({"--participant": participant}, "the files name theirs")
+        refuse_options({"--participant": participant}, "the files name theirs")
         for line in import_downloads(study, downloads):
             typer.echo(line)
         return 0
     if results is not None:
         from calibrant.bench.play.results import csv_text, person_rows, summary_lines
 
-        _refuse({"--participant": participant}, "results are of all participants")
+        refuse_options({"--participant": participant}, "results are of all participants")
         rows = person_rows(study.out)
         write_atomically(results, csv_text(rows))
         typer.echo("\n".join(summary_lines(rows)))
@@ -261,10 +303,11 @@ def _play_study(
         typer.echo(f"{study.terms.title}: {static}")
         return 0
     if serve:
-        _refuse({"--participant": participant}, "participants enter their ids, or have links of their own")
+        refuse_options({"--participant": participant}, "participants enter their ids, or have links of their own")
         return _serve_study(study, port)
     if participant is None:
-        raise typer.BadParameter("give --participant, --serve, --static or --import", param_hint="--study")
+        wanted = "--participant, --serve, --static, --import, --results or --review"
+        raise typer.BadParameter(f"give {wanted}", param_hint="--study")
     return play_study(study, participant, typer.echo)
 
 

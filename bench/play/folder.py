@@ -14,9 +14,10 @@ from calibrant.bench.play.game import Game
 from calibrant.bench.play.journal import EventKey, EventRecord, Journal
 from calibrant.bench.play.pool import ItemKey, PlayPool
 from calibrant.bench.play.record import game_record, protocol_of
-from calibrant.bench.runs.records import Key, RunFile, config_digest
+from calibrant.bench.play.review.items import ReviewedItem, ideal_steps
+from calibrant.bench.runs.records import Key, Record, RunFile, config_digest
+from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
-from calibrant.solvers.outcome import Found
 
 MAX_IDLE_SECONDS = 3_600.0  # a move that took longer is recorded as this: the person was away
 
@@ -35,8 +36,9 @@ class PlayFolder:
         self._events: dict[tuple[str, ItemKey], list[EventRecord]] = {}
         self._stack = ExitStack()
         self._closed: set[tuple[str, ItemKey]] = set()
-        self._verdicts: dict[tuple[str, ItemKey], dict[str, Any]] = {}
-        self._ideal_moves: dict[ItemKey, int | None] = {}
+        self._computed: dict[tuple[str, ItemKey], Record] = {}
+        self._reviews: dict[tuple[str, ItemKey], ReviewedItem] = {}
+        self._ideal: dict[ItemKey, Sequence[Step[Any]] | None] = {}
         self._lock = threading.RLock()  # of journal, records and pools
         self._scoring = threading.Lock()  # evaluators are shared; a move need not wait for a score
         self._journal: Journal | None = None
@@ -99,34 +101,38 @@ class PlayFolder:
 
     def close_game(self, participant: str, game: Game) -> dict[str, Any]:
         """Write the record of a closed game unless it is there; return score and attribution."""
+        record = self._record(participant, game)
+        attribution = record.attribution if isinstance(record.attribution, dict) else None
+        return {"score": record.score, "attribution": attribution}
+
+    def _record(self, participant: str, game: Game) -> Record:
+        """Return the record of a game, computed once and written once."""
         item = ItemKey(game.pool.digest, game.item.id)
         events = self.events(participant, item)
         started = events[0].at if events else datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._scoring:
-            cached = self._verdicts.get((participant, item))
+            cached = self._computed.get((participant, item))
             if cached is not None:
                 return cached
             record = game_record(game, participant, self.config, started)
             with self._lock:
                 if self._records is not None and record.key not in self._records.keys:
                     self._records.append(record)
-            attribution = record.attribution if isinstance(record.attribution, dict) else None
-            verdict = {"score": record.score, "attribution": attribution}
             if game.closed:
                 self._closed.add((participant, item))
-                self._verdicts[participant, item] = verdict
-        return verdict
+                self._computed[participant, item] = record
+        return record
 
-    def ideal_moves(self, item: ItemKey) -> int | None:
-        """Return the moves of the exact learner on an item that answers moves; None of others, or without solution."""
+    def review(self, participant: str, item: ItemKey) -> ReviewedItem:
+        """Return an item that a participant ended, beside the ideal learner."""
+        record = self._record(participant, self.game(participant, item))
+        pool, key = self.pools[item.pool_digest], (participant, item)
         with self._scoring:
-            if item not in self._ideal_moves:
-                of = self.pools[item.pool_digest].benchmark
-                sealed_item = self.pools[item.pool_digest].item(item.instance)
-                outcome = of.functions.solve(sealed_item) if of.is_interactive(sealed_item) else None
-                steps = outcome.value.steps if isinstance(outcome, Found) else None
-                self._ideal_moves[item] = None if steps is None else sum(step.cost for step in steps)
-            return self._ideal_moves[item]
+            if item not in self._ideal:
+                self._ideal[item] = ideal_steps(pool, item.instance)
+            if key not in self._reviews:
+                self._reviews[key] = ReviewedItem.of(pool, record, self._ideal[item])
+            return self._reviews[key]
 
     def warm_up(self) -> None:
         """Score nothing once for each pool, so that the first participant does not wait for what is compiled."""

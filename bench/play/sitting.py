@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from calibrant.bench.core.words import WordsError
@@ -13,6 +13,8 @@ from calibrant.bench.play.item_state import item_state
 from calibrant.bench.play.plan import START, ItemStop, QuestionsStop, Stop, Terms
 from calibrant.bench.play.player import Player
 from calibrant.bench.play.questions import check_answers
+from calibrant.bench.play.review.items import ReviewedItem
+from calibrant.bench.play.review.page import review_page
 from calibrant.dsl.action import Action
 
 STALE_SECONDS = 15.0  # after which a tab that is silent loses its place to another one
@@ -84,7 +86,10 @@ class Sitting:
             where = "" if self._folder.folder is None else str(self._folder.folder / "records.jsonl")
             return state | {"phase": "start", "consent": self.terms.consent, "folder": where}
         if place == len(self._stops):
-            return state | {"phase": "end", "verdicts": self._end_rows() if self.terms.reveal else []}
+            return state | {
+                "phase": "end",
+                "verdicts": [one.row() for one in self._reviewed()] if self.terms.reveal else [],
+            }
         stop = self._stops[place]
         if isinstance(stop, QuestionsStop):
             questions = [dict(question) for question in stop.questions]
@@ -97,7 +102,7 @@ class Sitting:
             if self.terms.reveal:
                 state["verdict"] = verdict
                 # the end page has them: found out meanwhile
-                threading.Thread(target=self._folder.ideal_moves, args=(stop.key,), daemon=True).start()
+                threading.Thread(target=self._folder.review, args=(self.participant, stop.key), daemon=True).start()
         return state | {"done": sum(map(self.is_done, items))}
 
     # --- moves ------------------------------------------------------------------------------------------------------
@@ -181,26 +186,15 @@ class Sitting:
             self._player = Player(self._folder, self.participant, stop.key, self._clock)
         return self._player
 
-    def _end_rows(self) -> list[dict[str, Any]]:
-        """Return a row for each item: what the answer was worth."""
-        rows = []
-        for stop in self._stops:
-            if isinstance(stop, ItemStop):
-                game = self._folder.game(self.participant, stop.key)
-                verdict: Mapping[str, Any] = self._folder.close_game(self.participant, game)
-                attribution = verdict["attribution"] or {}
-                rows.append(
-                    {
-                        "item": game.shown.id,
-                        "kind": game.pool.benchmark.title,
-                        "right": verdict["score"].get("correct") is True,
-                        "class": attribution.get("kind", ""),
-                        "left": attribution.get("members", ""),
-                        "moves": sum(step.cost for step in game.steps),
-                        "ideal": self._folder.ideal_moves(stop.key),
-                    }
-                )
-        return rows
+    def _reviewed(self) -> list[ReviewedItem]:
+        """Return every item, ended as all of them are, beside the ideal learner."""
+        return [self._folder.review(self.participant, stop.key) for stop in self._stops if isinstance(stop, ItemStop)]
+
+    def review_page(self) -> str | None:
+        """Return the page of all items beside the ideal learner; None before the end, or where nothing is revealed."""
+        if not (self.terms.reveal and self.has_begun and self.place == len(self._stops)):
+            return None
+        return review_page(self.terms.title, self.participant, self._reviewed())
 
 
 class StaleError(Exception):

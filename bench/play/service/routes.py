@@ -55,6 +55,12 @@ class PlayRoutes:
         sitting = self._sitting(target.token)
         if target.verb == "":
             return Response(200, play_page(self._terms.title, ""))
+        if target.verb == "review":
+            with sitting.lock:
+                page = sitting.review_page()
+            if page is None:
+                raise Refusal(404, "no such page")
+            return Response(200, page)
         if target.verb != "state":
             raise Refusal(404, "no such page")
         with sitting.lock:

@@ -227,11 +227,14 @@ def test_verdict_and_id_cross_after_the_end_and_only_if_they_may(kind: str, reve
         for line in right_actions(item):
             assert "verdict" not in client.state
             client.get()
+            assert request(service, "GET", f"{client.path}review")[0] == 404
             assert client.post("act", action=json.loads(line)) == 200
         assert ("verdict" in client.state) is reveal
         client.get()
         assert client.state["phase"] == "end"
         assert bool(client.state["verdicts"]) is reveal
+        status, page = request(service, "GET", f"{client.path}review")
+        assert (status, "1 of 1 right" in str(page)) == ((200, True) if reveal else (404, False))
         if reveal:
             (row,) = client.state["verdicts"]
             assert (row["ideal"] is None) is (not benchmark_of(pool).is_interactive(item))

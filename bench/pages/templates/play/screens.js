@@ -68,12 +68,16 @@ function end() {
   const rows = state.verdicts;
   if (EMBEDDED.plan) return [el("h1", {}, "Done. Please save your answers"), el("p", {}, "They are in this browser alone. Save the file and hand it in."), button("Save my answers", download, { class: "first", "data-key": "save" })];
   if (!rows.length) return [el("h1", {}, "Done. Thank you."), el("p", {}, "Your answers are recorded; you can close this window.")];
-  const right = rows.filter((row) => row.right).length, earned = rows.filter((row) => row.class === "earned").length;
-  const heads = ["#", "Kind", "Item", "You", "Fits the evidence", { text: "Moves", number: true }, { text: "Ideal", number: true }];
-  const cells = rows.map((row, k) => [k + 1, row.kind, row.item, worth(row.right, row.class).split(":")[0], row.left ? `${row.left} left` : "\u2013", row.moves || "\u2013", row.ideal ?? "\u2013"]);
-  return [el("h1", {}, `Done: ${right} of ${rows.length} right${rows.some((r) => r.class) ? `, ${earned} of them earned` : ""}`),
-    el("ul", { class: "legend" }, Object.values(CLASSES).map((text) => el("li", {}, text))),
-    el("p", {}, "Lucky: your evidence still allowed other answers. Ideal: moves of the exact learner, which saw only what it asked for."), table("Your answers", heads, cells)];
+  const right = rows.filter((row) => row.right).length, kindOf = (row) => row.class || (row.right ? "right" : "wrong");
+  const count = (kind) => rows.filter((row) => kindOf(row) === kind).length, kinds = ["earned", "lucky", "right", "short", "missed", "wrong"].filter(count);
+  const number = (text) => ({ text, number: true }), heads = ["#", "Kind", "Item", "You", number("Fits the evidence"), number("Moves"), number("Ideal")];
+  const cell = (text) => el("td", { class: "number" }, String(text)), plain = (child) => el("td", {}, child);
+  const cells = rows.map((row, k) => [k + 1, plain(row.kind), plain(row.item), plain(el("span", { class: `worth ${kindOf(row)}` }, worth(row.right, row.class).split(":")[0])), cell(row.left ? `${row.left.length > 15 ? `about 10^${row.left.length - 1}` : Number(row.left).toLocaleString("en")} left` : "\u2013"), cell(row.moves ?? "\u2013"), cell(row.ideal ?? "\u2013")]);
+  return [el("h1", {}, `Done: ${right} of ${rows.length} right${rows.some((r) => r.class) ? `, ${count("earned")} of them earned` : ""}`),
+    el("p", { class: "classes", role: "img", "aria-label": kinds.map((kind) => `${count(kind)} ${kind}`).join(", ") }, kinds.map((kind) => el("span", { class: kind, style: `flex: ${count(kind)}` }))),
+    el("ul", { class: "legend" }, Object.entries(CLASSES).map(([kind, text]) => el("li", {}, el("span", { class: "classes key", "aria-hidden": "true" }, el("span", { class: kind })), ` ${text}`))),
+    el("p", {}, "Lucky: your evidence still allowed other answers. The ideal learner saw only what it asked for, and chose its own moves where there are any."), table("Your answers", heads, cells),
+    el("p", {}, el("a", { class: "first", href: "review", "data-key": "review" }, "Step through your items beside the ideal learner"))];
 }
 function render(next) {
   const before = state;

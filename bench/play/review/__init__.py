@@ -1,0 +1,1 @@
+"""Review of what a participant ended: each item beside the ideal learner."""

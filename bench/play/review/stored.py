@@ -1,0 +1,31 @@
+"""Reviews from the records of a folder, which nobody has to play or serve meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from calibrant.bench.play.journal import check_participant
+from calibrant.bench.play.pool import PlayPool
+from calibrant.bench.play.record import protocol_of
+from calibrant.bench.play.review.items import ReviewedItem, ideal_steps
+from calibrant.bench.runs.records import folder_records
+from calibrant.dsl.errors import CalibrantError
+
+
+def stored_reviews(folder: Path, pools: Sequence[PlayPool], participant: str) -> list[ReviewedItem]:
+    """Return what a participant ended, in the order in which it was begun; `CalibrantError` if that is nothing."""
+    protocol = protocol_of(check_participant(participant))
+    by_digest = {pool.digest: pool for pool in pools}
+    records = [record for record in folder_records(folder) if record.pool_digest in by_digest]
+    chosen = sorted((r for r in records if r.protocol == protocol), key=lambda record: record.timing.started)
+    if not chosen:
+        names = sorted({record.protocol for record in records if record.protocol.startswith(protocol_of(""))})
+        known = ", ".join(name.removeprefix(protocol_of("")) for name in names[:20]) or "nobody"
+        raise CalibrantError(f"{folder}: {participant} ended no item of these pools; who did: {known}")
+    return [
+        ReviewedItem.of(
+            by_digest[record.pool_digest], record, ideal_steps(by_digest[record.pool_digest], record.instance)
+        )
+        for record in chosen
+    ]

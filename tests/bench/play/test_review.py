@@ -1,0 +1,86 @@
+"""The page that has a participant beside the ideal learner: from the folder alone, and from records alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.play.folder import PlayFolder
+from calibrant.bench.play.player import Player
+from calibrant.bench.play.pool import PlayPool
+from calibrant.bench.play.review.page import review_page
+from calibrant.bench.play.review.stored import stored_reviews
+from calibrant.solvers.outcome import Found
+from tests.support.accessibility import measure, needs_axe
+from tests.support.browser import needs_chromium
+from tests.support.commands import called
+from tests.support.play.right_lines import POOLS, first_item, pool_file, right_lines
+
+KINDS = (*POOLS, "episode")
+
+
+def _play(out: Path, pools: Sequence[Path], *, gives_up: bool = False) -> None:
+    sources = [PlayPool(pool) for pool in pools]
+    with PlayFolder(out, sources, {}) as folder:
+        for source, pool in zip(sources, pools, strict=True):
+            player = Player(folder, "p1", source.key(None))
+            for line in right_lines(first_item(pool))[: -1 if gives_up else None]:
+                player.do(source.words.read(player.game.shown, player.game.position, line))
+            if gives_up:
+                player.give_up()
+            player.verdict()
+        served = review_page("t", "p1", [folder.review("p1", source.key(None)) for source in sources])
+    assert served == review_page("t", "p1", stored_reviews(out, sources, "p1"))
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("review")
+    pools = [pool_file(kind, folder) for kind in KINDS]
+    _play(folder / "out", pools)
+    return review_page("spring pilot", "p1", stored_reviews(folder / "out", [PlayPool(pool) for pool in pools], "p1"))
+
+
+def test_moves_and_ideal_moves_stand_beside_one_another(page: str, tmp_path: Path) -> None:
+    rows = re.findall(r'<td class="number">([^<]*)</td><td class="number">([^<]*)</td></tr>', page)
+    assert len(rows) == len(KINDS)
+    for kind, (moves, ideal) in zip(KINDS, rows, strict=True):
+        pool = pool_file(kind, tmp_path)
+        of, item = benchmark_of(pool), first_item(pool)
+        if not of.is_interactive(item):
+            assert (moves, ideal) == ("\u2013", "\u2013")
+            continue
+        solved = of.functions.solve(item)
+        assert isinstance(solved, Found)
+        assert int(ideal.replace(",", "")) == sum(step.cost for step in solved.value.steps)
+        assert int(moves) >= 1
+    assert f"<h1>{len(KINDS)} of {len(KINDS)} right" in page
+
+
+@needs_chromium
+@needs_axe
+def test_the_page_passes_axe_and_fits_a_phone(page: str, tmp_path: Path) -> None:
+    """In the dark alone: colours are tokens, whose contrast in both themes is a test of theirs."""
+    measured = measure(page, tmp_path, theme="dark", width=360)
+    assert (measured.violations, measured.requests) == ([], [])
+    assert measured.scroll_width <= 360
+
+
+def test_a_command_writes_it_from_records(tmp_path: Path) -> None:
+    pool, out, page = POOLS["blickets"], tmp_path / "out", tmp_path / "p1.html"
+    _play(out, [pool], gives_up=True)
+    line = ("play", pool, "--out", out, "--review", page)
+    done = called(*line, "--participant", "p1")
+    assert (done.returncode, done.stdout) == (0, f"1 item of p1: {page}\n")
+    assert "No answer was given; the evidence had left several answers." in page.read_text(encoding="utf-8")
+    for more, reason in (
+        (("--participant", "p2"), "p2 ended no item of these pools; who did: p1"),
+        (("--serve",), "--review plays nothing"),
+        (("--html", tmp_path / "x.html"), "--review plays nothing"),
+    ):
+        refused = called(*line, *more)
+        assert (refused.returncode, reason in refused.stderr) == (2, True), refused.stderr
