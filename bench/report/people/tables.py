@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from calibrant.bench.core.attribution import KINDS
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
@@ -60,7 +60,7 @@ def _means_table(
         num_items = len({answer.outcome.item for answer in listed})
         cells = [
             _share(group_mean(listed, lambda a: float(a.outcome.is_right))),
-            *(_share(group_mean(listed, lambda a, kind=kind: _is_kind(a.outcome, kind))) for kind in KINDS),
+            *(_share(group_mean(listed, _kind_of_answer(kind))) for kind in KINDS),
             *([_number(group_mean(listed, lambda a: a.outcome.cost))] if unit else []),
             _number(group_mean(listed, lambda a: a.seconds_a_move)),
         ]
@@ -69,7 +69,7 @@ def _means_table(
         outcomes = outcomes_on(system, items)
         cells = [
             _share(item_mean(outcomes, lambda o: float(o.is_right), is_share=True)),
-            *(_share(item_mean(outcomes, lambda o, kind=kind: _is_kind(o, kind), is_share=True)) for kind in KINDS),
+            *(_share(item_mean(outcomes, _kind_of(kind), is_share=True)) for kind in KINDS),
             *([_number(item_mean(outcomes, lambda o: o.cost, is_share=False))] if unit else []),
             NOTHING,
         ]
@@ -90,7 +90,7 @@ def _learning_table(results: Results, answers: Mapping[str, Sequence[PersonAnswe
         for position, at in learning_positions(listed):
             cells = [
                 _share(group_mean(at, lambda a: float(a.outcome.is_right))),
-                _share(group_mean(at, lambda a: _is_kind(a.outcome, "earned"))),
+                _share(group_mean(at, _kind_of_answer("earned"))),
                 *([_number(group_mean(at, lambda a: a.outcome.cost))] if unit else []),
                 _number(group_mean(at, lambda a: a.seconds_a_move)),
             ]
@@ -145,8 +145,13 @@ def _open_rows(name: str, outcomes: Sequence[Outcome]) -> Iterator[TableRow]:
             yield TableRow((name, text, f"{len(chosen):,}"), cells)
 
 
-def _is_kind(outcome: Outcome, kind: str) -> float | None:
-    return None if outcome.is_decided is None else float(outcome.kind == kind)
+def _kind_of(kind: str) -> Callable[[Outcome], float | None]:
+    return lambda outcome: None if outcome.is_decided is None else float(outcome.kind == kind)
+
+
+def _kind_of_answer(kind: str) -> Callable[[PersonAnswer], float | None]:
+    read = _kind_of(kind)
+    return lambda answer: read(answer.outcome)
 
 
 def _share(mean: ClusteredMean | ItemMean | None) -> Cell:

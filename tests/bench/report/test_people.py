@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from fractions import Fraction
 from pathlib import Path
 from statistics import fmean, pstdev
 
@@ -51,7 +52,7 @@ def test_each_participant_counts_once() -> None:
     unequal = clustered_mean([("a", "i", 1.0), ("a", "j", 1.0), ("a", "k", 1.0), ("b", "i", 0.0)])
     assert (unequal.mean, unequal.interval, unequal.num_participants, unequal.num_items) == (0.5, None, 2, 3)
     weights = people_weights(["a", "a", "a", "b"])
-    assert (weights["a"] * 3, weights["b"]) == (weights["b"], 1 / 2)
+    assert (weights["a"] * 3, weights["b"]) == (Fraction(1, 2), Fraction(1, 2))
 
 
 def test_few_items_are_fixed_and_equal_answers_get_a_score_interval() -> None:
