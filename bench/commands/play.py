@@ -306,8 +306,8 @@ def _play_study(
         refuse_options({"--participant": participant}, "participants enter their ids, or have links of their own")
         return _serve_study(study, port)
     if participant is None:
-        wanted = "--participant, --serve, --static, --import, --results or --review"
-        raise typer.BadParameter(f"give {wanted}", param_hint="--study")
+        actions = "--participant, --serve, --static, --import, --results or --review"
+        raise typer.BadParameter(f"give {actions}", param_hint="--study")
     return play_study(study, participant, typer.echo)
 
 

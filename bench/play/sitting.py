@@ -88,7 +88,7 @@ class Sitting:
         if place == len(self._stops):
             return state | {
                 "phase": "end",
-                "verdicts": [one.row() for one in self._reviewed()] if self.terms.reveal else [],
+                "verdicts": [item.row() for item in self._reviewed()] if self.terms.reveal else [],
             }
         stop = self._stops[place]
         if isinstance(stop, QuestionsStop):

@@ -21,8 +21,8 @@ def stored_reviews(folder: Path, pools: Sequence[PlayPool], participant: str) ->
     chosen = sorted((r for r in records if r.protocol == protocol), key=lambda record: record.timing.started)
     if not chosen:
         names = sorted({record.protocol for record in records if record.protocol.startswith(protocol_of(""))})
-        known = ", ".join(name.removeprefix(protocol_of("")) for name in names[:20]) or "nobody"
-        raise CalibrantError(f"{folder}: {participant} ended no item of these pools; who did: {known}")
+        listed = ", ".join(name.removeprefix(protocol_of("")) for name in names[:20]) or "none"
+        raise CalibrantError(f"{folder}: {participant} ended no item of these pools; who did: {listed}")
     return [
         ReviewedItem.of(
             by_digest[record.pool_digest], record, ideal_steps(by_digest[record.pool_digest], record.instance)
