@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -51,8 +52,21 @@ def _sources(*folders: str) -> list[Path]:
     return sorted(path for folder in folders for path in (CHECKOUT / folder).rglob("*.py"))
 
 
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+class Source(NamedTuple):
+    """What the laws ask of a file: its imports, the names of benchmarks among its literals, what is too long in it."""
+
+    imports: Imports
+    literals: frozenset[object]
+    too_long: tuple[str, ...]
+
+
+@cache
+def _source(path: Path) -> Source:
+    """Return what the laws ask of a file of the checkout, which is parsed and walked once: that takes 2 ms a file."""
+    text = path.read_text(encoding="utf-8")
+    nodes = [*ast.walk(ast.parse(text, str(path)))]
+    literals = frozenset(node.value for node in nodes if isinstance(node, ast.Constant))
+    return Source(tuple(_full_imports(nodes)), literals & BENCHMARKS, tuple(_too_long(nodes, len(text.splitlines()))))
 
 
 def _called(function: ast.expr) -> str:
@@ -62,20 +76,15 @@ def _called(function: ast.expr) -> str:
     return function.id if isinstance(function, ast.Name) else ""
 
 
-def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Yield line and name of each import anywhere in a file, the five packages without `calibrant.` before them."""
-    yield from map(_without_prefix, _full_imports(tree))
-
-
 def _without_prefix(line_and_name: tuple[int, str]) -> tuple[int, str]:
     line, name = line_and_name
     package = name.partition(".")[2].partition(".")[0]
     return line, name.removeprefix("calibrant.") if package in FOLDERS else name
 
 
-def _full_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _full_imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     """Yield line and full name of each import anywhere in a file, inside functions and `if`s too."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -85,14 +94,9 @@ def _full_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, str(name.value)) for name in node.args[:1] if isinstance(name, ast.Constant))
 
 
-@cache
-def _full_imports_in(path: Path) -> Imports:
-    """Return what a file of the checkout imports; several laws ask, and the file is parsed once."""
-    return tuple(_full_imports(_tree(path)))
-
-
 def _imports_in(path: Path) -> Imports:
-    return tuple(map(_without_prefix, _full_imports_in(path)))
+    """Return line and name of each import of a file, the five packages without `calibrant.` before them."""
+    return tuple(map(_without_prefix, _source(path).imports))
 
 
 def _upward(imports: Imports, package: str) -> list[tuple[int, str]]:
@@ -131,8 +135,7 @@ def _strangers(imports: Imports, where: str) -> list[str]:
 def _mentions_benchmark(path: Path) -> bool:
     """Return whether a file imports a benchmark's module, has its name as a literal, or asks for the default one."""
     imported = {part for _, name in _imports_in(path) for part in name.split(".")}
-    literals = {node.value for node in ast.walk(_tree(path)) if isinstance(node, ast.Constant)}
-    return not BENCHMARKS.isdisjoint(imported | literals) or "DEFAULT" in imported
+    return not BENCHMARKS.isdisjoint(imported | _source(path).literals) or "DEFAULT" in imported
 
 
 def _shared_prefixes(names: Iterable[str]) -> list[list[str]]:
@@ -163,9 +166,9 @@ def _circle(needed: dict[str, set[str]]) -> list[str]:
     return []
 
 
-def _too_long(tree: ast.Module, num_lines: int) -> list[str]:
+def _too_long(nodes: Iterable[ast.AST], num_lines: int) -> list[str]:
     long = [f"file of {num_lines} lines"] if num_lines > MAX_FILE_LINES else []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             length = node.end_lineno - first + 1
@@ -236,7 +239,7 @@ def test_the_five_packages_are_imported_below_calibrant_alone() -> None:
     bare = {
         f"{_where(path)}:{line}": name
         for path in _sources(*OURS)
-        for line, name in _full_imports_in(path)
+        for line, name in _source(path).imports
         if name.partition(".")[0] in FOLDERS
     }
     assert bare == {}
@@ -257,8 +260,7 @@ def test_numba_is_imported_in_one_file_and_that_by_kernels_only() -> None:
 
 
 def test_files_and_functions_fit_the_budget() -> None:
-    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in _sources(*OURS)}
-    offenders = {_where(path): long for path, n in lines.items() if (long := _too_long(_tree(path), n))}
+    offenders = {_where(path): long for path in _sources(*OURS) if (long := _source(path).too_long)}
     assert offenders == {}
 
 
@@ -286,7 +288,7 @@ def test_each_package_is_the_one_of_this_checkout_and_typed(package: str) -> Non
 
 
 def _of(source: str) -> Imports:
-    return tuple(_imports(ast.parse(source)))
+    return tuple(map(_without_prefix, _full_imports(ast.walk(ast.parse(source)))))
 
 
 @pytest.mark.parametrize(
@@ -373,8 +375,8 @@ def test_a_circle_is_noticed_even_if_it_is_only_for_types() -> None:
 
 def test_excess_length_is_noticed() -> None:
     body = "@given(x)\ndef f():\n" + "    pass\n" * (MAX_FUNCTION_LINES - 2)
-    assert _too_long(ast.parse(body), MAX_FILE_LINES) == []
-    assert _too_long(ast.parse(body + "    pass\n"), MAX_FILE_LINES + 1) == [
+    assert _too_long(ast.walk(ast.parse(body)), MAX_FILE_LINES) == []
+    assert _too_long(ast.walk(ast.parse(body + "    pass\n")), MAX_FILE_LINES + 1) == [
         f"file of {MAX_FILE_LINES + 1} lines",
         f"function f of {MAX_FUNCTION_LINES + 1} lines at line 1",
     ]
