@@ -24,6 +24,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 import venv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 ROOT = Path(__file__).resolve().parent
 LOCK, RIVALS, INTEGRATIONS = "requirements.lock", "requirements-rivals.lock", "requirements-integrations.lock"
@@ -39,7 +41,7 @@ ADAPTERS = ("inspect", "verifiers", "lm-eval", "integrations")  # extras of requ
 SITE = ("tests.support.pages.site", "-W", "--keep-going", "-q", "-b", "html", "docs", "docs/_build/html")
 
 CHECKS = (("ruff", "format", "--check", "."), ("ruff", "check", "."))
-TYPES = ("mypy",)  # one process, which would leave a core idle: it works while the tests are collected
+TYPES = ("mypy",)  # one process, which would leave a core idle: it works beside the tests
 # three workers on two cores: tests of processes, browsers and servers wait for a fifth of their time
 TESTS = ("pytest", "-q", "-n", "3", "--dist", "worksteal")
 # imports all modules and rewrites the assertions of all tests once: each worker would for itself, in 15 s instead of 7
@@ -90,8 +92,10 @@ class Process:
         return subprocess.Popen(line, cwd=self.folder, env=self.variables or _variables(), stdout=output, stderr=output)
 
     def run(self) -> int:
-        """Return the exit code, 0 of a preparation."""
+        """Return the exit code, 0 of a preparation; print how long it took, for whoever wonders where the time goes."""
+        start = time.monotonic()
         code = self.start().wait()
+        print(f"# {time.monotonic() - start:.0f} s: {' '.join(self.command)[:80]}", flush=True)
         if self.is_preparation:
             return 0
         if code and self.advice:
@@ -99,14 +103,30 @@ class Process:
         return code
 
 
-def run_together(*chains: Sequence[Process]) -> None:
+class Step(Protocol):
+    """A part of a chain; `run` returns its exit code."""
+
+    def run(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Wait:
+    """The end of a process that another part started."""
+
+    process: subprocess.Popen[bytes]
+
+    def run(self) -> int:
+        return self.process.wait()
+
+
+def run_together(*chains: Sequence[Step]) -> None:
     """Run chains of processes at the same time, each up to the first that fails.
 
     Once all have ended: stop with the exit code of the first chain that failed.
     """
 
-    def run_chain(chain: Sequence[Process]) -> int:
-        return next(filter(None, (process.run() for process in chain)), 0)
+    def run_chain(chain: Sequence[Step]) -> int:
+        return next(filter(None, (step.run() for step in chain)), 0)
 
     with ThreadPoolExecutor(len(chains)) as threads:
         codes = list(threads.map(run_chain, chains))
@@ -173,9 +193,14 @@ def environment() -> Environment:
     return made
 
 
+def integrations_place() -> Environment:
+    """Return the environment of the tests with the packages that there are adapters for, installed or not."""
+    return Environment(Path(os.environ.get("CALIBRANT_INTEGRATIONS_VENV", ROOT / ".venv-integrations")))
+
+
 def integrations_environment() -> Environment:
-    """Of the tests with the packages that there are adapters for."""
-    made = Environment(Path(os.environ.get("CALIBRANT_INTEGRATIONS_VENV", ROOT / ".venv-integrations")))
+    """Return that environment once it is installed."""
+    made = integrations_place()
     made.install("700 MB")
     made.add(INTEGRATIONS, "the packages that there are adapters for (once; about 2 GB)")
     return made
@@ -271,8 +296,10 @@ def test_ci() -> None:
     """Run all of continuous integration, each test once, in the harder of two places.
 
     That is as a newcomer; then in the same clone, with the shared vectors and this process's CI, what did not pass
-    before: cases that come with the vectors, which are tests of their own, and what needs CI=true. The site and the
-    integrations follow in the same clone, because compiled kernels are cached by path.
+    before: cases that come with the vectors, which are tests of their own, and what needs CI=true. All else runs
+    beside these tests, one after another: tests of processes, browsers and servers wait for a fifth of their time, and
+    stages that waited for each other left a core idle at the end of each. The site and the integrations are of the
+    same clone, because compiled kernels are cached by path.
     """
     with _background(Process(Path(sys.executable), ("tasks", "install-others"))) as installation:
         made = tests_environment()
@@ -281,15 +308,20 @@ def test_ci() -> None:
             passed = tests.folder.parent / "passed"
             compilation = replace(tests, command=COMPILATION, advice="", is_preparation=True)
             newcomers = replace(tests, command=(*tests.command, f"--passed-to={passed}"))
-            run_together([made.process(*TYPES)], [compilation, newcomers])
-            print(f"{len(passed.read_text(encoding='utf-8').splitlines())} tests passed there; now the others")
             here = replace(tests, variables=_in_clone(tests), advice="`python3 tasks.py test` has these tests too")
-            run_together([replace(here, command=(*FEWER_TESTS, f"--but={passed}"))], [replace(here, command=SITE)])
-            if installation.wait():
-                sys.exit(installation.returncode)
-            integrations = integrations_environment()
-            run_together([integrations.process(*INTEGRATION_TYPES)], _lowest_processes())
-            run_together([replace(here, python=integrations.python, command=INTEGRATION_TESTS, advice="")])
+            others = replace(here, command=(*FEWER_TESTS, f"--but={passed}"))
+            integrations = integrations_place()
+            run_together(
+                [compilation, newcomers, others],
+                [
+                    made.process(*TYPES),
+                    replace(here, command=(*SITE[:-1], str(tests.folder.parent / "site")), advice=""),
+                    Wait(installation),
+                    integrations.process(*INTEGRATION_TYPES),
+                    *_lowest_processes(lowest_place()),
+                    replace(here, python=integrations.python, command=INTEGRATION_TESTS, advice=""),
+                ],
+            )
 
 
 @contextmanager
@@ -336,9 +368,14 @@ def _uncommitted() -> list[str]:
     return [name for text in texts for name in text.split("\0") if name]
 
 
+def lowest_place() -> Environment:
+    """Return the environment of the tests with the lowest versions that pyproject.toml allows, installed or not."""
+    return Environment(Path(os.environ.get("CALIBRANT_LOWEST_VENV", ROOT / ".venv-lowest")))
+
+
 def lowest_environment() -> Environment:
-    """Of the tests with the lowest versions that pyproject.toml allows."""
-    made = Environment(Path(os.environ.get("CALIBRANT_LOWEST_VENV", ROOT / ".venv-lowest")))
+    """Return that environment once it is installed."""
+    made = lowest_place()
     # the lock names every package, which `pip check` verifies
     made.install("1 GB", LOWEST, ("--no-deps",))
     return made
@@ -352,12 +389,11 @@ def install_others() -> None:
 
 def test_lowest() -> None:
     """Run the command, and a fixed tenth of the test files, with the lowest versions that pyproject.toml allows."""
-    run_together(_lowest_processes())
+    run_together(_lowest_processes(lowest_environment()))
 
 
-def _lowest_processes() -> list[Process]:
+def _lowest_processes(made: Environment) -> list[Process]:
     """Return the processes of LOWEST_TESTS, without CI: packages that only tests need are not in that environment."""
-    made = lowest_environment()
     variables = {name: value for name, value in _variables().items() if name != "CI"}
     return [replace(made.process(*command), variables=variables) for command in LOWEST_TESTS]
 

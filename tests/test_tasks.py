@@ -38,7 +38,11 @@ def test_what_runs_together_ends_with_the_code_of_what_fails(
     fine = [tasks.Process(python, ("platform", *more), advice="not said") for more in ((), ("--terse",))]
     failing = tasks.Process(python, ("json.tool", "no such file"), advice="to repeat it")
     tasks.run_together([fine[0]], [fine[1], replace(failing, is_preparation=True)])
-    assert len(capfd.readouterr().out.splitlines()) == 5
+    lines = capfd.readouterr().out.splitlines()
+    assert len(lines) == 8
+    assert [line.partition(": ")[2] for line in lines if re.match(r"# \d+ s: ", line)] == [
+        *("platform", "platform --terse", "json.tool no such file")
+    ]
     never = tasks.Process(python, ("platform", "--nonaliased"))
     with pytest.raises(SystemExit) as stopped:
         tasks.run_together([failing, never], fine)
@@ -121,7 +125,7 @@ class RecordedRun:
     def lines(self) -> list[str]:
         """Return the commands, each after the name of its environment, without what differs between runs."""
         texts = (f"{process.python.parent.parent.name}: {' '.join(process.command)}" for process in self.processes)
-        return [re.sub(r"=\S*/passed|=\d+", "=X", text) for text in texts]
+        return [re.sub(r"=\S*/passed|=\d+", "=X", re.sub(r"/\S*/site$", "SITE", text)) for text in texts]
 
 
 class _InOrder:
@@ -153,11 +157,11 @@ def run(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> R
 EVERYTHING = (
     "env: ruff format --check .",
     "env: ruff check .",
-    "env: mypy",
     "env: pytest -qq --collect-only",
     "env: pytest -q -n 3 --dist worksteal --order-seed=X --passed-to=X",
     "env: pytest -q -n 2 --dist worksteal --but=X",
-    "env: tests.support.pages.site -W --keep-going -q -b html docs docs/_build/html",
+    "env: mypy",
+    "env: tests.support.pages.site -W --keep-going -q -b html docs SITE",
     "env_INTEGRATIONS: mypy -p calibrant -p calibrant_tasks -p tests.integrations",
     "env_LOWEST: pip check",
     "env_LOWEST: calibrant.bench.cli --version",
@@ -171,13 +175,13 @@ EVERYTHING = (
 def test_continuous_integration_runs_everything(
     tasks: ModuleType, run: RecordedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a newcomer first; then where the same clone has the vectors and CI, with the kernels of the first run."""
+    """As a newcomer first, then where the same clone has the vectors and CI; beside these tests all else, in order."""
     monkeypatch.setenv("CI", "true")
     tasks.test_ci()
     lines = run.lines()
     lowest = lines[-2].removesuffix(" " + " ".join(tasks.LIBRARY_TESTS))
     assert [*lines[:-2], lowest, lines[-1]] == list(EVERYTHING)
-    _, _, _, compilation, first, second, site, *_, integrations = run.processes
+    _, _, compilation, first, second, _, site, *_, integrations = run.processes
     assert first.folder.name == "calibrant"
     assert {process.folder for process in (compilation, second, site, integrations)} == {first.folder}
     assert "CI" not in first.variables
@@ -198,12 +202,12 @@ def test_continuous_integration_runs_everything(
     ("failing", "num_processes"),
     [
         ("ruff format", 1),
-        ("mypy", 5),
-        ("pytest --order-seed=7", 5),
-        ("pytest -n 2 --dist", 7),
+        ("mypy", 6),
+        ("pytest --order-seed=7", 13),
+        ("pytest -n 2 --dist", 12),
         ("tests.support.pages.site", 7),
         ("tasks install-others", 7),
-        ("mypy -p", 13),
+        ("mypy -p", 8),
         ("pip check", 9),
         ("pytest --one-in", 12),
         ("pytest tests/integrations", 14),
@@ -212,7 +216,7 @@ def test_continuous_integration_runs_everything(
 def test_a_part_that_fails_fails_continuous_integration(
     tasks: ModuleType, run: RecordedRun, failing: str, num_processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With what runs beside it, and nothing after it."""
+    """With all that runs beside it, and nothing after it."""
     monkeypatch.setenv("ORDER_SEED", "7")
     run.failing = tuple(failing.split())
     with pytest.raises(SystemExit) as stopped:
@@ -226,7 +230,7 @@ def test_a_part_that_fails_fails_continuous_integration(
     ("task", "lines"),
     [
         ("test", [*EVERYTHING[:2], "env: mypy", "env: pytest -q -n 3 --dist worksteal"]),
-        ("docs", [EVERYTHING[6]]),
+        ("docs", [EVERYTHING[6].replace("SITE", "docs/_build/html")]),
         ("test-integrations", [EVERYTHING[7], EVERYTHING[13]]),
         ("test-newcomer", ["env: pytest -q -n 3 --dist worksteal --order-seed=X"]),
     ],
