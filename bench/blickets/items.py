@@ -30,6 +30,7 @@ class BlicketItems(ItemFormats[BlicketItem]):
         "informed",
         "graded",
         "start",
+        "wording",
     )
 
     @property

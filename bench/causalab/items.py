@@ -36,6 +36,7 @@ class LabItems(ItemFormats[LabItem]):
         "allowance",
         "tries",
         "reading",
+        "wording",
     )
 
     @property

@@ -38,6 +38,7 @@ class ReplayScmItems(ItemFormats[Problem]):
         "allowance",
         "question",
         "asked",
+        "wording",
     )
 
     @property

@@ -15,6 +15,7 @@ from calibrant.dsl.errors import CalibrantError
 
 Record: TypeAlias = Mapping[str, Any]
 T = TypeVar("T")
+WORDING = "wording"  # field of records
 _TOKEN = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -91,6 +92,12 @@ def rename_json(value: Any, names: Mapping[str, str], fixed: frozenset[str] = fr
     if isinstance(value, list | tuple):
         return [rename_json(part, names, fixed) for part in value]
     return value
+
+
+def rephrase(record: Record) -> Variant:
+    """Return a record whose prompt has the other of two wordings."""
+    wording = "standard" if record.get(WORDING) == "rephrased" else "rephrased"
+    return Variant({**record, WORDING: wording})
 
 
 def shuffled(values: Sequence[T], random: Random) -> list[T]:

@@ -63,7 +63,9 @@ def write_variants(source: Path, target: Path, kinds: Sequence[str], copies: int
             maps[name] = stated
         num_without += len(items) == before
     if not items:
-        raise CalibrantError(f"{source.name}: no item has a variant of these kinds")
+        reasons = (variable.absence(of.items.record(item)) for item in pool.items)
+        reason = next(filter(None, reasons), "no item has a variant of these kinds")
+        raise CalibrantError(f"{source.name}: {reason}")
     metadata = {KEY: msgspec.to_builtins(VariantMaps(pool.name, pool_digest(source), seed, maps))}
     of.items.write_pool(Pool(f"{pool.name}_variants", of.name, tuple(items), metadata), target)
     return len(items), num_without

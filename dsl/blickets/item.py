@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from calibrant.dsl.blickets.rule import Rule
 from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.texts.rewording import Wording
 
 MIN_OBJECTS, MAX_OBJECTS = 2, 8
 
@@ -54,6 +55,7 @@ class Task:
     count, order_reading: conventions of the environment that a learner has to share
     condition: only if the item is informed
     graded: whether an ACTIVE reading also tells how many blickets of the rule in force are on the detector
+    wording: of the prompt
     """
 
     objects: tuple[str, ...]
@@ -62,6 +64,7 @@ class Task:
     order_reading: OrderReading = OrderReading.RELATIVE
     condition: Condition | None = None
     graded: bool = False
+    wording: Wording = "standard"
 
     @property
     def n(self) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibrant.dsl.blickets.item import Condition, Task
+from calibrant.dsl.blickets.rephrased import PHRASES
 from calibrant.dsl.episode import Step
+from calibrant.dsl.texts.rewording import reword
 
 _TOLD = {
     Condition.CONJUNCTIVE: "The rule stays the same throughout.",
@@ -22,12 +24,11 @@ _TOLD = {
 
 def instructions(task: Task) -> str:
     """Return the text that every agent starts from."""
-    return f"""{facts(task)}
-
-Reply in two lines:
+    reply = f"""Reply in two lines:
 REASONING: what you conclude from the readings so far and what you want to learn next
 ACTION: one JSON object, namely {{"place": "{task.objects[0]}"}}, {{"remove": "{task.objects[0]}"}}, or
 {{"check": {{"rule": "conjunctive", "blickets": ["{task.objects[0]}", "{task.objects[1]}"]}}}} to submit an answer"""
+    return f"{facts(task)}\n\n{_worded(reply, task)}"
 
 
 def facts(task: Task) -> str:
@@ -35,7 +36,7 @@ def facts(task: Task) -> str:
     objects = ", ".join(task.objects)
     graded = "\nWhile it is active the detector also tells how many blickets are on it." if task.graded else ""
     informed = "" if task.condition is None else f"\n{_TOLD[task.condition]}"
-    return f"""You are examining a detector that glows when it is activated. These objects are at hand: {objects}.
+    text = f"""You are examining a detector that glows when it is activated. These objects are at hand: {objects}.
 Some of them are blickets. What activates the detector is one of two types of rule:
 - conjunctive: the detector is active if all blickets are on it;
 - disjunctive: the detector is active if at least one blicket is on it.
@@ -45,6 +46,11 @@ Each turn you place one object on the detector or remove one from it, and then r
 You have {task.budget} moves; a move that is not possible is refused and counts. Find out which objects are blickets
 and of which type the rule is, and submit your answer before your moves are used up. Submitting is no move and ends the
 task."""
+    return _worded(text, task)
+
+
+def _worded(text: str, task: Task) -> str:
+    return text if task.wording == "standard" else reword(text, PHRASES)
 
 
 def observation(step: Step[str], placed: Sequence[str], moves_left: int) -> str:

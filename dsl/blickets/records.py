@@ -27,6 +27,7 @@ from calibrant.dsl.blickets.rule import object_numbers, rule_from_json
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_records
+from calibrant.dsl.texts.rewording import Wording
 
 BENCHMARK = "blickets"
 MAX_BUDGET = 100_000
@@ -99,6 +100,9 @@ class ItemRecord(msgspec.Struct, forbid_unknown_fields=True):
     ] = False
     graded: Annotated[bool, Meta(description="whether an ACTIVE reading tells how many blickets are on")] = False
     labels: Annotated[dict[str, str], Meta(description="stratum, seed and difficulty, for tables and matching")] = {}
+    wording: Annotated[
+        Wording | UnsetType, Meta(description="whether the prompt has the standard sentences; absent where it has")
+    ] = UNSET
 
 
 def item_from_record(record: ItemRecord) -> BlicketItem:
@@ -119,6 +123,7 @@ def item_from_record(record: ItemRecord) -> BlicketItem:
         record.order_reading,
         record.condition if record.informed else None,
         record.graded,
+        "standard" if isinstance(record.wording, UnsetType) else record.wording,
     )
     start = None
     if not isinstance(sealed.start_on, UnsetType):
@@ -224,6 +229,7 @@ def record_from_item(item: BlicketItem) -> ItemRecord:
         strict_singleton=sealed.strict_singleton,
         graded=task.graded,
         labels=dict(item.labels),
+        wording=UNSET if task.wording == "standard" else task.wording,
     )
 
 

@@ -12,6 +12,7 @@ from calibrant.dsl.causalab.noise import Noise
 from calibrant.dsl.causalab.reactor import TRIES
 from calibrant.dsl.causalab.reference import Reading, values
 from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.texts.rewording import Wording
 
 BENCHMARK: Final = "causalab"
 
@@ -53,7 +54,7 @@ class Task:
     records, trace: measurements of earlier crystals, free of noise; settings of a trace give the value (Reading.VALUE)
     baseline: the manipulator crystal's values, the frequency among them
     reactor: the shown values of the reactor crystal's properties
-    allowance: settings; tries: of the reactor
+    allowance: settings; tries: of the reactor; wording: of the prompt
     """
 
     family: Family
@@ -69,6 +70,7 @@ class Task:
     allowance: int
     tries: int
     reading: Reading
+    wording: Wording = "standard"
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -146,6 +148,7 @@ class Terms:
     trace: tuple[Traced, ...] = ()
     settable: tuple[str, ...] | None = None
     shown: tuple[str, ...] | None = None
+    wording: Wording = "standard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +185,7 @@ def lab_item(
         allowance=terms.allowance,
         tries=terms.tries,
         reading=terms.reading,
+        wording=terms.wording,
     )
     sealed = Sealed(mechanism, bases, noise, reactor[FREQUENCY], {} if labels is None else labels)
     return LabItem(name.id, name.suite, name.line, task, sealed)

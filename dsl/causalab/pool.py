@@ -18,6 +18,7 @@ from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_records
+from calibrant.dsl.texts.rewording import Wording
 
 
 class EquationRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -90,6 +91,7 @@ class LabRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, 
     trace: Annotated[list[TracedRecord], Meta(description="measurements and settings that the item shows")] = []
     tries: Annotated[int, Meta(description="of the reactor")] = TRIES
     reading: Annotated[Reading, Meta(description="what the value of a setting means")] = Reading.VALUE
+    wording: Annotated[Wording, Meta(description="whether the prompt has the standard sentences")] = "standard"
 
 
 def read_pool(path: Path) -> Pool[LabItem]:
@@ -138,6 +140,7 @@ def record_of_item(item: LabItem) -> LabRecord:
         trace=[TracedRecord(dict(t.values), t.property, t.value) for t in task.trace],
         tries=task.tries,
         reading=task.reading,
+        wording="standard" if task.wording == "standard" else task.wording,
     )
 
 
@@ -168,6 +171,7 @@ def item_of_record(record: LabRecord) -> LabItem:
         tuple(Traced(t.values, t.property, t.value) for t in record.trace),
         None if record.settable is None else tuple(record.settable),
         tuple(record.reactor),
+        record.wording,
     )
     crystals = record.sealed.bases
     bases = Bases(tuple(crystals.records), crystals.manipulator, crystals.reactor)

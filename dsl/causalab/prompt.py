@@ -10,7 +10,9 @@ from calibrant.dsl.causalab.item import Family, Task
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Values
 from calibrant.dsl.causalab.reactor import TOLERANCE
 from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.causalab.rephrased import PHRASES
 from calibrant.dsl.message import Message
+from calibrant.dsl.texts.rewording import reword
 
 Phase: TypeAlias = Literal["experiment", "reactor"]
 
@@ -24,7 +26,10 @@ def phase_messages(task: Task, phase: Phase) -> list[Message]:
     """System and user message of one phase of the paper's protocol (arXiv 2605.26029, A.4), with its reply format."""
     paragraphs = _experiment_phase(task) if phase == "experiment" else _reactor_phase(task)
     return [
-        {"role": "system", "content": "\n\n".join([*_laboratory(task), *paragraphs, _notebook(task, phase)])},
+        {
+            "role": "system",
+            "content": _worded("\n\n".join([*_laboratory(task), *paragraphs, _notebook(task, phase)]), task),
+        },
         {"role": "user", "content": shown_task(task)},
     ]
 
@@ -77,7 +82,7 @@ def _laboratory(task: Task) -> list[str]:
 
 
 def _rules(task: Task) -> str:
-    return "\n\n".join([facts(task), _actions(task)])
+    return "\n\n".join([facts(task), _worded(_actions(task), task)])
 
 
 def facts(task: Task) -> str:
@@ -92,7 +97,11 @@ def facts(task: Task) -> str:
         "Goal: predict the resonance frequency of the reactor crystal, whose properties you see, to within "
         f"{TOLERANCE:g}, and state the causal graph with the equation of {FREQUENCY}."
     )
-    return "\n\n".join(parts)
+    return _worded("\n\n".join(parts), task)
+
+
+def _worded(text: str, task: Task) -> str:
+    return text if task.wording == "standard" else reword(text, PHRASES)
 
 
 def _equations(task: Task) -> str:
@@ -157,7 +166,7 @@ def shown_task(task: Task) -> str:
             lines.append(_values(entry.values) + done)
     lines += ["", "Manipulator crystal now:", _values(task.baseline)]
     lines += ["", f"Reactor crystal ({FREQUENCY} unknown):", _values(task.reactor)]
-    return "\n".join(lines)
+    return _worded("\n".join(lines), task)
 
 
 def shown_step(step: LabStep) -> str:

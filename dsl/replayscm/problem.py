@@ -14,6 +14,7 @@ from calibrant.dsl.replayscm.disclosure import Disclosure
 from calibrant.dsl.replayscm.extensions.extension import Extension
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, World
+from calibrant.dsl.texts.rewording import Wording
 
 BENCHMARK = "replayscm"
 
@@ -39,6 +40,7 @@ class Task:
     num_heldout: how many held-out worlds there are; nothing else about them is disclosed
     reference: Alternative-SCM: the SCM to differ from
     extension: class, noise, hidden variables and allowance of an extended item; None for all others
+    wording: of the prompt
     """
 
     kind: TaskKind
@@ -49,6 +51,7 @@ class Task:
     num_heldout: int
     reference: Scm | None = None
     extension: Extension | None = None
+    wording: Wording = "standard"
 
     @property
     def variables(self) -> tuple[str, ...]:

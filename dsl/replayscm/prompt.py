@@ -17,7 +17,9 @@ from calibrant.dsl.replayscm.disclosure import Disclosure
 from calibrant.dsl.replayscm.extensions.extension import Extension, Question
 from calibrant.dsl.replayscm.extensions.wording import forecast_worlds_text, hidden_text, noise_text
 from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.rephrased import PHRASES
 from calibrant.dsl.replayscm.world import World
+from calibrant.dsl.texts.rewording import reword
 
 SYSTEM = (
     "You identify the Boolean mechanisms of a small causal model from finite tables of interventional data. "
@@ -47,8 +49,10 @@ _SHARED_UNITS = (
 
 def prompt(task: Task) -> str:
     """Return the user message for one instance."""
-    worlds = (_world(world) for world in task.training.worlds)
-    return "\n\n".join([*facts(task), *worlds, _answer_shape(task)]) + "\n"
+    is_standard = task.wording == "standard"
+    worlds = map(_world if is_standard else _world_table, task.training.worlds)
+    shape = _answer_shape(task)
+    return "\n\n".join([*facts(task), *worlds, shape if is_standard else reword(shape, PHRASES)]) + "\n"
 
 
 def facts(task: Task) -> tuple[str, ...]:
@@ -65,7 +69,7 @@ def facts(task: Task) -> tuple[str, ...]:
         reference = task.reference.mechanisms
         listed = (f"{v} = {render(reference[v])}" for v in task.variables if v in reference)
         parts.append("\n".join(["Reference model:", *listed]))
-    return tuple(parts)
+    return tuple(parts if task.wording == "standard" else [reword(part, PHRASES) for part in parts])
 
 
 def _extended_goal(extension: Extension) -> str:
@@ -171,6 +175,13 @@ def _world(world: World) -> str:
     lines = [f"World {world.id}", f"Intervention: {_intervention(world)}", "Rows:"]
     for unit, row in zip(world.units, world.rows(), strict=True):
         lines.append(f"- {unit}: " + " ".join(f"{variable}={bit}" for variable, bit in row.items()))
+    return "\n".join(lines)
+
+
+def _world_table(world: World) -> str:
+    """Return a world as a table, in the rephrased prompt."""
+    lines = [f"World {world.id} (intervention: {_intervention(world)})", " ".join(["unit", *world.variables])]
+    lines += [f"{unit} {' '.join(map(str, row.values()))}" for unit, row in zip(world.units, world.rows(), strict=True)]
     return "\n".join(lines)
 
 

@@ -58,7 +58,8 @@ def problem_from_record(record: ProblemRecord, results: Results | None = None) -
             raise PoolError(f"mechanisms leave the roots {', '.join(model.roots)}", field=field)
     require_gold(gold, extension, disclosure)
     require_seed(record.sealed.seed, extension)
-    task = Task(kind, disclosure, grammar, training, record.shares_units, len(heldout.worlds), reference, extension)
+    num_heldout, shares_units = len(heldout.worlds), record.shares_units
+    task = Task(kind, disclosure, grammar, training, shares_units, num_heldout, reference, extension, record.wording)
     sealed = Sealed(
         gold,
         record.sealed.gold_size if record.sealed.gold_size is not None else (gold.size if gold else None),

@@ -159,6 +159,7 @@ def record_from_problem(problem: Problem) -> ProblemRecord:
         allow_constants=task.grammar.allow_constants,
         shares_units=task.shares_units,
         reference=_texts(task.reference),
+        wording="standard" if task.wording == "standard" else task.wording,
         **extension_fields(task.extension),
         results=[
             ResultRecord(r.model, r.raw_response, r.extracted_answer, dict(r.evaluation), dict(r.verdict))

@@ -14,6 +14,7 @@ from msgspec import Meta
 from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
 from calibrant.dsl.replayscm.extensions.records import ExtensionRecord
 from calibrant.dsl.replayscm.pools.disclosures import DisclosureRecord
+from calibrant.dsl.texts.rewording import Wording
 
 FORMAT = "calibrant-pool"
 VERSION = 1
@@ -89,6 +90,7 @@ class ProblemRecord(ExtensionRecord, forbid_unknown_fields=True, omit_defaults=T
         dict[str, str] | None,
         Meta(description="variable -> formula of the SCM to differ from, in Alternative-SCM items"),
     ] = None
+    wording: Annotated[Wording, Meta(description="whether the prompt has the standard sentences")] = "standard"
     results: Annotated[list[ResultRecord], Meta(description="stored model outputs")] = msgspec.field(
         default_factory=list
     )
