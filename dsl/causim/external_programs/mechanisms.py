@@ -9,14 +9,8 @@ from typing import Any
 from calibrant.dsl.causim.bundle import noise_support
 from calibrant.dsl.causim.external_programs.lowering import lower_function
 from calibrant.dsl.causim.external_programs.reference_graph import canonical_name
-from calibrant.dsl.causim.language.diagrams import (
-    Diagram,
-    PairBudget,
-    TooManyPairs,
-    diagram,
-    find_difference,
-    has_effect,
-)
+from calibrant.dsl.causim.language.decisions import DecisionBudget, Decisions, TooManyDecisions, reading_order
+from calibrant.dsl.causim.language.diagrams import Diagram, diagram
 from calibrant.dsl.causim.language.driver import MECHANISM, SAMPLER, parse, read_definitions
 from calibrant.dsl.causim.language.execution_limits import StepBudget
 from calibrant.dsl.causim.language.randomness import Unsupported
@@ -73,19 +67,23 @@ def _diagram(called: Function, values: Sequence[Sequence[Any]], work: StepBudget
 
 def describe_effects(nodes: Mapping[str, DiagramNode]) -> Iterator[str]:
     """Yield a sentence for each edge without effect and each node with one value."""
-    budget = PairBudget()
+    budget = DecisionBudget()
     for node in nodes.values():
-        for k, source in enumerate(node.sources):
-            if not source.startswith(MECHANISM):
-                continue
-            edge = f"The edge {source.removeprefix(MECHANISM)} -> {node.name}"
-            try:
-                if not has_effect(node.diagram, k, len(node.domains[k]), budget):
-                    yield f"{edge} has no effect."
-            except TooManyPairs as error:
-                yield f"{edge} was not checked: {error}."
+        parents = {k: s.removeprefix(MECHANISM) for k, s in enumerate(node.sources) if s.startswith(MECHANISM)}
+        try:
+            effective = _effective_arguments(node, budget)
+        except TooManyDecisions as error:
+            yield from (f"The edge {parent} -> {node.name} was not checked: {error}." for parent in parents.values())
+        else:
+            ineffective = [parent for k, parent in parents.items() if k not in effective]
+            yield from (f"The edge {parent} -> {node.name} has no effect." for parent in ineffective)
         if len(node.values) == 1:
             yield f"{node.name} has one value only."
+
+
+def _effective_arguments(node: DiagramNode, budget: DecisionBudget) -> set[int]:
+    decisions = Decisions(list(map(len, node.domains)), reading_order(node.diagram), budget)
+    return decisions.arguments_of(decisions.function_of(node.diagram))
 
 
 def compare_mechanisms(
@@ -96,7 +94,7 @@ def compare_mechanisms(
     The graphs are equal. names: the program's name -> the reference's, where canonical names differ. Noise is not
     compared: a node whose noise has an effect is compared in its values alone.
     """
-    budget = PairBudget()
+    budget = DecisionBudget()
     by_canonical = {canonical_name(name): name for name in reference}
     target = {name: names.get(name) or by_canonical[canonical_name(name)] for name in nodes}
     for node in nodes.values():
@@ -108,21 +106,25 @@ def compare_mechanisms(
 
 
 def _compare_node(
-    node: DiagramNode, counterpart: DiagramNode, target: Mapping[str, str], budget: PairBudget
+    node: DiagramNode, counterpart: DiagramNode, target: Mapping[str, str], budget: DecisionBudget
 ) -> Iterator[str]:
     """Compare two mechanisms of equal parents for all values that both parents take."""
     parents = [source.removeprefix(MECHANISM) for source in node.sources]
     order = {source.removeprefix(MECHANISM): k for k, source in enumerate(counterpart.sources)}
     try:
-        for compared in (node, counterpart):
-            noise = next(k for k, source in enumerate(compared.sources) if source.startswith(SAMPLER))
-            if has_effect(compared.diagram, noise, len(compared.domains[noise]), budget):
-                return
+        if any(_noise_of(compared) in _effective_arguments(compared, budget) for compared in (node, counterpart)):
+            return
         places = [order.get(target.get(parent, ""), -1) for parent in parents]
         if any(k >= 0 and node.domains[i] != counterpart.domains[k] for i, k in enumerate(places)):
             return  # a parent takes other values, which was reported
-        difference = find_difference(node.diagram, counterpart.diagram.reordered(places), budget)
-    except TooManyPairs as error:
+        # the last argument is the reference's own noise, which the program does not read
+        noise = _noise_of(counterpart)
+        sizes = [*map(len, node.domains), len(counterpart.domains[noise])]
+        decisions = Decisions(sizes, reading_order(node.diagram), budget)
+        first = decisions.function_of(node.diagram.reordered([*range(len(parents)), -1]))
+        second = decisions.function_of(counterpart.diagram.reordered([*places, noise]))
+        difference = decisions.find_difference(first, second)
+    except TooManyDecisions as error:
         yield f"{node.name} was not compared: {error}."
         return
     if difference is not None:
@@ -132,6 +134,10 @@ def _compare_node(
             if node.sources[k].startswith(MECHANISM)
         )
         yield f"{node.name} is {difference.values[0]} where {arguments}, in the reference {difference.values[1]}."
+
+
+def _noise_of(node: DiagramNode) -> int:
+    return next(k for k, source in enumerate(node.sources) if source.startswith(SAMPLER))
 
 
 def _listed(values: Sequence[Symbol]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import pytest
@@ -15,8 +15,9 @@ from calibrant.dsl.causim.external_programs.check import check_program
 from calibrant.dsl.causim.external_programs.lowering import lower_function
 from calibrant.dsl.causim.external_programs.mechanisms import compare_mechanisms, describe_effects, diagram_nodes
 from calibrant.dsl.causim.generation.growth import grow
-from calibrant.dsl.causim.language import diagrams
-from calibrant.dsl.causim.language.diagrams import Diagram, PairBudget, diagram, find_difference, has_effect
+from calibrant.dsl.causim.language import decisions
+from calibrant.dsl.causim.language.decisions import DecisionBudget, Decisions, reading_order
+from calibrant.dsl.causim.language.diagrams import Diagram, diagram
 from calibrant.dsl.causim.language.execution_limits import StepBudget
 from calibrant.dsl.causim.language.statements import Function, function
 from calibrant.dsl.causim.topology import TOPOLOGIES
@@ -92,16 +93,18 @@ def test_values_effects_and_differences_are_those_of_the_enumeration() -> None:
             read_tables.append((diagram(called, VALUES, symbol, StepBudget()), outputs))
     for made, outputs in read_tables:
         assert made.values == set(outputs.values())
+        functions = Decisions([3, 2, 3], reading_order(made), DecisionBudget())
+        effective = functions.arguments_of(functions.function_of(made))
         for k in range(3):
             by_others: dict[Any, set[str]] = {}
             for places, value in outputs.items():
                 by_others.setdefault(places[:k] + places[k + 1 :], set()).add(value)
-            assert has_effect(made, k, len(VALUES[k]), PairBudget()) == any(
-                len(values) > 1 for values in by_others.values()
-            )
+            assert (k in effective) == any(len(values) > 1 for values in by_others.values())
     differing = 0
-    for (first, outputs), (second, others) in product(read_tables, repeat=2):
-        difference = find_difference(first, second, PairBudget())
+    orders = list(permutations(range(3)))
+    for number, ((first, outputs), (second, others)) in enumerate(product(read_tables, repeat=2)):
+        functions = Decisions([3, 2, 3], orders[number % 6], DecisionBudget())
+        difference = functions.find_difference(functions.function_of(first), functions.function_of(second))
         assert (difference is None) == (outputs == others)
         if difference is not None:
             differing += 1
@@ -131,8 +134,12 @@ def total_of(body: str, nodes: int = 16) -> str:
     return text[:start] + body.replace("ITEMS", names) + text[end:]
 
 
+BACKWARDS = [f"item_{name}" for name in reversed(nihss.items(16))]
 FAITHFUL = [
     "    return sum(v for v in [ITEMS] if v != 'UN')\n",
+    f"    return sum(v for v in [{', '.join(BACKWARDS)}] if v != 'UN')\n",
+    f"    n = sum(v for v in [{', '.join(BACKWARDS[::2])}] if v != 'UN')\n"
+    f"    n += sum(v for v in [{', '.join(BACKWARDS[-2::-2])}] if v != 'UN')\n    return n\n",
 ]
 
 
@@ -165,8 +172,7 @@ def test_an_edge_without_effect_is_found_without_a_table() -> None:
 
 
 def test_a_comparison_that_takes_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagrams, "MAX_PAIRS", 5_000)
-    names = ", ".join(reversed([f"item_{name}" for name in nihss.items(16)]))
-    turned = total_of(f"    return sum(v for v in [{names}] if v != 'UN')\n")
+    monkeypatch.setattr(decisions, "MAX_BRANCHES", 5_000)
+    turned = total_of(f"    return sum(v for v in [{', '.join(BACKWARDS)}] if v != 'UN')\n")
     (sentence,) = compare_mechanisms(diagram_nodes(turned), diagram_nodes(nihss.program(16)), {})
     assert sentence.startswith("total was not compared: it takes more than")
