@@ -38,7 +38,7 @@ BENCHMARK: Benchmark[LabItem] = Benchmark(
     demo_protocols=("exact", "greedy", "abstain"),
     bundled=("causalab",),
     provides={
-        AIDS: "dialogues.aids:opening_aid",
+        AIDS: "dialogues.aids:shown_aid",
         ATTRIBUTION: "scoring:attribute",
         AUDIT: "audit:AUDIT",
         CHECK: "audit:CHECK",

@@ -51,6 +51,16 @@ ItemOption: TypeAlias = Annotated[
         "--item-option", "-o", metavar="NAME=VALUE", help="Option of the items; may be repeated.", rich_help_panel=ITEMS
     ),
 ]
+Aid: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--aid",
+        metavar="members|FILE",
+        help="Of CausaLab: add the number of mechanisms that fit, or the configs of a released file that do.",
+        rich_help_panel=OUTPUT,
+    ),
+    READS,
+]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.", rich_help_panel=OUTPUT)]
 Only: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.", rich_help_panel=ITEMS)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from calibrant.bench.commands.guard import READS, WRITES, Writes
-from calibrant.bench.commands.options import refuse_options
+from calibrant.bench.commands.options import Aid, refuse_options
 from calibrant.bench.help_groups import EXECUTION, OUTPUT
 
 if TYPE_CHECKING:
@@ -139,6 +139,7 @@ def play(
     participant: Participant = None,
     serve: Serve = False,
     port: Port = None,
+    aid: Aid = None,
     study: StudyPath = None,
     static: Static = None,
     results: Results = None,
@@ -153,7 +154,7 @@ def play(
     instance is called by its public id; ID may be either. A study has its pools, participants and folder in its file.
     """
     if study is not None:
-        stated = {"POOL": pool, "--jsonl": jsonl, "--html": html, "--out": out}
+        stated = {"POOL": pool, "--jsonl": jsonl, "--html": html, "--out": out, "--aid": aid}
         refuse_options(stated, "the file of --study states it")
         actions = {
             "--serve": serve,
@@ -169,10 +170,10 @@ def play(
     if pool is None:
         raise typer.BadParameter("give a pool, or --study", param_hint="POOL")
     if review is not None:
-        refuse_options({"--jsonl": jsonl, "--html": html, "--serve": serve}, "--review plays nothing")
+        refuse_options({"--jsonl": jsonl, "--html": html, "--serve": serve, "--aid": aid}, "--review plays nothing")
     if serve:
         refuse_options({"--jsonl": jsonl, "--html": html, "--participant": participant}, "it is of the terminal")
-        return _serve(pool, instance, out, port)
+        return _serve(pool, instance, out, port, aid)
     refuse_options({"--port": port}, "it is of the server: give --serve")
     if out is None:
         refuse_options({"--participant": participant, "--review": review}, "it stands in records: give --out")
@@ -180,7 +181,7 @@ def play(
     if review is not None and out is not None:
         refuse_options({"ID": instance}, "--review shows all ended items")
         return _write_review(review, out, [pool], pool.name, name)
-    return _play_one(pool, instance, html, out, name, jsonl=jsonl)
+    return _play_one(pool, instance, html, out, name, aid, jsonl=jsonl)
 
 
 def _refuse_second(actions: Mapping[str, object]) -> None:
@@ -202,25 +203,30 @@ def _write_review(file: Path, out: Path, pools: list[Path], title: str, particip
     return 0
 
 
-def _play_one(pool: Path, instance: str | None, html: Path | None, out: Path | None, name: str, *, jsonl: bool) -> int:
+def _play_one(
+    pool: Path, instance: str | None, html: Path | None, out: Path | None, name: str, aid: Path | None, *, jsonl: bool
+) -> int:
     """Play one item in the terminal."""
     from calibrant.bench.pages.capabilities import TIMELINES
     from calibrant.bench.play.folder import PlayFolder
     from calibrant.bench.play.journal import check_participant
+    from calibrant.bench.play.plan import aid_config
     from calibrant.bench.play.player import Player
     from calibrant.bench.play.pool import PlayPool
     from calibrant.bench.play.terminal import TerminalGame, input_lines
 
     check_participant(name)
     source = PlayPool(pool)
-    with PlayFolder(out, [source], {}) as folder:
+    if aid is not None:
+        source.check_aid(aid)
+    with PlayFolder(out, [source], aid_config(aid)) as folder:
         player = Player(folder, name, source.key(instance))
         if html is not None:  # refused before the game where there is no such page
             timelines = source.benchmark.require(TIMELINES)
             if not source.benchmark.is_interactive(player.game.shown):
                 raise typer.BadParameter("the item has no episode to show: it is answered at once", param_hint="--html")
             timelines(player.game.shown, player.game.steps, "you")
-        game = TerminalGame(player, typer.echo, is_stored=out is not None)
+        game = TerminalGame(player, typer.echo, is_stored=out is not None, aid=aid)
         lines = input_lines(None if jsonl else partial(typer.echo, nl=False))
         if not (game.play_json if jsonl else game.play)(lines):
             typer.echo(f"left open; its moves are in {out}, and the same command goes on from here", err=True)
@@ -240,18 +246,20 @@ def _write_page(file: Path, game: Game) -> None:
     write_atomically(file, timeline_page(game.shown.id, [timelines(game.shown, game.steps, "you")]))
 
 
-def _serve(pool: Path, instance: str | None, out: Path | None, port: int | None) -> int:
+def _serve(pool: Path, instance: str | None, out: Path | None, port: int | None, aid: Path | None) -> int:
     """Serve one pool until Ctrl-C."""
     from calibrant.bench.play.folder import PlayFolder
-    from calibrant.bench.play.plan import Terms, pool_plan
+    from calibrant.bench.play.plan import Terms, aid_config, pool_plan
     from calibrant.bench.play.pool import PlayPool
     from calibrant.bench.play.service.run import open_service, serve_until_stopped
 
     source = PlayPool(pool)
     plan = pool_plan(source, instance)
-    terms = Terms(source.name, feedback="cells")
+    if aid is not None:
+        source.check_aid(aid)
+    terms = Terms(source.name, feedback="cells", aid=aid)
     with (
-        PlayFolder(out, [source], {"feedback": terms.feedback}) as folder,
+        PlayFolder(out, [source], {"feedback": terms.feedback, **aid_config(aid)}) as folder,
         open_service(folder, terms, lambda name: plan, port=port) as service,
     ):
         typer.echo(f"open {service.url}")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 import typer
 
 from calibrant.bench.commands.guard import READS, WRITES
-from calibrant.bench.commands.options import Limit, Only, PoolPath, PoolPaths
+from calibrant.bench.commands.options import Aid, Limit, Only, PoolPath, PoolPaths
 from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import in_one_line
@@ -20,17 +20,6 @@ THINK = (
     "Reason first, between <think> and </think>. After the closing tag give your answer alone, in the form that is"
     " asked for; nothing between the tags counts as an answer."
 )
-
-
-Aid: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="members|FILE",
-        help="Of CausaLab: add the number of mechanisms that fit, or the configs of a released file that do.",
-        rich_help_panel=OUTPUT,
-    ),
-    READS,
-]
 
 
 def prompts(
@@ -87,7 +76,7 @@ def prompts(
             of_phase, user = (message["content"] for message in phases(item, phase))
             prompt = prompt._replace(system=of_phase, prompt=user)
         if aided is not None and aid is not None:
-            prompt = prompt._replace(prompt=f"{prompt.prompt}\n\n{aided(item, aid)}", aid=aid.name)
+            prompt = prompt._replace(prompt=f"{prompt.prompt}\n\n{aided(item, (), aid)}", aid=aid.name)
         return prompt
 
     texts = map(written, chosen)

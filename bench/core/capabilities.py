@@ -55,8 +55,8 @@ TRAINING: Capability[Trainable] = Capability("`calibrant.rewards`")
 # what some have
 PLAY: Capability[Playable[Any]] = Capability("episodes")
 WORDS: Capability[Words[Any]] = Capability("`play`")
-AIDS: Capability[Callable[[Any, Path], str]] = Capability("`prompts --aid`")
-"""Text of an aid for an item before any step; the path is a file, or the name of an aid."""
+AIDS: Capability[Callable[[Any, Sequence[Step[Any]], Path], str]] = Capability("`--aid`")
+"""Text of an aid for an item after some steps; the path is a file, or the name of an aid."""
 PHASES: Capability[Callable[[Any, str], Sequence[Message]]] = Capability("`prompts --phase`")
 """System and user message of one phase of a two-phase protocol, experiment or reactor."""
 TRACES: Capability[Callable[[Any, Mapping[str, Any]], Sequence[Step[Any]]]] = Capability("`score` of traces")

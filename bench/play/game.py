@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from calibrant.bench.core.capabilities import AIDS
 from calibrant.bench.core.words import Draft, Position, WordsError
 from calibrant.bench.play.pool import PlayPool
 from calibrant.dsl.action import Action, ActionError
@@ -58,6 +60,11 @@ class Game:
     def position(self) -> Position:
         """Public state, against which words are read."""
         return Position(self.steps, self.num_left, self.draft)
+
+    def aid_text(self, aid: Path) -> str:
+        """Return what an aid shows now."""
+        text: str = self.pool.benchmark.require(AIDS)(self.shown, self.steps, aid)
+        return text
 
     def check(self, action: Action) -> None:
         """Refuse what is no move at all; `WordsError` costs nothing. An episode judges its own actions."""

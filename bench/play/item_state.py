@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from calibrant.bench.pages.why.graphs import Graph, GraphNode, draw_together
 from calibrant.bench.play.game import Game
+from calibrant.bench.play.plan import AID
 
 
-def item_state(game: Game, *, with_cells: bool) -> dict[str, Any]:
+def item_state(game: Game, *, with_cells: bool, aid: Path | None = None) -> dict[str, Any]:
     """Return the state of a game for its page.
 
-    with_cells: also which cells of the evidence the draft's formulas fit
+    with_cells: also which cells of the evidence the draft's formulas fit; aid: whose text is shown too
     """
     words, item, play = game.pool.words, game.shown, game.pool.benchmark
     steps = [
@@ -44,6 +46,8 @@ def item_state(game: Game, *, with_cells: bool) -> dict[str, Any]:
         state["picture"] = _picture(graph)
     if with_cells:
         state["cells"] = dict(words.cells(item, game.position))
+    if aid is not None:
+        state[AID] = game.aid_text(aid)
     return state
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from calibrant.bench.play.pool import ItemKey, PlayPool
 
 Feedback: TypeAlias = Literal["none", "cells"]
 START = ItemKey("", "start")
+AID = "aid"  # in conditions, and in the opening of an item
+MEMBERS = "members"  # the one aid that is no file
 QUESTIONS = "questions:"  # before the name of a page of questions, in journals
 
 
@@ -43,12 +46,19 @@ class Terms:
 
     title: of the study, or the pool; consent: text that has to be agreed to; empty asks for none
     feedback: cells shows which cells formulas fit while they are typed; reveal: the verdict is shown when an item ends
+    aid: what is shown after each reading; the path is a file, or the name of an aid
     """
 
     title: str
     consent: str = ""
     feedback: Feedback = "none"
     reveal: bool = True
+    aid: Path | None = None
+
+
+def aid_config(aid: Path | None) -> dict[str, str]:
+    """Return the part of the conditions in records that names the aid; empty without one."""
+    return {} if aid is None else {AID: aid.name}
 
 
 def pool_plan(pool: PlayPool, instance: str | None) -> tuple[Stop, ...]:

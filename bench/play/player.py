@@ -8,9 +8,11 @@ from typing import Any
 
 from calibrant.bench.core.words import Act, Draft, Edit, WordsError
 from calibrant.bench.play.folder import PlayFolder
+from calibrant.bench.play.plan import AID
 from calibrant.bench.play.pool import ItemKey
 from calibrant.dsl.action import Action
 from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import CalibrantError
 
 
 class Player:
@@ -29,7 +31,8 @@ class Player:
         self._clock = clock
         self._since = clock()
         if not self.game.closed:
-            self._add({"open": {}})
+            self._check_aid()
+            self._add({"open": {AID: folder.config[AID]} if AID in folder.config else {}})
 
     @property
     def moves(self) -> list[dict[str, Any]]:
@@ -73,6 +76,17 @@ class Player:
     def verdict(self) -> dict[str, Any]:
         """Write the record of the closed game; return score and attribution."""
         return self.folder.close_game(self.participant, self.game)
+
+    def _check_aid(self) -> None:
+        """Refuse another aid than that of the moves that are there: a record names one."""
+        aid = self.folder.config.get(AID)
+        events = self.folder.events(self.participant, self.item)
+        openings = [record.event["open"] for record in events if "open" in record.event]
+        for earlier in (opening.get(AID) for opening in openings):
+            if earlier != aid:
+                condition = "without an aid" if earlier is None else f"with --aid {earlier}"
+                text = f"{self.game.shown.id} was begun {condition} by {self.participant}"
+                raise CalibrantError(f"{text}; go on like that, or give another --out")
 
     def _require_open(self) -> None:
         if self.game.closed:

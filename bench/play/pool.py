@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.capabilities import WORDS
+from calibrant.bench.core.capabilities import AIDS, WORDS
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.core.words import Words
 from calibrant.bench.pools.public_items import PublicPool
@@ -45,6 +45,10 @@ class PlayPool:
     def item(self, name: str | None) -> Any:
         """Return the item of either id, by default the first; `CalibrantError` if there is none."""
         return self.public.item(name)
+
+    def check_aid(self, aid: Path) -> None:
+        """Refuse an aid that these items do not have, or a file that is none."""
+        self.benchmark.require(AIDS)(self.public.shown(self.item(None)), (), aid)
 
     def key(self, name: str | None) -> ItemKey:
         """Return the key of the item of either id."""

@@ -95,7 +95,7 @@ class Sitting:
             questions = [dict(question) for question in stop.questions]
             return state | {"phase": "questions", "name": stop.name, "heading": stop.title, "questions": questions}
         player = self._player_at(stop)
-        item = item_state(player.game, with_cells=self.terms.feedback == "cells")
+        item = item_state(player.game, with_cells=self.terms.feedback == "cells", aid=self.terms.aid)
         state |= {"phase": "item", "number": items.index(stop) + 1, "item": item}
         if player.game.closed:
             verdict = self._folder.close_game(self.participant, player.game)

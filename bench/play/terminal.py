@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from calibrant.bench.core.words import Verb, WordsError
+from calibrant.bench.play.plan import AID
 from calibrant.bench.play.player import Player
 from calibrant.dsl.action import ActionError, action_of_text
 from calibrant.dsl.episode import Step
@@ -26,12 +28,14 @@ class TerminalGame:
     """One item in a terminal.
 
     is_stored: moves are on disk, so that `quit` and the end of the input leave the item open
+    aid: what is shown before the first move and after each reading
     """
 
-    def __init__(self, player: Player, echo: Echo, *, is_stored: bool) -> None:
+    def __init__(self, player: Player, echo: Echo, *, is_stored: bool, aid: Path | None = None) -> None:
         self.player = player
         self.game = player.game
         self.is_stored = is_stored
+        self._aid = aid
         self._echo = echo
         self._pool = player.game.pool
 
@@ -42,6 +46,8 @@ class TerminalGame:
         self._echo(f"\nType one line at a time: {' | '.join([*forms, 'help', 'quit'])}")
         for step in self.game.steps:
             self._echo(self._step_text(step))
+        if self._aid is not None:
+            self._echo(self.game.aid_text(self._aid))
         for line in self._pool.words.draft_lines(self.game.shown, self.game.draft):
             self._echo(line)
         for line in () if self.game.closed else lines:
@@ -71,7 +77,7 @@ class TerminalGame:
                 before = self.game.draft
                 step = self.player.do(words.read(item, self.game.position, line))
                 if step is not None:
-                    return self._step_text(step)
+                    return "\n".join([self._step_text(step), *self._aid_texts(step)])
                 if self.game.closed:
                     return "Your answer was submitted."
                 if self.game.draft == before:
@@ -81,7 +87,10 @@ class TerminalGame:
     def play_json(self, lines: Iterable[str]) -> bool:
         """Play the item by lines of JSON, an object for each thing that happens; False if it was left open."""
         prompt = self._pool.benchmark.items.prompt(self.game.shown)
-        self._event({"event": "task", "instance": self.game.shown.id, "text": prompt, "left": self.game.num_left})
+        aid = {} if self._aid is None else {AID: self.game.aid_text(self._aid)}
+        self._event(
+            {"event": "task", "instance": self.game.shown.id, "text": prompt, "left": self.game.num_left, **aid}
+        )
         for step in self.game.steps:
             self._event(self._observation(step))
         for line in () if self.game.closed else lines:
@@ -91,7 +100,8 @@ class TerminalGame:
                 self._event({"event": "unreadable", "text": str(error), "left": self.game.num_left})
                 continue
             if done is not None:
-                self._event(self._observation(done))
+                texts = self._aid_texts(done)
+                self._event(self._observation(done) | ({AID: texts[0]} if texts else {}))
             if self.game.closed:
                 return True
         return self.game.closed or not self.is_stored
@@ -114,6 +124,10 @@ class TerminalGame:
 
     def _step_text(self, step: Step[Any]) -> str:
         return self._pool.benchmark.play.describe(self.game.episode, step)  # type: ignore[arg-type]  # it has steps
+
+    def _aid_texts(self, step: Step[Any]) -> list[str]:
+        """Return the text of the aid after a step that has a reading; none without an aid."""
+        return [] if self._aid is None or not step.cost else [self.game.aid_text(self._aid)]
 
     def _observation(self, step: Step[Any]) -> dict[str, Any]:
         return {

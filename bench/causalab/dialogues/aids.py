@@ -22,9 +22,9 @@ MEMBERS: Final = "members"
 MAX_LISTED = 50
 
 
-def opening_aid(item: LabItem, aid: Path) -> str:
-    """Return what an aid shows before any step; `CalibrantError` for a path that is neither an aid nor a suite."""
-    return aid_text(MEMBERS if aid == Path(MEMBERS) else aid, item, ())
+def shown_aid(item: LabItem, steps: Sequence[LabStep], aid: Path) -> str:
+    """Return what an aid shows after these steps; `CalibrantError` for a path that is neither an aid nor a suite."""
+    return aid_text(MEMBERS if aid == Path(MEMBERS) else aid, item, steps)
 
 
 def aid_text(aid: Aid, item: LabItem, steps: Sequence[LabStep]) -> str:

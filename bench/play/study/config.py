@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from calibrant.bench.play.journal import check_participant
-from calibrant.bench.play.plan import Feedback, ItemStop, QuestionsStop, Stop, Terms
+from calibrant.bench.play.plan import MEMBERS, Feedback, ItemStop, QuestionsStop, Stop, Terms, aid_config
 from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.play.questions import QuestionPage, check_page
 from calibrant.bench.play.study.order import Order, index_of, ordered
@@ -39,6 +39,7 @@ class StudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )
     order: Annotated[Order, Meta(description="of the items between two pages of questions")] = "fixed"
     seed: Annotated[str, Meta(description="of shuffled orders")] = ""
+    aid: Annotated[str, Meta(description="of CausaLab: members, or a released file: shown after each reading")] = ""
     origin: Annotated[str, Meta(pattern=r"^(https?://[A-Za-z0-9.:-]+)?$", description="of a proxy in front")] = ""
 
 
@@ -73,8 +74,9 @@ class Study:
         self.out = out.parent if out.name == FILE_NAME else out
         self.names = _participants(section.participants, path.name)
         consent = _text(path.parent / section.consent) if section.consent else ""
-        self.terms = Terms(section.title, consent, section.feedback, section.reveal)
-        self.config = {"feedback": section.feedback, "study": section.title}
+        aid = Path(MEMBERS) if section.aid == MEMBERS else path.parent / section.aid if section.aid else None
+        self.terms = Terms(section.title, consent, section.feedback, section.reveal, aid)
+        self.config = {"feedback": section.feedback, "study": section.title, **aid_config(aid)}
         self._pools: dict[Path, PlayPool] = {}
         self._stops = [self._block(number, block) for number, block in enumerate(content.block)]
         keys = [stop.key for stops in self._stops for stop in stops]
@@ -112,6 +114,8 @@ class Study:
             return [QuestionsStop(f"{number}-{file.stem}", page.title, check_page(page, file.name))]
         path = self.path.parent / block.pool
         pool = self._pools.setdefault(path.resolve(), PlayPool(path))
+        if self.terms.aid is not None:
+            pool.check_aid(self.terms.aid)
         ids = block.ids or list(pool.indices)
         return [ItemStop(pool.key(instance)) for instance in ids]
 

@@ -38,7 +38,7 @@ def play_study(study: Study, participant: str, echo: Callable[[str], None]) -> i
                     return 1
                 folder.add(name, stop.key, {"answers": answers}, 0.0)
             elif not folder.is_closed(name, stop.key):
-                game = TerminalGame(Player(folder, name, stop.key), echo, is_stored=True)
+                game = TerminalGame(Player(folder, name, stop.key), echo, is_stored=True, aid=study.terms.aid)
                 if not game.play(lines):
                     return 1
                 if study.terms.reveal:

@@ -240,4 +240,4 @@ def test_prompts_with_an_aid_name_it_and_keep_the_digest_of_the_item(item: LabIt
     missing = called("prompts", str(pool), "--aid", "no-such-file.jsonl")
     assert missing.returncode == 2
     assert "no-such-file.jsonl: cannot be read" in missing.stderr
-    assert "`prompts --aid`" in called("prompts", str(bundled_pool("causim")), "--aid", "members").stderr
+    assert "`--aid`" in called("prompts", str(bundled_pool("causim")), "--aid", "members").stderr

@@ -174,6 +174,21 @@ def test_items_that_answer_moves_are_not_static(tmp_path: Path) -> None:
     assert not (tmp_path / "page.html").exists()
 
 
+def test_a_study_names_an_aid_that_its_items_have(tmp_path: Path) -> None:
+    path = study_file(tmp_path, kind="causalab")
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("[study]", '[study]\naid = "members"'), encoding="utf-8")
+    study = Study(path)
+    assert (study.terms.aid, study.config["aid"]) == (Path("members"), "members")
+    path.write_text(text.replace("[study]", '[study]\naid = "none.yaml"'), encoding="utf-8")
+    with pytest.raises(CalibrantError, match=r"none\.yaml"):
+        Study(path)
+    path = study_file(tmp_path, kind="blickets")
+    path.write_text(path.read_text(encoding="utf-8").replace("[study]", '[study]\naid = "members"'), encoding="utf-8")
+    with pytest.raises(CalibrantError, match="it supports CausaLab"):
+        Study(path)
+
+
 def test_an_item_is_in_one_block(tmp_path: Path) -> None:
     path = study_file(tmp_path)
     path.write_text(path.read_text(encoding="utf-8") + f'[[block]]\npool = "{POOLS["causim"]}"\n', encoding="utf-8")

@@ -10,9 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
+import calibrant
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.core.words import Position, WordsError
+from calibrant.bench.play.game import Game
+from calibrant.bench.play.item_state import item_state
 from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.runs.records import Record, folder_records
 from tests.support.commands import called, jsonl
@@ -149,3 +152,33 @@ def test_records_of_a_run_are_predictions_too(tmp_path: Path) -> None:
     other = {"rule": "conjunctive", "blickets": list(first_item(pool).task.objects)}
     changed = jsonl(tmp_path / "changed.jsonl", msgspec.to_builtins(records[0]) | {"answer": other})
     assert "is not what the steps submit" in called("score", pool, changed).stderr
+
+
+def test_an_aid_is_shown_after_each_reading_and_named_in_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool, out, aided = pool_file("causalab", tmp_path), tmp_path / "out", ("--aid", "members")
+    item = first_item(pool)
+    name = item.task.settable[0]
+    begun = play(monkeypatch, pool, [f"set {name} 3"], "--out", out, *aided)
+    episode = calibrant.open_episode(item)
+    expected = [calibrant.version_space(item, steps=()).count]
+    episode.act({"set": name, "value": 3})
+    expected.append(calibrant.version_space(item, steps=episode.steps).count)
+    texts = [line for line in begun.stdout.splitlines() if line.startswith("Mechanisms that fit all readings: ")]
+    assert [int(text.split(": ")[1].split(".")[0]) for text in texts] == expected
+    refused = play(monkeypatch, pool, ["quit"], "--out", out)
+    assert refused.returncode == 2
+    assert "begun with --aid members" in refused.stderr
+    assert item.id not in refused.stderr
+    events = play(monkeypatch, pool, ['{"reactor": 3}', "quit"], "--out", out, "--jsonl", *aided).stdout
+    task, earlier, tried, *_ = map(json.loads, events.splitlines())
+    assert (task["aid"], earlier["reading"][name], "aid" in tried) == (texts[1], 3, bool(tried["cost"]))
+    play(monkeypatch, pool, ["give up"], "--out", out, *aided)
+    (record,) = folder_records(out)
+    assert record.config == {"aid": "members"}
+    shown = item_state(Game(PlayPool(pool), item.id), with_cells=False, aid=Path("members"))
+    assert shown["aid"] == texts[0]
+    assert "aid" not in item_state(Game(PlayPool(pool), item.id), with_cells=False)
+    other = play(monkeypatch, pool_file("causim", tmp_path), [], *aided)
+    assert (other.returncode, "it supports CausaLab" in other.stderr) == (2, True)
