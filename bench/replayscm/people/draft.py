@@ -6,24 +6,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.bench.core.words import Draft, WordsError
+from calibrant.bench.replayscm.people.questions import (
+    PART_KEYS,
+    alternative_parts,
+    check_parts,
+    is_alternative,
+    is_forecast,
+    stated_forecast,
+)
 from calibrant.dsl.errors import ParseError
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.infix import parse_infix
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import Disclosure
-from calibrant.dsl.replayscm.extensions.extension import Question
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.problem import Problem
 
-KEYS = ("formulas", "roots", "noise", "json")
+KEYS = ("formulas", "roots", "noise", *PART_KEYS)
 MAX_DRAFT_CHARS = 20_000
-
-
-def is_written_as_json(item: Problem) -> bool:
-    """Return whether the answer has parts for which there are no words: alternatives, forecasts."""
-    extension = item.task.extension
-    is_forecast = extension is not None and extension.question is Question.FORECAST
-    return item.task.kind is TaskKind.ALTERNATIVE or is_forecast
 
 
 def noise_rates(item: Problem) -> tuple[str, ...]:
@@ -34,11 +34,15 @@ def noise_rates(item: Problem) -> tuple[str, ...]:
     return tuple(str(rate) for rate, _ in extension.noise.grid)
 
 
+def hidden_names(item: Problem) -> tuple[str, ...]:
+    """Return the names that are never shown; each may have a formula, and needs one where it is mentioned."""
+    extension = item.task.extension
+    return () if extension is None else tuple(name for name in extension.hidden if name not in item.task.variables)
+
+
 def formula_names(item: Problem) -> tuple[str, ...]:
     """Return the names that a formula may mention: observed variables, and hidden ones where there are some."""
-    extension = item.task.extension
-    hidden = tuple(extension.hidden) if extension is not None else ()
-    return (*item.task.variables, *(name for name in hidden if name not in item.task.variables))
+    return (*item.task.variables, *hidden_names(item))
 
 
 def stated_disclosure(item: Problem, draft: Draft) -> Disclosure:
@@ -75,22 +79,31 @@ def read_formula(item: Problem, variable: str, text: str) -> Formula:
 
 def answer_of_draft(item: Problem, draft: Draft) -> dict[str, Any]:
     """Return the answer that a draft states; `WordsError` names what is missing or not allowed."""
-    if is_written_as_json(item):
-        raise WordsError('this answer has no words; type it as JSON: {"submit": {...}}')
+    forecast = stated_forecast(item, draft)
+    if forecast is not None:
+        return forecast
     disclosure = stated_disclosure(item, draft)
     texts: Mapping[str, str] = draft.get("formulas", {})
-    missing = [name for name in variables_to_explain(item, draft) if not texts.get(name, "").strip()]
+    names = [*variables_to_explain(item, draft), *(name for name in hidden_names(item) if texts.get(name, "").strip())]
+    missing = [name for name in names if not texts.get(name, "").strip()]
     if missing:
+        chance = " (or probabilities, by `chance`)" if is_forecast(item) else ""
         raise WordsError(
-            f"no formula for {', '.join(missing)}; type for example {missing[0]} = {item.task.variables[0]}"
+            f"no formula for {', '.join(missing)}{chance}; type for example {missing[0]} = {item.task.variables[0]}"
         )
-    formulas = {name: read_formula(item, name, texts[name]) for name in variables_to_explain(item, draft)}
+    formulas = {name: read_formula(item, name, texts[name]) for name in names}
+    mentioned = {name for formula in formulas.values() for name in formula.mentioned} - {*item.task.variables}
+    if mentioned - formulas.keys():
+        name = min(mentioned - formulas.keys())
+        raise WordsError(f"{name} is mentioned and has no formula; type for example {name} = {item.task.variables[0]}")
     violation = disclosure.violation(formulas)
     if violation is not None:
         raise WordsError(violation.reason)
     answer: dict[str, Any] = {"mechanisms": {name: render(formula) for name, formula in formulas.items()}}
     if item.task.disclosure.roots is None:
         answer = {"roots": [name for name in item.task.variables if name in draft.get("roots", ())], **answer}
+    if is_alternative(item):
+        return {"alternative": answer, **alternative_parts(item, draft)}
     return answer | ({"noise": draft["noise"]} if draft.get("noise") else {})
 
 
@@ -101,16 +114,15 @@ def check_draft(item: Problem, draft: object) -> Draft:
     formulas, roots = draft.get("formulas", {}), draft.get("roots", [])
     if not isinstance(formulas, Mapping) or not all(isinstance(text, str) for text in formulas.values()):
         raise WordsError("formulas is an object of text by variable")
-    if not formulas.keys() <= set(item.task.variables):
-        raise WordsError(f"formulas has keys among {', '.join(item.task.variables)}")
+    if not formulas.keys() <= {*formula_names(item)}:
+        raise WordsError(f"formulas has keys among {', '.join(formula_names(item))}")
     if not isinstance(roots, list) or not all(name in item.task.variables for name in roots):
         raise WordsError(f"roots is a list of names among {', '.join(item.task.variables)}")
-    text = draft.get("json", "")
-    if not isinstance(text, str) or len(text) + sum(map(len, formulas.values())) > MAX_DRAFT_CHARS:
+    if sum(map(len, formulas.values())) > MAX_DRAFT_CHARS:
         raise WordsError(f"a draft is text of at most {MAX_DRAFT_CHARS:,} characters")
     if draft.get("noise") not in (None, "", *noise_rates(item)):
         raise WordsError(f"noise is one of {', '.join(noise_rates(item))}")
-    written = {name: formulas[name] for name in item.task.variables if formulas.get(name)}
+    written = {name: formulas[name] for name in formula_names(item) if formulas.get(name)}
     chosen = {"formulas": written, "roots": [name for name in item.task.variables if name in roots]}
-    checked = {**chosen, "noise": draft.get("noise"), "json": text}
+    checked = {**chosen, "noise": draft.get("noise"), **check_parts(item, draft)}
     return {key: value for key, value in checked.items() if value}

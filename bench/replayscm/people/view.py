@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.bench.replayscm.people.draft import formula_names, is_written_as_json, noise_rates
+from calibrant.bench.replayscm.people.draft import formula_names, hidden_names, noise_rates
+from calibrant.bench.replayscm.people.questions import part_view
 from calibrant.dsl.replayscm.episodes.text_protocol import episode_facts
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.prompt import facts
@@ -26,8 +27,8 @@ def worlds_view(item: Problem) -> dict[str, Any]:
         "rules": [episode_facts(task)] if is_episode else list(facts(task)),
         "worlds": [_world(world) for world in task.training.worlds],
         "noise": list(noise_rates(item)),
-        "as_json": is_written_as_json(item),
-    }
+        "hidden": list(hidden_names(item)),
+    } | part_view(item)
     if extension is not None and extension.allowance is not None:
         allowance = extension.allowance
         view["episode"] = {

@@ -11,11 +11,12 @@ from calibrant.bench.replayscm.people.cells import draft_cells, draft_graph, dra
 from calibrant.bench.replayscm.people.draft import (
     answer_of_draft,
     check_draft,
-    is_written_as_json,
+    hidden_names,
     noise_rates,
     read_formula,
     variables_to_explain,
 )
+from calibrant.bench.replayscm.people.questions import part_lines, part_readers, part_verbs
 from calibrant.bench.replayscm.people.view import worlds_view
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.replayscm.episodes.text_protocol import episode_facts
@@ -31,7 +32,7 @@ class ScmWords(Words[Problem]):
     """Implements Words (bench.core.words).
 
     A draft has `formulas`, text by variable as it was typed; `roots` where they are not told; `noise` where it is asked
-    for. Answers without words (alternatives, forecasts) are typed as JSON.
+    for; and the parts of other questions (`questions.py`).
     """
 
     def opening(self, item: Problem) -> str:
@@ -41,8 +42,6 @@ class ScmWords(Words[Problem]):
 
     def verbs(self, item: Problem) -> Sequence[Verb]:
         verbs = [*_world_verbs(item)]
-        if is_written_as_json(item):
-            return (*verbs, Verb('{"submit": {...}}', "send the answer as JSON; it ends the item"))
         names = variables_to_explain(item, {})
         if item.task.disclosure.roots is None:
             roots = " ".join(item.task.variables[: item.task.disclosure.num_roots])
@@ -50,12 +49,17 @@ class ScmWords(Words[Problem]):
         verbs.append(
             Verb(f"{names[-1]} = {item.task.variables[0]}", "write down a formula: and, or, not, xor, iff, ( )")
         )
+        if hidden := hidden_names(item):
+            verbs.append(
+                Verb(f"{hidden[0]} = {item.task.variables[0]}", "the same for what is never shown, if you use it")
+            )
+        verbs += part_verbs(item)
         if rates := noise_rates(item):
             verbs.append(Verb(f"noise {rates[0]}", "write down the rate of errors"))
-        return (*verbs, Verb("submit", "send the formulas that are written; it ends the item"))
+        return (*verbs, Verb("submit", "send the answer that is written; it ends the item"))
 
     def readers(self, item: Problem) -> Mapping[str, Reader]:
-        readers: dict[str, Reader] = {"submit": _submit}
+        readers: dict[str, Reader] = {"submit": _submit, **part_readers(item)}
         if item.task.kind is TaskKind.EPISODE:
             readers["do"] = _do
         if item.task.disclosure.roots is None:
@@ -66,9 +70,10 @@ class ScmWords(Words[Problem]):
 
     def read_form(self, item: Problem, position: Position, line: str) -> Act | Edit | None:
         name, sign, text = line.partition("=")
-        if not sign or " " in name.strip() or is_written_as_json(item):
+        if not sign or " " in name.strip():
             return None
-        variable = match_name(name.strip(), variables_to_explain(item, position.draft), "variable to explain")
+        names = (*variables_to_explain(item, position.draft), *hidden_names(item))
+        variable = match_name(name.strip(), names, "variable to explain")
         read_formula(item, variable, text.strip())
         formulas = {**position.draft.get("formulas", {}), variable: text.strip()}
         return Edit({**position.draft, "formulas": formulas})
@@ -86,6 +91,7 @@ class ScmWords(Words[Problem]):
     def draft_lines(self, item: Problem, draft: Draft) -> Sequence[str]:
         lines = [f"roots {' '.join(draft['roots'])}"] if draft.get("roots") else []
         lines += [f"{name} = {text}" for name, text in draft.get("formulas", {}).items()]
+        lines += part_lines(item, draft)
         return lines + ([f"noise {draft['noise']}"] if draft.get("noise") else [])
 
     def check_draft(self, item: Problem, draft: object) -> Draft:

@@ -21,7 +21,7 @@ from calibrant.bench.runs.records import Record, folder_records
 from tests.support.commands import called, jsonl
 from tests.support.play.right_lines import first_item, pool_file, right_actions, right_lines
 
-KINDS = ("blickets", "causalab", "causim", "replayscm", "hidden roots", "episode")
+KINDS = ("blickets", "causalab", "causim", "replayscm", "hidden roots", "episode", "hidden episode")
 each = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -75,6 +75,7 @@ MISTAKES = {
     "causim": ("Ruba = NUB", "ruba: MAV", "values Nobody", "submit", "Nobody = 3", '{"submit": {"Ruba": "MAV"}}'),
     "replayscm": ("X9 = X1", "X1 = X2", "X4 = X1 and", "X4 = X4", "X4 = nand(X1, X2)", "submit", '{"x": 1}'),
     "hidden roots": ("roots X1", "roots X1 X2 X9", "submit", "noise 1/10"),
+    "hidden episode": ("X2 = H2", "submit", "H2 = X1", "do H1=1", "H1 = H1"),
     "episode": ("do X1", "do X1=2", "do X9=1", "do X1=1 with 000", "X4 = X1 or", "submit"),
 }
 

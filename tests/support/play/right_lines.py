@@ -25,18 +25,21 @@ POOLS = {
     "replayscm": DATA / "replayscm" / "data" / "sample_ordered.jsonl",
     "hidden roots": DATA / "replayscm" / "data" / "sample_hidden_roots.jsonl",
 }
+EPISODES = {
+    "episode": "hs_n6_easy_calibration",
+    "noisy episode": "hs_n6_easy_calibration_noise1in20",
+    "hidden episode": "hs_n6_easy_calibration_hidden1",
+}
 
 
 def pool_file(kind: str, folder: Path) -> Path:
-    """Return the bundled pool of a kind; `episode` is a pool of one ReplaySCM episode, written there."""
-    if kind != "episode":
-        return POOLS[kind]
-    return episode_pool(folder, "hs_n6_easy_calibration")
+    """Return the bundled pool of a kind; of EPISODES a pool of one ReplaySCM episode is written there."""
+    return episode_pool(folder, EPISODES[kind]) if kind in EPISODES else POOLS[kind]
 
 
 def episode_pool(folder: Path, stratum: str) -> Path:
     """Write a pool of one ReplaySCM episode."""
-    path = folder / "episodes.jsonl"
+    path = folder / f"{stratum}.jsonl"
     (chosen,) = (one for one in extended_strata() if one.name == stratum)
     item = sample_extended(chosen, 1, is_episode=True)
     write_pool(Pool("episodes", (item,)), path)
@@ -119,9 +122,9 @@ def _worlds_lines(item: Any) -> Sequence[str]:
 
 
 def _worlds_actions(item: Any) -> Sequence[dict[str, Any]]:
-    gold, variables = item.sealed.gold, item.task.variables
-    extension = item.task.extension
-    mechanisms = {v: render(gold.mechanisms[v]) for v in variables if v in gold.mechanisms}
+    gold, variables, extension = item.sealed.gold, item.task.variables, item.task.extension
+    hidden = () if extension is None else tuple(extension.hidden)
+    mechanisms = {v: render(gold.mechanisms[v]) for v in (*variables, *hidden) if v in gold.mechanisms}
     answer: dict[str, Any] = {"mechanisms": mechanisms}
     if item.task.disclosure.roots is None:
         answer = {"roots": [v for v in variables if v in gold.roots], **answer}

@@ -81,7 +81,8 @@ def _worlds(page: KeyboardPage, item: Any) -> None:
             page.reach(_control(f"root-{name}"))
             page.press("Space")
             page.wait(SETTLED)
-    for name in (v for v in item.task.variables if v in gold.mechanisms):
+    hidden = () if extension is None else tuple(extension.hidden)
+    for name in (v for v in (*item.task.variables, *hidden) if v in gold.mechanisms):
         page.reach(_control(f"formula-{name}"))
         page.type(infix(gold.mechanisms[name]))
         page.press("Enter")

@@ -1,0 +1,240 @@
+"""Parts of answers beside a mechanism map: experiment and witness of an alternative, probabilities of a forecast.
+
+Drafts of them are flat: `experiment` {variable: bit}, `witness` {root: bit}, `differences` {variable: [reference,
+alternative]}, and `forecast` {"world.row.variable": probability} with worlds and rows from 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from calibrant.bench.core.words import Draft, Edit, Position, Reader, Verb, WordsError, match_name, read_number
+from calibrant.dsl.errors import short_repr
+from calibrant.dsl.replayscm.extensions.extension import Question
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+
+PART_KEYS = ("experiment", "witness", "differences", "forecast")
+_SETTING = re.compile(r"([^\s=]{1,80})\s*=\s*([01])", re.ASCII)
+_CHANCE = re.compile(r"(?:(\d{1,4})(?:\.(\d{1,4}))?\s+)?([^\s=]{1,80})\s*=\s*(\S{1,30})", re.ASCII)
+
+
+def is_alternative(item: Problem) -> bool:
+    """Return whether a second explanation, an experiment and a witness are asked for."""
+    return item.task.kind is TaskKind.ALTERNATIVE
+
+
+def is_forecast(item: Problem) -> bool:
+    """Return whether probabilities are asked for, in place of which a mechanism map may stand."""
+    extension = item.task.extension
+    return extension is not None and extension.question is Question.FORECAST
+
+
+def forecast_cells(item: Problem) -> tuple[tuple[int, int, str], ...]:
+    """Return world, row and variable of every probability, worlds and rows from 1."""
+    extension = item.task.extension
+    if extension is None or not is_forecast(item):
+        return ()
+    return tuple(
+        (world_number, row, name)
+        for world_number, world in enumerate(extension.forecast_worlds, 1)
+        for row in range(1, len(world.contexts) + 1)
+        for name in extension.variables
+        if name not in extension.roots and name not in world.constants
+    )
+
+
+def part_verbs(item: Problem) -> Iterator[Verb]:
+    """Yield the forms of lines for the parts of an answer."""
+    variables = item.task.variables
+    if is_alternative(item):
+        roots = item.task.disclosure.roots or ()
+        yield Verb(f"experiment {variables[-1]} = 1", "write down what is set so that the two models differ")
+        yield Verb("witness " + " ".join(f"{root}=0" for root in roots), "write down values of the roots that show it")
+        yield Verb(f"differs {variables[-1]} 0 1", "write down what differs there: in the reference, in yours")
+    if is_forecast(item):
+        _, _, name = forecast_cells(item)[0]
+        yield Verb(f"chance {name} = 0.7", "write down the probability of a 1 in all rows of all worlds")
+        yield Verb(f"chance 2.1 {name} = 0.7", "the same in row 1 of world 2; `chance 2 ...`: in all rows of world 2")
+        yield Verb("chance nothing", "take all probabilities back; formulas count then")
+
+
+def part_readers(item: Problem) -> dict[str, Reader]:
+    """Return by its first word how a line about a part of an answer is read."""
+    if is_alternative(item):
+        return {"experiment": _read_experiment, "witness": _read_witness, "differs": _read_difference}
+    return {"chance": _read_chance} if is_forecast(item) else {}
+
+
+def part_lines(item: Problem, draft: Draft) -> Iterator[str]:
+    """Yield the parts of a draft as lines that could be typed."""
+    yield from (f"experiment {name} = {bit}" for name, bit in draft.get("experiment", {}).items())
+    if draft.get("witness"):
+        yield "witness " + " ".join(f"{name}={bit}" for name, bit in draft["witness"].items())
+    yield from (f"differs {name} {first} {second}" for name, (first, second) in draft.get("differences", {}).items())
+    for key, number in draft.get("forecast", {}).items():
+        world, row, name = key.split(".", 2)
+        yield f"chance {world}.{row} {name} = {number}"
+
+
+def check_parts(item: Problem, draft: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts of a draft that a page sent; `WordsError` for what is none."""
+    checked: dict[str, Any] = {}
+    variables = item.task.variables
+    if is_alternative(item):
+        roots = item.task.disclosure.roots or ()
+        checked["experiment"] = _bits(draft.get("experiment", {}), variables, "experiment")
+        if len(checked["experiment"]) > 1:
+            raise WordsError("an experiment sets one variable")
+        checked["witness"] = _bits(draft.get("witness", {}), [v for v in variables if v in roots], "witness")
+        differences = draft.get("differences", {})
+        if not isinstance(differences, Mapping) or not differences.keys() <= set(variables):
+            raise WordsError("differences is an object by variable")
+        if not all(pair in ([0, 1], [1, 0]) for pair in differences.values()):
+            raise WordsError("a difference is [0, 1] or [1, 0]: in the reference, in the alternative")
+        checked["differences"] = {name: list(differences[name]) for name in variables if name in differences}
+    if is_forecast(item):
+        stated = draft.get("forecast", {})
+        keys = [".".join(map(str, cell)) for cell in forecast_cells(item)]
+        if not isinstance(stated, Mapping) or not stated.keys() <= set(keys):
+            raise WordsError("a forecast is an object of probabilities by world.row.variable")
+        if not all(type(number) in (int, float) and 0 <= number <= 1 for number in stated.values()):
+            raise WordsError("a probability is a number from 0 to 1")
+        checked["forecast"] = {key: stated[key] for key in keys if key in stated}
+    return {key: value for key, value in checked.items() if value}
+
+
+def alternative_parts(item: Problem, draft: Draft) -> dict[str, Any]:
+    """Return experiment and witness as an answer has them; `WordsError` names what is missing."""
+    roots, variables = item.task.disclosure.roots or (), item.task.variables
+    verbs = {verb.form.split()[0]: verb.form for verb in part_verbs(item)}
+    for key, word in (("experiment", "experiment"), ("witness", "witness"), ("differences", "differs")):
+        if not draft.get(key):
+            raise WordsError(f"no {key} is written; type for example {verbs[word]}")
+    missing = [name for name in variables if name in roots and name not in draft["witness"]]
+    if missing:
+        raise WordsError(f"the witness has no value of {', '.join(missing)}; type for example {verbs['witness']}")
+    differences = [
+        {"variable": name, "reference": first, "alternative": second}
+        for name, (first, second) in draft["differences"].items()
+    ]
+    return {
+        "experiment": {"type": "hard_do", "assignments": dict(draft["experiment"])},
+        "witness": {"rootAssignment": dict(draft["witness"]), "differences": differences},
+    }
+
+
+def stated_forecast(item: Problem, draft: Draft) -> dict[str, Any] | None:
+    """Return the forecast of a draft as an answer has it; None where none is written; `WordsError` if cells lack."""
+    stated: Mapping[str, float] = draft.get("forecast", {})
+    extension = item.task.extension
+    if not stated or extension is None:
+        return None
+    missing = [cell for cell in forecast_cells(item) if ".".join(map(str, cell)) not in stated]
+    if missing:
+        world, row, name = missing[0]
+        raise WordsError(
+            f"{len(missing)} probabilities are missing; type for example chance {world}.{row} {name} = 0.5, "
+            "or `chance nothing` to send formulas"
+        )
+    rows: list[list[dict[str, float]]] = [[{} for _ in world.contexts] for world in extension.forecast_worlds]
+    for world, row, name in forecast_cells(item):
+        rows[world - 1][row - 1][name] = stated[f"{world}.{row}.{name}"]
+    return {"forecast": rows}
+
+
+def part_view(item: Problem) -> dict[str, Any]:
+    """Return what a page shows for the parts of an answer, ready for JSON."""
+    view: dict[str, Any] = {}
+    if is_alternative(item):
+        roots = item.task.disclosure.roots or ()
+        names = item.task.variables
+        view["alternative"] = {
+            "roots": [name for name in names if name in roots],
+            "others": [name for name in names if name not in roots],
+        }
+    extension = item.task.extension
+    if extension is not None and is_forecast(item):
+        view["forecast"] = [
+            {
+                "set": dict(world.constants),
+                "rows": list(world.contexts),
+                "free": [name for name in extension.variables if name not in (*extension.roots, *world.constants)],
+            }
+            for world in extension.forecast_worlds
+        ]
+        view["forecast_roots"] = list(extension.roots)
+    return view
+
+
+def _bits(raw: object, names: Sequence[str], what: str) -> dict[str, int]:
+    if not isinstance(raw, Mapping) or not raw.keys() <= set(names):
+        raise WordsError(f"{what} is an object of 0 or 1 by variable among {', '.join(names)}")
+    if not all(type(bit) is int and bit in (0, 1) for bit in raw.values()):
+        raise WordsError(f"{what}: a value is 0 or 1")
+    return {name: raw[name] for name in names if name in raw}
+
+
+def _settings(text: str, names: Sequence[str], example: str) -> dict[str, int]:
+    bits: dict[str, int] = {}
+    for part in re.sub(r"\s*=\s*", "=", text).replace(",", " ").split():
+        match = _SETTING.fullmatch(part)
+        if match is None:
+            raise WordsError(f"expected values such as {names[0]}=1, found {short_repr(part)}; type {example}")
+        bits[match_name(match[1], names, "variable")] = int(match[2])
+    if not bits:
+        raise WordsError(f"nothing is set; type for example {example}")
+    return bits
+
+
+def _read_experiment(item: Problem, position: Position, rest: str) -> Edit:
+    example = next(part_verbs(item)).form
+    bits = _settings(rest, item.task.variables, example)
+    if len(bits) > 1:
+        raise WordsError(f"an experiment sets one variable; type for example {example}")
+    return Edit({**position.draft, "experiment": bits})
+
+
+def _read_witness(item: Problem, position: Position, rest: str) -> Edit:
+    roots = [name for name in item.task.variables if name in (item.task.disclosure.roots or ())]
+    bits = _settings(rest, roots, "witness " + " ".join(f"{root}=0" for root in roots))
+    return Edit({**position.draft, "witness": bits})
+
+
+def _read_difference(item: Problem, position: Position, rest: str) -> Edit:
+    parts = rest.replace(",", " ").split()
+    if len(parts) != 3 or sorted(parts[1:]) != ["0", "1"]:
+        name = item.task.variables[-1]
+        raise WordsError(
+            f"expected a variable with its value in the reference and in yours, found {short_repr(rest)}; "
+            f"type for example differs {name} 0 1"
+        )
+    name = match_name(parts[0], item.task.variables, "variable")
+    differences = {**position.draft.get("differences", {}), name: [int(parts[1]), int(parts[2])]}
+    return Edit({**position.draft, "differences": differences})
+
+
+def _read_chance(item: Problem, position: Position, rest: str) -> Edit:
+    cells = forecast_cells(item)
+    if rest.lower() == "nothing":
+        return Edit({key: value for key, value in position.draft.items() if key != "forecast"})
+    match = _CHANCE.fullmatch(rest)
+    example = f"chance {cells[0][2]} = 0.7"
+    if match is None:
+        raise WordsError(f"expected a variable and a probability, found {short_repr(rest)}; type for example {example}")
+    name = match_name(match[3], list(dict.fromkeys(cell[2] for cell in cells)), "variable to forecast")
+    number = read_number(match[4], example)
+    if not 0 <= number <= 1:
+        raise WordsError(f"a probability is a number from 0 to 1, found {number:g}; type for example {example}")
+    chosen = [
+        cell
+        for cell in cells
+        if cell[2] == name
+        and (match[1] is None or cell[0] == int(match[1]))
+        and (match[2] is None or cell[1] == int(match[2]))
+    ]
+    if not chosen:
+        raise WordsError(f"{name} is not forecast there; worlds are 1 to {cells[-1][0]}, rows count from 1 in each")
+    keys = {".".join(map(str, cell)): number for cell in chosen}
+    return Edit({**position.draft, "forecast": {**position.draft.get("forecast", {}), **keys}})
