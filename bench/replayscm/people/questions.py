@@ -168,11 +168,11 @@ def part_view(item: Problem) -> dict[str, Any]:
     return view
 
 
-def _bits(raw: object, names: Sequence[str], what: str) -> dict[str, int]:
+def _bits(raw: object, names: Sequence[str], part: str) -> dict[str, int]:
     if not isinstance(raw, Mapping) or not raw.keys() <= set(names):
-        raise WordsError(f"{what} is an object of 0 or 1 by variable among {', '.join(names)}")
+        raise WordsError(f"{part} is an object of 0 or 1 by variable among {', '.join(names)}")
     if not all(type(bit) is int and bit in (0, 1) for bit in raw.values()):
-        raise WordsError(f"{what}: a value is 0 or 1")
+        raise WordsError(f"{part}: a value is 0 or 1")
     return {name: raw[name] for name in names if name in raw}
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from calibrant.bench.replayscm.people.draft import formula_names, hidden_names, noise_rates
 from calibrant.bench.replayscm.people.questions import part_view
+from calibrant.dsl.formulas.infix import infix
 from calibrant.dsl.replayscm.episodes.text_protocol import episode_facts
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.prompt import facts
@@ -24,6 +26,7 @@ def worlds_view(item: Problem) -> dict[str, Any]:
         "operators": list(task.grammar.operators),
         "roots": None if disclosure.roots is None else [v for v in task.variables if v in disclosure.roots],
         "num_roots": disclosure.num_roots,
+        "brief": list(_brief(item)),
         "rules": [episode_facts(task)] if is_episode else list(facts(task)),
         "worlds": [_world(world) for world in task.training.worlds],
         "noise": list(noise_rates(item)),
@@ -39,6 +42,26 @@ def worlds_view(item: Problem) -> dict[str, Any]:
             "roots": list(extension.roots),
         }
     return view
+
+
+def _brief(item: Problem) -> Iterator[str]:
+    """Yield what is asked in a few sentences; all of it is in the rules."""
+    task, roots = item.task, item.task.disclosure.roots
+    if task.kind is TaskKind.EPISODE:
+        yield "Ask for worlds, in which you may set variables, until you know what each variable follows."
+    if task.reference is not None:
+        listed = "; ".join(f"{name} = {infix(formula)}" for name, formula in task.reference.mechanisms.items())
+        yield f"One model that fits: {listed}. Write another one that fits all rows and means something else."
+        return
+    names = "every variable that is no root"
+    if roots is not None:
+        names = ", ".join(name for name in task.variables if name not in roots)
+    has_noise = task.extension is not None and not task.extension.noise.is_silent
+    errors = ", up to errors of the stated rate" if has_noise else ""
+    yield (
+        f"Write a formula for {names}: it has to give the variable's value in every row in which it was not set by hand"
+        f"{errors}. Formulas have no loops."
+    )
 
 
 def _world(world: World) -> dict[str, Any]:

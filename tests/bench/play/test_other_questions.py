@@ -10,7 +10,7 @@ import pytest
 
 from calibrant.audits.replayscm.extended.generate import sample_extended
 from calibrant.audits.replayscm.extended.strata import extended_strata
-from calibrant.bench.core.registry import load_benchmark
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.words import Act, Draft, Edit, Position, WordsError
 from calibrant.bench.replayscm.people.words import WORDS
 from calibrant.dsl.formulas.infix import infix
@@ -21,7 +21,7 @@ from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.alternative import AlternativeAnswer, find_alternative
 from tests.support.play.right_lines import POOLS, first_item
 
-SCORING = load_benchmark("replayscm").scoring
+SCORING = benchmark("replayscm").scoring
 
 
 def typed(item: Problem, lines: Sequence[str]) -> tuple[Draft, dict[str, Any]]:
