@@ -1,8 +1,10 @@
-"""Findings about one item, with certificates that a checker without a solver confirms, and attribution of answers."""
+"""Findings about one item, with certificates that a checker without a solver confirms, and its held-out answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
 
 from calibrant.audits.attribution import Attribution
 from calibrant.audits.finding import ClaimStatus, Finding
@@ -62,8 +64,31 @@ def _held_out_answers(family: LogicFamily, item: LogicItem) -> Iterator[Finding]
     yield Finding(OPEN_CELLS, status, item.id, claim, {"open": num_open, "cells": len(shares)})
 
 
-def attribute_item(item: LogicItem) -> Attribution | None:
-    """Return whether the data decide the held-out answers, for an answer that is wrong and of unknown fit.
+@dataclass(frozen=True, slots=True)
+class HeldoutDecision:
+    """Decision of the held-out answers by the models that fit.
+
+    decided: all of them give the same table of held-out answers; members: how many fit; in_words: the class
+    agreement: share of them that gives the true table; None without a sealed truth
+    ceiling: largest share of them that gives one table
+    """
+
+    decided: bool
+    members: int
+    in_words: str
+    agreement: Fraction | None
+    ceiling: Fraction
+
+    def attribution(self, *, fits: bool | None, correct: bool) -> Attribution:
+        """Attribute an answer.
+
+        fits: it is a model within the tolerances, None for a table; correct: every held-out answer is right
+        """
+        return Attribution(self.decided, correct, fits, self.members, self.in_words)
+
+
+def heldout_decision(item: LogicItem) -> HeldoutDecision | None:
+    """Return whether the data decide the held-out answers, and exact shares of models; reads the sealed part.
 
     None without questions, and where models or answers are too many to count.
     """
@@ -72,7 +97,9 @@ def attribute_item(item: LogicItem) -> Attribution | None:
         return None
     family = outcome.value
     try:
-        decided = len(family.verdicts()) == 1
+        tables = family.verdicts()
     except LatticeLimitError:
         return None
-    return Attribution(decided, False, None, family.count, family.in_words)
+    agreement = None if item.sealed is None else Fraction(tables.get(item.sealed.answers, 0), family.count)
+    ceiling = Fraction(max(tables.values()), family.count)
+    return HeldoutDecision(len(tables) == 1, family.count, family.in_words, agreement, ceiling)

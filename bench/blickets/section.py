@@ -69,7 +69,6 @@ class BlicketReport:
     """Implements Reportable (bench.report.capabilities)."""
 
     table_ids = TABLE_IDS
-    reads_pools = True  # episodes of a page
 
     def section(self, answers: Sequence[Answer], contents: ReportContents, progress: Progress) -> Section:
         pools = [path for path in contents.pools if benchmark_of(path) is BENCHMARK]

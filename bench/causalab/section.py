@@ -136,7 +136,6 @@ class LabReport:
     """Implements Reportable (bench.report.capabilities)."""
 
     table_ids = TABLE_IDS
-    reads_pools = True  # declared items of printed tables
 
     def section(self, answers: Sequence[Answer], contents: ReportContents, progress: Progress) -> Section:
         return lab_section(BENCHMARK.title, answers, contents)

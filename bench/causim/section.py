@@ -154,7 +154,6 @@ class CausimReport:
     """Implements Reportable (bench.report.capabilities)."""
 
     table_ids = TABLE_IDS
-    reads_pools = True  # whether questions are about code or prose decides their tables
 
     def section(self, answers: Sequence[Answer], contents: ReportContents, progress: Progress) -> Section:
         return causim_section(BENCHMARK.title, answers, contents)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -159,8 +159,6 @@ def report(
     collected = Sources(sources or (), predictions or (), official or (), pools or (), fields, say)
     answers = collected.answers()
     given.refuse_foreign(answers)
-    if pools and not (predictions or attribution or ATTRIBUTION in contents.tables):
-        require_pool_readers(answers)
     again, runs = collected.transcripts(), tuple(sources or ())
     contents = replace(contents, transcripts=again, fields=fields, runs=runs, predictions=again)
     with progress_bar() as progress:
@@ -186,17 +184,6 @@ def _add_options(contents: ReportContents, options: Mapping[str, Any]) -> Report
     means = InvalidHandling(options.get("means", InvalidHandling.PUBLISHED))
     against, audits = tuple(options.get("against", ())), tuple(options.get("audits", ()))
     return replace(contents, against=against, means=means, audits=audits, cohorts=options.get("cohort", ()))
-
-
-def require_pool_readers(benchmarks: Collection[str]) -> None:
-    """Refuse pools where nothing in the report depends on them."""
-    from calibrant.bench.core.registry import benchmark
-    from calibrant.bench.report.capabilities import REPORT
-
-    if not any(benchmark(name).require(REPORT).reads_pools for name in benchmarks):
-        raise typer.BadParameter(
-            "no part of this report reads pools: give --attribution or --predictions too", param_hint="--pool"
-        )
 
 
 def _write_report(text: str, out: Path | None) -> None:

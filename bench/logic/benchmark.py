@@ -22,6 +22,7 @@ from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
 from calibrant.bench.protocols.base import PROTOCOLS
 from calibrant.bench.protocols.presentation import PRESENT
 from calibrant.bench.report.capabilities import REPORT
+from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.sets.capabilities import HYPOTHESES
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ BENCHMARK: Benchmark[LogicItem] = Benchmark(
         FINDINGS: "audit:FINDINGS",
         FUNCTIONS: "solve:FUNCTIONS",
         GENERATE: "generate:GENERATE",
+        GUIDE: "guide:GUIDE",
         HYPOTHESES: "sets:hypotheses",
         ITEMS: "items:ITEMS",
         METRICS: "verdict:METRICS",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,7 +16,7 @@ from calibrant.dsl.logic.grading import AnswerError, grade, parse_answer
 from calibrant.dsl.logic.item import LogicItem
 
 if TYPE_CHECKING:
-    from calibrant.audits.attribution import Attribution
+    from calibrant.audits.logic.items import HeldoutDecision
 
 
 class LogicScoring(Scorable[LogicItem]):
@@ -59,17 +58,21 @@ class LogicAttribution:
     """Implements Attribute (bench.core.scoring): all models that fit give the same held-out answers, or not."""
 
     def __init__(self) -> None:
-        self._decisions: EvaluatorCache[Attribution | None] = EvaluatorCache()
+        self._decisions: EvaluatorCache[HeldoutDecision | None] = EvaluatorCache()
+
+    def decide_heldout(self, item: LogicItem) -> HeldoutDecision | None:
+        """Return what the data decide about the held-out answers, counted once an item; None where not counted."""
+        from calibrant.audits.logic.items import heldout_decision
+
+        return self._decisions.get_for(item, lambda: heldout_decision(item))
 
     def __call__(
         self, item: LogicItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
-        from calibrant.audits.logic.items import attribute_item
-
-        decision = self._decisions.get_for(item, lambda: attribute_item(item))
+        decision = self.decide_heldout(item)
         if decision is None:
             return None
-        return attribution_record(replace(decision, correct=score["correct"] is True, fits=score["fits"]))
+        return attribution_record(decision.attribution(fits=score["fits"], correct=score["correct"] is True))
 
 
 SCORING = LogicScoring()

@@ -31,7 +31,6 @@ class LogicReport:
     """Implements Reportable (bench.report.capabilities)."""
 
     table_ids = tuple(view.id for view in METRICS.views.values())
-    reads_pools = False
 
     def section(self, answers: Sequence[Answer], contents: ReportContents, progress: Progress) -> Section:
         rows = section_rows(answers, METRICS, contents.by)

@@ -19,7 +19,6 @@ class ReplayScmReport:
     """Implements Reportable (bench.report.capabilities)."""
 
     table_ids = TABLE_IDS
-    reads_pools = True  # which items share a latent SCM
 
     def section(self, answers: Sequence[Answer], contents: ReportContents, progress: Progress) -> Section:
         facts = pool_facts(contents.pools)

@@ -66,7 +66,7 @@ class Explanation:
     sentences: what the evidence had decided, and what that says about the answer
     response, gold: as text; gold is empty where it is not at hand
     notes: (below the response, below gold); chips: (tone, text) of the verdict, and a sentence below them
-    headings, moves: the last steps; empty for answers without steps
+    headings, moves: the last steps, or rows of another kind, named by `moves_title`; empty for answers without any
     """
 
     sentences: tuple[str, ...]
@@ -78,6 +78,7 @@ class Explanation:
     verdict_note: str = ""
     headings: tuple[str, ...] = ()
     moves: tuple[Move, ...] = ()
+    moves_title: str = ""
 
 
 @dataclass(frozen=True)

@@ -92,8 +92,7 @@ def report_page(sections: Sequence[PageSection], *, paper_on: bool) -> str:
 
 def _tabs(sections: Sequence[PageSection]) -> Iterator[dict[str, str]]:
     systems = {system for part in sections for system in part.section.systems}
-    title = "All four" if len(sections) == 4 else "All"
-    yield {"name": ALL, "title": title, "detail": plural(len(systems), "systems")}
+    yield {"name": ALL, "title": "All", "detail": plural(len(systems), "systems")}
     for part in sections:
         items = (
             ""

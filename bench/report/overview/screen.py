@@ -241,9 +241,8 @@ def overall_screen(all_results: Sequence[Results]) -> Mapping[str, Any]:
         }
         for name in names
     ]
-    number = "all four" if len(all_results) == 4 else str(len(all_results))
     return {
-        "heading": f"{plural(len(names), 'systems')} on {number} benchmarks",
+        "heading": f"{plural(len(names), 'systems')} on {len(all_results)} benchmarks",
         "cards": [
             {
                 "name": results.name,

@@ -9,9 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import typer
 
-from calibrant.bench.commands.report import require_pool_readers
 from calibrant.bench.pools.bundled import bundled_sample
 from tests.bench.commands.lines import BENCHMARKS, Files
 from tests.support.commands import called, jsonl
@@ -84,9 +82,3 @@ def test_pools_show_episodes_of_blickets_in_a_page(files: Callable[[str], Files]
     line = ["report", files("blickets").run, "--format", "html"]
     assert "episode-0-0" in called(*line, "--pool", files("blickets").pool).stdout
     assert "episode-0-0" not in called(*line).stdout
-
-
-def test_pools_that_no_part_of_a_report_reads_are_refused() -> None:
-    with pytest.raises(typer.BadParameter, match="no part of this report reads pools: give --attribution"):
-        require_pool_readers(["logic"])
-    require_pool_readers(["logic", "causalab"])

@@ -130,7 +130,8 @@
     const head = make("tr", {}, ...detail.headings.map((text) => make("th", { scope: "col" }, text)));
     const rows = detail.moves.map(([cells, look]) => make("tr", look ? { class: "look" } : {}, ...cells.map((text) => make("td", {}, text))));
     const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
-    return make("section", { class: "panel", "aria-label": "Its last moves" }, make("h2", {}, "Its last moves"), make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Moves" }, table));
+    const title = detail.moves_title ?? "Its last moves";
+    return make("section", { class: "panel", "aria-label": title }, make("h2", {}, title), make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": title }, table));
   };
   const buttons = (pack, answer, detail) => {
     const bar = make("div", { class: "buttons" });

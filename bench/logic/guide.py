@@ -1,0 +1,150 @@
+"""Guide of a report through answers about logic models: classes, levels of chance, held-out answers one by one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.attribution import KEY
+from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Move, Score, Words
+from calibrant.bench.report.overview.sentences import class_sentence, fit_text
+from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.json_objects import last_object
+from calibrant.dsl.logic import reference
+from calibrant.dsl.logic.clause import Model, model_texts
+from calibrant.dsl.logic.grading import AnswerError, Table, parse_answer
+from calibrant.dsl.logic.item import LogicItem
+
+MAX_ROWS = 20  # held-out experiments of one answer
+NONE = "no clause: every node is 0"
+
+
+class ModelGuide:
+    """Answers are models or tables of probabilities; a draw takes one of the models that fit, all of them alike."""
+
+    words = Words(
+        items="data sets",
+        hypotheses="models",
+        decided="decided by the data",
+        right="every held-out answer is right",
+        levels=LevelWords(
+            "a guess of every held-out answer, 0 or 1 alike",
+            "a draw from the models that fit",
+            "the held-out answers that most of them give",
+        ),
+        cost=Cost("seconds", ""),
+    )
+
+    def is_right(self, score: Score, setting: str) -> bool:
+        return score["correct"] is True
+
+    def is_answered(self, score: Score) -> bool:
+        return score["valid"] is True
+
+    def levels(self, item: LogicItem, steps: Sequence[Any], score: Score) -> Levels:
+        """Return shares of the models that fit; none where they are not counted, or the truth is not known."""
+        from calibrant.bench.logic.scoring import ATTRIBUTE
+
+        num_cells = len(item.task.questions) * len(item.task.setup.readouts)
+        guess = 0.5**num_cells if num_cells and item.sealed is not None else None
+        decision = ATTRIBUTE.decide_heldout(item)
+        if decision is None or decision.agreement is None:
+            return Levels(guess)
+        return Levels(guess, float(decision.agreement), float(decision.ceiling))
+
+    def explain(
+        self,
+        item: LogicItem | None,
+        context: AnswerContext,
+        answer: Mapping[str, Any] | str,
+        steps: Sequence[Any],
+        score: Score,
+    ) -> Explanation:
+        recorded = score.get(KEY) or {}
+        members = recorded.get("members")
+        remaining = f" {fit_text(members, 'model', 'models')} within the tolerances." if members else ""
+        parsed = None if item is None else _parsed(item, answer)
+        sealed = None if item is None else item.sealed
+        moves = () if item is None or sealed is None or parsed is None else tuple(_rows(item, parsed))
+        return Explanation(
+            sentences=(class_sentence(recorded, is_right=self.is_right(score, "")) + remaining, _problem(score)),
+            response=_model_text(parsed) if isinstance(parsed, frozenset) else _answer_text(answer),
+            gold="" if sealed is None else _model_text(sealed.gold),
+            response_note="" if item is None else _kind_text(item, parsed),
+            gold_note="the model that the values come from",
+            chips=tuple(_chips(score)),
+            verdict_note=_cells_text(score),
+            headings=("Held-out experiment", "True", "Answer") if moves else (),
+            moves=moves,
+            moves_title="Held-out answers" if moves else "",
+        )
+
+
+def _parsed(item: LogicItem, answer: Mapping[str, Any] | str) -> Model | Table | None:
+    stated = last_object(answer) if isinstance(answer, str) else answer
+    try:
+        return parse_answer(stated, item.task)
+    except AnswerError:
+        return None
+
+
+def _model_text(model: Model) -> str:
+    return "\n".join(model_texts(model)) or NONE
+
+
+def _answer_text(answer: Mapping[str, Any] | str) -> str:
+    return answer if isinstance(answer, str) else json.dumps(dict(answer), ensure_ascii=False)
+
+
+def _kind_text(item: LogicItem, parsed: Model | Table | None) -> str:
+    readouts = ", ".join(map(in_one_line, item.task.setup.readouts))
+    if parsed is None or isinstance(parsed, frozenset):
+        return f"readouts, in order: {readouts}"
+    return f"a row for each held-out experiment; readouts, in order: {readouts}"
+
+
+def _rows(item: LogicItem, answer: Model | Table) -> Iterator[Move]:
+    """Yield the held-out experiments, marked where an answer is wrong."""
+    task = item.task
+    assert item.sealed is not None
+    rows = zip(task.questions, item.sealed.answers, strict=True)
+    for number, (experiment, truth) in enumerate(list(rows)[:MAX_ROWS]):
+        if isinstance(answer, frozenset):
+            stated = reference.predict(answer, task.setup, experiment)
+            is_wrong = stated != truth
+        else:
+            shares = answer[number]
+            stated = " ".join(f"{share:.2f}" for share in shares)
+            # 0.5 is on neither side, as in the verdict
+            pairs = zip(shares, truth, strict=True)
+            is_wrong = any(share == 0.5 or (share > 0.5) != (cell == "1") for share, cell in pairs)
+        yield Move((in_one_line(experiment.text(task.setup)), truth, stated), is_wrong)
+
+
+def _problem(score: Score) -> str:
+    return in_one_line(str(score["error"]))[:300] if score["error"] else ""
+
+
+def _chips(score: Score) -> Iterator[tuple[str, str]]:
+    if score["valid"] is not True:
+        yield "bad", "not valid"
+        return
+    if score["fits"] is None:
+        yield "", "probabilities"
+        return
+    yield ("good", "fits the data") if score["fits"] else ("bad", "does not fit the data")
+    yield ("good", "least misfit") if score["optimal"] else ("", "more than the least misfit")
+    yield "", f"edge F1 {score['edge_f1']:.3f}"
+
+
+def _cells_text(score: Score) -> str:
+    if score["heldout_accuracy"] is None:
+        return ""
+    return (
+        f"{100 * score['heldout_accuracy']:.0f} % of the held-out answers are right; Brier score {score['brier']:.3f}"
+    )
+
+
+GUIDE = ModelGuide()
