@@ -79,11 +79,13 @@ class Recount:
                     else:
                         self.constant += costs[name in experiments[j].on and name in self.stimuli]
         self.bound = {v: sum(map(min, cells)) for v, cells in self.cells.items()}
+        # no float: misfits may exceed every one
+        self.greatest = sum(sum(map(max, cells)) for cells in self.cells.values())
         self._memo: dict[tuple[str, Clause | None, tuple[tuple[str, int], ...]], Counter[Outcome]] = {}
 
     def points(self, limit: int | None, without: Clause | None = None) -> Points:
         """Return the numbers of models by (misfit, size), of misfit at most the limit, without a clause."""
-        most = float("inf") if limit is None else limit - self.constant
+        most = self.greatest if limit is None else limit - self.constant
         states: dict[Values, Points] = {(): Counter({(0, 0): 1})}
         order = self._order()
         placed: set[str] = set()
@@ -140,7 +142,7 @@ class Recount:
         return sum(not self.children.get(v, set()) <= placed for v in placed)
 
     def _placements(
-        self, unit: Sequence[str], values: dict[str, Value], without: Clause | None, most: float
+        self, unit: Sequence[str], values: dict[str, Value], without: Clause | None, most: int
     ) -> Iterator[tuple[dict[str, Value], tuple[int, int], int]]:
         """Yield values after the placement of a component, (misfit, size) added, and number of ways."""
         if len(unit) == 1:
@@ -152,7 +154,7 @@ class Recount:
         yield from self._levels(unit, values, without, most)
 
     def _levels(
-        self, unit: Sequence[str], values: dict[str, Value], without: Clause | None, most: float
+        self, unit: Sequence[str], values: dict[str, Value], without: Clause | None, most: int
     ) -> Iterator[tuple[dict[str, Value], tuple[int, int], int]]:
         states: dict[LevelState, Points] = {
             (tuple(sorted(values.items())), frozenset(), frozenset()): Counter({(0, 0): 1})

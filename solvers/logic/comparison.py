@@ -142,7 +142,9 @@ def mean_squared_error(model: Model, task: Task) -> float:
     squares = []
     for experiment, row in zip(task.experiments, task.values, strict=True):
         answers = reference.predict(model, task.setup, experiment)
-        squares += [(int(a) - value) ** 2 for a, value in zip(answers, row, strict=True) if value is not None]
+        differences = [int(a) - value for a, value in zip(answers, row, strict=True) if value is not None]
+        # `**` raises where a product is infinite
+        squares += [difference * difference for difference in differences]
     return sum(squares) / len(squares) if squares else 0.0
 
 

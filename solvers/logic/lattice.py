@@ -146,7 +146,7 @@ class LatticeBuilder:
     def _build(self, limit: int | None, beam: int | None) -> Lattice:
         stages = self.stages
         layers = [Layer([()], [0])]
-        most = float("inf") if limit is None else limit
+        most = UNREACHABLE if limit is None else limit
         for number, stage in enumerate(stages):
             layer = self._expand(number, layers[-1], most)
             if beam is not None:
@@ -156,7 +156,7 @@ class LatticeBuilder:
         lattice.least = _least_to_go(lattice)
         return lattice
 
-    def _expand(self, number: int, layer: Layer, most: float) -> Layer:
+    def _expand(self, number: int, layer: Layer, most: int) -> Layer:
         earlier = self.spent
 
         def charge(states: int, transitions: int) -> None:
@@ -205,8 +205,8 @@ def _restrict(layer: Layer, remaining: Sequence[int], sources: Sequence[int] | N
     return smaller
 
 
-# above any pair: misfits below 2**168 at SIZE_BASE 2**32
-UNREACHABLE = 1 << 200
+# above any pair: squares of doubles stay below 2**2048, their sums over all cells below 2**2100, SIZE_BASE is 2**32
+UNREACHABLE = 1 << 2400
 
 
 def _least_to_go(lattice: Lattice) -> list[list[int]]:

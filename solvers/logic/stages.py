@@ -216,7 +216,7 @@ def make_placer(stage: Stage, steps: LocalSteps) -> Placer:
     return SinglePlacer(stage, steps) if len(stage.unit) == 1 else ComponentPlacer(stage, steps)
 
 
-def expand(placer: Placer, layer: Layer, limit: float, charge: Charge) -> Layer:
+def expand(placer: Placer, layer: Layer, limit: int, charge: Charge) -> Layer:
     """Return the states after a stage whose misfit so far and bound stay within the limit."""
     following = Layer([], [])
     index: dict[State, int] = {}

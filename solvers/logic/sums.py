@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TypeAlias
 
-from calibrant.solvers.logic.lattice import SIZE_BASE, Lattice
+from calibrant.solvers.logic.lattice import SIZE_BASE, UNREACHABLE, Lattice
 
 Keys: TypeAlias = dict[int, int]  # misfit * SIZE_BASE + size -> number
 
@@ -43,7 +43,7 @@ class PathSums:
         """First key of each state that no completion brings within the misfit limit."""
         limit = self.lattice.limit
         if not self._with_misfit or limit is None:
-            return [[1 << 200] * len(layer.states) for layer in self.lattice.layers]
+            return [[UNREACHABLE] * len(layer.states) for layer in self.lattice.layers]
         return [[(limit + 1 - least // SIZE_BASE) * SIZE_BASE for least in row] for row in self.lattice.least]
 
     @cached_property

@@ -11,6 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from calibrant.audits.claims import verify
+from calibrant.audits.logic.certificates import count_certificate
+from calibrant.audits.logic.evidence import evidence_of
+from calibrant.audits.logic.verification import VERIFIERS
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.clause import model_size, parse_clause
@@ -283,3 +287,17 @@ def test_a_family_straight_from_files(tmp_path: Path) -> None:
     assert repr(family).startswith("<LogicFamily: acyclic logic models over 2 merged edges")
     with pytest.raises(PoolError, match=r"d.csv: no time 5; there are: 0, 30"):
         logic_family(pkn, midas, time=5)
+
+
+@pytest.mark.parametrize("fit", ["0.5", "any"])
+def test_values_of_any_magnitude(fit: str) -> None:
+    """Misfits beyond the largest double; the solver and a count of its own agree with the listing."""
+    for number, task in enumerate(random_tasks(31, 4)):
+        rng = random.Random(number)
+        values = tuple(tuple(rng.choice((None, -1e60, 1e200, 1.5e302)) for _ in row) for row in task.values)
+        large = replace(task, values=values, tolerance=Tolerance(fit, 2))
+        family = _family(large)
+        members = reference.family(large)
+        assert family.spectrum == Counter((misfit, size) for misfit, size, _ in members)
+        verdict = verify(count_certificate(family), evidence_of(large), VERIFIERS)
+        assert verdict.reason == ""
