@@ -6,8 +6,9 @@ answer alike at a readout, so that the cheaper answer for each such set of colum
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from operator import itemgetter
 
 from calibrant.dsl.logic.prior import reachable
 from calibrant.solvers.logic.network import Columns, Network
@@ -49,7 +50,24 @@ class StateBounds:
 
     def bound(self, state: Sequence[int]) -> int:
         """Return a lower bound on the misfit of the readouts that are not placed."""
-        return sum([part.bound(state) for part in self.parts])
+        total, parts = self._fixed_and_varying
+        for values, memo, part in parts:
+            # values as they are, flags included: their tuple is made in C, and most are met again
+            key = values(state)
+            bound = memo.get(key)
+            if bound is None:
+                bound = memo[key] = part.bound(state)
+            total += bound
+        return total
+
+    @cached_property
+    def _fixed_and_varying(
+        self,
+    ) -> tuple[int, list[tuple[Callable[[Sequence[int]], object], dict[object, int], _Part]]]:
+        """The sum of bounds that no state changes; of each other part how its values are read, and its bounds."""
+        varying = [part for part in self.parts if part.positions]
+        fixed = sum([part.bound(()) for part in self.parts if not part.positions])
+        return fixed, [(itemgetter(*part.positions), {}, part) for part in varying]
 
 
 def readout_bounds(network: Network, columns: Columns) -> dict[int, int]:

@@ -8,6 +8,7 @@ from calibrant.dsl.logic.prior import edges_by_target, predecessors, reachable, 
 from calibrant.dsl.logic.task import Experiment, Task
 
 BYTE = 8
+MAX_GAINS = 1 << 18  # cached, 40 MB
 
 
 class Network:
@@ -88,6 +89,7 @@ class Columns:
         self._zeros = {v: sum(zero for zero, _ in costs) for v, costs in self.costs.items()}
         self._savings = {v: _byte_tables([(0, unit - zero) for zero, unit in c]) for v, c in self.costs.items()}
         self._memo: dict[tuple[int, int], int] = {}
+        self._gains: dict[tuple[int, int], int] = {}
 
     def _add_costs(self, task: Task, column: Mapping[Experiment, int]) -> None:
         factor, number = task.options.factor, self.network.number
@@ -136,18 +138,26 @@ class Columns:
 
     def cheapest(self, node: int, masks: Iterable[int]) -> int:
         """Return the least misfit of a readout that answers alike in the columns of each mask."""
-        active, tables = self.active[node], self._savings[node]
+        gains = self._gains
         total = self._zeros[node]
         for mask in masks:
-            # inhibited columns answer 0 whatever the formula; masks are split by activity, so one shared bit means all
-            if mask & active:
-                saving = 0
-                for table in tables:
-                    saving += table[mask & 255]
-                    mask >>= BYTE
-                if saving < 0:
-                    total += saving
+            gain = gains.get((node, mask))
+            total += self._gain(node, mask) if gain is None else gain
         return total
+
+    def _gain(self, node: int, mask: int) -> int:
+        """Return by how much answering 1 in the columns of a mask is better than 0, as a number of at most 0."""
+        gain = 0
+        # inhibited columns answer 0 whatever the formula; masks are split by activity, so one shared bit means all
+        if mask & self.active[node]:
+            rest = mask
+            for table in self._savings[node]:
+                gain += table[rest & 255]
+                rest >>= BYTE
+        # few masks are met again and again: single columns most of all
+        if len(self._gains) < MAX_GAINS:
+            self._gains[node, mask] = min(0, gain)
+        return min(0, gain)
 
 
 def _normalised(clamp: Experiment, network: Network) -> Experiment:
