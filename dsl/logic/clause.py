@@ -51,6 +51,7 @@ def is_node_name(name: object) -> bool:
         and name.isprintable()
         and _NAME.fullmatch(name) is not None
         and "=" not in name
+        and not name.startswith("#")  # begins a comment in SIF and bnet
     )
 
 

@@ -1,4 +1,4 @@
-"""Prior networks as SIF: `source sign target [target...]`, separated by any blanks."""
+"""Prior networks as SIF: `source sign target [target...]`, separated by any blanks; # begins a comment line."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ def parse_sif(text: str, file: str = "") -> tuple[Edge, ...]:
     edges: dict[Edge, None] = {}
     for number, line in enumerate(split_lines(text), 1):
         fields = line.split()
-        if not fields:
+        if not fields or fields[0].startswith("#"):
             continue
         where = f"line {number}"
         if len(fields) < 3:
-            raise PoolError(f"{len(fields)} fields; expected: source sign target", file=file, instance=where)
+            problem = f"{len(fields)} fields; expected, with blanks between: source sign target"
+            raise PoolError(problem, file=file, instance=where)
         source, sign, targets = fields[0], fields[1], fields[2:]
         if sign not in _SIGNS:
             raise PoolError(f"sign {short_repr(sign)}; allowed: 1 or -1", file=file, instance=where)

@@ -35,7 +35,11 @@ def split_lines(text: str) -> list[str]:
 
 
 def table_rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and trimmed fields of each line of a CSV text that is not blank; no field spans lines."""
+    """Yield line number and trimmed fields of each line of a CSV text that is not blank; no field spans lines.
+
+    Empty fields behind those of the header, and lines of empty fields, are left out: spreadsheets write both.
+    """
+    width = 0
     for number, line in enumerate(split_lines(text), 1):
         if not line.strip():
             continue
@@ -45,14 +49,26 @@ def table_rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
             raise PoolError(
                 f"not a line of comma-separated fields: {error}", file=file, instance=f"line {number}"
             ) from None
-        yield number, [field.strip() for field in fields]
+        fields = [field.strip() for field in fields]
+        if not any(fields):
+            continue
+        if not width:
+            width = len(fields)
+            while not fields[width - 1]:
+                width -= 1
+            if width == 1 and (";" in fields[0] or "\t" in fields[0]):
+                separator = "semicolons" if ";" in fields[0] else "tabs"
+                problem = f"fields are separated by {separator}; save the file with commas, and with decimal points"
+                raise PoolError(problem, file=file, instance=f"line {number}")
+        yield number, fields[:width] if not any(fields[width:]) else fields
 
 
 def check_name(name: str, *, file: str, where: str) -> str:
     """Return the name of a node; `PoolError` if some format could not write it."""
     if not is_node_name(name):
         allowed = (
-            f"1 to {MAX_NAME_CHARS} printable characters without blanks and without , : ; ! + & | ( ) < > = and quotes"
+            f"1 to {MAX_NAME_CHARS} printable characters without blanks and without , : ; ! + & | ( ) < > = and quotes,"
+            " the first not #"
         )
         raise PoolError(f"{short_repr(name)} is no name of a node; allowed: {allowed}", file=file, instance=where)
     return name

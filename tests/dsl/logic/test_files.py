@@ -55,6 +55,23 @@ def test_a_sif_that_is_refused(text: str, problem: str) -> None:
         parse_sif(text, "p.sif")
 
 
+def test_comments_of_a_sif() -> None:
+    assert parse_sif("# 1 comment\na 1 b\n#\n") == (Edge("a", 1, "b"),)
+    with pytest.raises(PoolError, match=r"line 1: .#b. is no name of a node; allowed: .*the first not #"):
+        parse_sif("a 1 #b", "p.sif")
+
+
+def test_what_spreadsheets_write_around_a_table() -> None:
+    """Quoted fields, empty columns behind the header's, lines of empty fields."""
+    quoted = "".join(",".join(f'"{f.strip()}"' for f in line.split(",")) + ",,\n" for line in MIDAS.splitlines())
+    assert parse_midas(quoted + ",,,,,,,\n", 30) == parse_midas(MIDAS, 30)
+    with pytest.raises(PoolError, match="line 4: 8 fields; the header has 6"):
+        parse_midas(quoted.replace('"NA",,', '"NA",,7'), 30, file="m.csv")
+    for separator, name in ((";", "semicolons"), ("\t", "tabs")):
+        with pytest.raises(PoolError, match=f"line 1: fields are separated by {name}; save the file with commas"):
+            parse_midas(MIDAS.replace(",", separator), 30)
+
+
 def test_midas() -> None:
     data = parse_midas(MIDAS, "30", PRIOR)
     assert data.setup == Setup(("a",), ("b",), ("r",))
