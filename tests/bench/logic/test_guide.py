@@ -14,6 +14,7 @@ from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.logic.guide import GUIDE
 from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.report.overview.contract import Explanation
 from calibrant.bench.report.pool_attribution import expected_rates
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.grading import answer_json
@@ -48,7 +49,7 @@ def test_chance_and_best_are_shares_of_the_listed_models() -> None:
     assert kinds >= {(True, True), (False, True), (False, False)}
 
 
-def _explained(item: LogicItem | None, of: LogicItem, answer: dict[str, object] | str) -> object:
+def _explained(item: LogicItem | None, of: LogicItem, answer: dict[str, object] | str) -> Explanation:
     read = LOGIC.scoring.read_answer(of, answer)[0]
     score = LOGIC.scoring.score(of, read, ())
     context = AnswerContext("m", "pool", "digest", 1, of.id, of.setting, "", benchmark="logic")
