@@ -118,6 +118,11 @@ def canonical_order(structure: Structure, *, max_leaves: int = MAX_LEAVES) -> Ca
     return CanonicalOrder(search.best, tuple(search.automorphisms), search.is_complete)
 
 
+def refined_colours(structure: Structure) -> Words:
+    """Return the colours after refinement, equal for vertices that it does not separate."""
+    return _Search(structure, 0).refine(structure.colours)
+
+
 class _Search:
     """Depth-first search over individualised vertices."""
 

@@ -12,6 +12,7 @@ from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm.disclosure import Disclosure
 from calibrant.dsl.replayscm.extensions.extension import Extension
+from calibrant.dsl.replayscm.extensions.randomness import Spelling
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, World
 from calibrant.dsl.texts.rewording import Wording
@@ -77,6 +78,7 @@ class Sealed:
     labels: stratum, seed, difficulty and pairing ids, for tables and matching
     seed: of an extended item, which fixes flips and drawn contexts
     rates: true noise rate of each observed endogenous variable, under noise
+    spelling: of an episode that was renamed, by which its flips and contexts still go; never in files
     """
 
     gold: Scm | None
@@ -89,6 +91,7 @@ class Sealed:
     labels: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
     rates: Mapping[str, Fraction] = field(default_factory=dict)
+    spelling: Spelling | None = None
 
     def __repr__(self) -> str:
         return f"<Sealed: {len(self.heldout.worlds)} held-out worlds{'' if self.gold is None else ' and gold'}>"

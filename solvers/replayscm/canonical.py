@@ -17,7 +17,7 @@ from calibrant.dsl.formulas.formula import Apply, Formula
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, World
-from calibrant.solvers.canonical import Permutation, StructureBuilder, canonical_order, word
+from calibrant.solvers.canonical import Permutation, StructureBuilder, canonical_order, refined_colours, word
 from calibrant.solvers.replayscm.renaming import PanelOrder, rename_scm, rename_task
 
 _NAME = re.compile(r"\bV[0-9]+\b")
@@ -50,25 +50,21 @@ class CanonicalTask:
         return content
 
 
-def canonical_task(task: Task) -> CanonicalTask:
-    """Return the canonical form of a task."""
-    builder = StructureBuilder()
-    hidden = () if task.extension is None else tuple(task.extension.hidden)
-    variables = (*task.variables, *hidden)
-    index = {variable: builder.vertex(*_role(task, variable)) for variable in variables}
-    worlds = task.training.worlds
-    first_world = len(variables)
-    for _ in worlds:
-        builder.vertex("world")
-    base = first_world + len(worlds)
-    unit_vertices = _add_rows(builder, task, index, first_world)
-    if task.extension is not None:
-        for child, parents in task.extension.hidden.items():
-            builder.edges([index[parent] for parent in parents or ()], index[child], word("hidden"))
-    if task.reference is not None:
-        for variable, formula in task.reference.mechanisms.items():
-            builder.edge(_add_formula(builder, formula, index), index[variable], word("mechanism"))
+def variable_colours(task: Task) -> dict[str, int]:
+    """Return a number of each variable, equal for variables that colour refinement does not tell apart."""
+    builder, index, base, _ = _task_structure(task, {})
+    colours = refined_colours(builder.build(base))
+    return {variable: int(colours[vertex]) for variable, vertex in index.items()}
+
+
+def canonical_task(task: Task, colours: Mapping[str, object] = {}) -> CanonicalTask:
+    """Return the canonical form of a task.
+
+    colours: of variables, what else tells them apart
+    """
+    builder, index, base, unit_vertices = _task_structure(task, colours)
     result = canonical_order(builder.build(base))
+    variables, worlds, first_world = tuple(index), task.training.worlds, len(index)
     rank = {vertex: place for place, vertex in enumerate(result.order)}
     ordered = sorted(variables, key=lambda variable: rank[index[variable]])
     names = {variable: f"V{place}" for place, variable in enumerate(ordered, start=1)}
@@ -82,6 +78,29 @@ def canonical_task(task: Task) -> CanonicalTask:
     )
     symmetries = tuple(_on_names(image, variables, names) for image in result.automorphisms)
     return CanonicalTask(rename_task(task, names, order), {new: old for old, new in names.items()}, symmetries)
+
+
+def _task_structure(
+    task: Task, colours: Mapping[str, object]
+) -> tuple[StructureBuilder, dict[str, int], int, list[tuple[int, ...]]]:
+    """Return the structure of a task, the vertex of each variable, the size of the base, the vertices of rows."""
+    builder = StructureBuilder()
+    hidden = () if task.extension is None else tuple(task.extension.hidden)
+    variables = (*task.variables, *hidden)
+    extra = {variable: (colours[variable],) if variable in colours else () for variable in variables}
+    index = {variable: builder.vertex(*_role(task, variable), *extra[variable]) for variable in variables}
+    worlds = task.training.worlds
+    for _ in worlds:
+        builder.vertex("world")
+    base = len(variables) + len(worlds)
+    unit_vertices = _add_rows(builder, task, index, len(variables))
+    if task.extension is not None:
+        for child, parents in task.extension.hidden.items():
+            builder.edges([index[parent] for parent in parents or ()], index[child], word("hidden"))
+    if task.reference is not None:
+        for variable, formula in task.reference.mechanisms.items():
+            builder.edge(_add_formula(builder, formula, index), index[variable], word("mechanism"))
+    return builder, index, base, unit_vertices
 
 
 def _role(task: Task, variable: str) -> tuple[object, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 from calibrant.dsl.formulas.formula import rename
 from calibrant.dsl.replayscm.disclosure import Disclosure, natural
 from calibrant.dsl.replayscm.extensions.extension import Extension, ForecastWorld
+from calibrant.dsl.replayscm.extensions.randomness import Spelling
 from calibrant.dsl.replayscm.problem import Problem, Sealed, Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, Intervention, Panel, World
@@ -28,6 +29,14 @@ class PanelOrder:
     units: Mapping[str, str]
 
 
+def unchanged_order(panel: Panel) -> PanelOrder:
+    """Return the order in which worlds, rows and units stay as they are."""
+    rows = tuple(tuple(range(world.num_rows)) for world in panel.worlds)
+    return PanelOrder(
+        tuple(range(len(panel.worlds))), rows, {unit: unit for world in panel.worlds for unit in world.units}
+    )
+
+
 def rename_task(task: Task, names: Mapping[str, str], order: PanelOrder) -> Task:
     """Return a task over other names; columns are in natural order, wherever an order would say something."""
     reference, extension = task.reference, task.extension
@@ -41,8 +50,14 @@ def rename_task(task: Task, names: Mapping[str, str], order: PanelOrder) -> Task
 
 
 def rename_problem(problem: Problem, names: Mapping[str, str], training: PanelOrder, heldout: PanelOrder) -> Problem:
-    """Return a problem over other names; its id stays."""
-    sealed = problem.sealed
+    """Return a problem over other names; its id stays, and the flips and contexts of an episode."""
+    sealed, extension = problem.sealed, problem.task.extension
+    spelling = sealed.spelling
+    if extension is not None and extension.is_episode:
+        hashed = spelling or Spelling({v: v for v in (*extension.variables, *extension.hidden)}, extension.roots)
+        spelling = Spelling(
+            {names[v]: hashed.names[v] for v in hashed.names}, tuple(names[root] for root in hashed.roots)
+        )
     renamed = Sealed(
         gold=None if sealed.gold is None else rename_scm(sealed.gold, names),
         gold_size=sealed.gold_size,
@@ -54,6 +69,7 @@ def rename_problem(problem: Problem, names: Mapping[str, str], training: PanelOr
         labels=sealed.labels,
         seed=sealed.seed,
         rates={names[v]: rate for v, rate in sealed.rates.items()},
+        spelling=spelling,
     )
     return Problem(problem.id, rename_task(problem.task, names, training), renamed)
 

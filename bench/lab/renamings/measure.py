@@ -98,9 +98,11 @@ def _is_renamed(original: Any, answer: Any, renamed: RenamedItem) -> bool:
         expected["answer"]["probabilities"] = [[row[place] for place in renamed.columns] for row in probabilities]
     if renamed.value_roles and original["outcome"] == answer["outcome"] == "found":
         expected, answer = (_with_roles(content["answer"], renamed.value_roles) for content in (expected, answer))
+    exchanged = [replace_words(expected, _TOKEN, exchange) for exchange in ({}, *renamed.exchanges)]
     return any(
-        normal(replace_words(expected, _TOKEN, r)) == normal(replace_words(answer, _TOKEN, r))
-        for r in ({}, renamed.roles)
+        normal(replace_words(content, _TOKEN, roles)) == normal(replace_words(answer, _TOKEN, roles))
+        for content in exchanged
+        for roles in ({}, renamed.roles)
     )
 
 

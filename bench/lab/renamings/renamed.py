@@ -20,6 +20,7 @@ class RenamedItem(NamedTuple):
     value_roles: of new names, value -> number that is equal for values that nothing in the item tells apart
     values: of answers that assign values to old names, old value -> new value
     roles: new name -> text that is equal for objects that nothing in the item tells apart; empty where there are none
+    exchanges: maps of new names to new names that leave the item as it is
     """
 
     item: Any
@@ -28,6 +29,7 @@ class RenamedItem(NamedTuple):
     roles: Mapping[str, str] = {}
     values: Mapping[str, Mapping[Any, Any]] = {}
     value_roles: Mapping[str, Mapping[Any, int]] = {}
+    exchanges: tuple[Mapping[str, str], ...] = ()
 
 
 def shuffled(sequence: Sequence[T], random: Random) -> list[T]:

@@ -21,7 +21,18 @@ def rename(problem: Problem, random: Random) -> RenamedItem:
     units = tuple(dict.fromkeys(unit for panel in panels for world in panel.worlds for unit in world.units))
     new_units = permuted_names(units, random)
     training, heldout = (_panel_order(panel, new_units, random) for panel in panels)
-    return RenamedItem(rename_problem(problem, names, training, heldout), names)
+    renamed = rename_problem(problem, names, training, heldout)
+    return RenamedItem(renamed, names, exchanges=_hidden_exchanges(renamed))
+
+
+def _hidden_exchanges(problem: Problem) -> tuple[Mapping[str, str], ...]:
+    """Return the exchange of two hidden variables of which the same is disclosed."""
+    extension, disclosure = problem.task.extension, problem.task.disclosure
+    if extension is None or len(extension.hidden) != 2:
+        return ()
+    roles = {name: (parents, disclosure.group_index(name)) for name, parents in extension.hidden.items()}
+    first, second = extension.hidden
+    return ({first: second, second: first},) if roles[first] == roles[second] else ()
 
 
 def _panel_order(panel: Panel, units: Mapping[str, str], random: Random) -> PanelOrder:

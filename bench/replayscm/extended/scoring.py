@@ -82,12 +82,12 @@ class ExtendedVerdicts:
         return record | {TOP_TRUE: decision.is_true} if decision.is_noisy else record
 
     def _decide(self, steps: Sequence[Step[Any]]) -> ExtendedDecision | None:
-        return self._decisions.get(_evidence_key(steps), lambda: decide_extended(self.problem, steps))
+        return self._decisions.get(evidence_key(steps), lambda: decide_extended(self.problem, steps))
 
     def _episode_fields(self, steps: Sequence[Step[Any]]) -> dict[str, Any]:
         if not is_episode(self.problem) or not steps:
             return {}
-        key = (_evidence_key(steps), submitted_answer(steps) is not None)
+        key = (evidence_key(steps), submitted_answer(steps) is not None)
         return dict(self._remains.get(key, lambda: self._remaining(steps)))
 
     def _remaining(self, steps: Sequence[Step[Any]]) -> dict[str, Any]:
@@ -131,13 +131,14 @@ class ExtendedVerdicts:
         assert extension.allowance is not None
         if extension.allowance.contexts is Contexts.CHOSEN:
             return [int(text[::-1] or "0", 2) for text in step.action["contexts"]]
-        return episode_contexts(extension, number, self.problem.sealed.seed)
+        return episode_contexts(extension, number, self.problem.sealed.seed, self.problem.sealed.spelling)
 
 
 MAX_DECISIONS = 256  # of one item, cached: samples of a model often ask for the same worlds
 
 
-def _evidence_key(steps: Sequence[Step[Any]]) -> str:
+def evidence_key(steps: Sequence[Step[Any]]) -> str:
+    """Return a text that is equal for equal worlds in one order."""
     return repr([(dict(w.constants), w.rows) for w in steps_evidence(steps)])
 
 

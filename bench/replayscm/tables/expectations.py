@@ -19,6 +19,8 @@ from calibrant.baselines.replayscm.posterior.evidence import MechanismEvidence
 from calibrant.baselines.replayscm.posterior.local import LocalPosterior
 from calibrant.baselines.replayscm.posterior.posterior import MAX_STATES, Component, Posterior
 from calibrant.bench.replayscm.audit.generator_ceiling import Behaviour, BehaviourReplay
+from calibrant.bench.replayscm.extended.expectations import expect_extended
+from calibrant.bench.replayscm.extended.scoring import evidence_key
 from calibrant.bench.replayscm.scoring import ATTRIBUTE
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.dsl.formulas.text import STANDARD
@@ -26,7 +28,7 @@ from calibrant.dsl.replayscm.problem import Problem, Task, TaskKind
 from calibrant.dsl.replayscm.world import Panel, World
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.canonical import canonical_task
-from calibrant.solvers.replayscm.renaming import PanelOrder, rename_panel
+from calibrant.solvers.replayscm.renaming import rename_panel, unchanged_order
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 NUM_DRAWS = 400  # members of the posterior, whose most frequent behaviours are weighed
@@ -46,11 +48,14 @@ class ReplayExpectations:
         self._by_item: EvaluatorCache[Expected] = EvaluatorCache()
 
     def __call__(self, item: Problem, steps: Sequence[Any], score: Mapping[str, Any]) -> Expected:
-        return self._by_item.get_for(item, lambda: _expect(item))
+        if item.task.extension is None:
+            return self._by_item.get_for(item, lambda: _expect(item))
+        # of an episode the evidence is the system's own
+        return self._by_item.get_for(item, lambda: expect_extended(item, steps), evidence_key(steps))
 
 
 def _expect(item: Problem) -> Expected:
-    if item.task.extension is not None or item.task.kind is TaskKind.ALTERNATIVE or not item.sealed.heldout.worlds:
+    if item.task.kind is TaskKind.ALTERNATIVE or not item.sealed.heldout.worlds:
         return {"uniform": None, "draw": None, "best": None}
     decision = ATTRIBUTE.decide_heldout(item)
     uniform = None if decision is None or decision.agreement is None else float(decision.agreement)
@@ -88,10 +93,8 @@ def expect_under_prior(item: Problem) -> Expected | None:
 def _canonical(item: Problem) -> tuple[Task, Panel]:
     """Return task and held-out worlds over canonical names, so that draws do not depend on those of the pool."""
     canonical, heldout = canonical_task(item.task), item.sealed.heldout
-    units = {unit: unit for world in heldout.worlds for unit in world.units}
-    rows = tuple(tuple(range(world.num_rows)) for world in heldout.worlds)
-    order = PanelOrder(tuple(range(len(heldout.worlds))), rows, units)
-    return canonical.task, rename_panel(heldout, {old: new for new, old in canonical.names.items()}, order)
+    names = {old: new for new, old in canonical.names.items()}
+    return canonical.task, rename_panel(heldout, names, unchanged_order(heldout))
 
 
 def _share(posterior: Posterior, heldout: Panel) -> float:

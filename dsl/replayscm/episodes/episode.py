@@ -17,7 +17,7 @@ from calibrant.dsl.replayscm.episodes.actions import WorldRequest, read_action
 from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts, Extension
 from calibrant.dsl.replayscm.extensions.local_functions import noisy_rows
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass, model_class
-from calibrant.dsl.replayscm.extensions.randomness import sampled_contexts
+from calibrant.dsl.replayscm.extensions.randomness import Spelling, sampled_contexts
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms
 from calibrant.dsl.replayscm.problem import Problem, Task
 
@@ -102,9 +102,13 @@ class ScmEpisode:
         return Step(_record_action(action), self._read(request), "", 1)
 
     def _read(self, request: WorldRequest) -> Reading:
-        number, seed = self._worlds, self._problem.sealed.seed
+        number, seed, spelling = self._worlds, self._problem.sealed.seed, self._problem.sealed.spelling
         assert seed is not None
-        contexts = request.contexts or episode_contexts(self._extension, number, seed)
+        contexts = request.contexts or episode_contexts(self._extension, number, seed, spelling)
+        row_numbers = None
+        if spelling is not None and self._allowance.contexts is Contexts.ALL:
+            # the row of a context has the number of the context
+            row_numbers = [spelling.hashed_context(context, self._extension.roots) for context in contexts]
         rows = noisy_rows(
             self._class,
             self._gold,
@@ -113,6 +117,8 @@ class ScmEpisode:
             seed=seed,
             world=number,
             rates=self._problem.sealed.rates,
+            spelling=spelling,
+            row_numbers=row_numbers,
         )
         self._worlds += 1
         return {"world": number, "rows": list(rows)}
@@ -130,19 +136,25 @@ class ScmEpisode:
         return allowance
 
 
-def episode_contexts(extension: Extension, world: int, seed: int | None) -> tuple[int, ...]:
+def episode_contexts(
+    extension: Extension, world: int, seed: int | None, spelling: Spelling | None = None
+) -> tuple[int, ...]:
     """Return the contexts of a world's rows where the action does not list them.
 
     All contexts; or those that the seed fixes for this world; or, of a start under chosen contexts, the first by
-    number. seed: needed for sampled contexts alone
+    number. seed: needed for sampled contexts alone; spelling: of an item that was renamed
     """
     allowance = extension.allowance
     assert allowance is not None
     num_contexts = 1 << len(extension.roots)
     if allowance.contexts is Contexts.SAMPLED:
         assert seed is not None
-        return sampled_contexts(seed, world, len(extension.roots), allowance.rows)
-    return tuple(range(min(num_contexts, allowance.rows)))
+        contexts = sampled_contexts(seed, world, len(extension.roots), allowance.rows)
+    else:
+        contexts = tuple(range(min(num_contexts, allowance.rows)))
+    if spelling is None or allowance.contexts is Contexts.ALL:
+        return contexts
+    return tuple(spelling.context_of(context, extension.roots) for context in contexts)
 
 
 def _record_action(action: object) -> Action:

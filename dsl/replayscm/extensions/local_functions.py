@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.randomness import is_flipped
+from calibrant.dsl.replayscm.extensions.randomness import Spelling, is_flipped
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms, replay_row
 
 
@@ -29,19 +29,22 @@ def noisy_rows(
     seed: int,
     world: int,
     rates: Mapping[str, Fraction],
+    spelling: Spelling | None = None,
+    row_numbers: Sequence[int] | None = None,
 ) -> tuple[str, ...]:
     """Return the rows of a world with the flips that the seed fixes.
 
     contexts: of each row; world: its number, the start being 0; rates: by variable, empty without noise
+    spelling: names that flips go by, if others; row_numbers: that flips go by, 0, 1, .. if None
     """
     rows = []
-    for number, context in enumerate(contexts):
+    for number, context in zip(row_numbers or range(len(contexts)), contexts, strict=True):
         flipped = frozenset(
             variable
             for variable in scm_class.endogenous
             if variable in rates
             and variable not in constants
-            and is_flipped(seed, world, number, variable, rates[variable])
+            and is_flipped(seed, world, number, spelling.flip_name(variable) if spelling else variable, rates[variable])
         )
         values = replay_row(scm_class, mechanisms, context_values(scm_class, context), constants, flipped)
         rows.append(row_text(scm_class, values))

@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
 
 FLIP_BITS = 64
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """Names and roots by which the flips and contexts of an item go that was renamed since.
+
+    names: name in the item -> name that is hashed
+    roots: root i, as the item names it, has bit i of a context that is hashed
+    """
+
+    names: Mapping[str, str]
+    roots: tuple[str, ...]
+
+    def flip_name(self, variable: str) -> str:
+        """Return the name by which the flips of a variable are drawn."""
+        return self.names[variable]
+
+    def context_of(self, hashed: int, roots: Sequence[str]) -> int:
+        """Return a hashed context over the roots as the item lists them."""
+        return sum((hashed >> i & 1) << roots.index(root) for i, root in enumerate(self.roots))
+
+    def hashed_context(self, context: int, roots: Sequence[str]) -> int:
+        """Return the inverse of `context_of`."""
+        return sum((context >> roots.index(root) & 1) << i for i, root in enumerate(self.roots))
 
 
 def is_flipped(seed: int, world: int, row: int, variable: str, rate: Fraction) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import log2
+from math import fsum, log2
 
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.reference import evaluate
@@ -164,7 +164,7 @@ def score_forecast(
     laws: Sequence[Sequence[Mapping[str, Fraction]]], stated: Sequence[Sequence[Mapping[str, float | Fraction]]]
 ) -> ForecastScore:
     """Return proper scores; both by world, row, variable. Worlds without cells do not count."""
-    worlds: list[tuple[float, float, float, float]] = []
+    worlds: list[tuple[float, ...]] = []
     for law_rows, stated_rows in zip(laws, stated, strict=True):
         cells = [
             _cell_scores(float(row[v]), float(stated_row[v]))
@@ -172,10 +172,13 @@ def score_forecast(
             for v in row
         ]
         if cells:
-            worlds.append(tuple(sum(column) / len(cells) for column in zip(*cells, strict=True)))
+            # exactly rounded: the order of rows and variables changes no digit
+            worlds.append(tuple(fsum(column) / len(cells) for column in zip(*cells, strict=True)))
     if not worlds:
         raise ValueError("no free cells to forecast")
-    brier, log_loss, excess_brier, excess_log_loss = (sum(column) / len(worlds) for column in zip(*worlds, strict=True))
+    brier, log_loss, excess_brier, excess_log_loss = (
+        fsum(column) / len(worlds) for column in zip(*worlds, strict=True)
+    )
     return ForecastScore(brier, log_loss, excess_brier, excess_log_loss)
 
 

@@ -130,6 +130,8 @@ def native_lines(pool: Pool) -> Iterator[bytes]:
 def record_from_problem(problem: Problem) -> ProblemRecord:
     """Return the native record of a problem; `problem_from_record` takes it back to an equal problem."""
     task, sealed = problem.task, problem.sealed
+    if sealed.spelling is not None:
+        raise ValueError(f"'{problem.id}' was renamed: read from a file it would have other flips and contexts")
     units = problem.worlds[0].units if problem.worlds else ()
     environments = sealed.environments
     disclosure = record_from_disclosure(task.disclosure)

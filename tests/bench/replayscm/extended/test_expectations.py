@@ -1,0 +1,97 @@
+"""Chance and best on small items with noise, hidden variables and episodes against plain enumeration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import prod
+from random import Random
+
+import pytest
+
+from calibrant.audits.replayscm.extended.attribution import item_evidence
+from calibrant.bench.lab.renamings.replayscm import rename
+from calibrant.bench.replayscm.extended.expectations import UNKNOWN, expect_extended
+from calibrant.bench.replayscm.tables.expectations import EXPECTATIONS
+from calibrant.dsl.action import Action
+from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.prior import Prior
+from calibrant.dsl.replayscm.extensions.reference import (
+    EvidenceWorld,
+    Mechanisms,
+    apply_function,
+    enumerate_scms,
+    replay_row,
+)
+from calibrant.dsl.replayscm.problem import Problem
+from tests.support.replayscm.extensions.problems import small_problem
+
+
+def _likelihood(scm_class: MechanismClass, mechanisms: Mechanisms, worlds: Sequence[EvidenceWorld]) -> Fraction:
+    """Return the probability of all rows: flips and rows correspond one to one."""
+    rate, weight = scm_class.noise.max_rate, Fraction(1)
+    for world in worlds:
+        for row in world.rows:
+            values = {v: int(bit) for v, bit in zip(scm_class.observed, row, strict=True)}
+            values |= {h: apply_function(mechanisms[h], values) for h in scm_class.hidden_parents}
+            for v in scm_class.endogenous:
+                if v not in world.constants:
+                    weight *= rate if apply_function(mechanisms[v], values) != values[v] else 1 - rate
+            if not weight:
+                return weight
+    return weight
+
+
+def _plain(item: Problem, worlds: Sequence[EvidenceWorld]) -> dict[str, float]:
+    stated = task_class(item.task)
+    priors = {"stated": stated, "uniform": replace(stated, prior=Prior.UNIFORM)}
+    shares: dict[str, dict[tuple[tuple[int, ...], ...], Fraction]] = {name: {} for name in priors}
+    heldout = item.sealed.heldout.worlds
+    for mechanisms, _ in enumerate_scms(stated):
+        likelihood = _likelihood(stated, mechanisms, worlds)
+        if not likelihood:
+            continue
+        shown = tuple(
+            tuple(replay_row(stated, mechanisms, row, world.intervention.constants)[v] for v in row)
+            for world in heldout
+            for row in world.rows()
+        )
+        for name, scm_class in priors.items():
+            weights = (scm_class.mechanism_weight(v, len(f.parents)) for v, f in mechanisms.items())
+            mass = likelihood * prod(weights, start=Fraction(1))
+            shares[name][shown] = shares[name].get(shown, Fraction(0)) + mass
+    truth = tuple(tuple(row.values()) for world in heldout for row in world.rows())
+    draw, uniform = (listed.get(truth, Fraction(0)) / sum(listed.values()) for listed in shares.values())
+    best = max(shares["stated"].values()) / sum(shares["stated"].values())
+    return {"uniform": float(uniform), "draw": float(draw), "best": float(best)}
+
+
+# one item each: up to 4,900 SCMs, with a hidden variable 26,600
+@pytest.mark.parametrize(("rate", "num_hidden", "num_worlds"), [("1/10", 0, 2), ("1/4", 0, 1), (None, 1, 2)])
+def test_chance_and_best_are_those_of_all_scms(rate: str | None, num_hidden: int, num_worlds: int) -> None:
+    item = small_problem(1, rate=rate, num_hidden=num_hidden, num_worlds=num_worlds, is_episode=False)
+    assert expect_extended(item, ()) == _plain(item, item_evidence(item, ()))
+
+
+def test_of_an_episode_the_evidence_is_the_systems_own() -> None:
+    item = small_problem(1, rate="1/10")
+    episode = ScmEpisode(item)
+    levels = []
+    actions: list[Action] = [{"do": {}}, {"do": {"X1": 1}}]
+    for action in actions:
+        expected = EXPECTATIONS(item, episode.steps, {})
+        assert expected == _plain(item, item_evidence(item, episode.steps))
+        levels.append(expected["draw"])
+        episode.act(action)
+    assert levels[0] != levels[1]
+    assert expect_extended(item, ()) == UNKNOWN
+    assert expect_extended(small_problem(1, is_episode=False, is_forecast=True), ()) == UNKNOWN
+
+
+@pytest.mark.parametrize(("rate", "num_hidden"), [("1/10", 0), (None, 1)])
+def test_chance_goes_by_no_name(rate: str | None, num_hidden: int) -> None:
+    item = small_problem(2, rate=rate, num_hidden=num_hidden, is_episode=False, num_worlds=2)
+    renamed = [rename(item, Random(seed)).item for seed in range(2)]
+    assert len({repr(expect_extended(other, ())) for other in (item, *renamed)}) == 1
