@@ -6,13 +6,17 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.lab.renamings.kinds import Change, changer
 from calibrant.bench.lab.renamings.measure import measure
 from calibrant.bench.lab.renamings.renamed import RENAMED
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.protocols.registry import applicable_protocols, chosen_protocols, left_out
 from calibrant.bench.runs.pool_cache import read_pool_once
+from calibrant.bench.variants.contract import VARIANTS
 from calibrant.dsl.errors import CalibrantError
 
 
@@ -23,6 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rows", default="all", help="protocols, with commas between them")
     parser.add_argument("--times", type=int, default=6, help="renamings")
     parser.add_argument("--items", type=int, help="only the first so many items of each pool")
+    parser.add_argument("--kinds", help="kinds of `calibrant variants` in place of renamings, with commas; or all")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     moved = False
@@ -37,10 +42,21 @@ def main(arguments: list[str] | None = None) -> int:
                 continue
             (protocol,) = chosen_protocols(protocols, row, {})
             protocol.warm_up()
-            result = measure(of, items, protocol, times=options.times, seed=options.seed)
-            moved |= bool(result.moved or result.num_different or result.num_crashed)
-            print(f"{path.name}: {result.line()}", flush=True)
+            for kind, change in _changes(of, options.kinds):
+                result = measure(of, items, protocol, times=options.times, seed=options.seed, change=change)
+                moved |= bool(result.moved or result.num_different or result.num_crashed)
+                print(f"{path.name}: {kind}{result.line()}", flush=True)
     return int(moved)
+
+
+def _changes(of: Benchmark[Any], kinds: str | None) -> Iterator[tuple[str, Change | None]]:
+    """Yield the kinds of changes, with marks for their lines."""
+    if kinds is None:
+        yield "", None
+        return
+    known = of.require(VARIANTS).kinds
+    for kind in known if kinds == "all" else [kind for kind in kinds.split(",") if kind in known]:
+        yield f"{kind}: ", changer(of, kind)
 
 
 def _bundled() -> Iterator[Path]:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from calibrant.bench.lab.renamings.renamed import RenamedItem, permuted_names
+from calibrant.bench.lab.renamings.renamed import Alike, RenamedItem, permuted_names
 from calibrant.dsl.causim.item import CausimItem, Sealed
 from calibrant.dsl.causim.model import Model
 from calibrant.dsl.causim.values import value_of
 from calibrant.solvers.causim.canonical import value_roles
 from calibrant.solvers.causim.renaming import ModelNames, rename_task
+
+
+def alike(item: CausimItem) -> Alike:
+    """Return the roles of the values of nodes and noise variables."""
+    return Alike({}, {key: {value_of(s): role for s, role in v.items()} for key, v in value_roles(item.task).items()})
 
 
 def rename(item: CausimItem, random: Random) -> RenamedItem:
@@ -25,9 +30,8 @@ def rename(item: CausimItem, random: Random) -> RenamedItem:
     names = ModelNames(_random_order(model, random), keys, values)
     sealed = Sealed(names.assignment(item.sealed.world))
     plain = {key: {value_of(old): value_of(new) for old, new in listed.items()} for key, listed in values.items()}
-    task = rename_task(item.task, names)
-    roles = {key: {value_of(s): role for s, role in listed.items()} for key, listed in value_roles(task).items()}
-    return RenamedItem(replace(item, task=task, sealed=sealed), keys, values=plain, value_roles=roles)
+    renamed = replace(item, task=rename_task(item.task, names), sealed=sealed)
+    return RenamedItem(renamed, keys, values=plain, value_roles=alike(renamed).value_roles)
 
 
 def _random_order(model: Model, random: Random) -> tuple[int, ...]:

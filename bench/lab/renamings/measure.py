@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -55,8 +55,20 @@ class Invariance:
         return f"{self.row}: {rates}; {self.num_different} of {self.num_answers} answers differ{which}"
 
 
-def measure(of: Benchmark[Any], items: Sequence[Any], protocol: Protocol, *, times: int, seed: int) -> Invariance:
-    """Answer the items and so many renamings of them by one row, and compare."""
+def measure(
+    of: Benchmark[Any],
+    items: Sequence[Any],
+    protocol: Protocol,
+    *,
+    times: int,
+    seed: int,
+    change: Callable[[Any, Random], RenamedItem | None] | None = None,
+) -> Invariance:
+    """Answer the items and so many copies of them by one row, and compare.
+
+    change: returns a copy, or None for an item without one, which is then answered as it is; by default a renaming
+    """
+    change = change or renamer(of.name)
     rates, num_different, num_crashed, different = [], 0, 0, dict[str, None]()
     originals: dict[str, Any] = {}
     for number in range(times + 1):
@@ -64,7 +76,7 @@ def measure(of: Benchmark[Any], items: Sequence[Any], protocol: Protocol, *, tim
         for place, item in enumerate(items):
             renamed = RenamedItem(item, {})
             if number:
-                renamed = renamer(of.name)(item, Random(f"{seed} {number} {place}"))
+                renamed = change(item, Random(f"{seed} {number} {place}")) or renamed
             answer = _answer(of, renamed.item, protocol, table, len(items))
             num_crashed += answer["outcome"] == "crashed"
             if not number:
@@ -90,6 +102,8 @@ def _answer(of: Benchmark[Any], item: Any, protocol: Protocol, table: ResultTabl
 
 def _is_renamed(original: Any, answer: Any, renamed: RenamedItem) -> bool:
     """Return whether an answer is the original one over the new names, objects that are alike exchanged or not."""
+    if renamed.map_answer is not None and original["outcome"] == "found":
+        original = {**original, "answer": renamed.map_answer(original["answer"])}
     if renamed.values and original["outcome"] == "found":
         assigned = {key: renamed.values[key].get(value, value) for key, value in original["answer"].items()}
         original = {**original, "answer": assigned}

@@ -12,6 +12,16 @@ T = TypeVar("T")
 RENAMED = ("replayscm", "blickets", "causalab", "causim", "logic")  # benchmarks whose items can be renamed here
 
 
+class Alike(NamedTuple):
+    """Names and values that nothing in an item tells apart.
+
+    roles: name -> text that is equal for objects that are alike; value_roles: of names, value -> number
+    """
+
+    roles: Mapping[str, str] = {}
+    value_roles: Mapping[str, Mapping[Any, int]] = {}
+
+
 class RenamedItem(NamedTuple):
     """An item with other names and orders.
 
@@ -21,6 +31,7 @@ class RenamedItem(NamedTuple):
     values: of answers that assign values to old names, old value -> new value
     roles: new name -> text that is equal for objects that nothing in the item tells apart; empty where there are none
     exchanges: maps of new names to new names that leave the item as it is
+    map_answer: in place of names and values, from answers to the original to those to the item
     """
 
     item: Any
@@ -30,6 +41,7 @@ class RenamedItem(NamedTuple):
     values: Mapping[str, Mapping[Any, Any]] = {}
     value_roles: Mapping[str, Mapping[Any, int]] = {}
     exchanges: tuple[Mapping[str, str], ...] = ()
+    map_answer: Callable[[Any], Any] | None = None
 
 
 def shuffled(sequence: Sequence[T], random: Random) -> list[T]:
