@@ -19,7 +19,7 @@ from calibrant.dsl.errors import PoolError
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES
 
 MAX_BYTES = 1 << 30  # the largest published file has 84 MB; a few kilobytes can decompress to anything
-_MAX_HEADER_BYTES = 1 << 20
+_MAX_HEADER_BYTES = 1 << 24  # of a pool of 100,000 variants, with the map of each
 _BLOCK = 1 << 16
 _GZIP = b"\x1f\x8b"
 _MARK = b"\xef\xbb\xbf"  # a byte order mark in UTF-8

@@ -1,8 +1,9 @@
-"""Variants of laboratories: other names, orders and words, and earlier crystals as the lines of a series."""
+"""Variants of laboratories: other names, orders and words, and an earlier crystal that is shown twice."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -33,7 +34,7 @@ class LabVariants(Variable):
         if kind == "words":
             return rephrase(record)
         if kind == "equivalent":
-            return _as_series(record)
+            return _repeat_record(record, random)
         places = shuffled(range(len(record["records"])), random)
         if len(places) < 2:
             return None
@@ -44,12 +45,12 @@ class LabVariants(Variable):
         return Variant({**record, "records": [record["records"][k] for k in places], "sealed": sealed})
 
     def normal_form(self, record: Record, kind: str) -> Any:
-        if kind == "equivalent":
-            record = (_as_series(record) or Variant(dict(record))).record
         sealed = dict(record["sealed"])
         bases = dict(sealed.get("bases") or {})
         hidden = bases.pop("records", None) or [None] * len(record["records"])
         pairs = sorted(json.dumps(pair, sort_keys=True) for pair in zip(record["records"], hidden, strict=True))
+        if kind == "equivalent":
+            pairs = sorted(set(pairs))
         equations = {
             name: {**equation, "terms": sorted(map(json.dumps, equation.get("terms", ())))}
             for name, equation in sealed.get("equations", {}).items()
@@ -70,12 +71,18 @@ class LabVariants(Variable):
         return rename_json(answer, {**stated.names, **coefficients})
 
 
-def _as_series(record: Record) -> Variant | None:
-    """Return the item with its earlier crystals as lines of a series without settings; None where it has a series."""
-    if record.get("trace") or not record["records"]:
+def _repeat_record(record: Record, random: Random) -> Variant | None:
+    """Return the item with one of the earlier crystals shown twice; None without any."""
+    if not record["records"]:
         return None
-    sealed = {**record["sealed"], "bases": {**record["sealed"]["bases"], "records": []}}
-    return Variant({**record, "records": [], "trace": [{"values": v} for v in record["records"]], "sealed": sealed})
+    place, to = random.randrange(len(record["records"])), random.randint(0, len(record["records"]))
+    bases = record["sealed"]["bases"]
+    sealed = {**record["sealed"], "bases": {**bases, "records": _repeated(bases["records"], place, to)}}
+    return Variant({**record, "records": _repeated(record["records"], place, to), "sealed": sealed})
+
+
+def _repeated(listed: Sequence[Any], place: int, to: int) -> list[Any]:
+    return [*listed[:to], listed[place], *listed[to:]]
 
 
 VARIANTS = LabVariants()

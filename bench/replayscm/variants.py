@@ -7,8 +7,6 @@ names of variables and in the order of worlds: they have other words alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from itertools import chain
 from random import Random
 from typing import Any
 
@@ -27,7 +25,7 @@ _EXTENSIONS = ("hidden", "asked")  # lists in the order of roots or variables
 
 
 class ScmVariants(Variable):
-    """Equivalent are the same rows under the same interventions, with constants as assigned or the other way round."""
+    """Equivalent is a training world whose constants are written as assigned: the rows show the same values."""
 
     kinds = ("rename", "rows", "worlds", "equivalent", "words")
     fixed = frozenset({"id", "labels", "kind", "type", "operators", "units", WORDING})
@@ -48,7 +46,7 @@ class ScmVariants(Variable):
             names = permuted(copy["variables"], random)
             return Variant(rename_json(copy, names, self.fixed), names) if names else None
         if kind == "equivalent":
-            return _rewrite_worlds(copy, random)
+            return _as_assigned(copy, random)
         if kind == "worlds":
             copy["training"], copy["sealed"]["heldout"] = (shuffled(listed, random) for listed in worlds)
             return Variant(copy)
@@ -59,29 +57,21 @@ class ScmVariants(Variable):
         columns = sorted(range(len(names)), key=names.__getitem__)
 
         def normal_world(world: Record) -> str:
-            rows = [[unit, "".join(row[k] for k in columns)] for unit, row in _rows(record, world)]
+            units = world.get("units") or record["units"]
+            rows = [[unit, "".join(row[k] for k in columns)] for unit, row in zip(units, world["rows"], strict=True)]
+            assigned, constants = sorted(world.get("assigned", ())), world.get("constants", {})
+            if kind == "equivalent":
+                assigned, constants = sorted({*assigned, *constants}), {}
             rest = {key: world[key] for key in world if key not in ("units", "id")}
-            normal = {**rest, "rows": sorted(rows), "assigned": sorted(world.get("assigned", ()))}
+            normal = {**rest, "rows": sorted(rows), "assigned": assigned, "constants": constants}
             return json.dumps(normal, sort_keys=True)
 
-        def normal_rows(world: Record) -> list[str]:
-            clamped = sorted({*world.get("assigned", ()), *world.get("constants", {})})
-            environment = world.get("environment", {})
-            return [
-                json.dumps([clamped, unit, "".join(row[k] for k in columns), environment], sort_keys=True)
-                for unit, row in _rows(record, world)
-            ]
-
-        training = record["training"]
-        worlds = (
-            map(normal_world, training) if kind != "equivalent" else chain.from_iterable(map(normal_rows, training))
-        )
         sealed, is_extended = record["sealed"], any(record.get(key) for key in _EXTENSIONS)
         left_out = {"id", "variables", "units", "sealed", *([WORDING] if kind == "words" else ())}
         hidden = {key: value for key, value in sealed.items() if key not in ("labels", "heldout")}
         return {key: value for key, value in record.items() if key not in left_out} | {
             "names": sorted(names),
-            "training": sorted(worlds),
+            "training": sorted(map(normal_world, record["training"])),
             "heldout": sorted(map(normal_world, sealed.get("heldout", ()))),
             "disclosure": record["disclosure"] if is_extended else _sorted_lists(record["disclosure"]),
             "hidden": hidden,
@@ -100,42 +90,12 @@ def _with_rows(copy: dict[str, Any], random: Random) -> Variant:
     return Variant(copy)
 
 
-def _rows(record: Record, world: Record) -> Iterator[tuple[str, str]]:
-    return zip(world.get("units") or record["units"], world["rows"], strict=True)
-
-
-def _rewrite_worlds(copy: dict[str, Any], random: Random) -> Variant | None:
-    """Return the item with constants of training worlds as assigned, or an assigned world split into constant ones."""
+def _as_assigned(copy: dict[str, Any], random: Random) -> Variant | None:
+    """Return the item with constants of at least one training world as assigned; None where no world has some."""
     worlds = [world for world in copy["training"] if world.get("constants")]
-    if worlds:
-        for world in random.sample(worlds, random.randint(1, len(worlds))):
-            world["assigned"] = [*world.get("assigned", ()), *world.pop("constants")]
-        return Variant(copy)
-    places = [k for k, world in enumerate(copy["training"]) if world.get("assigned")]
-    if not places:
-        return None
-    place = random.choice(places)
-    copy["training"][place : place + 1] = _split(copy, copy["training"][place])
-    return Variant(copy)
-
-
-def _split(copy: Record, world: Record) -> list[dict[str, Any]]:
-    """Return a world for each combination of values that an assigned intervention has in some row."""
-    columns = [copy["variables"].index(name) for name in world["assigned"]]
-    rows: dict[str, list[tuple[str, str]]] = {}
-    for unit, row in _rows(copy, world):
-        rows.setdefault("".join(row[k] for k in columns), []).append((unit, row))
-    rest = {key: value for key, value in world.items() if key != "assigned"}
-    return [
-        {
-            **rest,
-            "id": f"{world['id']}_{number}",
-            "rows": [row for _, row in listed],
-            "units": [unit for unit, _ in listed],
-            "constants": dict(zip(world["assigned"], map(int, values), strict=True)),
-        }
-        for number, (values, listed) in enumerate(sorted(rows.items()), 1)
-    ]
+    for world in random.sample(worlds, random.randint(1, len(worlds))) if worlds else ():
+        world["assigned"] = [*world.get("assigned", ()), *world.pop("constants")]
+    return Variant(copy) if worlds else None
 
 
 def _sorted_lists(disclosure: Record) -> dict[str, Any]:

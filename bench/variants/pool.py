@@ -17,6 +17,7 @@ from calibrant.dsl.item import Pool
 from calibrant.dsl.pool_text import pool_digest
 
 KEY = "variants"  # in the metadata of a pool
+MAX_MAP_BYTES = 15 << 20  # of the maps in a header, which is read up to 16 MiB
 
 
 class VariantMaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,7 +67,10 @@ def write_variants(source: Path, target: Path, kinds: Sequence[str], copies: int
         reasons = (variable.absence(of.items.record(item)) for item in pool.items)
         reason = next(filter(None, reasons), "no item has a variant of these kinds")
         raise CalibrantError(f"{source.name}: {reason}")
-    metadata = {KEY: msgspec.to_builtins(VariantMaps(pool.name, pool_digest(source), seed, maps))}
+    stated_maps = VariantMaps(pool.name, pool_digest(source), seed, maps)
+    if len(msgspec.json.encode(stated_maps)) > MAX_MAP_BYTES:
+        raise CalibrantError(f"{len(items)} copies have too many maps for one file; write fewer of --copies or --kinds")
+    metadata = {KEY: msgspec.to_builtins(stated_maps)}
     of.items.write_pool(Pool(f"{pool.name}_variants", of.name, tuple(items), metadata), target)
     return len(items), num_without
 

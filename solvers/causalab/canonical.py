@@ -14,7 +14,8 @@ from calibrant.solvers.canonical import StructureBuilder, canonical_order, word
 class CanonicalNames:
     """Names and order that do not depend on the task's.
 
-    names: property -> canonical name, which sort as they count; records: indices in canonical order
+    names: property -> canonical name, which sort as they count
+    records: indices in canonical order, of equal records the first
     is_symmetric: whether some properties or records are alike
     """
 
@@ -35,12 +36,13 @@ def canonical_names(task: Task) -> CanonicalNames:
             if node != FREQUENCY:
                 builder.edge(vertex, index[node], word(value))
 
-    for record in task.records:
-        add(record, "record")
+    different = [place for place, record in enumerate(task.records) if record not in task.records[:place]]
+    for place in different:
+        add(task.records[place], "record")
     for place, entry in enumerate(task.trace):
         add(entry.values, "trace", place, entry.value)
         if entry.property is not None:
-            builder.edge(first + len(task.records) + place, index[entry.property], word("set"))
+            builder.edge(first + len(different) + place, index[entry.property], word("set"))
     add(task.baseline, "baseline")
     add(task.reactor, "reactor")
     result = canonical_order(builder.build(len(builder.colours)))
@@ -49,6 +51,6 @@ def canonical_names(task: Task) -> CanonicalNames:
     width = len(str(len(ordered)))
     return CanonicalNames(
         {name: f"p{place:0{width}}" for place, name in enumerate(ordered, start=1)},
-        tuple(sorted(range(len(task.records)), key=lambda place: rank[first + place])),
+        tuple(sorted(different, key=lambda place: rank[first + different.index(place)])),
         bool(result.automorphisms),
     )

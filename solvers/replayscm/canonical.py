@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from calibrant.dsl.formulas.formula import Apply, Formula
+from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.replayscm.world import Column, World
+from calibrant.dsl.replayscm.world import Column, Intervention, World
 from calibrant.solvers.canonical import Permutation, StructureBuilder, canonical_order, refined_colours, word
 from calibrant.solvers.replayscm.renaming import PanelOrder, rename_scm, rename_task
 
@@ -62,6 +63,7 @@ def canonical_task(task: Task, colours: Mapping[str, object] = {}) -> CanonicalT
 
     colours: of variables, what else tells them apart
     """
+    task = _with_constants(task)
     builder, index, base, unit_vertices = _task_structure(task, colours)
     result = canonical_order(builder.build(base))
     variables, worlds, first_world = tuple(index), task.training.worlds, len(index)
@@ -78,6 +80,30 @@ def canonical_task(task: Task, colours: Mapping[str, object] = {}) -> CanonicalT
     )
     symmetries = tuple(_on_names(image, variables, names) for image in result.automorphisms)
     return CanonicalTask(rename_task(task, names, order), {new: old for old, new in names.items()}, symmetries)
+
+
+def _with_constants(task: Task) -> Task:
+    """Return a task whose assigned interventions with one value throughout are constant ones, which say the same."""
+    if not any(_constant_columns(world) for world in task.training.worlds):
+        return task
+    return replace(
+        task, training=replace(task.training, worlds=tuple(map(_world_with_constants, task.training.worlds)))
+    )
+
+
+def _world_with_constants(world: World) -> World:
+    moved, clamped = _constant_columns(world), world.intervention
+    if not moved:
+        return world
+    constants = {**clamped.constants, **moved}
+    rest = tuple(v for v in clamped.assigned if v not in moved)
+    return replace(world, intervention=Intervention({v: constants[v] for v in natural(constants)}, rest))
+
+
+def _constant_columns(world: World) -> dict[str, int]:
+    """Return the assigned variables of a world that have one value in all rows, with it."""
+    columns, ones = dict(zip(world.variables, world.columns, strict=True)), (1 << world.num_rows) - 1
+    return {v: int(columns[v] != 0) for v in world.intervention.assigned if world.num_rows and columns[v] in (0, ones)}
 
 
 def _task_structure(

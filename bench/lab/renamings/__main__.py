@@ -54,8 +54,8 @@ def _changes(of: Benchmark[Any], kinds: str | None) -> Iterator[tuple[str, Chang
     if kinds is None:
         yield "", None
         return
-    known = of.require(VARIANTS).kinds
-    for kind in known if kinds == "all" else [kind for kind in kinds.split(",") if kind in known]:
+    available = of.require(VARIANTS).kinds
+    for kind in available if kinds == "all" else [kind for kind in kinds.split(",") if kind in available]:
         yield f"{kind}: ", changer(of, kind)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.lab.renamings.kinds import changer
 from calibrant.bench.lab.renamings.measure import measure
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.protocols.base import PROTOCOLS, Protocol
+from calibrant.bench.variants.contract import VARIANTS
 
 # a row that ties decide, one that draws and one that is exact; python -m calibrant.bench.lab.renamings has them all
 ROWS = {
@@ -41,3 +43,15 @@ def test_without_the_canonical_form_they_move(name: str, row: str) -> None:
     items = of.items.read_pool(bundled_sample(name)).items[:6]
     result = measure(of, items, raw, times=3, seed=5)
     assert result.moved or result.num_different
+
+
+COPIES = {"blickets": "static", "causalab": "total-effects", "causim": "truncated", "replayscm": "exact-mbde+dsl"}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_of_every_kind_have_the_mapped_answers(name: str) -> None:
+    of = benchmark(name)
+    items = of.items.read_pool(bundled_sample("hidden_order" if name == "replayscm" else name)).items[:3]
+    for kind in of.require(VARIANTS).kinds:
+        result = measure(of, items, _row(name, COPIES[name]), times=1, seed=5, change=changer(of, kind))
+        assert (result.moved, result.num_different, result.num_crashed) == ({}, 0, 0), kind
