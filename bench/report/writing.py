@@ -10,6 +10,7 @@ from pathlib import Path
 from calibrant.bench.core.registry import benchmark, benchmarks
 from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.report.capabilities import REPORT
+from calibrant.bench.report.consistency import section as consistency
 from calibrant.bench.report.formats import TEXTS, as_terminal
 from calibrant.bench.report.layout import Source, Table, anchor_of
 from calibrant.bench.report.people.section import add_people
@@ -27,7 +28,8 @@ HTML, TERMINAL = "html", "terminal"
 def chosen_tables(names: Sequence[str]) -> frozenset[str]:
     """Table ids by name; `CalibrantError` says which are known."""
     reports = [report for of in benchmarks() if (report := of.capability(REPORT)) is not None]
-    table_ids = list(dict.fromkeys((*chain.from_iterable(report.table_ids for report in reports), *TABLE_IDS)))
+    listed = (*chain.from_iterable(report.table_ids for report in reports), *TABLE_IDS, *consistency.TABLE_IDS)
+    table_ids = list(dict.fromkeys(listed))
     for name in names:
         if name not in table_ids:
             raise CalibrantError(f"unknown table {short_repr(name)}; known: {', '.join(table_ids)}")
@@ -51,7 +53,8 @@ def report_text(
     contents = replace(requested, with_plots=plots is not None, with_pictures=is_page or plots is not None)
     if is_page:
         contents = replace(contents, with_paper=True)  # in the page, hidden unless they are switched on
-    sections = _sections(answers, contents if is_page else replace(contents, transcripts={}), progress)
+    items = consistency.without_copies(answers, contents)
+    sections = _sections(answers, items, contents if is_page else replace(contents, transcripts={}), progress)
     if plots is not None:
         for plot in chain.from_iterable(section.plots for section in sections.values()):
             svg = standalone_svg(plot.svg) if plot.in_page else plot.svg
@@ -62,23 +65,30 @@ def report_text(
         return printable(as_terminal(fitting, width) if form == TERMINAL else TEXTS[form](fitting))
     from calibrant.bench.report.html import as_html
 
-    return as_html(answers, sections, replace(contents, with_paper=requested.with_paper))
+    return as_html(items, sections, replace(contents, with_paper=requested.with_paper))
 
 
 def _sections(
-    answers: Mapping[str, Sequence[Answer]], contents: ReportContents, progress: Progress
+    answers: Mapping[str, Sequence[Answer]],
+    items: Mapping[str, Sequence[Answer]],
+    contents: ReportContents,
+    progress: Progress,
 ) -> dict[str, Section]:
-    """Return, by benchmark, the sections that have one of the requested tables."""
+    """Return, by benchmark, the sections that have one of the requested tables.
+
+    items: the answers without those to copies of items
+    """
     missing = NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
     sections = {}
     for of in map(benchmark, answers):
-        section, has_other = Section.of(of.title, "", answers[of.name], (), ()), False
+        section, has_other = Section.of(of.title, "", items[of.name], (), ()), False
         if not contents.tables or contents.tables & {*of.require(REPORT).table_ids}:
             try:
-                section, has_other = of.require(REPORT).section(answers[of.name], contents, progress), True
+                section, has_other = of.require(REPORT).section(items[of.name], contents, progress), True
             except NoAnswersError as error:
                 missing = error
-        section = add_people(section, of.name, answers[of.name], contents)
+        section = add_people(section, of.name, items[of.name], contents)
+        section = consistency.add_consistency(section, of.name, answers[of.name], contents)
         if has_other or section.tables:
             sections[of.name] = section
     if not sections:

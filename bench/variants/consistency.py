@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import atan, cos, pi, sin, sqrt
+from dataclasses import dataclass, field
+from math import atan, comb, cos, pi, sin, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +34,13 @@ class Flips(NamedTuple):
     gained: int
     number: int
 
+    @property
+    def p_value(self) -> float:
+        """Return that of the exact test that copies lose and gain alike; 1 where none flips."""
+        flips = self.lost + self.gained
+        tail = sum(comb(flips, k) for k in range(min(self.lost, self.gained) + 1))
+        return min(1.0, 2 * tail / (1 << flips))
+
 
 @dataclass(frozen=True)
 class Consistency:
@@ -41,11 +48,15 @@ class Consistency:
 
     rights: of each original, whether each copy was answered right, several answers by their mean
     flips: by kind of change, where the system answered originals too
+    by_kind: the same as rights for each kind of change
+    originals: mean of the answers to the originals of copies; None without any
     """
 
     system: str
     rights: Mapping[str, Sequence[float]]
     flips: Mapping[str, Flips]
+    by_kind: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
+    originals: float | None = None
 
     @property
     def num_copies(self) -> int:
@@ -53,7 +64,7 @@ class Consistency:
 
     @property
     def mean(self) -> float:
-        return sum(map(sum, self.rights.values())) / self.num_copies
+        return mean_right(self.rights)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -102,8 +113,18 @@ class Consistency:
             "all_equal": self.share_equal,
             "all_equal_interval": list(wilson(self.num_equal, len(self.rights))),
             "worst_copy": self.worst,
-            "flips": {kind: flip._asdict() for kind, flip in sorted(self.flips.items())},
+            "originals_mean": self.originals,
+            "flips": {kind: flip._asdict() | {"p_value": flip.p_value} for kind, flip in sorted(self.flips.items())},
+            "kinds": {
+                kind: {"mean": mean_right(rights), "interval": list(clustered_interval(list(rights.values())))}
+                for kind, rights in sorted(self.by_kind.items())
+            },
         }
+
+
+def mean_right(rights: Mapping[str, Sequence[float]]) -> float:
+    """Return the mean over all copies."""
+    return sum(map(sum, rights.values())) / sum(map(len, rights.values()))
 
 
 def clustered_interval(clusters: Sequence[Sequence[float]]) -> tuple[float, float]:
@@ -171,17 +192,21 @@ def _consistency(
     system: str, copies: Mapping[str, list[bool]], originals: Mapping[str, list[bool]], maps: VariantMaps
 ) -> Consistency:
     rights: dict[str, list[float]] = {}
+    by_kind: dict[str, dict[str, list[float]]] = {}
     flips: dict[str, list[int]] = {}
     for name, stated in maps.copies.items():
         right = _mean(copies.get(name, ()))
         rights.setdefault(stated.of, []).append(right)
+        by_kind.setdefault(stated.kind, {}).setdefault(stated.of, []).append(right)
         if originals.get(stated.of):
-            before = _mean(originals[stated.of])
+            right_before = _mean(originals[stated.of])
             counts = flips.setdefault(stated.kind, [0, 0, 0])
-            counts[0] += before > right
-            counts[1] += before < right
+            counts[0] += right_before > right
+            counts[1] += right_before < right
             counts[2] += 1
-    return Consistency(system, rights, {kind: Flips(*counts) for kind, counts in flips.items()})
+    before = [_mean(originals[name]) for name in rights if originals.get(name)]
+    mean_before = sum(before) / len(before) if before else None
+    return Consistency(system, rights, {kind: Flips(*counts) for kind, counts in flips.items()}, by_kind, mean_before)
 
 
 def _mean(values: Sequence[bool]) -> float:

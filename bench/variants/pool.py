@@ -14,7 +14,7 @@ from calibrant.bench.variants.checking import VariantChecker
 from calibrant.bench.variants.contract import VARIANTS, CopyMap
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Pool
-from calibrant.dsl.pool_text import pool_digest
+from calibrant.dsl.pool_text import pool_digest, pool_head
 
 KEY = "variants"  # in the metadata of a pool
 MAX_MAP_BYTES = 15 << 20  # of the maps in a header, which is read up to 16 MiB
@@ -82,6 +82,12 @@ def read_maps(path: Path) -> VariantMaps:
         return msgspec.convert(metadata[KEY], VariantMaps)
     except (msgspec.ValidationError, KeyError):
         raise CalibrantError(f"{path.name}: not a pool of variants; `calibrant variants` writes one") from None
+
+
+def is_variants_pool(path: Path) -> bool:
+    """Return whether a file is a pool of variants, by its header."""
+    head = pool_head(path)
+    return f'"{KEY}"' in head and '"copies"' in head
 
 
 def check_variants(source: Path, path: Path) -> Iterator[tuple[str, str]]:

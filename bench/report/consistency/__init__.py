@@ -1,0 +1,1 @@
+"""Consistency over copies of items, as a section of a report."""
