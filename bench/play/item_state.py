@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +44,22 @@ def item_state(game: Game, *, with_cells: bool, aid: Path | None = None) -> dict
     }
     graph = words.graph(item, game.draft)
     if graph is not None:
-        state["picture"] = _picture(graph)
+        loop = _loop(graph)
+        state |= {"loop": loop} if loop else {"picture": _picture(graph)}
     if with_cells:
         state["cells"] = dict(words.cells(item, game.position))
     if aid is not None:
         state[AID] = game.aid_text(aid)
     return state
+
+
+def _loop(parents: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the variables of a loop, each a cause of the next, the first again at the end; empty without one."""
+    try:
+        TopologicalSorter(parents).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
 
 
 def _picture(parents: Mapping[str, Sequence[str]]) -> str:

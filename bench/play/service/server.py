@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import traceback
 from collections.abc import Mapping
 from email.message import Message
 from http import HTTPStatus
@@ -128,6 +129,12 @@ class _Handler(BaseHTTPRequestHandler):
             response = Response(refusal.status, {"problem": refusal.reason})
         except TimeoutError:
             response = Response(HTTPStatus.REQUEST_TIMEOUT, {"problem": "the request did not arrive"})
+        except OSError:
+            raise
+        except Exception:  # a fault of the program: without an answer the page would send its move again and again
+            traceback.print_exc()
+            problem = "the server failed at this; what was done before is kept. Please tell whoever runs it."
+            response = Response(HTTPStatus.INTERNAL_SERVER_ERROR, {"problem": problem})
         self._send(response)
 
     def _read_body(self) -> dict[str, Any]:

@@ -293,6 +293,28 @@ def test_headers_forbid_frames_caches_and_foreign_code(service: Service) -> None
     assert "https://" not in page
 
 
+def test_a_draft_with_a_loop_is_named_and_drawn_again_without_it(tmp_path: Path) -> None:
+    with served(tmp_path / "out", [pool_file("replayscm", tmp_path)]) as service:
+        client = Client(service, "p1")
+        client.get()
+        client.post("begin")
+        client.get()
+        assert client.post("draft", draft={"formulas": {"X3": "X4", "X4": "not X3"}}) == 200
+        assert set(client.state["item"]["loop"]) == {"X3", "X4"}
+        assert "picture" not in client.state["item"]
+        assert client.post("draft", draft={"formulas": {"X3": "X1", "X4": "not X3"}}) == 200
+        assert "loop" not in client.state["item"]
+        assert "<svg" in client.state["item"]["picture"]
+
+
+def test_a_fault_of_the_program_is_answered(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an answer the page would send its move again and again."""
+    client = Client(service, "p1")
+    monkeypatch.setattr(type(service.server.routes), "get", lambda *arguments: 1 // 0)
+    assert client.get() == 500
+    assert "server failed" in client.state["problem"]
+
+
 def test_feedback_is_given_where_the_terms_say_so(tmp_path: Path) -> None:
     from calibrant.bench.play.game import Game
 

@@ -1,6 +1,7 @@
 function submitButton(key) { return button(["Submit ", el("kbd", {}, key)], submit, { class: "first", "data-key": "submit", disabled: isFrozen() }); }
 function undoButton(item) { return button("Take back the last change", () => send("undo"), { "data-key": "undo", disabled: isFrozen() || !item.can_undo }); }
 function picture(item) {
+  if (item.loop) return el("p", { class: "bad" }, `What you wrote forms a loop: ${item.loop.join(" \u2192 ")}. A graph has none.`);
   if (!item.picture) return null;
   const box = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Drawing of your graph" });
   box.innerHTML = item.picture; // drawn by the server, every name escaped
