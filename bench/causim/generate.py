@@ -16,8 +16,8 @@ from calibrant.bench.pools.generated import SuiteGenerator, chosen_suites
 from calibrant.bench.pools.item_options import ItemOptions, refused_plan
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.items import BUILT_IN, NIHSS, built_in_items, sampled_items
-from calibrant.solvers.causim.planned_items import built_in_plan_items, items_in_turns
+from calibrant.solvers.causim.items import BUILT_IN, NIHSS, sampled_items
+from calibrant.solvers.causim.planned_items import built_in_items, items_in_turns
 
 
 class CausimSuites(Drawable[CausimItem]):
@@ -45,7 +45,7 @@ def draw_with_options(suite: str, seed: int, places: range, options: GeneratedIt
             raise refused_plan(ValueError(f"suite {suite}: vocabulary and each apply to generated programs"))
         if versions and (suite != NIHSS or min(versions) < 2):
             raise refused_plan(ValueError(f"suite {suite}: versions are those of nihss, from 2 on"))
-        items = built_in_plan_items(seed, suite, versions, plan)
+        items = built_in_items(seed, suite, versions, plan)
     else:
         items = items_in_turns(seed, suite, versions, plan, options.vocabulary or "nonsense")
     return tuple(islice(items, places.start, places.stop))

@@ -51,14 +51,17 @@ def causim_section(
     if programs is None:
         programs = shown_programs(items_of_pools("causim", contents.pools))
     entries = named_answers(answers)
+    questions = questions_asked(entries, programs)
+    printed = paper_tables(questions)
+    compared = paper_tables(questions, contents.against) if contents.against else printed
     return Section.of(
         title,
         ABOUT,
         answers,
-        _tables(entries, answers, contents, programs),
+        _tables(entries, answers, contents, compared),
         (
             *(_plots(entries, answers) if contents.with_plots else ()),
-            *(_figures(entries, programs, with_paper=contents.with_paper) if contents.with_pictures else ()),
+            *(_figures(printed, with_paper=contents.with_paper) if contents.with_pictures else ()),
         ),
     )
 
@@ -67,7 +70,7 @@ def _tables(
     entries: Sequence[NamedAnswer],
     answers: Sequence[Answer],
     contents: ReportContents,
-    programs: Mapping[Item, ShownProgram],
+    compared: Sequence[Table],
 ) -> tuple[Table, ...]:
     rows = section_rows(by_topology(answers), METRICS, contents.by)
     notes = coverage_notes(entries)
@@ -79,9 +82,8 @@ def _tables(
         for name, view in METRICS.views.items()
     ]
     samples = _samples(answers, contents.by)
-    fitting = paper_tables(questions_asked(entries, programs), contents.against)
-    printed = [with_sources(table, with_paper=contents.with_paper) for table in fitting]
-    check_references(fitting, contents.against)
+    printed = [with_sources(table, with_paper=contents.with_paper) for table in compared]
+    check_references(compared, contents.against)
     tables = [
         *views,
         *([] if samples is None else [samples]),
@@ -123,11 +125,8 @@ def _samples(answers: Sequence[Answer], by: Grouping) -> Table | None:
     return None if table is None else replace(table, id=SAMPLES)
 
 
-def _figures(
-    entries: Sequence[NamedAnswer], programs: Mapping[Item, ShownProgram], *, with_paper: bool
-) -> Iterator[Plot]:
+def _figures(tables: Sequence[Table], *, with_paper: bool) -> Iterator[Plot]:
     """Yield the paper's figures, with printed rows or without them."""
-    tables = paper_tables(questions_asked(entries, programs))
     yield from causim_figures(tables if with_paper else [own_rows(table) for table in tables])
 
 

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, count, product, zip_longest
+from itertools import count
 
-from calibrant.dsl.causim import nihss
 from calibrant.dsl.causim.bundle import module_text
 from calibrant.dsl.causim.generation.growth import Tally, Version, grow
 from calibrant.dsl.causim.generation.questions import QuestionOptions
 from calibrant.dsl.causim.generation.words import Vocabulary
-from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task, load_model
-from calibrant.dsl.causim.model import Model
-from calibrant.dsl.causim.networks import NETWORKS, network
+from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task
+from calibrant.dsl.causim.networks import NETWORKS
 from calibrant.dsl.causim.prompt import View
-from calibrant.dsl.causim.question import FORMS, TYPES, QuestionType, Scenario
-from calibrant.dsl.causim.render import bundle_of
-from calibrant.solvers.causim.question_sampling import SEEDS, LabelledQuestion, questions
+from calibrant.dsl.causim.question import TYPES, QuestionType
+from calibrant.solvers.causim.question_sampling import LabelledQuestion, questions
 
 SIZES = (2, 4, 6, 8, 10)
-# where there is evidence, it decides between one answer and several
-QUESTION_KINDS: tuple[tuple[QuestionType, Scenario | None], ...] = tuple(
-    (kind, scenario)
-    for kind, form in FORMS.items()
-    for scenario in ((None,) if form.has_evidence else ("deterministic", "stochastic"))
-)
 NIHSS = "nihss"
 NIHSS_SIZES = (4, 5, 6, 7, 8, 9)  # of Table 33
 BUILT_IN = (*NETWORKS, NIHSS)
@@ -96,29 +87,3 @@ def sampled_items(seed: int, topology: str) -> Iterator[CausimItem]:
     for number in count():
         nodes, scm_id = SIZES[number % len(SIZES)], f"{topology}-{number:04d}"
         yield from items_of_version(grow(seed, scm_id, topology, nodes)[-1], scm_id, num_questions=1, seed=seed)
-
-
-def built_in_items(seed: int, name: str) -> Iterator[CausimItem]:
-    """Return different questions about a built-in model, of each type in turns, as many as the model has.
-
-    Deductions and interventions have one answer and several in turns; for other types the evidence decides.
-    name: one of BUILT_IN, which is also the topology; NIHSS has 3 to 8 items, in turns too
-    """
-    sources = [nihss.program(n) for n in NIHSS_SIZES] if name == NIHSS else [_source_of(network(name))]
-    # one of each kind in turns: a short pool covers all types, and exhausted kinds drop out
-    sequences = [_items_about(source, *kind, name, seed) for source, kind in product(sources, QUESTION_KINDS)]
-    return (item for item in chain.from_iterable(zip_longest(*sequences)) if item is not None)
-
-
-def _source_of(model: Model) -> str:
-    return module_text(bundle_of(model), comments=False)
-
-
-def _items_about(
-    source: str, kind: QuestionType, scenario: Scenario | None, name: str, seed: int
-) -> Iterator[CausimItem]:
-    model = load_model(source)
-    v = len(model)
-    for question in questions(model, kind, SEEDS, key=f"{seed}/{name}/{v}", scenario=scenario):
-        item_name = f"{name}-s{seed}-v{v:02d}-{kind}-{question.scenario}-{question.seed:03d}"
-        yield item_of(question, item_name, source, scm_id=name, version=v, topology=name)

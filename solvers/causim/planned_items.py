@@ -18,7 +18,7 @@ from calibrant.dsl.causim.item import CausimItem, Vocabulary, load_model
 from calibrant.dsl.causim.model import Model
 from calibrant.dsl.causim.networks import network
 from calibrant.dsl.causim.prompt import ProseStyle, View
-from calibrant.dsl.causim.question import TYPES, Question, QuestionType, Scenario
+from calibrant.dsl.causim.question import FORMS, TYPES, Question, QuestionType, Scenario
 from calibrant.dsl.causim.render import bundle_of
 from calibrant.dsl.causim.values import ModelError
 from calibrant.solvers.causim.items import NIHSS, NIHSS_SIZES, SIZES, item_of
@@ -192,20 +192,42 @@ def items_in_turns(
             raise ModelError(f"{topology}: no question of this kind about {MAX_EMPTY} programs in a row")
 
 
-def built_in_plan_items(seed: int, name: str, versions: Sequence[int], plan: QuestionPlan) -> Iterator[CausimItem]:
-    """Yield questions about a built-in model, of each type in turns, as many as the model has.
+def built_in_items(
+    seed: int, name: str, versions: Sequence[int] = (), plan: QuestionPlan | None = None
+) -> Iterator[CausimItem]:
+    """Yield different questions about a built-in model, of each type in turns, as many as the model has.
 
-    versions: of NIHSS; the networks have one
+    Deductions and interventions have one answer and several in turns, unless the plan has a scenario; for other types
+    the evidence decides.
+    name: one of BUILT_IN, which is also the topology; versions: of NIHSS, by default 3 to 8 items and their total
     """
+    plan = plan or QuestionPlan()
     if name == NIHSS:
         texts = [nihss.program(v) for v in versions or NIHSS_SIZES]
     else:
         texts = [module_text(bundle_of(network(name)), comments=False)]
+    # one of each kind in turns: a short pool covers all types, and exhausted kinds drop out
     sequences = []
-    for text, kind in product(texts, plan.types):
+    for text, (kind, scenario) in product(texts, _kinds(plan)):
         v = len(load_model(text))
         program = Program(text, name, v, name)
+        of_kind = replace(plan, scenario=scenario)
         key, prefix = f"{seed}/{name}/{v}", f"{name}-s{seed}-v{v:02d}"
-        sequences.append(_items_of_kind(program, plan, kind, key=key, name=prefix, number=SEEDS))
+        sequences.append(_items_of_kind(program, of_kind, kind, key=key, name=prefix, number=SEEDS))
     for turn in zip_longest(*sequences):
-        yield from (item for item in turn if item is not None)
+        yield from (_with_scenario(item) for item in turn if item is not None)
+
+
+def _kinds(plan: QuestionPlan) -> Iterator[tuple[QuestionType, Scenario | None]]:
+    """Yield types with the scenario that is sampled; where there is evidence, it decides."""
+    for kind in plan.types:
+        if plan.scenario is not None or FORMS[kind].has_evidence:
+            yield kind, plan.scenario
+        else:
+            yield from ((kind, "deterministic"), (kind, "stochastic"))
+
+
+def _with_scenario(item: CausimItem) -> CausimItem:
+    """Return the item with its scenario in its id: one seed has a question of each."""
+    name, _, number = item.id.rpartition("-")
+    return replace(item, id=f"{name}-{item.task.scenario}-{number}")

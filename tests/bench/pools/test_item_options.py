@@ -39,12 +39,13 @@ VALUES: Mapping[str, Mapping[str, str]] = {
         "versions": "1,3-4", "each": "2", "types": "abduction", "scenario": "stochastic", "view": "prose",
         "prose": "rules", "evidence": "minimal", "with_noise": "true", "missing": "1", "intervened": "1",
         "effect": "all", "domain_samples": "1", "max_combinations": "60", "max_support": "3", "programs": "2",
-        "heldout": "1", "vocabulary": "medical",
+        "heldout": "1", "fill": "true", "vocabulary": "medical",
     },
 }  # fmt: skip
 BESIDE = {
     "noise_frequency": ["noise=1"], "noise_scale": ["noise=1"], "noise_draw": ["noise=1"], "prose": ["view=prose"],
-    "heldout": ["programs=2"], "domain_samples": ["versions=5"], "max_combinations": ["versions=4"],
+    "heldout": ["programs=2"], "fill": ["programs=1", "versions=1", "each=9"],
+    "domain_samples": ["versions=5"], "max_combinations": ["versions=4"],
     "max_support": ["versions=4"],
 }  # fmt: skip
 OTHER_SUITE = {
@@ -66,7 +67,7 @@ def drawn(name: str, suite: str, out: Path, *options: str, count: int | None = 4
 def test_every_option_changes_items_and_is_kept_in_the_header(name: str, option: str, tmp_path: Path) -> None:
     suite, value = OTHER_SUITE.get(option, SUITES[name]), VALUES[name][option]
     beside = BESIDE.get(option, [])
-    count = None if option in ("programs", "heldout") else 4
+    count = None if option in ("programs", "heldout", "fill") else 4
     before = drawn(name, suite, tmp_path / "a.jsonl", *beside, count=count)
     after = drawn(name, suite, tmp_path / "a.jsonl", *beside, f"{option}={value}", count=count)
     header, items = after[0], after[1:]
@@ -115,6 +116,7 @@ def test_two_benchmarks_share_what_an_option_of_one_name_is_within_a_command() -
         ("causim", "chain", ["prose=rules"], "prose is the style of view=prose"),
         ("causim", "chain", ["types=abduction", "effect=some"], "effect has no effect on questions of type abduction"),
         ("causim", "chain", ["heldout=1"], "give programs too"),
+        ("causim", "chain", ["fill=true"], "give programs too"),
         ("causim", "chain", ["programs=2", "heldout=2"], "fewer than programs=2"),
         ("causim", "chain", ["programs=2"], "leave out --per-stratum"),
         ("causim", "asia", ["vocabulary=medical"], "apply to generated programs"),
@@ -130,11 +132,18 @@ def test_what_an_item_cannot_have_is_refused_in_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", SUITES)
-def test_an_option_at_its_default_changes_the_header_alone(name: str, tmp_path: Path) -> None:
-    default = {"causalab": "records=2", "blickets": "count=level", "causim": "view=code"}[name]
-    plain = drawn(name, SUITES[name], tmp_path / "a.jsonl")
-    stated = drawn(name, SUITES[name], tmp_path / "a.jsonl", default)
+@pytest.mark.parametrize(
+    ("name", "suite", "default"),
+    [
+        ("causalab", "4nodes", "records=2"),
+        ("blickets", "hard-3", "count=level"),
+        ("causim", "chain", "view=code"),
+        ("causim", "asia", "missing=.5"),
+    ],
+)
+def test_an_option_at_its_default_changes_the_header_alone(name: str, suite: str, default: str, tmp_path: Path) -> None:
+    plain = drawn(name, suite, tmp_path / "a.jsonl")
+    stated = drawn(name, suite, tmp_path / "a.jsonl", default)
     assert plain[1:] == stated[1:]
     assert "options" not in plain[0]["metadata"]
 

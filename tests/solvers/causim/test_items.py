@@ -21,7 +21,8 @@ from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import PoolError
 from calibrant.solvers.causim.answers import AnswerSet
-from calibrant.solvers.causim.items import built_in_items, generated_items, sampled_items
+from calibrant.solvers.causim.items import generated_items, sampled_items
+from calibrant.solvers.causim.planned_items import built_in_items
 from calibrant.solvers.causim.question_sampling import sample_question
 from calibrant.solvers.outcome import Found
 
