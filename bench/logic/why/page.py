@@ -170,7 +170,10 @@ def prediction_grid(why: LogicWhy) -> list[dict[str, Any]]:
             "name": row.in_words,
             "cells": [
                 {
-                    "text": f"{share:.0%}".replace("%", " %") if share in (0, 1) else percent(share),
+                    # narrow cells would break between number and sign
+                    "text": (f"{share:.0%}".replace("%", " %") if share in (0, 1) else percent(share)).replace(
+                        " ", "\N{NO-BREAK SPACE}"
+                    ),
                     "open": share not in (0, 1),
                     "share": round(100 * share),
                 }
