@@ -54,7 +54,7 @@ def _interval_marks(accuracy: float, interval: Interval | None, guess: float | N
 def class_bar(system: SystemResult) -> str:
     """Return the bar of classes with the levels marked. What has no answer is an empty box inside its class."""
     counts = ", ".join(f"{count_text(system.counts[kind])} {kind}" for kind in CLASSES if system.counts[kind])
-    none = f", {count_text(system.unanswered)} without an answer" if system.unanswered else ""
+    none = f", {refusals_text(system)}" if system.unanswered else ""
     draw = "" if system.levels.draw is None else f"; a draw is right {system.levels.draw:.3f}"
     label = f"{system.name}: {counts}{none} of {system.num_items}{draw}"
     return _plot(label, _bar_marks(system))
@@ -72,15 +72,20 @@ def _bar_marks(system: SystemResult) -> Iterator[str]:
     yield from _level_marks(system.levels)
 
 
+def refusals_text(system: SystemResult) -> str:
+    """Return how many answers are invalid, and how many are missing."""
+    counts = ((system.invalid, "invalid"), (system.unanswered - system.invalid, "no answer"))
+    return ", ".join(f"{count_text(number)} {name}" for number, name in counts if number)
+
+
 def bar_shares(system: SystemResult) -> list[tuple[str, Fraction]]:
-    """Return the segments of a bar in their order: classes of answers, then those without one; together 1."""
-    total = system.num_items
-    empty: dict[str, Fraction] = {}
+    """Return the segments of a bar in their order: classes of answers, invalid ones, those without one; together 1."""
+    shares = {kind: Fraction(system.counts[kind]) for kind in CLASSES} | dict.fromkeys(("invalid", "none"), Fraction(0))
     for outcome in system.outcomes:
         if not outcome.is_answered and outcome.kind not in RIGHT_CLASSES:
-            empty[outcome.kind] = empty.get(outcome.kind, Fraction(0)) + outcome.weight
-    shares = [(kind, (Fraction(system.counts[kind]) - empty.get(kind, 0)) / total) for kind in CLASSES]
-    return [*shares, ("none", sum(empty.values(), Fraction(0)) / total)]
+            shares[outcome.kind] -= outcome.weight
+            shares["invalid" if outcome.is_invalid else "none"] += outcome.weight
+    return [(kind, number / system.num_items) for kind, number in shares.items()]
 
 
 def _level_marks(levels: Levels) -> Iterator[str]:

@@ -10,7 +10,7 @@ from math import fsum
 from typing import Any
 
 from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.core.attribution import KEY, KINDS
+from calibrant.bench.core.attribution import KEY, KINDS, answer_status
 from calibrant.bench.core.metrics import InvalidHandling, MetricSet
 from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.intervals import Interval
@@ -56,6 +56,11 @@ class Outcome:
     @property
     def is_right(self) -> bool:
         return self.kind in RIGHT_CLASSES
+
+    @property
+    def is_invalid(self) -> bool:
+        """Whether an answer was given, and the benchmark refuses it."""
+        return not self.is_answered and answer_status(self.score) == "invalid"
 
     @property
     def is_decided(self) -> bool | None:
@@ -111,6 +116,11 @@ class SystemResult:
     @cached_property
     def unanswered(self) -> Number:
         return sum((outcome.weight for outcome in self.outcomes if not outcome.is_answered), start=0)
+
+    @cached_property
+    def invalid(self) -> Number:
+        """Return how many of the unanswered have an answer that is refused."""
+        return sum((outcome.weight for outcome in self.outcomes if outcome.is_invalid), start=0)
 
     @cached_property
     def cost(self) -> float | None:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from calibrant.bench.core.attribution import KIND_MEANINGS
 from calibrant.bench.report.intervals import Interval
-from calibrant.bench.report.overview.charts import axis, class_bar, interval_plot
+from calibrant.bench.report.overview.charts import axis, class_bar, interval_plot, refusals_text
 from calibrant.bench.report.overview.contract import Levels
 from calibrant.bench.report.overview.results import RIGHT_CLASSES, Outcome, Results, SystemResult, count_classes
 from calibrant.bench.report.overview.sentences import cost_text, count_text, five_figures, of_text, rank_sentence
@@ -106,7 +106,7 @@ def _counts(system: SystemResult, results: Results) -> str:
         text += f"; {of_text(counts['right'], plain)} right, not counted" if plain else ""
     else:
         text = f"{count_text(counts['right'])}{dot}{count_text(counts['wrong'])}"
-    return text + (f" ({count_text(system.unanswered)} no answer)" if system.unanswered else "")
+    return text + (f" ({refusals_text(system)})" if system.unanswered else "")
 
 
 def _level_headings(results: Results) -> list[str]:
@@ -142,7 +142,9 @@ def _legend(results: Results) -> Iterator[dict[str, Any]]:
     for kind in ("right", "wrong"):
         if kind in kinds:
             yield {"mark": Markup(box.format(kind)), "text": f"{kind}, the evidence not counted"}
-    if any(system.unanswered for system in results.systems):
+    if any(system.invalid for system in results.systems):
+        yield {"mark": Markup(box.format("invalid")), "text": "invalid answer"}
+    if any(system.unanswered > system.invalid for system in results.systems):
         yield {"mark": Markup(box.format("none")), "text": "no answer"}
     levels, words = [system.levels for system in results.systems], results.guide.words.levels
     guesses = [level.guess for level in levels if level.guess is not None]

@@ -200,6 +200,17 @@ def test_classes_sum_to_items_and_blue_ends_at_accuracy(answers: list[tuple[int,
     assert all(abs(float(x) - end) < 0.01 for (_, x, _), end in zip(parts[1:], ends, strict=False))
 
 
+def test_refused_answers_stand_apart_from_missing_ones() -> None:
+    refused_score = scored("short", answered=False) | {"problem": "unknown object"}
+    results = results_of(
+        [("s", 0, refused_score), ("s", 1, scored("missed", answered=False)), ("s", 2, scored("short"))]
+    )
+    (system,) = results.systems
+    parts = re.findall(r'<rect class="class-(\w+)"[^>]* width="([\d.]+)%"', class_bar(system))
+    assert parts == [("short", "33.3333"), ("invalid", "33.3333"), ("none", "33.3333")]
+    assert "2 short, 1 missed, 1 invalid, 1 no answer of 3" in class_bar(system)
+
+
 def test_the_sentence_names_the_pair_whose_ranks_differ_most() -> None:
     lucky = [("a", item, scored("lucky")) for item in range(4)] + [("a", 4, scored("earned"))]
     honest = [("b", item, scored("earned")) for item in range(4)] + [("b", 4, scored("short"))]
