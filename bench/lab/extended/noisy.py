@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from statistics import fmean, median
+from typing import NamedTuple
 
 from calibrant.audits.replayscm.extended.attribution import decide_extended
 from calibrant.audits.replayscm.extended.generate import sample_extended
@@ -28,8 +29,22 @@ POLICY_NAMES = ("greedy", "random")
 ROWS = ("exact", "posterior", "noise-blind", "hidden-blind", "noisy-weights", "mbde-majority", "majority")
 
 
-def worlds_until_decided(problem: Problem, policy_name: str) -> tuple[int, bool, float]:
-    """Return the worlds until the held-out verdict is decided, whether it was, and CPU seconds a choice."""
+class DecidedEpisode(NamedTuple):
+    """An episode that ended where its held-out verdict was decided, or where the policy or the allowance did.
+
+    share: posterior of the most probable behaviour; is_true: whether that is gold's
+    seconds: of processor time a choice
+    """
+
+    num_worlds: int
+    is_decided: bool
+    share: float
+    is_true: bool
+    seconds: float
+
+
+def worlds_until_decided(problem: Problem, policy_name: str) -> DecidedEpisode:
+    """Play until the held-out verdict is decided."""
     episode, scm_class = ScmEpisode(problem), task_class(problem.task)
     chooser = WorldChooser(problem.task, scm_class, problem.id)
     policy = POLICIES[policy_name](chooser, problem.id)
@@ -46,20 +61,24 @@ def worlds_until_decided(problem: Problem, policy_name: str) -> tuple[int, bool,
         if do is None:
             break
         episode.act({"do": dict(do)})
-    return sum(step.cost for step in episode.steps), is_decided, seconds / max(1, num_choices)
+    share = 0.0 if decision is None else float(decision.verdict.share)
+    is_true = decision is not None and decision.is_true is True
+    num_worlds = sum(step.cost for step in episode.steps)
+    return DecidedEpisode(num_worlds, is_decided, share, is_true, seconds / max(1, num_choices))
 
 
 def _lines(number: int, cases: Sequence[tuple[str, Callable[[int], Problem]]]) -> Iterator[str]:
-    yield "case                      policy  mean  median  decided  CPU s a choice"
+    yield "case                        policy  mean  median  decided  true  top share  CPU s a choice"
     for name, draw in cases:
         for policy in POLICY_NAMES:
             results = [worlds_until_decided(draw(seed), policy) for seed in range(1, number + 1)]
-            worlds = [result[0] for result in results]
-            num_decided = sum(result[1] for result in results)
-            seconds = fmean(result[2] for result in results)
+            worlds = [result.num_worlds for result in results]
+            num_decided = sum(result.is_decided for result in results)
+            num_true = sum(result.is_true for result in results)
+            share, seconds = fmean(result.share for result in results), fmean(result.seconds for result in results)
             yield (
-                f"{name:24}  {policy:6}  {fmean(worlds):4.1f}  {median(worlds):6.1f}  {num_decided:4} of {number}"
-                f"  {seconds:.3f}"
+                f"{name:26}  {policy:6}  {fmean(worlds):4.1f}  {median(worlds):6.1f}  {num_decided:2} of {number:2}"
+                f"  {num_true:4}  {share:9.4f}  {seconds:14.3f}"
             )
 
 

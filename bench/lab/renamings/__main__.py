@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.lab.renamings.kinds import Change, changer
 from calibrant.bench.lab.renamings.measure import measure
 from calibrant.bench.lab.renamings.renamed import RENAMED
-from calibrant.bench.pools.bundled import bundled_files
+from calibrant.bench.pools.bundled import bundled_files, bundled_sample
 from calibrant.bench.protocols.registry import applicable_protocols, chosen_protocols, left_out
 from calibrant.bench.runs.pool_cache import read_pool_once
 from calibrant.bench.variants.contract import VARIANTS
@@ -63,6 +63,7 @@ def _bundled() -> Iterator[Path]:
     for name, files in bundled_files().items():
         if name in RENAMED:
             yield from files
+            yield from map(bundled_sample, benchmark(name).bundled_extras)
 
 
 if __name__ == "__main__":
