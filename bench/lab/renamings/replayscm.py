@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 
 from calibrant.bench.lab.renamings.renamed import RenamedItem, permuted_names, shuffled
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.world import Panel
-from calibrant.solvers.replayscm.renaming import PanelOrder, rename_problem
+from calibrant.solvers.replayscm.renaming import PanelOrder, rename_problem, unchanged_order
 
 
 def rename(problem: Problem, random: Random) -> RenamedItem:
@@ -21,6 +22,9 @@ def rename(problem: Problem, random: Random) -> RenamedItem:
     units = tuple(dict.fromkeys(unit for panel in panels for world in panel.worlds for unit in world.units))
     new_units = permuted_names(units, random)
     training, heldout = (_panel_order(panel, new_units, random) for panel in panels)
+    if task.extension is not None and task.extension.forecast_worlds:
+        # the worlds to forecast are the held-out ones, in their order
+        heldout = replace(unchanged_order(problem.sealed.heldout), units=new_units)
     renamed = rename_problem(problem, names, training, heldout)
     return RenamedItem(renamed, names, exchanges=_hidden_exchanges(renamed))
 

@@ -13,6 +13,7 @@ from calibrant.dsl.replayscm.extensions.noise import NoiseKind, NoiseModel, pars
 from calibrant.dsl.replayscm.extensions.records import ExtensionRecord, extension_from_record
 from calibrant.dsl.replayscm.extensions.refusals import require_supported
 from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Panel
 
 MAX_SEED_BITS = 63
 
@@ -114,3 +115,24 @@ def require_gold(gold: Scm | None, extension: Extension | None, disclosure: Disc
         strangers = [parent for parent in parents if parent not in disclosure.admissible_parents(variable)]
         if strangers:
             raise PoolError(f"{', '.join(strangers)} is no admissible parent", field=field)
+
+
+def require_forecast(extension: Extension | None, heldout: Panel) -> None:
+    """Check that the worlds to forecast are the held-out ones, where the record has these, and have free cells."""
+    if extension is None or not extension.forecast_worlds or not heldout.worlds:
+        return
+    if len(extension.forecast_worlds) != len(heldout.worlds):
+        counts = f"{len(extension.forecast_worlds)} worlds to forecast, {len(heldout.worlds)} held out"
+        raise PoolError(counts, field="asked")
+    for number, (forecast, world) in enumerate(zip(extension.forecast_worlds, heldout.worlds, strict=True)):
+        field, constants = f"asked[{number}]", dict(forecast.constants)
+        if world.intervention.assigned or constants != dict(world.intervention.constants):
+            raise PoolError("its intervention is not that of the held-out world", field=field)
+        # an intervention overwrites the values of the roots that it sets
+        free = [(place, root) for place, root in enumerate(extension.roots) if root not in constants]
+        stated = [[text[place] for place, _ in free] for text in forecast.contexts]
+        if stated != [[str(values[root]) for _, root in free] for values in world.rows()]:
+            raise PoolError("its contexts are not the rows of the held-out world", field=field)
+    endogenous = {v for v in extension.variables if v not in extension.roots}
+    if all(endogenous <= world.constants.keys() for world in extension.forecast_worlds):
+        raise PoolError("all variables are set in all worlds: there is nothing to forecast", field="asked")

@@ -14,7 +14,13 @@ from calibrant.dsl.formulas.table import MAX_TABLE_VARS
 from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.names import is_name
 from calibrant.dsl.replayscm.disclosure import Disclosure, natural
-from calibrant.dsl.replayscm.extensions.build import read_extension, read_rates, require_gold, require_seed
+from calibrant.dsl.replayscm.extensions.build import (
+    read_extension,
+    read_rates,
+    require_forecast,
+    require_gold,
+    require_seed,
+)
 from calibrant.dsl.replayscm.extensions.extension import Extension
 from calibrant.dsl.replayscm.pools.disclosures import disclosure_from_record, distinct, permutation, subset
 from calibrant.dsl.replayscm.pools.records import ProblemRecord, WorldRecord
@@ -58,6 +64,7 @@ def problem_from_record(record: ProblemRecord, results: Results | None = None) -
             raise PoolError(f"mechanisms leave the roots {', '.join(model.roots)}", field=field)
     require_gold(gold, extension, disclosure)
     require_seed(record.sealed.seed, extension)
+    require_forecast(extension, heldout)
     num_heldout, shares_units = len(heldout.worlds), record.shares_units
     task = Task(kind, disclosure, grammar, training, shares_units, num_heldout, reference, extension, record.wording)
     sealed = Sealed(

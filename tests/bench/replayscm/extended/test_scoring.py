@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -18,11 +18,14 @@ from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.dsl.episode import Step, TranscriptError
+from calibrant.dsl.errors import PoolError
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.episodes.evidence import steps_evidence, world_evidence
 from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
 from calibrant.dsl.replayscm.extensions.reference import posterior_weights
-from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.pools.build import problem_from_record
+from calibrant.dsl.replayscm.pools.files import record_from_problem, write_pool
+from calibrant.dsl.replayscm.pools.records import ProblemRecord
 from calibrant.dsl.replayscm.problem import Pool, Problem
 from tests.support.replayscm.extensions.problems import gold_submission, small_problem
 from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
@@ -191,3 +194,25 @@ def test_lines_of_score_replay_transcripts_and_fit_their_schema(tmp_path: Path) 
 
 def answer_text(answer: dict[str, Any]) -> str:
     return msgspec.json.encode(answer).decode()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (lambda asked: asked[:-1], "2 worlds to forecast, 3 held out"),
+        (lambda asked: [asked[1], asked[0], *asked[2:]], "its intervention is not that of the held-out world"),
+        (
+            lambda asked: [{**asked[0], "constants": {}}, *asked[1:]],
+            "its intervention is not that of the held-out world",
+        ),
+        (lambda asked: [{**w, "contexts": w["contexts"][::-1]} for w in asked], "its contexts are not the rows"),
+        (lambda asked: [{**w, "contexts": w["contexts"][:-1]} for w in asked], "its contexts are not the rows"),
+    ],
+)
+def test_worlds_to_forecast_are_the_held_out_ones(changes: Callable[[Any], Any], message: str) -> None:
+    """Scores compare them cell by cell, so another order is refused when the item is read."""
+    record = msgspec.to_builtins(record_from_problem(small_problem(1, is_episode=False, is_forecast=True)))
+    record["asked"] = changes(record["asked"])
+    with pytest.raises(PoolError, match=message) as error:
+        problem_from_record(msgspec.convert(record, ProblemRecord))
+    assert "\n" not in str(error.value)
