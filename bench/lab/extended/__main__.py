@@ -10,6 +10,7 @@ from calibrant.bench.lab.extended.calibration import calibration_lines
 from calibrant.bench.lab.extended.enumerated import enumerated_lines
 from calibrant.bench.lab.extended.minima import bundled_lines, mean_lines
 from calibrant.bench.lab.extended.noisy import deciding_lines, hidden_lines, protocol_lines
+from calibrant.bench.lab.extended.text_use import text_lines
 
 MEASUREMENTS: Mapping[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "calibration": lambda options: calibration_lines(options.items, options.seed),
@@ -19,6 +20,7 @@ MEASUREMENTS: Mapping[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "noisy": lambda options: deciding_lines(options.items, options.variables, options.rates.split(",")),
     "hidden": lambda options: hidden_lines(options.items, options.variables),
     "protocol": lambda options: protocol_lines(options.items),
+    "text": lambda options: text_lines(options.items),
 }
 """What is measured, by name."""
 
