@@ -66,6 +66,9 @@ def convert(
         return
     of = benchmark_of(source)
     given_options = given.convert(of.name, source.name)
+    if given.values and of.capability(FAMILIES) is not None:
+        flag = next(iter(given.by_flag))
+        raise CalibrantError(f"{flag} applies to measurements, PKN MIDAS FILE; {source.name} is a pool")
     item_options = read_item_options("pool convert", of.name, item_option or ())
     if item_options is None:
         number = of.items.convert(source, target, given_options)

@@ -15,7 +15,13 @@ from calibrant.bench.core.options import keyword_struct
 from calibrant.bench.core.registry import benchmark
 
 FUNCTIONS = ("score", "score_many", "solve", "version_space", "audit", "separate", "harden", "generate", "text_episode")
-ITEMS = {"Problem": "replayscm", "BlicketItem": "blickets", "LabItem": "causalab", "CausimItem": "causim"}
+ITEMS = {
+    "Problem": "replayscm",
+    "BlicketItem": "blickets",
+    "LabItem": "causalab",
+    "CausimItem": "causim",
+    "LogicItem": "logic",
+}
 
 
 def typed_calls() -> Iterator[Any]:

@@ -25,7 +25,7 @@ ODD: Mapping[str, Any] = {
     "tuple": (1,),
 }
 LOOSE: Any = calibrant  # without the types of its names
-ITEMS = {"replayscm": POOL} | {name: bundled_sample(name) for name in ("blickets", "causalab", "causim")}
+ITEMS = {"replayscm": POOL} | {name: bundled_sample(name) for name in ("blickets", "causalab", "causim", "logic")}
 CALLS: Mapping[str, Callable[[Any, Path], Any]] = {
     "load_pool": lambda odd, out: LOOSE.load_pool(odd),
     "load_pool(of)": lambda odd, out: LOOSE.load_pool(POOL, of=odd if odd is not None else 0),

@@ -19,9 +19,15 @@ from calibrant.bench.app import app
 from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
 from tests.support.commands import called, jsonl
 
-BENCHMARKS = ("replayscm", "blickets", "causalab", "causim")
-PROTOCOLS = {"replayscm": "exact", "blickets": "static", "causalab": "greedy", "causim": "copy"}
-SUITES = {"replayscm": "hs_n6_easy_calibration", "blickets": "easy-3", "causalab": "3nodes", "causim": "chain"}
+BENCHMARKS = ("replayscm", "blickets", "causalab", "causim", "logic")
+PROTOCOLS = {"replayscm": "exact", "blickets": "static", "causalab": "greedy", "causim": "copy", "logic": "greedy"}
+SUITES = {
+    "replayscm": "hs_n6_easy_calibration",
+    "blickets": "easy-3",
+    "causalab": "3nodes",
+    "causim": "chain",
+    "logic": "exact",
+}
 
 
 def commands(group: Any = None, name: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:

@@ -30,9 +30,10 @@ PAGES = [
     ("causalab", ["show", "POOL", NAME, "--run", "RUN", "--html", "OUT"]),
     ("replayscm", ["audit", "POOL", "--workers", "1", "--html", "OUT"]),
     *[("replayscm", ["report", "RUN", "--out", f"OUT.{form}"]) for form in ("html", "md", "csv", "tex")],
-    *[(of, ["report", "RUN", "--out", "OUT.html"]) for of in ("blickets", "causalab", "causim")],
+    *[(of, ["report", "RUN", "--out", "OUT.html"]) for of in ("blickets", "causalab", "causim", "logic")],
+    ("logic", ["show", "POOL", NAME, "--html", "OUT"]),
 ]
-ROW = {"replayscm": "exact", "blickets": "static", "causalab": "abstain", "causim": "copy"}
+ROW = {"replayscm": "exact", "blickets": "static", "causalab": "abstain", "causim": "copy", "logic": "greedy"}
 
 
 def _hostile_pool(of: str, pool: Path, folder: Path) -> Path:

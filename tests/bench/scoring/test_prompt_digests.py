@@ -16,7 +16,7 @@ from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
 from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import jsonl, refused
 
-BENCHMARKS = ("replayscm", "blickets", "causalab", "causim")
+BENCHMARKS = ("replayscm", "blickets", "causalab", "causim", "logic")
 TEXT_OF_NONE = "I do not know."
 
 
