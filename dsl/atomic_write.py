@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+READABLE, PRIVATE = 0o644, 0o600  # modes of files: for all, and for the owner alone
+
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def whole_file(path: Path, mode: int = READABLE) -> Iterator[BinaryIO]:
     """Open a file that takes its name, and the place of an older one, when the block succeeds.
 
     A pipe or a device of that name is written to directly. `OSError` as from `open`.
@@ -27,7 +29,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
-        os.chmod(temporary, 0o644)
+        os.chmod(temporary, mode)
         try:
             os.replace(temporary, path)
         except OSError as error:
@@ -51,3 +53,9 @@ def write_pieces(path: Path, pieces: Iterable[str]) -> int:
             file.write(piece.encode())
             number += 1
     return number
+
+
+def write_privately(path: Path, text: str) -> None:
+    """Write a text as UTF-8 into a file that its owner alone may read, at no moment anybody else."""
+    with whole_file(path, PRIVATE) as file:
+        file.write(text.encode())

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from calibrant.bench.play.game import Game
 from calibrant.bench.play.journal import EventKey, EventRecord, Journal
+from calibrant.bench.play.plan import START
 from calibrant.bench.play.pool import ItemKey, PlayPool
 from calibrant.bench.play.record import game_record, protocol_of
 from calibrant.bench.play.review.items import ReviewedItem, ideal_steps
@@ -81,6 +82,16 @@ class PlayFolder:
                 self._journal.append(record)
             events.append(record)
         return record
+
+    def has_begun(self, participant: str) -> bool:
+        """Return whether the start page is behind a participant."""
+        return bool(self.events(participant, START))
+
+    def begin(self, participant: str, *, agreed: bool) -> None:
+        """Record that a participant began, and whether they agreed to a text; once."""
+        with self._lock:
+            if not self.has_begun(participant):
+                self.add(participant, START, {"answers": {"agreed": agreed}}, 0.0)
 
     def game(self, participant: str, item: ItemKey) -> Game:
         """Return the game of a participant on an item, as its events leave it."""

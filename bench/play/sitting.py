@@ -10,7 +10,7 @@ from typing import Any
 from calibrant.bench.core.words import WordsError
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.item_state import item_state
-from calibrant.bench.play.plan import START, ItemStop, QuestionsStop, Stop, Terms
+from calibrant.bench.play.plan import ItemStop, QuestionsStop, Stop, Terms
 from calibrant.bench.play.player import Player
 from calibrant.bench.play.questions import check_answers
 from calibrant.bench.play.review.items import ReviewedItem
@@ -59,7 +59,7 @@ class Sitting:
     @property
     def has_begun(self) -> bool:
         """Return whether the start page is behind them."""
-        return bool(self._folder.events(self.participant, START))
+        return self._folder.has_begun(self.participant)
 
     def is_done(self, stop: Stop) -> bool:
         """Return whether a stop is behind them."""
@@ -111,8 +111,7 @@ class Sitting:
         """Leave the start page."""
         if self.terms.consent and not agreed:
             raise WordsError("please read the text and agree to it first")
-        if not self.has_begun:
-            self._folder.add(self.participant, START, {"answers": {"agreed": bool(agreed)}}, 0.0)
+        self._folder.begin(self.participant, agreed=agreed)
 
     def act(self, item: str, num_moves: int, action: Action) -> ItemStop:
         """Carry out a move on the current item; the stop.

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import datetime
-import tomllib
 import uuid
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
 
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.bench.toml_file import read_toml
 
-MAX_TOML_BYTES = 1 << 20
 _NAMESPACE = uuid.UUID("0c5b9e0e-6d0d-5a4b-8a53-5d9d2c8f4a11")
 
 Slug: TypeAlias = Annotated[
     str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="lower-case letters, digits, -")
 ]
 Sentence: TypeAlias = Annotated[str, Meta(min_length=1, max_length=20_000)]
-S = TypeVar("S", bound=msgspec.Struct)
 
 
 class PoolSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -108,20 +105,6 @@ class SuiteSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 def read_specification(path: Path) -> SuiteSpec:
     """Return the specification in a file; `CalibrantError` names field and problem."""
     return read_toml(path, SuiteSpec)
-
-
-def read_toml(path: Path, kind: type[S]) -> S:
-    """Return the Struct that a TOML file states; `CalibrantError` in one line for anything else."""
-    with path.open("rb") as file:
-        raw = file.read(MAX_TOML_BYTES + 1)
-    if len(raw) > MAX_TOML_BYTES:
-        raise CalibrantError(f"{path.name}: larger than {MAX_TOML_BYTES} bytes")
-    try:
-        return msgspec.convert(tomllib.loads(raw.decode("utf-8")), kind)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise CalibrantError(f"{path.name}: not TOML: {short_repr(str(error))}") from None
-    except (msgspec.ValidationError, ValueError) as error:
-        raise CalibrantError(f"{path.name}: {' '.join(str(error).split())[:300]}") from None
 
 
 def resolve_beside(specification: Path, name: str) -> Path:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hmac
-import os
 import secrets
 from pathlib import Path
 
 import msgspec
 
+from calibrant.dsl.atomic_write import write_privately
 from calibrant.dsl.errors import CalibrantError
 
 FILE_NAME = "address.json"
@@ -59,6 +59,4 @@ def read_address(folder: Path) -> Address | None:
 
 def write_address(folder: Path, address: Address) -> None:
     """Keep an address, readable by its owner alone."""
-    descriptor = os.open(folder / FILE_NAME, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(msgspec.json.encode(address))
+    write_privately(folder / FILE_NAME, msgspec.json.encode(address).decode())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +14,7 @@ from calibrant.bench.play.service.address import HOST, Address, new_secret, read
 from calibrant.bench.play.service.gate import Gate
 from calibrant.bench.play.service.routes import PlayRoutes
 from calibrant.bench.play.service.server import PlayServer
+from calibrant.dsl.atomic_write import write_privately
 from calibrant.dsl.errors import CalibrantError
 
 LINKS = "links.csv"
@@ -94,6 +94,4 @@ def _write_links(file: Path, address: Address, names: Sequence[str], public_orig
     for name in names:
         token = address.participant_token(name)
         lines.append(f"{name},{f'{public_origin}/{token}/' if public_origin else address.url(token)}")
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as output:
-        output.write("\n".join(lines) + "\n")
+    write_privately(file, "\n".join(lines) + "\n")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -18,12 +17,12 @@ from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.play.questions import QuestionPage, check_page
 from calibrant.bench.play.study.order import Order, index_of, ordered
 from calibrant.bench.runs.records import FILE_NAME
+from calibrant.bench.toml_file import read_toml
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 MAX_PARTICIPANTS = 10_000
 MAX_FILE_BYTES = 1_000_000
 _RANGE = re.compile(r"([A-Za-z][A-Za-z_.-]{0,40}?)(\d{1,9})-\1(\d{1,9})", re.ASCII)
-S = TypeVar("S")
 
 
 class StudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,16 +72,25 @@ class Study:
         out = path.parent / section.out
         self.out = out.parent if out.name == FILE_NAME else out
         self.names = _participants(section.participants, path.name)
-        consent = _text(path.parent / section.consent) if section.consent else ""
+        consent = _text(self._named_file("consent", section.consent)) if section.consent else ""
         aid = Path(MEMBERS) if section.aid == MEMBERS else path.parent / section.aid if section.aid else None
         self.terms = Terms(section.title, consent, section.feedback, section.reveal, aid)
         self.config = {"feedback": section.feedback, "study": section.title, **aid_config(aid)}
         self._pools: dict[Path, PlayPool] = {}
         self._stops = [self._block(number, block) for number, block in enumerate(content.block)]
         keys = [stop.key for stops in self._stops for stop in stops]
-        if len(set(keys)) < len(keys):
-            raise CalibrantError(f"{path.name}: an item is in two blocks; each participant plays an item once")
+        twice = next((key.instance for k, key in enumerate(keys) if key in keys[:k]), None)
+        if twice is not None:
+            raise CalibrantError(f"{path.name}: {twice} is named twice; each participant plays an item once")
         self.plan = lru_cache(MAX_PARTICIPANTS)(self._plan)
+
+    def member(self, name: str) -> str:
+        """Return a participant's id; `CalibrantError` for what is no id, or one that the study has not."""
+        check_participant(name)
+        if self.names is not None and name not in self.names:
+            listed = ", ".join(self.names[:3]) + (f", ... ({len(self.names)} ids)" if len(self.names) > 3 else "")
+            raise CalibrantError(f"{name} does not take part in {self.path.name}; participants are {listed}")
+        return name
 
     @property
     def pools(self) -> list[PlayPool]:
@@ -102,6 +110,15 @@ class Study:
             waiting = []
         return tuple(plan)
 
+    def _named_file(self, where: str, name: str) -> Path:
+        """Return a file that the study names, relative to its folder; `CalibrantError` if there is none."""
+        path = self.path.parent / name
+        if not path.is_file():
+            raise CalibrantError(
+                f"{self.path.name}: {where}: there is no file {short_repr(name)} in {self.path.parent}"
+            )
+        return path
+
     def _block(self, number: int, block: Block) -> list[Stop]:
         where = f"{self.path.name}: block {number + 1}"
         if bool(block.pool) == bool(block.questions):
@@ -109,25 +126,15 @@ class Study:
         if block.questions:
             if block.ids:
                 raise CalibrantError(f"{where}: ids are of pools")
-            file = self.path.parent / block.questions
+            file = self._named_file(f"block {number + 1}: questions", block.questions)
             page = read_toml(file, QuestionPage)
             return [QuestionsStop(f"{number}-{file.stem}", page.title, check_page(page, file.name))]
-        path = self.path.parent / block.pool
+        path = self._named_file(f"block {number + 1}: pool", block.pool)
         pool = self._pools.setdefault(path.resolve(), PlayPool(path))
         if self.terms.aid is not None:
             pool.check_aid(self.terms.aid)
         ids = block.ids or list(pool.indices)
         return [ItemStop(pool.key(instance)) for instance in ids]
-
-
-def read_toml(path: Path, kind: type[S]) -> S:
-    """Return the content of a TOML file; `CalibrantError` names the file and the field."""
-    text = _text(path)
-    try:
-        data: Any = tomllib.loads(text)
-        return msgspec.convert(data, kind, strict=True)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
-        raise CalibrantError(f"{path.name}: {' '.join(str(error).split())[:300]}") from None
 
 
 def _text(path: Path) -> str:
@@ -150,7 +157,8 @@ def _participants(stated: str | list[str], file: str) -> Sequence[str] | None:
             raise CalibrantError(f"{file}: participants is {short_repr(stated)}; expected a range {example}")
         first, last = int(match[2]), int(match[3])
         if not first <= last < first + MAX_PARTICIPANTS:
-            raise CalibrantError(f"{file}: participants has from 1 to {MAX_PARTICIPANTS:,} ids")
+            allowed = f"from the first to the last, 1 to {MAX_PARTICIPANTS:,} ids"
+            raise CalibrantError(f"{file}: participants is {short_repr(stated)}: {allowed}")
         return [f"{match[1]}{number:0{len(match[2])}d}" for number in range(first, last + 1)]
     if not stated or len(stated) > MAX_PARTICIPANTS or len(set(stated)) < len(stated):
         raise CalibrantError(f"{file}: participants has from 1 to {MAX_PARTICIPANTS:,} ids, each once")

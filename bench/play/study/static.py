@@ -14,8 +14,7 @@ from calibrant.bench.core.words import Act, WordsError
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.game import Game
 from calibrant.bench.play.item_state import item_state
-from calibrant.bench.play.journal import check_participant
-from calibrant.bench.play.plan import START, ItemStop, QuestionsStop
+from calibrant.bench.play.plan import ItemStop, QuestionsStop
 from calibrant.bench.play.questions import check_answers
 from calibrant.bench.play.service.page import play_page
 from calibrant.bench.play.study.config import Study
@@ -83,15 +82,12 @@ def _read(file: Path) -> Download:
 
 
 def _import_one(study: Study, folder: PlayFolder, download: Download) -> str:
-    name = check_participant(download.participant)
-    if study.names is not None and name not in study.names:
-        raise CalibrantError(f"{name} does not take part in {study.path.name}")
+    name = study.member(download.participant)
     if download.digests != [pool.digest for pool in study.pools]:
         raise CalibrantError(f"{name}: the page was made from other pools than those of {study.path.name}")
     if study.terms.consent and not download.agreed:
         raise CalibrantError(f"{name}: no consent was given")
-    if not folder.events(name, START):
-        folder.add(name, START, {"answers": {"agreed": download.agreed}}, 0.0)
+    folder.begin(name, agreed=download.agreed)
     by_stop = {answered.stop: answered for answered in download.stops}
     counts = {"recorded": 0, "there already": 0, "without an answer": 0, "not reached": 0}
     unreadable = []

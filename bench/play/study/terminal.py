@@ -7,28 +7,24 @@ from typing import Any
 
 from calibrant.bench.core.words import WordsError
 from calibrant.bench.play.folder import PlayFolder
-from calibrant.bench.play.journal import check_participant
-from calibrant.bench.play.plan import START, QuestionsStop
+from calibrant.bench.play.plan import QuestionsStop
 from calibrant.bench.play.player import Player
 from calibrant.bench.play.questions import check_answers
 from calibrant.bench.play.study.config import Study
 from calibrant.bench.play.terminal import TerminalGame, input_lines
-from calibrant.dsl.errors import CalibrantError
 
 
 def play_study(study: Study, participant: str, echo: Callable[[str], None]) -> int:
     """Play what a participant has not done yet; 0 if all is done, 1 if something is left open."""
-    name = check_participant(participant)
-    if study.names is not None and name not in study.names:
-        raise CalibrantError(f"{name} does not take part in {study.path.name}")
+    name = study.member(participant)
     lines = input_lines(None)
     with PlayFolder(study.out, study.pools, study.config) as folder:
-        if not folder.events(name, START):
+        if not folder.has_begun(name):
             if study.terms.consent:
                 echo(f"{study.terms.consent.strip()}\n\nType yes if you have read this and agree.")
                 if next(lines, "").strip().lower() != "yes":
                     return 1
-            folder.add(name, START, {"answers": {"agreed": bool(study.terms.consent)}}, 0.0)
+            folder.begin(name, agreed=bool(study.terms.consent))
         for stop in study.plan(name):
             if isinstance(stop, QuestionsStop):
                 if folder.events(name, stop.key):

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Meta
 
 from calibrant.bench.suites.manifest import Manifest
-from calibrant.bench.suites.specification import read_toml
+from calibrant.bench.toml_file import read_toml
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 CARD = "card.toml"

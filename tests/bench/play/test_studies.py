@@ -87,10 +87,14 @@ def test_pages_of_questions_keep_their_place(tmp_path: Path) -> None:
 
 
 FAULTS = {
+    "participants =": ("participants = 3 #", "study.participants: expected a text in quotation marks or a list"),
+    "consent.md": ("consents.md", "consent: there is no file 'consents.md'"),
+    "[[block]]": ("[block]", "stands in two brackets, as [[block]]"),
+    "after.toml": ("later.toml", "block 2: questions: there is no file 'later.toml'"),
     'participants = "p01-p04"': ('participants = "everybody"', "participants is 'everybody'"),
     'title = "pilot"': ("titel = 3", "unknown field `titel`"),
     "[study]": ("[study", "study.toml: "),
-    'order = "fixed"': ('order = "random"', "$.study.order"),
+    'order = "fixed"': ('order = "random"', "study.order: 'random' is none of fixed, latin, shuffled"),
     'questions = "after.toml"': ('questions = "after.toml"\npool = "x"', "block 2: it has a pool or questions"),
 }
 
@@ -192,7 +196,7 @@ def test_a_study_names_an_aid_that_its_items_have(tmp_path: Path) -> None:
 def test_an_item_is_in_one_block(tmp_path: Path) -> None:
     path = study_file(tmp_path)
     path.write_text(path.read_text(encoding="utf-8") + f'[[block]]\npool = "{POOLS["causim"]}"\n', encoding="utf-8")
-    with pytest.raises(CalibrantError, match="in two blocks"):
+    with pytest.raises(CalibrantError, match="is named twice"):
         Study(path)
 
 

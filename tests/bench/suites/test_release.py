@@ -106,10 +106,10 @@ def test_metadata_without_a_required_field_or_with_a_wrong_digest_is_refused(sui
 @pytest.mark.parametrize(
     ("before", "after", "line"),
     [
-        ("seed = 5\n", "", "suite.toml: give one of seed, file and bundled, not none - at `$.pool[0]`"),
+        ("seed = 5\n", "", "suite.toml: pool 1: give one of seed, file and bundled, not none"),
         ('master = "master.key"\n', "", "suite.toml: private gold needs a master, a file with 64 hexadecimal digits"),
         ('name = "questions"', 'name = "detectors"', "suite.toml: two pools have the same name"),
-        ('version = "1.0"', 'version = "mini-1"', "suite.toml: Expected `str` matching regex"),
+        ('version = "1.0"', 'version = "mini-1"', "suite.toml: version: Expected `str` matching regex"),
         ("[statements]", '[statements]\njudges = "x"', "suite.toml: statements: unknown key 'judges'; known: judge,"),
         ("harden = {}", "harden = {goal = 3}", "--goal applies to ReplaySCM, not to CauSim (questions)"),
         ('rows = ["exact", "copy"]', 'rows = ["nothing"]', "unknown protocol 'nothing'; known: "),

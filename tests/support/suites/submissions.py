@@ -164,10 +164,10 @@ FORGERIES: Mapping[str, tuple[Callable[[Path, Path], object], str]] = {
     "packed": (_after(lambda suite, folder: _packed(folder)), "detectors.jsonl: compressed; give plain JSON lines"),
     "other-suite": (_card(suite='"three-pools"'), "card.toml: it is for 'three-pools 1.0', not for two-pools 1.0"),
     "other-version": (_card(suite_version='"1.1"'), "card.toml: it is for 'two-pools 1.1', not for two-pools 1.0"),
-    "verdict-in-card": (_card(rate="1.0"), "card.toml: Object contains unknown field `rate`"),
+    "verdict-in-card": (_card(rate="1.0"), "card.toml: unknown field `rate`"),
     "negative-cost": (_card(cost="-1", currency='"USD"'), "card.toml: Expected `float` >= 0"),
     "cost-without-currency": (_card(cost="1.0"), "card.toml: cost and currency are given together"),
-    "no-submitter": (_card(submitter=""), "card.toml: Object missing required field `submitter`"),
+    "no-submitter": (_card(submitter=""), "card.toml: the field `submitter` is missing"),
     "no-card": (_after(lambda suite, folder: (folder / "card.toml").unlink()), "no card.toml in it"),
     "no-toml": (_after(lambda suite, folder: (folder / "card.toml").write_text("=")), "card.toml: not TOML"),
     "large-card": (

@@ -1,0 +1,92 @@
+"""TOML files as Structs: one line that names file, field and what is allowed for anything else."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from calibrant.dsl.errors import CalibrantError, short_repr
+
+MAX_TOML_BYTES = 1_000_000
+_PLACE = re.compile(r"(?P<problem>.*?)(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(?P<name>.*)`", re.DOTALL)
+_TYPE = re.compile(r"Expected `(?P<expected>[^`]*)`, got `(?P<found>[^`]*)`")
+_CHOICE = re.compile(r"Invalid enum value (?P<value>.*)", re.DOTALL)
+_HINTS = {
+    "Invalid value": "; a text stands in quotation marks",
+    "Cannot declare": "; a table that comes several times stands in two brackets, as [[block]]",
+}
+_TYPES = {"array": "a list", "object": "a table", "str": "a text in quotation marks", "bool": "true or false"}
+_TYPES |= {"int": "a whole number", "float": "a number", "null": "nothing"}
+S = TypeVar("S")
+
+
+def read_toml(path: Path, kind: type[S]) -> S:
+    """Return the Struct that a TOML file states; `CalibrantError` in one line for anything else."""
+    with path.open("rb") as file:
+        raw = file.read(MAX_TOML_BYTES + 1)
+    if len(raw) > MAX_TOML_BYTES:
+        raise CalibrantError(f"{path.name}: larger than {MAX_TOML_BYTES:,} bytes")
+    try:
+        return msgspec.convert(tomllib.loads(raw.decode("utf-8")), kind)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        text = str(error)
+        hint = next((hint for start, hint in _HINTS.items() if text.startswith(start)), "")
+        raise CalibrantError(f"{path.name}: not TOML: {short_repr(text)}{hint}") from None
+    except msgspec.ValidationError as error:
+        raise CalibrantError(f"{path.name}: {_explain(kind, ' '.join(str(error).split()))[:400]}") from None
+    except ValueError as error:
+        raise CalibrantError(f"{path.name}: {' '.join(str(error).split())[:300]}") from None
+
+
+def _explain(kind: type[Any], message: str) -> str:
+    """Return a message of msgspec with the place in words, and the names or values that are allowed there."""
+    match = _PLACE.fullmatch(message)
+    problem, path = (message, "") if match is None else (match["problem"], match["path"] or "")
+    place, node, meaning = "", inspect.type_info(kind), ""
+    for name, index in re.findall(r"\.(\w+)|\[(\d*|\.\.\.)\]", path):
+        place += f".{name}" if name else f" {int(index) + 1}" if index.isdigit() else ""
+        node, meaning = _child(node, name)
+    where = f"{place.lstrip('.')}: " if place else ""
+    fields = [field.encode_name for field in node.fields] if isinstance(node, inspect.StructType) else []
+    if (unknown := _UNKNOWN.fullmatch(problem)) is not None:
+        close = get_close_matches(unknown["name"], fields, 1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        return f"{where}unknown field `{unknown['name']}`; known: {', '.join(fields)}{hint}"
+    if (missing := _MISSING.fullmatch(problem)) is not None:
+        return f"{where}the field `{missing['name']}` is missing"
+    if (choice := _CHOICE.fullmatch(problem)) is not None and isinstance(node, inspect.LiteralType):
+        return f"{where}{choice['value']} is none of {', '.join(map(str, node.values))}"
+    if (types := _TYPE.fullmatch(problem)) is not None:
+        expected = " or ".join(_TYPES.get(name, name) for name in types["expected"].split(" | "))
+        problem = f"expected {expected}, found {_TYPES.get(types['found'], types['found'])}"
+    if isinstance(node, inspect.ListType) and "[" not in place:
+        problem += f"; tables of a list stand in two brackets, as [[{place.lstrip('.')}]]" if _is_tables(node) else ""
+    return f"{where}{problem}" + (f" ({meaning})" if meaning else "")
+
+
+def _is_tables(node: inspect.ListType) -> bool:
+    return isinstance(_plain(node.item_type), inspect.StructType)
+
+
+def _plain(node: inspect.Type) -> inspect.Type:
+    return node.type if isinstance(node, inspect.Metadata) else node
+
+
+def _child(node: inspect.Type, name: str) -> tuple[inspect.Type, str]:
+    """Return the type of a field, or of the elements of a list, and its meaning; the type itself where none is."""
+    node = _plain(node)
+    child = node
+    if name and isinstance(node, inspect.StructType):
+        child = next((field.type for field in node.fields if field.encode_name == name), node)
+    elif not name and isinstance(node, inspect.ListType):
+        child = node.item_type
+    schema = child.extra_json_schema if isinstance(child, inspect.Metadata) else None
+    return _plain(child), str((schema or {}).get("description", ""))
