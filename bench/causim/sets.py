@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from calibrant.bench.causim.solve import FUNCTIONS
-from calibrant.bench.sets.capabilities import Hypotheses, weighted_hypotheses
+from calibrant.bench.sets.capabilities import Hypotheses, Prior, weighted_hypotheses
 from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.values import symbols
 from calibrant.dsl.errors import CalibrantError
 from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causim.answers import AnswerSet
 
 
 def hypotheses(item: CausimItem) -> Hypotheses:
@@ -19,7 +22,20 @@ def hypotheses(item: CausimItem) -> Hypotheses:
         numbers = space.verdicts()
     except BudgetSpent as spent:
         raise CalibrantError(f"the answers to {item.id} are not counted: {spent}") from None
-    return weighted_hypotheses("answers", space.in_words, numbers, _key)
+    return weighted_hypotheses("answers", space.in_words, numbers, _key, _prior(item, numbers))
+
+
+def _prior(item: CausimItem, texts: Iterable[str]) -> Prior | None:
+    """Return the probabilities of answers under the samplers of the noise; None where nothing fits."""
+    members = AnswerSet(item.task.model, item.task.question)
+    if not members.fitting:
+        return None
+    listed = [float(members.probability(symbols(json.loads(text)))) for text in texts]
+    return Prior(
+        "the samplers of the noise",
+        lambda answer: float(members.probability(symbols(answer))),
+        [(probability, probability) for probability in listed],
+    )
 
 
 def _key(score: Mapping[str, Any]) -> str | None:

@@ -155,6 +155,9 @@ def report(
     contents = replace(
         _add_options(contents, given.values), by=Grouping(by), embed=EMBEDDED if embed is None else embed
     )
+    sources, contents = _take_sets(sources or (), contents)
+    if contents.sets and not (sources or predictions or official):
+        return _report_sets(contents, chosen, out)
     fields, say = FieldNames(id_field, text_field, model_field), partial(typer.echo, err=True)
     collected = Sources(sources or (), predictions or (), official or (), pools or (), fields, say)
     answers = collected.answers()
@@ -167,6 +170,28 @@ def report(
         width = stated_width(sys.stdout) if out is None else None
         text = report_text(answers, contents, chosen, plots=plots, width=width, progress=progress)
     _write_report(text, out)
+    return 0
+
+
+def _take_sets(sources: Sequence[Path], contents: ReportContents) -> tuple[list[Path], ReportContents]:
+    """Return the sources without files of verdicts on sets, which become contents."""
+    from calibrant.bench.sets.table import is_set_file
+
+    files = tuple(path for path in sources if is_set_file(path))
+    return [path for path in sources if path not in files], replace(contents, sets=files)
+
+
+def _report_sets(contents: ReportContents, form: Format, out: Path | None) -> int:
+    """Write the tables of sets alone."""
+    from calibrant.bench.report.formats import TEXTS, as_terminal
+    from calibrant.bench.report.sets import set_tables
+    from calibrant.bench.terminal import printable, stated_width
+
+    if form == "html":
+        raise typer.BadParameter("a page of sets needs answers beside them: give runs or predictions", param_hint="DIR")
+    tables = list(set_tables(contents.sets).values())
+    width = stated_width(sys.stdout) if out is None else None
+    _write_report(printable(as_terminal(tables, width) if form == "terminal" else TEXTS[form](tables)), out)
     return 0
 
 

@@ -34,6 +34,7 @@ class ReportContents:
     runs, predictions: inputs that a page or a table reads again for responses; predictions by benchmark
     embed: how many responses of each class a page has
     with_pictures: drawings that need no library
+    sets: files of verdicts on sets
     """
 
     tables: frozenset[str] = frozenset()
@@ -52,6 +53,7 @@ class ReportContents:
     predictions: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     embed: int = 200
     with_pictures: bool = False
+    sets: tuple[Path, ...] = ()
 
 
 class Plot(NamedTuple):

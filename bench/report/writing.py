@@ -17,6 +17,7 @@ from calibrant.bench.report.people.section import add_people
 from calibrant.bench.report.people.tables import TABLE_IDS
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
+from calibrant.bench.report.sets import SETS_TABLE, add_sets
 from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.terminal import printable
 from calibrant.dsl.atomic_write import write_atomically
@@ -28,7 +29,12 @@ HTML, TERMINAL = "html", "terminal"
 def chosen_tables(names: Sequence[str]) -> frozenset[str]:
     """Table ids by name; `CalibrantError` says which are known."""
     reports = [report for of in benchmarks() if (report := of.capability(REPORT)) is not None]
-    listed = (*chain.from_iterable(report.table_ids for report in reports), *TABLE_IDS, *consistency.TABLE_IDS)
+    listed = (
+        *chain.from_iterable(report.table_ids for report in reports),
+        *TABLE_IDS,
+        *consistency.TABLE_IDS,
+        SETS_TABLE,
+    )
     table_ids = list(dict.fromkeys(listed))
     for name in names:
         if name not in table_ids:
@@ -89,6 +95,7 @@ def _sections(
                 missing = error
         section = add_people(section, of.name, items[of.name], contents)
         section = consistency.add_consistency(section, of.name, answers[of.name], contents)
+        section = add_sets(section, of.name, contents)
         if has_other or section.tables:
             sections[of.name] = section
     if not sections:

@@ -9,18 +9,21 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import log10
+from functools import partial
+from math import fsum, log10
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.registry import one_benchmark
+from calibrant.bench.core.scoring import Scorable
 from calibrant.bench.scoring.input.json_lines import shown_name
 from calibrant.bench.scoring.input.prediction_file import PredictionFile
 from calibrant.bench.scoring.predictions import Predictions
-from calibrant.bench.scoring.scorer import PoolScorer, ScoredPrediction
+from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.bench.sets.capabilities import HYPOTHESES, Hypotheses
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.json_objects import last_object
@@ -39,8 +42,11 @@ class SetScore:
 
     size: k; num_read, num_fitting: entries that are hypotheses, and that fit; num_distinct: different ones that fit
     count: hypotheses that fit, all of them; mass: share of the class that the distinct ones stand for
+    draws_mass: the same of k independent draws of members
+    prior: name of a prior, empty without any; prior_mass, draws_prior_mass: posterior probability of both under it
     """
 
+    benchmark: str
     system: str
     instance: str
     pool: str
@@ -52,6 +58,10 @@ class SetScore:
     num_distinct: int
     count: int
     mass: Fraction
+    draws_mass: float = 0.0
+    prior: str = ""
+    prior_mass: float | None = None
+    draws_prior_mass: float | None = None
 
     @property
     def valid(self) -> float:
@@ -88,6 +98,7 @@ class SetScore:
             "instanceId": self.instance,
             "model": self.system,
             "pool": self.pool,
+            "benchmark": self.benchmark,
             "read": self.num_read,
             "fitting": self.num_fitting,
             "distinct": self.num_distinct,
@@ -101,6 +112,10 @@ class SetScore:
             "reach": self.reach,
             "mass": float(self.mass),
             "draws_reach": self.draws_reach,
+            "draws_mass": self.draws_mass,
+            "prior": self.prior or None,
+            "prior_mass": self.prior_mass,
+            "draws_prior_mass": self.draws_prior_mass,
         }
 
 
@@ -129,13 +144,23 @@ def score_sets(pools: Sequence[Path], predictions: Path, size: int) -> Iterator[
             key = (digest, instance)
             if key not in hypotheses:
                 hypotheses[key] = make(items[key])
-            yield _set_score(hypotheses[key], group, system, instance, group[0].context.pool)
+            read_answer = partial(_read_answer, of.scoring, items[key])
+            yield _set_score(hypotheses[key], group, system, instance, read_answer)
 
 
-def _scored(lines: Path, scorer: PoolScorer, name: str, places: Sequence[str]) -> Iterator[ScoredPrediction]:
+class _Entry(NamedTuple):
+    """A scored entry of a set, and its answer as it was read."""
+
+    context: AnswerContext
+    line: Mapping[str, Any]
+    answer: Any
+
+
+def _scored(lines: Path, scorer: PoolScorer, name: str, places: Sequence[str]) -> Iterator[_Entry]:
     """Yield the verdicts on single entries; a refusal names the line of the file that was given."""
     try:
-        yield from map(scorer.score, Predictions(lines, scorer))
+        for prediction in Predictions(lines, scorer):
+            yield _Entry(*scorer.score(prediction), prediction.answer)
     except CalibrantError as error:
         stated = re.fullmatch(r".*lines\.jsonl: line (\d+): (.*)", str(error), re.DOTALL)
         if stated is None:
@@ -174,12 +199,10 @@ def _entries(line: Mapping[str, Any]) -> list[Any] | None:
     return None
 
 
-def _by_set(
-    scored: Iterable[ScoredPrediction], size: int
-) -> Iterator[tuple[tuple[str, str, str], list[ScoredPrediction]]]:
+def _by_set(scored: Iterable[_Entry], size: int) -> Iterator[tuple[tuple[str, str, str], list[_Entry]]]:
     """Yield the k scored entries of each set."""
     scored_sets: set[tuple[str, str, str]] = set()
-    group: list[ScoredPrediction] = []
+    group: list[_Entry] = []
     for entry in scored:
         group.append(entry)
         if len(group) == size:
@@ -192,15 +215,28 @@ def _by_set(
             group = []
 
 
-def _set_score(of: Hypotheses, group: Sequence[ScoredPrediction], system: str, instance: str, pool: str) -> SetScore:
-    keys = [of.key(line) for _, line in group]
-    read = [(line, key) for (_, line), key in zip(group, keys, strict=True) if key is not None]
-    fitting = [key for line, key in read if of.fits(line, key)]
-    distinct = set(fitting)
+def _read_answer(scoring: Scorable[Any], item: Any, answer: Any) -> Mapping[str, Any]:
+    """Return an answer as an object; texts of responses are read again."""
+    return answer if isinstance(answer, Mapping) else scoring.extract(item, answer)
+
+
+def _set_score(
+    of: Hypotheses,
+    group: Sequence[_Entry],
+    system: str,
+    instance: str,
+    read_answer: Callable[[Any], Mapping[str, Any]],
+) -> SetScore:
+    keys = [of.key(entry.line) for entry in group]
+    read = [(entry, key) for entry, key in zip(group, keys, strict=True) if key is not None]
+    fitting = [(entry, key) for entry, key in read if of.fits(entry.line, key)]
+    distinct = {key: entry.answer for entry, key in reversed(fitting)}
+    prior = of.prior
     return SetScore(
+        benchmark=group[0].context.benchmark,
         system=system,
         instance=instance,
-        pool=pool,
+        pool=group[0].context.pool,
         noun=of.noun,
         in_words=of.in_words,
         size=len(group),
@@ -209,4 +245,8 @@ def _set_score(of: Hypotheses, group: Sequence[ScoredPrediction], system: str, i
         num_distinct=len(distinct),
         count=of.count,
         mass=sum((of.mass(key) for key in distinct), Fraction(0)),
+        draws_mass=of.draws_mass(len(group)),
+        prior="" if prior is None else prior.name,
+        prior_mass=None if prior is None else fsum(map(prior.probability, map(read_answer, distinct.values()))),
+        draws_prior_mass=None if prior is None else prior.draws_mass(len(group)),
     )

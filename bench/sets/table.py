@@ -14,11 +14,14 @@ from calibrant.bench.scoring.input.prediction_file import PredictionFile
 from calibrant.dsl.errors import CalibrantError
 
 MARK = "set_size"  # the field that a verdict on a set alone has
-RATES = ("valid_rate", "distinct_rate", "recovery", "reach", "draws_reach", "mass")
-HEADINGS = ("Pool", "System", "n", "k", "Valid", "Distinct", "Recovery", "Reach", "Draws", "Mass")
+RATES = ("valid_rate", "distinct_rate", "recovery", "reach", "draws_reach", "mass", "prior_mass", "draws_prior_mass")
+REQUIRED = RATES[:6]  # of verdicts of earlier versions too
+LABELS = ("Pool", "System", "n", "k")
+HEADINGS = (*LABELS, "Valid", "Distinct", "Recovery", "Reach", "Draws", "Mass", "Prior", "PriorDraws")
 MEANINGS = (
     "Valid: entries that fit; Distinct: different ones among these; Recovery: of all that fit; Reach: of the most that",
-    "k entries can be; Draws: the same of k independent draws of what fits; Mass: of the members that they stand for.",
+    "k entries can be; Draws: the same of k independent draws of what fits; Mass: of the members that they stand for;",
+    "Prior: posterior probability under the generator's prior, or that of the noise; PriorDraws: of k draws from it.",
 )
 
 
@@ -37,7 +40,7 @@ def read_set_lines(paths: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
     """Yield the verdicts of files of sets; `CalibrantError` names a line that is none."""
     for path in paths:
         for place, line in PredictionFile(path).objects():
-            if line is None or any(name not in line for name in (MARK, "model", "pool", *RATES)):
+            if line is None or any(name not in line for name in (MARK, "model", "pool", *REQUIRED)):
                 raise CalibrantError(f"{shown_name(path)}: {place}: no verdict of `calibrant score --set-size`")
             yield line
 
@@ -51,7 +54,7 @@ def set_rows(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for (pool, system, size), group in sorted(groups.items()):
         row: dict[str, Any] = {"pool": pool, "system": system, "n": len(group), MARK: size}
         for name in RATES:
-            values = [line[name] for line in group if line[name] is not None]
+            values = [line[name] for line in group if line.get(name) is not None]
             row[name] = fmean(values) if values else None
         rows.append(row)
     return rows
@@ -60,14 +63,21 @@ def set_rows(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def set_table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of the table; a recovery below a thousandth has its power of ten."""
     cells = [
-        [str(row["pool"]), str(row["system"]), str(row["n"]), str(row[MARK]), *(_rate(row[name]) for name in RATES)]
+        [
+            str(row["pool"]),
+            str(row["system"]),
+            str(row["n"]),
+            str(row[MARK]),
+            *(short_rate(row[name]) for name in RATES),
+        ]
         for row in rows
     ]
     yield aligned(list(HEADINGS), cells)
     yield from MEANINGS
 
 
-def _rate(value: float | None) -> str:
+def short_rate(value: float | None) -> str:
+    """Return a rate as tables show it: below a thousandth with its power of ten."""
     if value is None:
         return "\N{EN DASH}"
     return f"{value:.1e}" if 0 < value < 0.001 else f"{value:.3f}"

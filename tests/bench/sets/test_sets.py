@@ -126,6 +126,9 @@ def test_commands_score_print_and_read_back(pools: Callable[[str], Path], tmp_pa
     rows = json.loads(called("table", verdicts, "--json").stdout)["sets"]
     assert rows[0]["reach"] == 0.75
     assert called("table", verdicts).stdout == result.stdout
+    report = called("report", verdicts, "--format", "csv").stdout.splitlines()
+    assert any(row.startswith("sets,ours,,m,") and ",reach,0.750," in row for row in report)
+    assert "a page of sets needs answers" in called("report", verdicts, "--out", tmp_path / "page.html").stderr
 
 
 @pytest.mark.parametrize(
