@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -41,27 +40,36 @@ class KilledServer:
     def __init__(self, study: Path, out: Path) -> None:
         self._line = [sys.executable, "-m", "calibrant", "play", "--study", str(study), "--serve"]
         self._out = out
-        self._process = self._start()
+        self.start()
         address = read_address(out)
         assert address is not None
         self.address: Address = address
 
-    def _start(self) -> subprocess.Popen[str]:
-        process = subprocess.Popen(self._line, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        process.stdout.readline()
-        return process
+    def start(self) -> None:
+        """Start a process, and wait until it listens."""
+        self._process = subprocess.Popen(self._line, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self._process.stdout.readline()
+
+    def end(self) -> None:
+        """Kill the process at once."""
+        self._process.kill()
+        self._close()
 
     def kill(self) -> None:
         """Kill the process at once, and start another one."""
-        os.kill(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self._process = self._start()
+        self.end()
+        self.start()
 
     def stop(self) -> None:
         """End the process as a service manager does."""
         self._process.send_signal(signal.SIGTERM)
+        self._close()
+
+    def _close(self) -> None:
         self._process.wait(60)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
 
 def write_study(folder: Path, pool: Path, ids: list[str], num_participants: int) -> Path:

@@ -53,6 +53,13 @@ def test_all_kinds_are_solved_by_keys_alone_and_give_the_records_of_words(
         page.wait("state.phase === 'end'")
         assert page.violations() == []
         assert f"{len(items)} of {len(items)} right" in page.evaluate("document.querySelector('h1').textContent")
+        page.reach('[data-key="review"]')
+        page.press("Enter")
+        page.wait("document.readyState === 'complete' && document.querySelectorAll('.reviewed').length > 0")
+        page.width(360, dark=True)
+        page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+        assert page.violations() == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
         assert page.evaluate(
             "performance.getEntriesByType('resource').every((e) => e.name.startsWith(location.origin))"
         )

@@ -15,8 +15,6 @@ from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.play.review.page import review_page
 from calibrant.bench.play.review.stored import stored_reviews
 from calibrant.solvers.outcome import Found
-from tests.support.accessibility import measure, needs_axe
-from tests.support.browser import needs_chromium
 from tests.support.commands import called
 from tests.support.play.right_lines import POOLS, first_item, pool_file, right_lines
 
@@ -59,15 +57,6 @@ def test_moves_and_ideal_moves_stand_beside_one_another(page: str, tmp_path: Pat
         assert int(ideal.replace(",", "")) == sum(step.cost for step in solved.value.steps)
         assert int(moves) >= 1
     assert f"<h1>{len(KINDS)} of {len(KINDS)} right" in page
-
-
-@needs_chromium
-@needs_axe
-def test_the_page_passes_axe_and_fits_a_phone(page: str, tmp_path: Path) -> None:
-    """In the dark alone: colours are tokens, whose contrast in both themes is a test of theirs."""
-    measured = measure(page, tmp_path, theme="dark", width=360)
-    assert (measured.violations, measured.requests) == ([], [])
-    assert measured.scroll_width <= 360
 
 
 def test_a_command_writes_it_from_records(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ SETTLED = "!waiting && pendingDraft === null"
 
 
 def solve(page: KeyboardPage, item: Any) -> None:
-    """Solve the item on the page with a move before it where there are moves, and wait for the end."""
+    """Solve the item on the page with moves of its own where there are moves, and wait for the end."""
     _SOLVERS[item.benchmark](page, item)
     page.wait("state.item?.closed || state.phase === 'end'")
 
@@ -33,9 +33,10 @@ def _choose(page: KeyboardPage, key: str, index: int) -> None:
 
 def _detector(page: KeyboardPage, item: Any) -> None:
     rule, first = detector_rule(item), item.task.objects[0]
+    before = page.evaluate("state.item.moves")
     for count in (1, 2):
         page.press(first.lower())
-        page.wait(f"{SETTLED} && state.item.moves === {count}")
+        page.wait(f"{SETTLED} && state.item.moves === {before + count}")
     page.reach(_control(f"rule-{rule['rule']}") if rule["rule"] == "conjunctive" else "[name=rule]")
     if rule["rule"] == "disjunctive":
         page.press("ArrowRight")
