@@ -47,6 +47,17 @@ class Structure:
     targets: Indices
     labels: Words
 
+    def extended(self, colours: Words, edges: Sequence[tuple[int, int, int]]) -> Structure:
+        """Return the structure with other colours and further edges: source, target and label of each."""
+        sources, targets, labels = zip(*edges, strict=True) if edges else ((), (), ())
+        return Structure(
+            colours,
+            self.base,
+            np.concatenate([self.sources, np.array(sources, np.int64)]),
+            np.concatenate([self.targets, np.array(targets, np.int64)]),
+            np.concatenate([self.labels, np.array(labels, np.uint64)]),
+        )
+
     def edge_list(self, order: Sequence[int]) -> bytes:
         """Return colours and sorted edges under an order of the vertices: equal iff both orders spell one structure."""
         position = np.empty(len(order), np.int64)
@@ -66,7 +77,11 @@ class StructureBuilder:
 
     def vertex(self, *colour: object) -> int:
         """Add a vertex; return its number."""
-        self.colours.append(word(*colour))
+        return self.vertex_of(word(*colour))
+
+    def vertex_of(self, colour: int) -> int:
+        """Add a vertex whose colour is a word; return its number."""
+        self.colours.append(colour)
         return len(self.colours) - 1
 
     def edge(self, source: int, target: int, label: int = 0) -> None:
@@ -146,13 +161,13 @@ class _Search:
         """Return the colours after refinement to a fixed point."""
         structure = self.structure
         forward, backward = self._mixed_labels
-        num_classes = len(np.unique(colours))
+        num_classes = _num_different(colours)
         while True:
             sums = np.zeros_like(colours)
             np.add.at(sums, structure.sources, _mix(colours[structure.targets] + forward))
             np.add.at(sums, structure.targets, _mix(colours[structure.sources] ^ backward))
             colours = _mix(colours * np.uint64(3) + _mix(sums))
-            refined = len(np.unique(colours))
+            refined = _num_different(colours)
             if refined == num_classes:
                 return colours
             num_classes = refined
@@ -221,6 +236,11 @@ def orbit(vertex: int, automorphisms: Sequence[Permutation]) -> Iterator[int]:
             if image[current] not in reached:
                 reached.add(image[current])
                 waiting.append(image[current])
+
+
+def _num_different(words: Words) -> int:
+    ordered = np.sort(words)
+    return min(len(words), 1) + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
 
 
 def _mix(words: Words) -> Words:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import product
 from typing import NamedTuple
@@ -10,7 +11,7 @@ from typing import NamedTuple
 from calibrant.dsl.causim.item import Task
 from calibrant.dsl.causim.model import Model
 from calibrant.dsl.causim.values import ModelError, Symbol
-from calibrant.solvers.canonical import CanonicalOrder, StructureBuilder, canonical_order, orbit, word
+from calibrant.solvers.canonical import CanonicalOrder, Structure, StructureBuilder, canonical_order, orbit, word
 from calibrant.solvers.causim.renaming import ModelNames
 
 MAX_ROWS = 20_000  # of all tables together: more take longer to order than questions about them to answer
@@ -55,20 +56,38 @@ def value_roles(task: Task) -> dict[str, dict[Symbol, int]]:
 
 
 def _label(task: Task) -> _Labelling:
-    model, question, builder = task.model, task.question, StructureBuilder()
-    keys = {
-        key: builder.vertex(kind, key in question.unknown, key in question.do, key in question.observed)
-        for kind, names in (("node", model.names), ("noise", model.noises))
-        for key in names
-    }
+    question, part = task.question, _model_part(task.model)
+    colours = part.structure.colours.copy()
+    for key, vertex in part.keys.items():
+        kind = "noise" if key in task.model.of_noise else "node"
+        colours[vertex] = word(kind, key in question.unknown, key in question.do, key in question.observed)
+    edges = [
+        (part.values[key][value], part.keys[key], word(role))
+        for role, assignment in (("fixed", question.fixed), ("do", question.do), ("observed", question.observed))
+        for key, value in assignment.items()
+        if value in part.values[key]
+    ]
+    structure = part.structure.extended(colours, edges)
+    return _Labelling(part.keys, part.values, canonical_order(structure))
+
+
+class _ModelPart(NamedTuple):
+    """Structure of a model before a question: colours of keys are open."""
+
+    keys: Mapping[str, int]
+    values: Mapping[str, Mapping[Symbol, int]]
+    structure: Structure
+
+
+@lru_cache(maxsize=32)
+def _model_part(model: Model) -> _ModelPart:
+    """Return the vertices and edges of a model, the same for all questions about it."""
+    builder = StructureBuilder()
+    keys = {key: builder.vertex("open") for names in (model.names, model.noises) for key in names}
     values = _add_values(builder, model, keys)
-    for part, assignment in (("fixed", question.fixed), ("do", question.do), ("observed", question.observed)):
-        for key, value in assignment.items():
-            if value in values[key]:
-                builder.edge(values[key][value], keys[key], word(part))
     base = len(builder.colours)
     _add_tables(builder, model, keys, values)
-    return _Labelling(keys, values, canonical_order(builder.build(base)))
+    return _ModelPart(keys, values, builder.build(base))
 
 
 def _add_values(builder: StructureBuilder, model: Model, keys: Mapping[str, int]) -> dict[str, dict[Symbol, int]]:
@@ -90,17 +109,18 @@ def _add_tables(
     builder: StructureBuilder, model: Model, keys: Mapping[str, int], values: Mapping[str, Mapping[Symbol, int]]
 ) -> None:
     """Add the rows of all tables: parents' values and noise value to a value; arguments are told apart by their key."""
+    row_colour, output_label, argument_label = word("row"), word("output"), word("argument")
     for node, local in zip(model.nodes, model.system, strict=True):
         builder.edge(keys[node.noise], keys[node.name], word("noise"))
         for parent in node.parents:
             builder.edge(keys[parent], keys[node.name], word("parent"))
-        arguments = [*(model.system[parent].domain for parent in local.parents), node.support]
-        names = [*node.parents, node.noise]
+        arguments = [values[parent].values() for parent in node.parents] + [values[node.noise].values()]
+        outputs = [values[node.name][symbol] for symbol in local.domain]
         for row, output in zip(product(*arguments), local.table.ravel().tolist(), strict=True):
-            vertex = builder.vertex("row")
-            builder.edge(vertex, values[node.name][local.domain[output]], word("output"))
-            for key, symbol in zip(names, row, strict=True):
-                builder.edge(vertex, values[key][symbol], word("argument"))
+            vertex = builder.vertex_of(row_colour)
+            builder.edge(vertex, outputs[output], output_label)
+            for argument in row:
+                builder.edge(vertex, argument, argument_label)
 
 
 def _topological_order(model: Model, rank: list[int]) -> tuple[int, ...]:
