@@ -163,6 +163,7 @@ SESSIONS = (
     Session("blickets", DATA / "blickets" / "data" / "sample_blickets.jsonl", 12, INTERACTIVE),
     Session("causalab", DATA / "causalab" / "data" / "sample_causalab.jsonl", 8, INTERACTIVE),
     Session("causim", DATA / "causim" / "data" / "sample_causim.jsonl", 24, CAUSIM),
+    Session("logic", DATA / "logic" / "data" / "sample_logic.jsonl", 4, EVERY_BENCHMARK),
     Session(
         "replayscm-episodes",
         DATA / "replayscm" / "data" / "sample_replayscm_episodes.jsonl",

@@ -20,7 +20,7 @@ def test_a_bundled_pool_is_what_the_command_gives(of: str, tmp_path: Path) -> No
     assert made.read_bytes() == bundled_sample(of).read_bytes()
 
 
-@pytest.mark.parametrize(("of", "strata"), [("blickets", 6), ("causalab", 3), ("causim", 12)])
+@pytest.mark.parametrize(("of", "strata"), [("blickets", 6), ("causalab", 3), ("causim", 12), ("logic", 5)])
 def test_a_bundled_pool_is_small_and_of_several_suites(of: str, strata: int) -> None:
     path = bundled_sample(of)
     assert path.stat().st_size < 200_000
