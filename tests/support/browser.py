@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import html
+import atexit
+import json
 import os
-import re
+import select
 import shutil
 import subprocess
+import tempfile
+import time
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
 import pytest
 
@@ -16,10 +21,145 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
+MAX_SILENCE_SECONDS = 90
 
 REQUIRED = os.environ.get("CI") == "true"  # then a missing browser is a failure, not a skip
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None and not REQUIRED, reason="no chromium on this machine")
+
+
+class Browser:
+    """A Chromium process: the DevTools protocol over a pipe, no library."""
+
+    def __init__(self) -> None:
+        assert CHROMIUM is not None, "CI=true requires the browser tests, and there is no chromium on this machine"
+        to_browser, self._out = os.pipe()
+        self._in, from_browser = os.pipe()
+        self._profile = tempfile.mkdtemp(prefix="chromium-")
+        line = [CHROMIUM, *FLAGS, f"--user-data-dir={self._profile}", "--remote-debugging-pipe", "about:blank"]
+        # the protocol is spoken on the descriptors 3 and 4
+        script = f'exec "$@" 3<&{to_browser} 4>&{from_browser}'
+        self._process = subprocess.Popen(
+            ["bash", "-c", script, "bash", *line],
+            pass_fds=(to_browser, from_browser),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(to_browser)
+        os.close(from_browser)
+        self._buffer = b""
+        self._number = 0
+        self._events: set[tuple[str, str]] = set()
+
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._out)
+        os.close(self._in)
+        shutil.rmtree(self._profile, ignore_errors=True)
+
+    def call(self, method: str, session: str = "", **parameters: Any) -> dict[str, Any]:
+        """Call a method of the protocol; return its result."""
+        self._number += 1
+        message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
+        if session:
+            message["sessionId"] = session
+        data = json.dumps(message).encode() + b"\0"
+        while data:
+            data = data[os.write(self._out, data) :]
+        while (answer := self._receive()).get("id") != self._number:
+            self._events.add((answer.get("sessionId", ""), answer.get("method", "")))
+        assert "error" not in answer, answer
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    def wait_event(self, session: str, name: str) -> None:
+        """Wait for an event of a session; one that has come since the last wait counts."""
+        while (session, name) not in self._events:
+            answer = self._receive()
+            self._events.add((answer.get("sessionId", ""), answer.get("method", "")))
+        self._events.remove((session, name))
+
+    def _receive(self) -> dict[str, Any]:
+        while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._in], [], [], MAX_SILENCE_SECONDS)
+            if not ready:
+                self._process.kill()  # so that the next test starts another one
+                raise AssertionError("the browser does not answer")
+            block = os.read(self._in, 1 << 20)
+            assert block, "the browser ended"
+            self._buffer += block
+        message, _, self._buffer = self._buffer.partition(b"\0")
+        decoded: dict[str, Any] = json.loads(message)
+        return decoded
+
+
+_browsers: list[Browser] = []
+
+
+def shared_browser() -> Browser:
+    """Return the browser of this process: starting one takes a second of processor time, a page of it 0.05."""
+    if not _browsers or not _browsers[-1].is_running():
+        _browsers.append(Browser())
+        atexit.register(_browsers[-1].close)
+    return _browsers[-1]
+
+
+class Tab:
+    """A page of the shared browser, with storage that no other page sees."""
+
+    def __init__(self) -> None:
+        self._browser = shared_browser()
+        self._context = self._browser.call("Target.createBrowserContext")["browserContextId"]
+        target = self._browser.call("Target.createTarget", url="about:blank", browserContextId=self._context)
+        attached = self._browser.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
+        self._session: str = attached["sessionId"]
+        self.call("Page.enable")
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._browser.is_running():
+            self._browser.call("Target.disposeBrowserContext", browserContextId=self._context)
+
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Call a method of the protocol for this page; return its result."""
+        return self._browser.call(method, self._session, **parameters)
+
+    def open(self, url: str) -> None:
+        """Open an address and wait until it is loaded."""
+        answer = self.call("Page.navigate", url=url)
+        assert "errorText" not in answer, answer
+        self._browser.wait_event(self._session, "Page.loadEventFired")
+
+    def reload(self) -> None:
+        self.call("Page.reload")
+        self._browser.wait_event(self._session, "Page.loadEventFired")
+
+    def evaluate(self, script: str) -> Any:
+        result = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in result, result["exceptionDetails"]
+        return result["result"].get("value")
+
+    def wait(self, condition: str, seconds: float = 120) -> None:
+        """Wait until an expression is true."""
+        end = time.monotonic() + seconds
+        while not self.evaluate(f"Boolean({condition})"):
+            assert time.monotonic() < end, (condition, self.evaluate("document.body.innerText")[:3000])
+            time.sleep(0.02)
+
+    def emulate(self, width: int, *, height: int = 900, dark: bool = False, medium: str = "") -> None:
+        """Set size, theme and medium ("print", or empty for the screen) of the page."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", media=medium, features=[scheme])
 
 
 def pressed(page: str, presses: str, folder: Path, fragment: str = "") -> list[str]:
@@ -27,12 +167,11 @@ def pressed(page: str, presses: str, folder: Path, fragment: str = "") -> list[s
 
     fragment: of the address that the page is opened at, with its #
     """
-    assert CHROMIUM is not None, "CI=true requires the browser tests, and there is no chromium on this machine"
     script = f"<script>const said = [];{presses}document.body.dataset.said = said.join('/');</script>"
     file = folder / "pressed.html"
     file.write_text(page.replace("</body>", f"{script}</body>"), encoding="utf-8")
-    line = [CHROMIUM, *FLAGS, f"--user-data-dir={folder / 'profile'}", "--dump-dom", file.as_uri() + fragment]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=90, check=True)
-    found = re.search(r'data-said="([^"]*)"', done.stdout)
-    assert found is not None
-    return html.unescape(found[1]).split("/")
+    with Tab() as tab:
+        tab.open(file.as_uri() + fragment)
+        said = tab.evaluate("document.body.dataset.said")
+    assert isinstance(said, str), "the script did not end"
+    return said.split("/")

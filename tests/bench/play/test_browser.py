@@ -28,12 +28,11 @@ KINDS = ("blickets", "causalab", "causim", "replayscm", "hidden roots", "episode
 def test_all_kinds_are_solved_by_keys_alone_and_give_the_records_of_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One browser and one participant for all: starting Chromium is most of what this takes."""
+    """One page and one participant for all."""
     pools = [pool_file(kind, tmp_path) for kind in KINDS]
     items = [first_item(pool) for pool in pools]
-    out, folder = tmp_path / "out", tmp_path / "browser"
-    folder.mkdir()
-    with served(out, pools) as service, KeyboardPage(folder) as page:
+    out = tmp_path / "out"
+    with served(out, pools) as service, KeyboardPage() as page:
         page.open(participant_url(service, "p1"))
         assert page.violations() == []
         page.reach('[data-key="begin"]')
@@ -81,9 +80,7 @@ def test_a_questionnaire_without_a_server_saves_what_was_answered(tmp_path: Path
     page_file = tmp_path / "page.html"
     page_file.write_text(static_page(Study(path)), encoding="utf-8")
     pool = Study(path).pools[0]
-    folder = tmp_path / "browser"
-    folder.mkdir()
-    with KeyboardPage(folder) as page:
+    with KeyboardPage() as page:
         page.open(page_file.as_uri())
         page.reach('[data-key="participant"]')
         page.type("p02")

@@ -20,10 +20,9 @@ def test_a_page_goes_on_after_kills(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     lines = ["[study]", f'out = "{out}"', 'participants = ["p1"]', "[[block]]", f'pool = "{pool}"']
     study.write_text("\n".join([*lines, f"ids = {json.dumps([item.id])}", ""]), encoding="utf-8")
-    (tmp_path / "browser").mkdir()
     server = KilledServer(study, out)
     try:
-        with KeyboardPage(tmp_path / "browser") as page:
+        with KeyboardPage() as page:
             page.open(server.address.url(server.address.participant_token("p1")))
             page.reach('[data-key="begin"]')
             page.press("Enter")
