@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import cache, partial
 from math import prod
-from random import Random
 from typing import Any
 
 import msgspec
 
+from calibrant.audits.replayscm.extended.drawn_scms import DrawnScms, draw_scms
 from calibrant.audits.why import Count, Fact, Span, State, Why, number_text, spans
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.episodes.evidence import steps_evidence, worlds_evidence
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.reference import Mechanisms
+from calibrant.dsl.replayscm.extensions.prior import Prior
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.hidden.columns import hidden_parent_sets
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members, exact_mass
-from calibrant.solvers.replayscm.hidden.meanings import count_meanings, meaning
-from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
+from calibrant.solvers.replayscm.hidden.meanings import count_meanings
 from calibrant.solvers.replayscm.noise.most_probable import MostProbable, most_probable
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.noise.predictions import DECIDED
@@ -91,7 +90,7 @@ def explain_extended(problem: Problem, steps: Sequence[Step[Any]] = (), *, revea
         evidence = worlds_evidence(scm_class, problem.task.training.worlds)
     posterior = Posterior(scm_class).condition(*evidence)
     lines = tuple(EvidenceLine(dict(world.constants), tuple(world.rows)) for world in evidence)
-    why = explain_posterior(problem.id, posterior, lines)
+    why = explain_posterior(problem.id, posterior, lines, partial(draw_scms, problem.task, evidence, NUM_DRAWS))
     gold = problem.sealed.gold
     if not reveal_sealed or gold is None:
         return why
@@ -99,19 +98,23 @@ def explain_extended(problem: Problem, steps: Sequence[Step[Any]] = (), *, revea
     return msgspec.structs.replace(why, true_edges=edges, sealed=(Fact(f"{len(edges)} true edges", "gold"),))
 
 
-def explain_posterior(item: str, posterior: Posterior, lines: tuple[EvidenceLine, ...]) -> ExtendedWhy:
-    """Return the reason from a posterior; item: its id; lines: the evidence, as it is shown."""
+def explain_posterior(
+    item: str, posterior: Posterior, lines: tuple[EvidenceLine, ...], draw: Callable[[], DrawnScms]
+) -> ExtendedWhy:
+    """Return the reason from a posterior; item: its id; lines: the evidence, as it is shown; draw: for estimates."""
     scm_class = posterior.scm_class
     is_noisy = not scm_class.noise.is_silent
-    number = count_members(posterior)
     endogenous = len(scm_class.variables) - len(scm_class.roots)
     is_summed = _num_columns(posterior) << endogenous <= MAX_SUMMED
-    draws = () if is_summed else _draws(posterior, item)
-    has_mass = exact_mass(posterior) > 0 if is_summed else bool(draws)  # the sampler sums the mass, too
-    shares = (posterior.edges if is_summed else _drawn_edges(draws)) if has_mass else {}
+    draw = cache(draw)
+    draws = None if is_summed else draw()
+    number = _count_members(posterior, draws)
+    has_mass = exact_mass(posterior) > 0 if draws is None else bool(draws.number)  # the sampler sums the mass, too
+    shares = (posterior.edges if draws is None else draws.edges) if has_mass else {}
     top = _most_probable(posterior) if has_mass and is_summed else None
     open_edges = sorted(edge for edge, share in shares.items() if share < 1)
-    state = _state(posterior, number, top, draws, has_mass=has_mass)
+    num_draws = 0 if draws is None else draws.number
+    state = _state(posterior, number, top, draw, is_summed=is_summed, has_mass=has_mass)
     rates = _rates(posterior) if has_mass and is_noisy and is_summed else ()
     return ExtendedWhy(
         benchmark="replayscm",
@@ -119,7 +122,7 @@ def explain_posterior(item: str, posterior: Posterior, lines: tuple[EvidenceLine
         title=f"Why is \u201c{item}\u201d {'decided' if state == 'decided' else 'open'}?",
         state=state,
         reason=_reason(state, number, top, shares, is_noisy=is_noisy),
-        facts=_facts(state, number, top, scm_class, len(open_edges), len(draws)),
+        facts=_facts(state, number, top, scm_class, len(open_edges), num_draws),
         open=tuple(f"{cause} to {effect}" for cause, effect in open_edges),
         decided=tuple(
             f"{cause} to {effect}" for (cause, effect), share in sorted(shares.items()) if share == 1 and is_summed
@@ -132,7 +135,7 @@ def explain_posterior(item: str, posterior: Posterior, lines: tuple[EvidenceLine
             EdgeShare(c, e, str(share) if is_summed else "", float(share)) for (c, e), share in sorted(shares.items())
         ),
         evidence=lines,
-        num_draws=len(draws),
+        num_draws=num_draws,
         rates=rates,
         top_share=None if top is None else float(top.share),
         num_top=None if top is None else str(top.number),
@@ -149,19 +152,13 @@ def _num_columns(posterior: Posterior) -> int:
     return prod(numbers)
 
 
-def _draws(posterior: Posterior, item: str) -> tuple[Mechanisms, ...]:
-    """Return SCMs drawn from the posterior, the same for each item; none where no SCM has any."""
-    sampler, rng = posterior_sampler(posterior), Random(f"why:{item}")
-    try:
-        return tuple(sampler.draw(rng) for _ in range(NUM_DRAWS))
-    except ValueError:
-        return ()
-
-
-def _drawn_edges(draws: Sequence[Mechanisms]) -> dict[tuple[str, str], Fraction]:
-    """Return the share of drawn SCMs with each edge."""
-    numbers = Counter((cause, effect) for draw in draws for effect, local in draw.items() for cause in local.parents)
-    return {edge: Fraction(number, len(draws)) for edge, number in numbers.items()}
+def _count_members(posterior: Posterior, draws: DrawnScms | None) -> int:
+    """Count the SCMs: noise-free and of a uniform prior they are the mass, which draws may have summed."""
+    scm_class = posterior.scm_class
+    is_mass = scm_class.noise.is_silent and scm_class.prior is Prior.UNIFORM
+    if is_mass and draws is not None and draws.mass is not None:
+        return int(draws.mass)
+    return count_members(posterior)
 
 
 def _most_probable(posterior: Posterior) -> MostProbable | None:
@@ -172,7 +169,13 @@ def _most_probable(posterior: Posterior) -> MostProbable | None:
 
 
 def _state(
-    posterior: Posterior, number: int, top: MostProbable | None, draws: Sequence[Mechanisms], *, has_mass: bool
+    posterior: Posterior,
+    number: int,
+    top: MostProbable | None,
+    draw: Callable[[], DrawnScms],
+    *,
+    is_summed: bool,
+    has_mass: bool,
 ) -> State:
     """Return decided for one meaning or, with noise, for a posterior that verdicts take as decided.
 
@@ -187,11 +190,10 @@ def _state(
         return "decided" if top.number == 1 and top.share >= DECIDED else "open"
     if number == 1 or not scm_class.hidden_parents:
         return "decided" if number == 1 else "open"
-    hidden = tuple(scm_class.hidden_parents)
-    if len({meaning(draw, hidden) for draw in draws or _draws(posterior, "meanings")}) > 1:
+    if draw().num_meanings > 1:
         return "open"
     try:
-        return "decided" if not draws and count_meanings(posterior) == 1 else "uncounted"
+        return "decided" if is_summed and count_meanings(posterior) == 1 else "uncounted"
     except BudgetSpent:
         return "uncounted"
 

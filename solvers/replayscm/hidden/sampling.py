@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from fractions import Fraction
 from functools import cached_property
 from math import lcm
 from random import Random
@@ -29,6 +30,11 @@ class GroupedSampler(PosteriorSampler):
         if not any(weights):
             raise ValueError("the posterior is empty")
         return [(part, weight) for part, weight in zip(parts, weights, strict=True) if weight]
+
+    @property
+    def mass(self) -> Fraction:
+        """The mass that draws are in proportion to."""
+        return sum((part.mass for part, _ in self._parts), start=Fraction(0))
 
     @cached_property
     def _row_totals(self) -> dict[tuple[int, tuple[int, ...]], list[tuple[int, int]]]:

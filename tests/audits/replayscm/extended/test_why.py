@@ -8,10 +8,15 @@ from random import Random
 
 import pytest
 
+from calibrant.audits.replayscm.extended.drawn_scms import DrawnScms, draw_scms
 from calibrant.audits.replayscm.extended.generate import sample_extended
 from calibrant.audits.replayscm.extended.strata import extended_strata
 from calibrant.audits.replayscm.extended.why import ExtendedWhy, explain_extended, explain_posterior, percent
+from calibrant.bench.lab.renamings.replayscm import rename
+from calibrant.dsl.replayscm.episodes.episode import task_class
+from calibrant.dsl.replayscm.episodes.evidence import worlds_evidence
 from calibrant.dsl.replayscm.extensions.reference import enumerate_scms, likelihood
+from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
 
@@ -24,7 +29,7 @@ def test_edges_and_the_most_probable_scm_are_those_of_all_scms(seed: int, rate: 
     rng = Random(seed)
     scm_class = random_class(rng, 4, rate=rate)
     worlds = random_worlds(rng, scm_class, random_member(rng, scm_class), 2, 4)
-    why = explain_posterior("x", Posterior(scm_class).condition(*worlds), ())
+    why = explain_posterior("x", Posterior(scm_class).condition(*worlds), (), lambda: pytest.fail("all are summed"))
     rates = dict.fromkeys(scm_class.endogenous, rate or Fraction(0))
     masses = []
     for mechanisms, weight in enumerate_scms(scm_class):
@@ -61,6 +66,23 @@ def test_items_of_all_kinds_have_a_reason_and_gold_only_where_asked() -> None:
         assert revealed.true_edges
         assert plain.reason == revealed.reason
         assert {(e.cause, e.effect) for e in plain.edges} >= set(revealed.true_edges)
+
+
+@pytest.mark.parametrize("index", [1, 3])  # with a hidden variable, with noise
+def test_estimates_do_not_depend_on_names_and_orders(index: int) -> None:
+    stratum = next(stratum for (_, number), stratum in STRATA.items() if number == index)
+    problem = sample_extended(stratum, 1, is_episode=False)
+    estimates = draw_problem(problem)
+    assert estimates.number == 20
+    for seed in range(2):
+        renamed = rename(problem, Random(seed))
+        again = draw_problem(renamed.item).edges
+        assert again == {(renamed.names[u], renamed.names[v]): share for (u, v), share in estimates.edges.items()}
+
+
+def draw_problem(problem: Problem) -> DrawnScms:
+    evidence = worlds_evidence(task_class(problem.task), problem.task.training.worlds)
+    return draw_scms(problem.task, evidence, 20)
 
 
 def test_a_share_is_only_100_percent_where_it_is_certain() -> None:
