@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.formulas.operators import OPERATORS
 from calibrant.dsl.names import is_name
 from calibrant.dsl.replayscm.pools.build import MAX_VARIABLES
 
@@ -65,16 +67,28 @@ def _check_names(names: Sequence[str], source: str) -> None:
     if repeated is not None:
         raise CalibrantError(f"{source} has two columns {short_repr(repeated)}")
     for name in names:
-        if not is_name(name):
+        if not _can_stand_in_formulas(name):
             reason = "a letter or _ first, then letters, digits or _; no operator's name"
-            raise CalibrantError(f"{source}, column {short_repr(name)}: rename it: {reason}")
+            where = f"{source}, column {short_repr(name)}"
+            raise CalibrantError(f"{where}: rename it, {_similar_name(name)!r} for example: {reason}")
+
+
+def _similar_name(name: str) -> str:
+    """Return a name that a formula can have, like one that it cannot."""
+    similar = re.sub(r"[^A-Za-z0-9]+", "_", name, flags=re.ASCII).strip("_")[:20]
+    return similar if _can_stand_in_formulas(similar) else f"x_{similar}" if similar else "x"
+
+
+def _can_stand_in_formulas(name: str) -> bool:
+    return is_name(name) and name.lower() not in OPERATORS
 
 
 def _bit(value: Any, column: str, source: str, line: int) -> int:
     bit = BITS.get(str(value).strip().lower())
     if bit is None:
         where = f"{source}, row {line}, column {short_repr(column)}"
-        raise CalibrantError(f"{where}: {short_repr(value)} is not Boolean; allowed: 0, 1, true, false")
+        wrong = short_repr(value) if str(value).strip() else "an empty cell"
+        raise CalibrantError(f"{where}: {wrong} is not Boolean; allowed: 0, 1, true, false")
     return bit
 
 

@@ -159,7 +159,7 @@ def _fewest_roots(table: BooleanTable, max_parents: int) -> Fit:
             if VersionSpace(task, ModelClass(max_parents)).counts_by_roots:
                 return _fit_under(table, task, None, max_parents)
         except BudgetSpent as spent:
-            raise CalibrantError(f"{table.source}: {spent}; name the roots") from None
+            raise CalibrantError(f"{table.source}: {spent}; name the roots (--roots A,B,...)") from None
     reason = f"no column is a function of at most {max_parents} others where it was not set; every root set was tried"
     reason += f"; {_what_to_raise(max_parents)}"
     return Fit(

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.replayscm.fitting.columns import BooleanTable, boolean_table
+from calibrant.bench.replayscm.fitting.columns import BITS, BooleanTable, boolean_table
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.parse_limits import TooLargeError, read_bounded
 
@@ -30,6 +30,13 @@ def read_csv(path: Path, do: str | None) -> BooleanTable:
     if not lines:
         raise CalibrantError(f"{path.name} is empty; the first line has the names of the columns")
     names = [name.strip() for name in lines[0]]
+    if names and all(name.lower() in BITS for name in names):
+        raise CalibrantError(f"{path.name}, row 1 has values; the first line has the names of the columns")
+    if "" in names:
+        raise CalibrantError(
+            f"{path.name}: column {names.index('') + 1} has no name; name it, or leave it out"
+            " (pandas: to_csv(index=False))"
+        )
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
         raise CalibrantError(f"{path.name} has two columns '{repeated}'")
