@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import CHANCE, KEY, decided_from, has_posterior
@@ -76,14 +79,23 @@ def add_attributions(
     with_chance: also with what guessers expect on these items
     """
     items = {file_digest(path): items_by_id(benchmark_of(path).items.read_pool(path).items) for path in pools}
+    expectations: dict[tuple[str, str, bytes], Mapping[str, float | None]] = {}  # equal steps are traced once
     for context, score in scores:
         item = items.get(context.pool_digest, {}).get(context.instance)
         of = benchmark(context.benchmark)
         if item is not None and KEY not in score:
             score = change_score(score, partial(_attributed, of, item))
         if item is not None and with_chance:
-            score = change_score(score, partial(_with_chance, expected_rates(of, item, score)))
+            key = context.pool_digest, context.instance, _digest_steps(score)
+            if key not in expectations:
+                expectations[key] = expected_rates(of, item, score)
+            score = change_score(score, partial(_with_chance, expectations[key]))
         yield context, score
+
+
+def _digest_steps(score: Mapping[str, Any]) -> bytes:
+    steps = score.get(STEPS, ())
+    return blake2b(msgspec.json.encode(steps), digest_size=16).digest() if steps else b""
 
 
 def expected_rates(of: Benchmark[Any], item: Any, score: Mapping[str, Any]) -> dict[str, float | None]:
