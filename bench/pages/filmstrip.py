@@ -85,7 +85,7 @@ TOP, ROW, LAMP, CHART = 18, 15, 22, 70
 # widths: names of the rows, a moment at most, margin on the right; MAX_WIDTH of the whole strip
 LABELS, COLUMN, MARGIN, MAX_WIDTH = 98, 44, 12, 1100
 MAX_NAME_CHARS = 9  # letters of a name beside its row
-NOTE_WIDTH = 96  # of the words at a line
+NOTE_WIDTH = 116  # of the words at a line, in the widest of the usual fonts
 
 
 def _strip(timeline: Timeline) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def _facts(family: LogicFamily, predictions: Predictions | None, order: list[int
     edges = family.edges()
     always = sum(members == family.count for members in edges.values())
     facts = [
-        Fact(f"{number_text(family.count)} models fit", "good" if family.count == 1 else "warn"),
+        Fact("1 model fits", "good") if family.count == 1 else Fact(f"{number_text(family.count)} models fit", "warn"),
         Fact(f"misfit {family.optimum[0]:,} is the least, size {family.optimum[1]} the least at it"),
         Fact(f"{always} edges in all models", "good" if always else ""),
     ]

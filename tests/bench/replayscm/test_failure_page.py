@@ -56,11 +56,10 @@ def test_json_is_the_object_behind_page_and_text(case: tuple[Path, Path]) -> Non
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
 def test_the_page_is_accessible_and_loads_nothing(case: tuple[Path, Path], tmp_path: Path, width: int) -> None:
     pool, answers = case
-    page = tmp_path / "why.html"
-    assert (
-        called("show", pool, "case 2", "--run", answers, "--gold", "--system", "printed", "--html", page).returncode
-        == 0
-    )
+    page, readable = tmp_path / "why.html", tmp_path / "readable.jsonl"
+    lines = [line for line in answers.read_text("utf-8").splitlines() if "broken" not in line]
+    readable.write_text("\n".join(lines), "utf-8")  # of two systems, whose parts need names of their own
+    assert called("show", pool, "case 2", "--run", readable, "--gold", "--html", page).returncode == 0
     measured = measure(page.read_text("utf-8"), tmp_path, width=width)
     assert measured.violations == []
     assert measured.requests == []
