@@ -239,7 +239,8 @@ def reference_source(reference: str, nodes: int | None) -> str:
             raise CalibrantError(f"{len(sources)} programs; the reference is one")
         graph = _reference_graph(sources[0].text)
     except CalibrantError as error:
-        raise OptionError(f"{reference}: {error}", "--reference") from None
+        reason = str(error).removeprefix(f"{Path(reference).name}: ")
+        raise OptionError(f"{reference}: {reason}", "--reference") from None
     if not graph:
         raise OptionError(f"{reference}: no equations in it", "--reference")
     return sources[0].text

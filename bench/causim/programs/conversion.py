@@ -75,7 +75,7 @@ def convert_programs(source: Path, target: Path, options: ItemOptions | None) ->
         items = list(_drawn_items(source, values, totals))
     if not items:
         reason = totals.skipped[0] if totals.skipped else "no questions of this kind about its programs"
-        raise PoolError(reason, file=source.name)
+        raise PoolError(reason.removeprefix(f"{source.name}: "), file=source.name)
     metadata = dict(facts.metadata) if facts is not None else {}
     metadata |= {"options": dict(stated)} if stated else {}
     name = facts.name if facts is not None else source.name.partition(".")[0]
@@ -115,7 +115,11 @@ def _presented(item: CausimItem, options: ConvertedItems) -> CausimItem:
 
 
 def _queried_items(folder: Path, path: Path, totals: _Totals) -> Iterator[CausimItem]:
-    queries = read_queries(path)
+    place = path.relative_to(folder).as_posix()
+    try:
+        queries = read_queries(path)
+    except PoolError as error:
+        raise PoolError(error.problem, file=place, instance=error.instance, field=error.field) from None
     text = _program_text(folder, queries)
     for number, instance in enumerate(queries.instances):
         where = f"instance {number}"
@@ -127,9 +131,9 @@ def _queried_items(folder: Path, path: Path, totals: _Totals) -> Iterator[Causim
             )
             totals.differing += _states_other_answers(item, instance)
         except PoolError as error:
-            raise error.with_location(file=path.name, instance=where) from None
+            raise error.with_location(file=place, instance=where) from None
         except CalibrantError as error:
-            raise PoolError(str(error), file=path.name, instance=where) from None
+            raise PoolError(str(error), file=place, instance=where) from None
         yield item
 
 

@@ -17,6 +17,7 @@ from calibrant.dsl.records import decode_line
 
 MODULE, STATES, LINES = ".py", ".json", ".jsonl"
 STATE_NAME = "state.json"
+MAX_HEAD_BYTES = 65_536  # in which a state file has its key
 MAX_MODULE_BYTES = 2_000_000  # the reader of programs refuses texts of over 200,000 characters itself
 _COPY = re.compile(r"scm_.*?(_nocomments|(?<!_v\d)(?<!_v\d\d))\.py")
 
@@ -61,7 +62,7 @@ def holds_programs(path: Path) -> bool:
 def _is_state_file(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return b'"scms"' in file.read(200)
+            return b'"scms"' in file.read(MAX_HEAD_BYTES)
     except OSError:
         return False
 
@@ -77,7 +78,10 @@ def read_programs(path: Path) -> Iterator[ProgramSource]:
     elif path.suffix == MODULE:
         yield ProgramSource(path.name, _module(path))
     elif path.suffix == STATES:
-        for scm in read_states(path):
+        states = read_states(path)
+        if not any(scm.history for scm in states):
+            raise PoolError("no programs: no SCM has a history", file=path.name)
+        for scm in states:
             for bundle in scm.history:
                 label = f"{path.name}: {scm.scm_id} v{bundle.v}"
                 yield ProgramSource(label, module_text(bundle), scm.scm_id, bundle.v, bundle.topology)

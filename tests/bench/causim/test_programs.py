@@ -97,6 +97,7 @@ def test_structure_beside_a_reference_by_names_and_by_a_map(tmp_path: Path) -> N
         (["pool.jsonl", "--nodes", "3"], "they apply to programs; pool.jsonl is a pool"),
         (["empty"], "no programs: neither state.json"),
         (["broken.json"], "broken.json"),
+        (["none.json"], "none.json: no programs: no SCM has a history"),
         (["bad.jsonl"], "bad.jsonl: line 2"),
         (["latin.py"], "no UTF-8 text"),
     ],
@@ -109,6 +110,8 @@ def test_what_is_no_program_is_refused_in_one_line(
     Path("pool.jsonl").write_bytes(bundled_sample("causim").read_bytes())
     Path("empty").mkdir()
     Path("broken.json").write_text('{"scms": [{"scm_id": 1}]}', "utf-8")
+    head = {"notes": "x" * 1_000}  # somebody's own keys come first
+    Path("none.json").write_text(json.dumps({**head, "scms": [{"scm_id": "a", "history": []}]}), "utf-8")
     jsonl(Path("bad.jsonl"), {"id": "x", "source": CHAIN}, {"id": "y"})
     Path("latin.py").write_bytes(b"# \xe9\n")
     assert reason in refused(capsys, "pool", "check", *words)
@@ -197,6 +200,9 @@ def test_a_wrong_scenario_or_program_in_query_files_is_refused(
     wrong = {"deterministic": "stochastic"}.get(record["meta"]["scenario"], "deterministic")
     path.write_text(json.dumps(record | {"meta": record["meta"] | {"scenario": wrong}}), "utf-8")
     assert f"the file states {wrong}" in refused(capsys, "pool", "convert", folder, tmp_path / "b.jsonl")
+    path.write_text(json.dumps({"meta": record["meta"]}), "utf-8")
+    place = path.relative_to(folder).as_posix()
+    assert f"{place}: Object missing required field" in refused(capsys, "pool", "convert", folder, tmp_path / "b.jsonl")
     path.write_text(json.dumps(record | {"meta": record["meta"] | {"v": 9}}), "utf-8")
     assert "no program" in refused(capsys, "pool", "convert", folder, tmp_path / "b.jsonl")
     assert not (tmp_path / "b.jsonl").exists()
