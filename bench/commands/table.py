@@ -238,6 +238,7 @@ def print_table(
     from calibrant.bench.core.names import FIRST
     from calibrant.bench.core.registry import NAMES, benchmark, benchmark_of
     from calibrant.bench.pools.capabilities import STORED_RESULTS
+    from calibrant.bench.report.drawn_ties import DrawnTies
     from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions, decided_at
     from calibrant.bench.report.rows import Grouping
     from calibrant.bench.report.scored_answers import scored_answers
@@ -246,7 +247,7 @@ def print_table(
 
     tables: dict[str, ResultTable] = {}
     means = InvalidHandling(given.values.get("means", InvalidHandling.PUBLISHED))
-    unanswered = UnansweredCounts()
+    unanswered, ties = UnansweredCounts(), DrawnTies()
     stored = [benchmark_of(path).require(STORED_RESULTS)(path) for path in official]
     coverage, notes = AttributionCoverage(), dict[str, None]()
     answers = chain(scored_answers(sources, with_steps=bool(pools)), *(results.answers() for results in stored))
@@ -260,6 +261,8 @@ def print_table(
         if context.is_tied:
             tables[context.benchmark].add(context._replace(system=context.system + CHOSEN), dict(score))
         unanswered.add(context)
+        ties.add(context, score)
+    notes |= dict.fromkeys(ties.lines())
     tables = {name: tables[name] for name in NAMES if name in tables}
     if tables:
         given.refuse_foreign(tables)

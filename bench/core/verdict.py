@@ -74,18 +74,22 @@ def _fields(struct: type[msgspec.Struct]) -> Iterator[tuple[str, Any] | tuple[st
 class MeanScore(dict[str, Any]):
     """Score of an answer that a tie rule chose; metrics are means over all equally good answers.
 
-    parts: how many of these have a score, and the score
+    parts: how many of these have a score, and the score; is_drawn: whether they are draws, not all of them
     """
 
-    __slots__ = ("parts",)
+    __slots__ = ("is_drawn", "parts")
 
-    def __init__(self, chosen: Mapping[str, Any], parts: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
+    def __init__(
+        self, chosen: Mapping[str, Any], parts: Sequence[tuple[int, Mapping[str, Any]]], *, is_drawn: bool = False
+    ) -> None:
         super().__init__(chosen)
         self.parts = tuple(parts)
+        self.is_drawn = is_drawn
 
     def map(self, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> MeanScore:
         """Return the scores after a change of each."""
-        return MeanScore(change(self), [(times, change(score)) for times, score in self.parts])
+        parts = [(times, change(score)) for times, score in self.parts]
+        return MeanScore(change(self), parts, is_drawn=self.is_drawn)
 
 
 def change_score(

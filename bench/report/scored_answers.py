@@ -63,7 +63,8 @@ def _read_run(folder: Path, with_steps: bool) -> Iterator[tuple[Key, bytes, Answ
         if with_steps and record.steps is not msgspec.UNSET:
             score = {**score, STEPS: steps_of(record.steps)}
         if record.ties is not msgspec.UNSET and record.ties.scores:
-            score = MeanScore(score, [(part.times, part.score) for part in record.ties.scores])
+            parts, ties = [(part.times, part.score) for part in record.ties.scores], record.ties
+            score = MeanScore(score, parts, is_drawn=ties.count is not None and int(ties.count) > ties.scored)
         yield record.key, _content(record), context_of(record), score
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import lru_cache, partial
 from itertools import islice, product
 
+from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.count import Layers, Weights, total
 from calibrant.solvers.acyclic.least_cost import Mask, members_of
 from calibrant.solvers.replayscm.member_sampling import agreeing_functions, write_mechanism
 from calibrant.solvers.replayscm.version_space import VersionSpace
+
+MAX_CACHED = 1 << 14  # mechanisms, and lists of functions, of a walk
 
 
 class _Packing:
@@ -89,6 +92,9 @@ class _Walk:
         self.roots = roots
         self.packing, weights = _pack_weights(space, roots)
         self.layers = Layers(weights)
+        # members of one size share nearly all mechanisms
+        self._formula = lru_cache(MAX_CACHED)(partial(write_mechanism, space, roots))
+        self._agreeing = lru_cache(MAX_CACHED)(self._agreeing_functions)
 
     def models(self, size: int) -> Iterator[Scm]:
         for choice in self._choices(0, 0, size):
@@ -144,13 +150,10 @@ class _Walk:
     def _functions(self, choice: Mapping[int, tuple[Mask, int]]) -> Iterator[Scm]:
         variables = sorted(choice)
         names = [self.space.task.variables[v] for v in variables]
-        formula = cache(partial(write_mechanism, self.space, self.roots))
-        local = [self.space.local(v) for v in variables]
-        chosen = [choice[v] for v in variables]
-        tables = [
-            agreeing_functions(self.space, counts.tables[mask], size)
-            for counts, (mask, size) in zip(local, chosen, strict=True)
-        ]
+        tables = [self._agreeing(v, *choice[v]) for v in variables]
         for selection in product(*tables):
-            formulas = [formula(v, choice[v][0], table) for v, table in zip(variables, selection, strict=True)]
+            formulas = [self._formula(v, choice[v][0], table) for v, table in zip(variables, selection, strict=True)]
             yield Scm(self.roots, dict(zip(names, formulas, strict=True)))
+
+    def _agreeing_functions(self, variable: int, mask: Mask, size: int) -> list[TruthTable]:
+        return agreeing_functions(self.space, self.space.local(variable).tables[mask], size)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from pathlib import Path
 
 import msgspec
 
+from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.observations import ObservationReader
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.verdict import MeanScore, change_score
 from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.bench.replayscm.protocols.exact import Exact
+from calibrant.bench.report.drawn_ties import DrawnTies
 from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.bench.runs.records import folder_records
 from calibrant.bench.runs.runner import Selection, run
@@ -52,3 +55,13 @@ def test_records_of_exact_hold_all_least_answers(tmp_path: Path) -> None:
         values, _ = reader.read_values(context.setting, score)
         assert values[[column.key for column in reader.columns].index("heldout_exact")] == exact
     assert [record.ties.count for record in records if record.ties] == ["2", "1", "1", "1", "2", "1", "36"]
+
+
+def test_draws_have_an_interval() -> None:
+    """Of two items one has draws, .3 of them right: 1.96 sqrt(.3 * .7 / 1000) / 2."""
+    ties, context = DrawnTies(), AnswerContext("exact", "p", "d", 2, "a", "Ordered", "", benchmark="replayscm")
+    ties.add(context, MeanScore(_score(True), [(300, _score(True)), (700, _score(False))], is_drawn=True))
+    ties.add(context, MeanScore(_score(True), [(1, _score(True)), (3, _score(False))]))
+    (line,) = ties.lines()
+    assert "1 of 2 items have more than 1,000" in line
+    assert f"\N{PLUS-MINUS SIGN} {1.959964 * sqrt(0.3 * 0.7 / 1000) / 2:.4f}" in line
