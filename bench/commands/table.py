@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -27,6 +27,7 @@ from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import INPUT, VIEW
 
 if TYPE_CHECKING:
+    from calibrant.bench.core.answer_context import AnswerContext
     from calibrant.bench.core.metrics import MetricSet
     from calibrant.bench.pools.capabilities import StoredResults
     from calibrant.bench.report.table import ResultTable
@@ -242,7 +243,7 @@ def print_table(
     from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions, decided_at
     from calibrant.bench.report.rows import Grouping
     from calibrant.bench.report.scored_answers import scored_answers
-    from calibrant.bench.report.table import CHOSEN, ResultTable
+    from calibrant.bench.report.table import ResultTable
     from calibrant.bench.report.unanswered import UnansweredCounts
 
     tables: dict[str, ResultTable] = {}
@@ -257,9 +258,7 @@ def print_table(
         if context.benchmark not in tables:
             measures = _with_columns(benchmark(context.benchmark).metrics, columns)
             tables[context.benchmark] = ResultTable(measures, by=Grouping(by), handling=means)
-        tables[context.benchmark].add(context, score)
-        if context.is_tied:
-            tables[context.benchmark].add(context._replace(system=context.system + CHOSEN), dict(score))
+        _add_answer(tables[context.benchmark], context, score)
         unanswered.add(context)
         ties.add(context, score)
     notes |= dict.fromkeys(ties.lines())
@@ -268,8 +267,7 @@ def print_table(
         given.refuse_foreign(tables)
     if needs_attribution:
         coverage.refuse_bare_pools()
-    if not tables:
-        tables[FIRST] = ResultTable(_with_columns(benchmark(FIRST).metrics, columns))
+    tables = tables or {FIRST: ResultTable(_with_columns(benchmark(FIRST).metrics, columns))}
     if as_json:
         _print_json(tables.values(), stored, [*notes])
     else:
@@ -281,10 +279,18 @@ def print_table(
             typer.echo(note)
         for path, results in zip(official, stored, strict=True):
             _print_comparison(path, results)
-    noted = coverage.lines() if needs_attribution else ()
-    for line in chain(noted, unanswered.lines()):
+    for line in chain(coverage.lines() if needs_attribution else (), unanswered.lines()):
         typer.echo(line, err=True)
     return stored
+
+
+def _add_answer(table: ResultTable, context: AnswerContext, score: Mapping[str, Any]) -> None:
+    """Add an answer; of several equally good ones the chosen one again, in a row of its own."""
+    from calibrant.bench.report.table import CHOSEN
+
+    table.add(context, score)
+    if context.is_tied:
+        table.add(context._replace(system=context.system + CHOSEN), dict(score))
 
 
 def _print_json(tables: Collection[ResultTable], stored: Sequence[StoredResults], notes: list[str]) -> None:

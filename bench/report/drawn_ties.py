@@ -49,5 +49,5 @@ class DrawnTies:
                 where = f" on {setting}" if setting else ""
                 yield (
                     f"{name}{where}: {system.num_drawn} of {system.num_items} items have more than {system.draws:,}"
-                    f" equally good answers; means over as many draws leave the rate of right answers ± {half:.4f} (95 %)."
+                    f" equally good answers; means over as many draws leave the rate of right ones ± {half:.4f} (95 %)."
                 )
