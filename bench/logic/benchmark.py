@@ -15,6 +15,7 @@ from calibrant.bench.core.capabilities import (
     STATISTICS,
     SUITES,
     TRAINING,
+    WORDS,
 )
 from calibrant.bench.families.capabilities import FAMILIES
 from calibrant.bench.pages.capabilities import EXPLANATIONS
@@ -53,5 +54,6 @@ BENCHMARK: Benchmark[LogicItem] = Benchmark(
         SUITES: "generate:SUITES",
         TRAINING: "training:TRAINING",
         VERIFY: "audit:AUDIT",
+        WORDS: "words:WORDS",
     },
 )

@@ -18,6 +18,11 @@ and b is 0. Every literal of a clause is an edge of the network into v, with its
 
 def prompt(task: Task) -> str:
     """Return the text of a task; values are shown as they were measured."""
+    return "\n\n".join([*facts(task), _form(task)])
+
+
+def facts(task: Task) -> tuple[str, ...]:
+    """Return the paragraphs of a task without the form of an answer."""
     setup = task.setup
     parts = [
         "A network of signed edges states which node may act on which. Stimuli were switched on, nodes were inhibited,"
@@ -39,8 +44,8 @@ def prompt(task: Task) -> str:
             "Nodes that are neither clamped nor measured and have a single source or a single target are merged first:"
             f" clauses use these edges alone: {', '.join(map(_edge, task.edges)) or 'none'}."
         )
-    parts += [_questions(task.questions, task), _form(task)]
-    return "\n\n".join(part for part in parts if part)
+    parts.append(_questions(task.questions, task))
+    return tuple(part for part in parts if part)
 
 
 def _edge(edge: Edge) -> str:

@@ -20,7 +20,17 @@ from tests.support.play.right_lines import first_item, pool_file, right_lines
 from tests.support.play.served import participant_url, served
 from tests.support.play.solved_by_keys import solve
 
-KINDS = ("blickets", "causalab", "causim", "replayscm", "hidden roots", "episode", "noisy episode", "hidden episode")
+KINDS = (
+    "logic",
+    "blickets",
+    "causalab",
+    "causim",
+    "replayscm",
+    "hidden roots",
+    "episode",
+    "noisy episode",
+    "hidden episode",
+)
 
 
 @needs_chromium

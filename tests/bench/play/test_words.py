@@ -21,7 +21,7 @@ from calibrant.bench.runs.records import Record, folder_records
 from tests.support.commands import called, jsonl
 from tests.support.play.right_lines import first_item, pool_file, right_actions, right_lines
 
-KINDS = ("blickets", "causalab", "causim", "replayscm", "hidden roots", "episode", "hidden episode")
+KINDS = ("logic", "blickets", "causalab", "causim", "replayscm", "hidden roots", "episode", "hidden episode")
 each = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -70,6 +70,16 @@ def test_typed_and_sent_moves_give_equal_records_that_commands_read(
 
 
 MISTAKES = {
+    "logic": (
+        "n2 <- n9",
+        "n2 <-",
+        "n2",
+        "drop n2 <- s1",
+        "chance 9 n1 = 1",
+        "chance n1 = 2",
+        "submit",
+        "chance 1 s1 = 1",
+    ),
     "blickets": ("plac A", "place Q", "remove A", "check both A", "check conjunctive", "check all A Q", "submit"),
     "causalab": ("set", "set mass 3", "set density x", "reactor", "reactor soon", "a -> b", "density -> density"),
     "causim": ("Ruba = NUB", "ruba: MAV", "values Nobody", "submit", "Nobody = 3", '{"submit": {"Ruba": "MAV"}}'),

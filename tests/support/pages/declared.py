@@ -331,6 +331,7 @@ NOT_RUN: tuple[NotRun, ...] = (
     NotRun("docs/studies.md", "calibrant show detectors.jsonl", PEOPLE),
     NotRun("docs/studies.md", "calibrant score detectors.jsonl pilot", PEOPLE),
     NotRun("docs/studies.md", "calibrant play --study study.toml --results", PEOPLE),
+    NotRun("docs/studies.md", "calibrant play --study study.toml --participant p017 --review", PEOPLE),
     NotRun("docs/testing.md", "make coverage", MINUTES),
     NotRun("docs/testing.md", "python -m tests.mutation FILE", USAGE),
     NotRun("docs/testing.md", "python -m calibrant.bench.lab.speed NAME", USAGE),

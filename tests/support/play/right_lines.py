@@ -14,11 +14,13 @@ from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causim.model import run
 from calibrant.dsl.formulas.infix import infix
 from calibrant.dsl.formulas.text import render
+from calibrant.dsl.logic.clause import model_texts
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool
 
 DATA = Path(__file__).resolve().parents[3] / "bench"
 POOLS = {
+    "logic": DATA / "logic" / "data" / "sample_logic.jsonl",
     "blickets": DATA / "blickets" / "data" / "sample_blickets.jsonl",
     "causalab": DATA / "causalab" / "data" / "sample_causalab.jsonl",
     "causim": DATA / "causim" / "data" / "sample_causim.jsonl",
@@ -132,15 +134,25 @@ def _worlds_actions(item: Any) -> Sequence[dict[str, Any]]:
     return *world, {"submit": answer}
 
 
+def _network_lines(item: Any) -> Sequence[str]:
+    return *(text.replace("+", " and ").replace("!", "not ") for text in model_texts(item.sealed.gold)), "submit"
+
+
+def _network_actions(item: Any) -> Sequence[dict[str, Any]]:
+    return ({"submit": {"model": model_texts(item.sealed.gold)}},)
+
+
 _LINES: dict[str, Any] = {
     "blickets": _detector_lines,
     "causalab": _laboratory_lines,
     "causim": _program_lines,
+    "logic": _network_lines,
     "replayscm": _worlds_lines,
 }
 _ACTIONS: dict[str, Any] = {
     "blickets": _detector_actions,
     "causalab": _laboratory_actions,
     "causim": _program_actions,
+    "logic": _network_actions,
     "replayscm": _worlds_actions,
 }

@@ -82,8 +82,13 @@ class SimulatedParticipant:
             if status not in (409, 423):
                 raise ValueError(f"{verb}: {status} {answer.get('problem')}")
             fresh = self._state()
-            if (fresh.get("item") or {}).get("moves") != sent["moves"] or fresh["phase"] != state["phase"]:
-                return fresh
+            current = fresh.get("item") or {}
+            if (current.get("id"), current.get("moves"), fresh["phase"]) != (
+                sent["item"],
+                sent["moves"],
+                state["phase"],
+            ):
+                return fresh  # the answer to a move that was made was lost; of a question the next item follows
 
     def _request(self, method: str, verb: str, body: Mapping[str, Any] | None) -> tuple[int, dict[str, Any]]:
         headers = {"Content-Type": "application/json"} if body is not None else {}

@@ -100,9 +100,26 @@ def _program(page: KeyboardPage, item: Any) -> None:
     page.press("Enter", CONTROL)
 
 
+def _network(page: KeyboardPage, item: Any) -> None:
+    targets = page.evaluate("Object.keys(state.item.view.sources)")
+    for number, clause in enumerate(sorted(item.sealed.gold), 1):
+        page.reach(_control("target"))
+        while page.evaluate("document.activeElement.selectedIndex") != targets.index(clause.target):
+            ahead = page.evaluate("document.activeElement.selectedIndex") < targets.index(clause.target)
+            page.press("ArrowDown" if ahead else "ArrowUp")
+        for source in clause.sources:
+            page.reach(_control(f"source-{source}"))
+            page.press("Space")
+        page.reach(_control("add"))
+        page.press("Enter")
+        page.wait(f"{SETTLED} && state.item.draft.model?.length === {number}")
+    page.press("Enter", CONTROL)
+
+
 _SOLVERS: dict[str, Callable[[KeyboardPage, Any], None]] = {
     "blickets": _detector,
     "causalab": _laboratory,
     "causim": _program,
+    "logic": _network,
     "replayscm": _worlds,
 }

@@ -1,0 +1,188 @@
+"""Words for people about a network: n2 <- s1 and not s2, chance 1 n1 = 0.5, submit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.bench.core.words import (
+    Act,
+    Draft,
+    Edit,
+    Position,
+    Reader,
+    Verb,
+    Words,
+    WordsError,
+    match_name,
+    read_number,
+)
+from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.logic.clause import Clause, parse_clause
+from calibrant.dsl.logic.grading import answer_json, parse_answer
+from calibrant.dsl.logic.item import LogicItem
+from calibrant.dsl.logic.prompt import facts
+
+MAX_CLAUSES = 1_000
+_CHANCE = re.compile(r"(?:(\d{1,4})\s+)?([^\s=]{1,200})\s*=\s*(\S{1,30})")
+
+
+class LogicWords(Words[LogicItem]):
+    """Implements Words (bench.core.words).
+
+    A draft has `model`, a list of clauses as text, or `probabilities` by "experiment.readout", experiments from 1.
+    """
+
+    def opening(self, item: LogicItem) -> str:
+        return "\n\n".join(facts(item.task))
+
+    def verbs(self, item: LogicItem) -> Sequence[Verb]:
+        example = _example(item)
+        verbs = [
+            Verb(example, "write down a clause of the model, as n3 <- n1 and not n2"),
+            Verb(f"drop {example}", "take a clause back"),
+        ]
+        if item.task.questions:
+            readout = item.task.setup.readouts[0]
+            verbs.append(Verb(f"chance 1 {readout} = 0.7", "in place of a model: probability of a 1 in experiment 1"))
+            verbs.append(Verb("chance nothing", "take all probabilities back; clauses count then"))
+        return (*verbs, Verb("submit", "send the answer that is written; it ends the item"))
+
+    def readers(self, item: LogicItem) -> Mapping[str, Reader]:
+        readers: dict[str, Reader] = {"submit": _submit, "drop": _drop}
+        return readers | ({"chance": _read_chance} if item.task.questions else {})
+
+    def read_form(self, item: LogicItem, position: Position, line: str) -> Act | Edit | None:
+        if "<-" not in line or line.partition(" ")[0].lower() in ("drop", "chance"):
+            return None
+        clauses = list(position.draft.get("model", []))
+        text = str(_read_clause(item, line))
+        return Edit({**position.draft, "model": clauses if text in clauses else [*clauses, text]})
+
+    def read_json(self, item: LogicItem, line: str) -> Act:
+        """Return the answer of a line of JSON: {"submit": {...}}, or the answer alone."""
+        act = super().read_json(item, line)
+        return act if act.action.keys() == {"submit"} else Act({"submit": dict(act.action)})
+
+    def answer(self, item: LogicItem, draft: Draft) -> dict[str, Any]:
+        stated = draft.get("probabilities")
+        if not stated:
+            if not draft.get("model"):
+                raise WordsError(f"no clause is written; type for example {_example(item)}")
+            answer: dict[str, Any] = {"model": list(draft["model"])}
+        else:
+            rows, readouts = range(1, len(item.task.questions) + 1), item.task.setup.readouts
+            missing = [(row, name) for row in rows for name in readouts if f"{row}.{name}" not in stated]
+            if missing:
+                row, name = missing[0]
+                hint = f"type for example chance {row} {name} = 0.5, or `chance nothing` to send clauses"
+                raise WordsError(f"{len(missing)} probabilities are missing; {hint}")
+            answer = {"probabilities": [[stated[f"{row}.{name}"] for name in readouts] for row in rows]}
+        try:
+            return answer_json(parse_answer(answer, item.task))  # clauses in one order, however they were written
+        except CalibrantError as error:
+            raise WordsError(str(error)) from None
+
+    def check_answer(self, item: LogicItem, answer: Mapping[str, Any]) -> None:
+        try:
+            parse_answer(answer, item.task)
+        except CalibrantError as error:
+            raise WordsError(str(error)) from None
+
+    def draft_lines(self, item: LogicItem, draft: Draft) -> Sequence[str]:
+        chances = (key.partition(".") for key in draft.get("probabilities", {}))
+        numbers = draft.get("probabilities", {})
+        lines = [f"chance {row} {name} = {numbers[f'{row}.{name}']}" for row, _, name in chances]
+        return [*draft.get("model", ()), *lines]
+
+    def check_draft(self, item: LogicItem, draft: object) -> Draft:
+        if not isinstance(draft, Mapping) or not draft.keys() <= {"model", "probabilities"}:
+            raise WordsError('a draft has the keys "model" and "probabilities"')
+        texts, stated = draft.get("model", []), draft.get("probabilities", {})
+        if not isinstance(texts, list) or len(texts) > MAX_CLAUSES or not all(isinstance(text, str) for text in texts):
+            raise WordsError(f"model is a list of at most {MAX_CLAUSES:,} clauses")
+        clauses = list(dict.fromkeys(str(_read_clause(item, text)) for text in texts))
+        keys = [f"{row}.{name}" for row in range(1, len(item.task.questions) + 1) for name in item.task.setup.readouts]
+        if not isinstance(stated, Mapping) or not stated.keys() <= set(keys):
+            raise WordsError("probabilities is an object by experiment.readout")
+        if not all(type(number) in (int, float) and 0 <= number <= 1 for number in stated.values()):
+            raise WordsError("a probability is a number from 0 to 1")
+        checked = {"model": clauses, "probabilities": {key: stated[key] for key in keys if key in stated}}
+        return {key: value for key, value in checked.items() if value}
+
+    def graph(self, item: LogicItem, draft: Draft) -> Mapping[str, Sequence[str]] | None:
+        clauses = [parse_clause(text) for text in draft.get("model", ())]
+        parents: dict[str, list[str]] = {}
+        for written in clauses:
+            for source in written.sources:
+                parents.setdefault(source, [])
+                listed = parents.setdefault(written.target, [])
+                listed += [] if source in listed else [source]
+        return parents or None
+
+    def view(self, item: LogicItem) -> dict[str, Any]:
+        task = item.task
+        sources: dict[str, list[list[Any]]] = {}
+        for edge in task.edges:
+            sources.setdefault(edge.target, []).append([edge.source, edge.sign])
+        return {
+            "view": "network",
+            "rules": list(facts(task)),
+            "brief": ["Choose what switches each node on, so that the readouts come out as they were measured."],
+            "sources": sources,
+            "readouts": list(task.setup.readouts),
+            "questions": [question.text(task.setup) for question in task.questions],
+        }
+
+
+def _example(item: LogicItem) -> str:
+    edge = item.task.edges[0]
+    return f"{edge.target} <- {'' if edge.sign > 0 else 'not '}{edge.source}"
+
+
+def _read_clause(item: LogicItem, text: str) -> Clause:
+    """Return a clause over the network's edges; `WordsError` lists the edges into its node."""
+    plain = re.sub(r"\bnot\s+", "!", re.sub(r"\s+and\s+", "+", text.strip(), flags=re.IGNORECASE), flags=re.IGNORECASE)
+    try:
+        written = parse_clause(re.sub(r"\s+", "", plain))
+    except CalibrantError:
+        raise WordsError(f"{short_repr(text)} is no clause; type for example {_example(item)}") from None
+    allowed = {edge for edge in item.task.edges if edge.target == written.target}
+    if not set(written.edges) <= allowed:
+        listed = ", ".join(("" if edge.sign > 0 else "not ") + edge.source for edge in sorted(allowed)) or "nothing"
+        raise WordsError(
+            f"{written.target} can be switched on by {listed}, in this form; type for example {_example(item)}"
+        )
+    return written
+
+
+def _drop(item: LogicItem, position: Position, rest: str) -> Edit:
+    text = str(_read_clause(item, rest))
+    clauses = list(position.draft.get("model", []))
+    if text not in clauses:
+        raise WordsError(f"{text} is not written; written are {', '.join(clauses) or 'no clauses'}")
+    return Edit({**position.draft, "model": [clause for clause in clauses if clause != text]})
+
+
+def _read_chance(item: LogicItem, position: Position, rest: str) -> Edit:
+    readouts, num_rows = item.task.setup.readouts, len(item.task.questions)
+    if rest.lower() == "nothing":
+        return Edit({key: value for key, value in position.draft.items() if key != "probabilities"})
+    example = f"chance 1 {readouts[0]} = 0.7"
+    match = _CHANCE.fullmatch(rest)
+    if match is None:
+        raise WordsError(f"expected experiment, readout and probability, found {short_repr(rest)}; type {example}")
+    name, number = match_name(match[2], readouts, "readout"), read_number(match[3], example)
+    rows = range(1, num_rows + 1) if match[1] is None else [int(match[1])]
+    if not 0 <= number <= 1 or not all(1 <= row <= num_rows for row in rows):
+        raise WordsError(f"experiments are 1 to {num_rows}, probabilities 0 to 1; type for example {example}")
+    stated = {**position.draft.get("probabilities", {}), **{f"{row}.{name}": number for row in rows}}
+    return Edit({**position.draft, "probabilities": stated})
+
+
+def _submit(item: LogicItem, position: Position, rest: str) -> Act:
+    return Act({"submit": WORDS.answer(item, position.draft)})
+
+
+WORDS = LogicWords()
