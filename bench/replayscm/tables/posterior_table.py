@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -25,6 +26,8 @@ from calibrant.bench.replayscm.protocols.posterior import MostPosterior
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.solvers.replayscm.canonical import canonical_task
+from calibrant.solvers.replayscm.renaming import rename_problem, unchanged_order
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 ROWS: tuple[Protocol, ...] = (Exact(), MostPosterior(choose="probable"), MostPosterior(choose="agreeing"))
@@ -42,6 +45,14 @@ class Outcome(NamedTuple):
     expected: float
     ceiling: float
     size_ceiling: float
+
+
+def canonical_problem(problem: Problem) -> Problem:
+    """Return a problem over canonical names, so that ties and draws do not depend on those of the pool."""
+    canonical = canonical_task(problem.task)
+    names = {old: new for new, old in canonical.names.items()}
+    orders = unchanged_order(problem.task.training), unchanged_order(problem.sealed.heldout)
+    return replace(problem, task=canonical.task, sealed=rename_problem(problem, names, *orders).sealed)
 
 
 def outcome(problem: Problem) -> Outcome:
@@ -110,7 +121,10 @@ def main(paths: list[str]) -> None:
         row.warm_up()
     for path in map(Path, paths):
         problems = read_pool(path, keep_results=False).problems
-        print(table_row(path.name.split(".")[0], [outcome(problem) for problem in problems]), flush=True)
+        print(
+            table_row(path.name.split(".")[0], [outcome(canonical_problem(problem)) for problem in problems]),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
