@@ -29,6 +29,7 @@ from calibrant.solvers.formulas.essential import essential_functions, synthesis_
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
 from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass
+from calibrant.solvers.replayscm.hidden.fitting_columns import best_fitting_columns
 from calibrant.solvers.replayscm.hidden.grouped import feasible_columns
 from calibrant.solvers.replayscm.noise.local_weights import clean_patterns, pattern_counts
 from calibrant.solvers.replayscm.noise.most_probable import fewest_mismatches, rate_factor
@@ -108,25 +109,29 @@ def _best_columns(posterior: Posterior, grammar: Grammar) -> tuple[list[tuple[Hi
     scm_class = posterior.scm_class
     if not scm_class.hidden_parents:
         return [()], True
-    # noise-free most columns fit no SCM, which their groups tell
-    is_silent = scm_class.noise.is_silent
-    every = feasible_columns(posterior) if is_silent else iter(hidden_columns(scm_class, posterior.words))
-    listed = list(islice(every, MAX_COLUMNS))
-    is_complete = next(every, None) is None
-    if is_silent and scm_class.prior is Prior.UNIFORM:
-        # all SCMs that fit are alike: only the smallest formulas may be missed
-        return listed, is_complete
-    if not is_complete:
-        raise BudgetSpent(f"more than {MAX_COLUMNS:,} columns of hidden variables; compared are that many")
-    values = [
-        max(
-            (p.weight * rate_factor(posterior, p.mismatches) for p in _column_front(posterior, grammar, columns)),
-            default=Fraction(0),
-        )
-        for columns in listed
-    ]
-    top = max(values, default=Fraction(0))
-    return [columns for columns, value in zip(listed, values, strict=True) if value == top], True
+    if not scm_class.noise.is_silent:
+        every = iter(hidden_columns(scm_class, posterior.words))
+        listed = list(islice(every, MAX_COLUMNS))
+        if next(every, None) is not None:
+            raise BudgetSpent(f"more than {MAX_COLUMNS:,} columns of hidden variables; compared are that many")
+        values = [_best_value(posterior, grammar, columns) for columns in listed]
+        top = max(values, default=Fraction(0))
+        return [columns for columns, value in zip(listed, values, strict=True) if value == top], True
+    # noise-free most columns fit no SCM, which their groups tell; if all SCMs that fit are alike, that is enough
+    is_uniform = scm_class.prior is Prior.UNIFORM
+    best = (
+        feasible_columns(posterior)
+        if is_uniform
+        else best_fitting_columns(posterior, lambda columns: _best_value(posterior, grammar, columns), MAX_COLUMNS)
+    )
+    listed = list(islice(best, MAX_COLUMNS))
+    return listed, next(best, None) is None
+
+
+def _best_value(posterior: Posterior, grammar: Grammar, columns: Sequence[HiddenColumn]) -> Fraction:
+    """Return the largest posterior weight of an SCM under these columns; 0 if none fits."""
+    front = _column_front(posterior, grammar, columns)
+    return max((p.weight * rate_factor(posterior, p.mismatches) for p in front), default=Fraction(0))
 
 
 def _signs(column: HiddenColumn) -> list[HiddenColumn]:
