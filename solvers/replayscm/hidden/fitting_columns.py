@@ -69,7 +69,7 @@ def columns_by_fit(posterior: Posterior) -> Iterator[tuple[Fit, ColumnGroups, in
 
 
 def _least_sets(masks: Collection[Mask]) -> frozenset[Mask]:
-    return frozenset(mask for mask in masks if not any(other & mask == other != mask for other in masks))
+    return frozenset(mask for mask in masks if not any(least & mask == least != mask for least in masks))
 
 
 def _weight_bound(posterior: Posterior, fit: Fit, columns: Sequence[HiddenColumn]) -> Fraction:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from random import Random
 
 import pytest
@@ -29,7 +30,7 @@ def test_columns_of_the_maximum(observed: int, hidden: int, stated: int | None) 
         posterior = Posterior(scm_class).condition(*worlds)
         values = {repr(c): _best_value(posterior, STANDARD, c) for c in feasible_columns(posterior)}
         top = max(values.values())
-        chosen = best_fitting_columns(posterior, lambda c, p=posterior: _best_value(p, STANDARD, c), 1_000)
+        chosen = best_fitting_columns(posterior, partial(_best_value, posterior, STANDARD), 1_000)
         assert sorted(map(repr, chosen)) == sorted(c for c, value in values.items() if value == top > 0)
         num_left_out += sum(value < top for value in values.values())
     assert num_left_out
@@ -42,4 +43,4 @@ def test_kinds_are_fewer_than_columns_and_bounded() -> None:
     listed = list(columns_by_fit(posterior))
     assert len({fit for fit, _, _ in listed}) < len(listed)
     with pytest.raises(BudgetSpent, match="more than 0 kinds"):
-        list(best_fitting_columns(posterior, lambda columns: _best_value(posterior, STANDARD, columns), 0))
+        list(best_fitting_columns(posterior, partial(_best_value, posterior, STANDARD), 0))
