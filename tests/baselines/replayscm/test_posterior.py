@@ -300,8 +300,8 @@ def test_what_is_out_of_reach_is_left_to_exact() -> None:
     for problem, reason in (
         (pair_problem(REFERENCE, own_rows(REFERENCE)), "alternative"),
         (_with_grammar(gold_problem(0)), "standard operators"),
-        (gold_problem(2, shape=Shape(roots=3, endogenous=11, units=5)), "no configuration"),
-        (gold_problem(2, shape=Shape(roots=3, endogenous=13, units=10)), "too many latent orders"),
+        (gold_problem(2, shape=Shape(roots=3, endogenous=6, units=8)), "no configuration"),
+        (gold_problem(2, shape=Shape(roots=3, endogenous=8, units=3)), "too many latent orders"),
     ):
         found, exact = MostPosterior().answer(problem.task), Exact().answer(problem.task)
         assert (found.outcome, found.answer) == (exact.outcome, exact.answer)
