@@ -26,6 +26,7 @@ class PoolEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A released suite.
 
+    url: address of the suite; empty where it has none
     root: Merkle root of the commitments to gold
     sealed: salted digest of each file below `gold`, by a keyed label that hides its name
     """

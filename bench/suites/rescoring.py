@@ -103,10 +103,17 @@ class PoolJudge:
     """Scores files against a pool; evaluators and levels of items are cached."""
 
     def __init__(self, pool: Path) -> None:
+        self._pool = pool
         self.scorer = PoolScorer([pool])
         self.of: Benchmark[Any] = self.scorer.benchmark
         (self._items,) = self.scorer.items
         self._expected: dict[str, Expected] = {}
+
+    def fresh(self) -> PoolJudge:
+        """Return a judge of the same pool that replays and scores everything anew; only levels of items are shared."""
+        judge = PoolJudge(self._pool)
+        judge._expected = self._expected
+        return judge
 
     @cached_property
     def ids(self) -> Mapping[str, str]:

@@ -58,6 +58,7 @@ class SuiteSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     gold: private gold is committed to and revealed later; public gold is there for everybody
     master: of private gold, a file with 64 hexadecimal digits, the key of all salts
+    url: address of the suite, where it has one
     canary: GUID; by default one that follows from the name
     statements: of its authors, by the key of a question (bench.suites.release.questions)
     """
@@ -67,7 +68,7 @@ class SuiteSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     title: Sentence
     summary: Sentence
     license: Sentence
-    url: Sentence
+    url: Annotated[str, Meta(pattern=r"^https?://\S+$", max_length=2_000, description="http or https")] | None = None
     creators: Annotated[tuple[Sentence, ...], Meta(min_length=1)]
     date: datetime.date
     pools: Annotated[tuple[PoolSpec, ...], Meta(min_length=1)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -19,10 +18,11 @@ from calibrant.bench.cli import main
 from calibrant.bench.commands.demo import SUITE_FILE
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.runs.records import FILE_NAME, folder_records
+from calibrant.bench.suites.specification import read_specification
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from tests.bench.pools.sample_suites import SAMPLES
 from tests.support.commands import CHECKOUT, PROGRESS, called, command, program, refusal, refused
-from tests.support.effort import SOAKING, effort
+from tests.support.effort import effort
 from tests.support.shared import shared_file
 from tests.support.stub_protocols import small_pool
 
@@ -248,6 +248,8 @@ def test_the_demo_answers_the_bundled_problems_and_ends_with_a_report_and_a_plot
 ) -> None:
     """Every third item, or fifth of CauSim's, where kinds of questions take turns: one of each stratum, suite and kind.
 
+    They are also the four pools of the bundled suite, which is released with all its rows and whose board is built.
+
     In a soak all of them, as a user has them.
     """
     pools = tmp_path_factory.mktemp("pools")
@@ -256,11 +258,8 @@ def test_the_demo_answers_the_bundled_problems_and_ends_with_a_report_and_a_plot
         for name, paths in bundled_files().items()
     }
     monkeypatch.setattr("calibrant.bench.pools.bundled.bundled_files", lambda: fewer)
-    if not SOAKING:  # the suite of all four pools takes 15 s
-        head, *parts = re.split(r"^(?=\[)", SUITE_FILE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-        small = head + next(part for part in parts if 'bundled = "causim"' in part)
-        (pools / "suite.toml").write_text(small, encoding="utf-8")
-        monkeypatch.setattr("calibrant.bench.commands.demo.SUITE_FILE", pools / "suite.toml")
+    by_name = {path.stem.removeprefix("sample_"): path for paths in fewer.values() for path in paths}
+    monkeypatch.setattr("calibrant.bench.suites.release.pools.bundled_sample", by_name.__getitem__)
     done = called("demo", "--json", "--workers", 1, "--out", tmp_path)
     assert done.returncode == 0
     rows = {(row["setting"], row["system"]): row for row in json.loads(done.stdout)["rows"]}
@@ -282,6 +281,13 @@ def test_the_demo_answers_the_bundled_problems_and_ends_with_a_report_and_a_plot
     report, plot, board = (Path(line.split(":")[1].strip()) for line in done.stderr.splitlines()[-3:])
     assert board == tmp_path / "board" / "calibrant-mini-1.0" / "index.html"
     assert board.read_text(encoding="utf-8").count("rescored") == len(list((board.parent / "rows").iterdir()))
+    specification = read_specification(SUITE_FILE)
+    shown = [
+        (row["name"], pool)
+        for row in json.loads((board.parent / "board.json").read_text())["rows"]
+        for pool in row["pools"]
+    ]
+    assert sorted(shown) == sorted((row, pool.name) for pool in specification.pools for row in pool.rows)
     assert (report, plot) == (tmp_path / "report.html", tmp_path / "ladder.svg")
     page = report.read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")

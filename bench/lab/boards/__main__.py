@@ -32,7 +32,7 @@ suite = "{suite}"
 suite_version = "{version}"
 submitter = "laboratory"
 relationship = "other"
-date = 2026-01-01
+date = {date}
 
 [files]
 """
@@ -89,7 +89,7 @@ def _mix(rows: Sequence[Sequence[Mapping[str, object]]], random: Random) -> str:
 
 def _write_system(folder: Path, manifest: Manifest, texts: Mapping[str, str]) -> None:
     folder.mkdir(parents=True)
-    card = CARD.format(name=folder.name, suite=manifest.name, version=manifest.release)
+    card = CARD.format(name=folder.name, suite=manifest.name, version=manifest.release, date=manifest.date)
     for pool, text in texts.items():
         (folder / f"{pool}.jsonl").write_text(text, encoding="utf-8")
         card += f'"{pool}.jsonl" = "{sha256(text.encode()).hexdigest()}"\n'

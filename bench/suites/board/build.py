@@ -68,10 +68,9 @@ def build_board(
 
 
 def _score(suite: OpenSuite, folder: Path, scratch: Path, execution: Execution, progress: Progress) -> Board:
-    entries = [
-        *read_submissions(suite.folder / GOLD / ROWS, suite.manifest, scratch, are_rows=True),
-        *read_submissions(folder, suite.manifest, scratch),
-    ]
+    given_rows = [*read_submissions(suite.folder / GOLD / ROWS, suite.manifest, scratch, are_rows=True)]
+    rows = [entry for entry in given_rows if isinstance(entry, Submission)]
+    entries = [*given_rows, *read_submissions(folder, suite.manifest, scratch, rows=rows)]
     read = [entry for entry in entries if isinstance(entry, Submission)]
     refused = [entry for entry in entries if isinstance(entry, RefusedSubmission)]
     damaged = [entry for entry in read if entry.is_row and entry.name in suite.row_damage]
@@ -79,8 +78,8 @@ def _score(suite: OpenSuite, folder: Path, scratch: Path, execution: Execution, 
     results, unscored = score_submissions(suite, [entry for entry in read if entry not in damaged], execution, progress)
     refused += unscored
     by_folder = {entry.folder: entry for entry in read}
-    rows = [_row(by_folder[name], cells, suite) for name, cells in results.items()]
-    return Board(suite, sort_rows(rows), sorted(refused, key=lambda entry: entry.name))
+    ranked = [_row(by_folder[name], cells, suite) for name, cells in results.items()]
+    return Board(suite, sort_rows(ranked), sorted(refused, key=lambda entry: entry.name))
 
 
 def _row(submission: Submission, cells: Mapping[str, CellResult], suite: OpenSuite) -> BoardRow:

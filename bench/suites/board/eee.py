@@ -42,7 +42,8 @@ def write_results(row: BoardRow, manifest: Manifest, site: Path) -> None:
     card = row.submission.card
     identity = sha256(f"{manifest.slug}\0{row.submission.digest}".encode()).digest()
     name = str(uuid.UUID(bytes=identity[:16], version=4))
-    folder = site / FOLDER / "data" / manifest.slug / path_part(card.developer) / path_part(card.system)
+    place = f"data/{manifest.slug}/{path_part(card.developer)}/{path_part(card.system)}"
+    folder = site / FOLDER / place
     folder.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(line) + "\n" for line in _item_lines(row, manifest, name)]
     text = "".join(lines)
@@ -50,7 +51,7 @@ def write_results(row: BoardRow, manifest: Manifest, site: Path) -> None:
     aggregate = aggregate_of(row, manifest, name) | {
         "detailed_evaluation_results": {
             "format": "jsonl",
-            "file_path": f"{name}_samples.jsonl",
+            "file_path": f"{place}/{name}_samples.jsonl",
             "hash_algorithm": "sha256",
             "checksum": sha256(text.encode()).hexdigest(),
             "total_rows": len(lines),
@@ -166,7 +167,7 @@ def _result(
 ) -> dict[str, Any]:
     return {
         "evaluation_name": f"{manifest.slug} {cell.pool} {name}",
-        "source_data": {"dataset_name": manifest.slug, "source_type": "url", "url": [manifest.url]},
+        "source_data": source_of(manifest),
         "metric_config": metric,
         "score_details": score,
         "evaluation_result_id": f"{manifest.slug}/{cell.pool}/{name}",
@@ -187,6 +188,13 @@ def _metric(name: str, kind: str, low: float | str, high: float | str) -> dict[s
 
 def _interval(low: float, high: float, method: str) -> dict[str, Any]:
     return {"lower": low, "upper": high, "confidence_level": 0.95, "method": method}
+
+
+def source_of(manifest: Manifest) -> dict[str, Any]:
+    """Return the source of the items: the address of the suite, where it has one."""
+    if not manifest.url:
+        return {"dataset_name": manifest.slug, "source_type": "other"}
+    return {"dataset_name": manifest.slug, "source_type": "url", "url": [manifest.url]}
 
 
 def _item_lines(row: BoardRow, manifest: Manifest, name: str) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from calibrant.bench.core.attribution import KIND_MEANINGS
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pages.design.page import design_page
 from calibrant.bench.suites.board.ranking import BoardCell, BoardRow, rank_pool
-from calibrant.bench.suites.board.submissions import Card, RefusedSubmission
+from calibrant.bench.suites.board.submissions import ROW_SUBMITTER, Card, RefusedSubmission
 from calibrant.bench.suites.manifest import Manifest, PoolEntry
 from calibrant.bench.suites.opened import OpenSuite
 from calibrant.bench.suites.rescoring import ItemResult
@@ -119,7 +119,7 @@ def _index_row(row: BoardRow, manifest: Manifest) -> dict[str, Any]:
     return {
         "system": card.system,
         "version": card.version,
-        "submitter": "row of the suite" if row.submission.is_row else card.submitter,
+        "submitter": ROW_SUBMITTER if row.submission.is_row else card.submitter,
         "mean": _number(row.mean),
         "cells": [_index_cell(row, pool.name) for pool in manifest.pools],
         "cost": cost_text(card),

@@ -10,7 +10,7 @@ import datetime
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -19,11 +19,13 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from calibrant.bench.suites.board.lookalikes import is_plain, skeleton
 from calibrant.bench.suites.manifest import Manifest
 from calibrant.bench.toml_file import read_toml
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 CARD = "card.toml"
+ROW_SUBMITTER = "row of the suite"  # what boards show for calibration rows
 MAX_SUBMISSIONS = 2_000
 MAX_FILES = 100  # of a submission
 MAX_CARD_BYTES = 1 << 16
@@ -67,6 +69,12 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     def __post_init__(self) -> None:
         if (self.cost is None) is not (self.currency is None):
             raise ValueError("cost and currency are given together")
+        texts = (self.system, self.version, self.submitter, self.developer, *self.settings, *self.settings.values())
+        for text in texts:
+            if not is_plain(text):
+                raise ValueError(f"{short_repr(text)} has spaces or characters that are not shown")
+        if skeleton(self.submitter) == skeleton(ROW_SUBMITTER):
+            raise ValueError(f"a submitter is not called {ROW_SUBMITTER!r}")
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,11 @@ class Submission:
         """Return its folder in the site."""
         return f"{'rows' if self.is_row else 'systems'}/{self.name}"
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """Return system and version as they read."""
+        return skeleton(self.card.system), skeleton(self.card.version)
+
 
 @dataclass(frozen=True)
 class RefusedSubmission:
@@ -99,28 +112,53 @@ class RefusedSubmission:
 
 
 def read_submissions(
-    folder: Path, manifest: Manifest, scratch: Path, *, are_rows: bool = False
+    folder: Path, manifest: Manifest, scratch: Path, *, are_rows: bool = False, rows: Iterable[Submission] = ()
 ) -> Iterator[Submission | RefusedSubmission]:
-    """Yield the submissions in a folder, in the order of their names; `CalibrantError` if there are too many."""
+    """Yield the submissions in a folder, in the order of their names; `CalibrantError` if there are too many.
+
+    rows: calibration rows of the suite, whose names no submission may have; their answers it may
+    """
     names = sorted(os.listdir(folder)) if folder.is_dir() else []
     if len(names) > MAX_SUBMISSIONS:
         raise CalibrantError(f"{folder}: more than {MAX_SUBMISSIONS} submissions")
-    systems: dict[tuple[str, str], str] = {}
+    earlier = _Earlier({row.names: f"the row {row.name}" for row in rows})
     for number, name in enumerate(names):
         system = ""
         try:
             card = _read_card(folder, name, manifest)
             system = f"{card.system} {card.version}"
-            earlier = systems.setdefault((card.system, card.version), name)
-            if earlier != name:
-                raise CalibrantError(f"the same system and version as {earlier}")
+            if not are_rows and card.date.isoformat() < manifest.date:
+                raise CalibrantError(f"{CARD}: its date {card.date} is before that of the suite, {manifest.date}")
             target = scratch / f"{'row' if are_rows else 'submission'}-{number}"
             target.mkdir()
-            files, digest = _copy_files(folder / name, card, manifest, target)
+            submission = Submission(name, card, *_copy_files(folder / name, card, manifest, target), are_rows)
+            earlier.check(submission)
         except (CalibrantError, OSError) as error:
             yield RefusedSubmission(_safe_name(name, number), in_one_line(system), refusal_text(error, scratch))
         else:
-            yield Submission(name, card, files, digest, are_rows)
+            yield submission
+
+
+class _Earlier:
+    """What submissions before another have: names that read alike, folders, files.
+
+    systems: by system and version as they read, whose they are
+    """
+
+    def __init__(self, systems: Mapping[tuple[str, str], str]) -> None:
+        self._systems = dict(systems)
+        self._folders: dict[str, str] = {}
+        self._files: dict[tuple[tuple[str, str], ...], str] = {}
+
+    def check(self, submission: Submission) -> None:
+        """Raise `CalibrantError` for a submission that passes for an earlier one, or is a copy of it."""
+        name, files = submission.name, tuple(sorted(submission.card.files.items()))
+        if (other := self._folders.setdefault(name.casefold(), name)) != name:
+            raise CalibrantError(f"its folder is that of {other} where case is ignored")
+        if (other := self._systems.setdefault(submission.names, name)) != name:
+            raise CalibrantError(f"the same system and version as {other}, or names that read like them")
+        if not submission.is_row and (other := self._files.setdefault(files, name)) != name:
+            raise CalibrantError(f"its files are those of {other}")
 
 
 def refusal_text(error: Exception, scratch: Path) -> str:

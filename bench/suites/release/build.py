@@ -165,7 +165,7 @@ class _Making:
             title=spec.title,
             summary=spec.summary,
             license=spec.license,
-            url=spec.url,
+            url=spec.url or "",
             date=spec.date.isoformat(),
             gold=spec.gold,
             canary=spec.canary_text,

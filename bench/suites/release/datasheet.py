@@ -21,13 +21,7 @@ def _lines(spec: SuiteSpec, measures: Mapping[str, PoolMeasures], answers: Seque
     yield f"<!-- {spec.canary_text} -->"
     yield f"# Datasheet of {_cell(spec.title)} {spec.version}"
     yield ""
-    yield spec.summary
-    yield ""
-    yield f"- published: {spec.date.isoformat()}"
-    yield f"- license: {_cell(spec.license)}"
-    yield f"- address: {_cell(spec.url)}"
-    yield f"- creators: {', '.join(map(_cell, spec.creators))}"
-    yield f"- gold: {spec.gold}"
+    yield "Composition and checklists follow from the files of this release; statements are those of its specification."
     yield ""
     yield "## Composition"
     yield "| pool | benchmark | items | played in episodes | what the shown evidence leaves | certificates |"
@@ -39,6 +33,8 @@ def _lines(spec: SuiteSpec, measures: Mapping[str, PoolMeasures], answers: Seque
         yield f"| {' | '.join(map(str, cells))} |"
     yield ""
     yield "## Statements of the authors"
+    for field, text in _stated_fields(spec).items():
+        yield f"- **{field}** {_cell(text)}"
     for key, question in DATASHEET_KEYS.items():
         yield f"- **{question}** {_cell(spec.statements.get(key, NOT_STATED))}"
     yield ""
@@ -47,6 +43,17 @@ def _lines(spec: SuiteSpec, measures: Mapping[str, PoolMeasures], answers: Seque
     yield "|---|---|---|---|"
     for answer in answers:
         yield f"| {answer.question} | {answer.source} | {answer.kind} | {_cell(answer.answer)} |"
+
+
+def _stated_fields(spec: SuiteSpec) -> Mapping[str, str]:
+    return {
+        "Summary": spec.summary,
+        "Published": spec.date.isoformat(),
+        "License": spec.license,
+        "Address": spec.url or NOT_STATED,
+        "Creators": ", ".join(spec.creators),
+        "Gold": spec.gold,
+    }
 
 
 def _cell(text: str) -> str:

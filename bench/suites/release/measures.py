@@ -72,14 +72,14 @@ def measure_pool(pool: BuiltPool, rows: Path, scratch: Path) -> PoolMeasures:
         num_forged_refused=sum(forged),
         states=pool.state_counts,
         num_certificates=len(pool.certificates),
-        rows={row: _measure_row(judge, rows / row / f"{pool.spec.name}.jsonl", pool.file) for row in pool.spec.rows},
+        rows={row: _measure_row(judge, rows / row / f"{pool.spec.name}.jsonl") for row in pool.spec.rows},
         **totals,
     )
 
 
-def _measure_row(judge: PoolJudge, file: Path, pool: Path) -> RowMeasures:
+def _measure_row(judge: PoolJudge, file: Path) -> RowMeasures:
     cell = judge.score_file(file)
-    is_equal = cell == PoolJudge(pool).score_file(file)  # a fresh judge: fresh replays, no cache
+    is_equal = cell == judge.fresh().score_file(file)
     return RowMeasures(cell.rate, cell.num_answered, cell.chance, cell.best, cell.kinds, is_equal)
 
 

@@ -44,7 +44,7 @@ def describe_release(spec: SuiteSpec, public: Path) -> dict[str, Any]:
         "name": spec.title,
         "description": spec.summary,
         "license": spec.license,
-        "url": spec.url,
+        "url": spec.url or "index.html",  # beside this file: the only address that is known
         "creator": [{"@type": "sc:Person", "name": name} for name in spec.creators],
         "datePublished": spec.date.isoformat(),
         "version": spec.version,
@@ -75,8 +75,7 @@ def _citation(spec: SuiteSpec) -> str:
         "title": f"{spec.title} {spec.version}",
         "author": " and ".join(spec.creators),
         "year": str(spec.date.year),
-        "url": spec.url,
-    }
+    } | ({} if spec.url is None else {"url": spec.url})
     listed = ", ".join(f"{name} = {{{text}}}" for name, text in fields.items())
     return f"@misc{{{spec.name}, {listed}}}"
 

@@ -12,7 +12,10 @@ import pytest
 from calibrant.bench.runs.jobs import Execution
 from calibrant.bench.suites.board.build import BoardSummary, build_board
 from calibrant.bench.suites.board.eee import check_aggregate
+from calibrant.bench.suites.board.lookalikes import skeleton
+from calibrant.bench.suites.board.submissions import RefusedSubmission, Submission, read_submissions
 from calibrant.bench.suites.digests import differences, sha256_of, tree_digests, write_sums
+from calibrant.bench.suites.manifest import read_manifest
 from calibrant.bench.suites.opened import open_suite
 from calibrant.bench.suites.rescoring import PoolJudge
 from calibrant.dsl.errors import CalibrantError
@@ -47,12 +50,35 @@ def board(suite: Path, submissions: Path, tmp_path_factory: pytest.TempPathFacto
 def test_every_forgery_is_red_with_its_reason(board: tuple[BoardSummary, Path]) -> None:
     reasons = {entry.name: entry.reason for entry in board[0].refused}
     assert {*FORGERIES} - {"bad name"} <= reasons.keys()
-    assert len(reasons) == len(FORGERIES) + 1 >= 30
+    assert len(reasons) == len(FORGERIES) + 1 >= 50
     assert reasons.pop("linked") == "not a folder with a card"
     number = next(name for name in reasons if name.startswith("entry "))
     reasons["bad name"] = reasons.pop(number)
     for name, (_, reason) in FORGERIES.items():
         assert reason in reasons[name], name
+
+
+def test_folders_that_differ_in_case_alone_are_not_both_read(suite: Path, tmp_path: Path) -> None:
+    """On some file systems their pages would be the same files."""
+    for name in ("A", "a"):
+        honest(suite, tmp_path / "all" / name, system=f'"{name}b"')
+    (tmp_path / "scratch").mkdir()
+    first, second = read_submissions(tmp_path / "all", read_manifest(suite), tmp_path / "scratch")
+    assert isinstance(first, Submission)
+    assert isinstance(second, RefusedSubmission)
+    assert second.reason == "its folder is that of A where case is ignored"
+
+
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ("exact", ["Exact", "\u0435\u0445\u0430\u0441t", "e\u0301xact", "\uff45xact"]),
+        ("o1\u2013x", ["0l-x", "oI-x", "\u03bf1-x"]),
+    ],
+)
+def test_names_that_read_alike_have_one_skeleton(name: str, others: list[str]) -> None:
+    assert {skeleton(other) for other in others} == {skeleton(name)}
+    assert len({skeleton(text) for text in ("gpt-4", "gpt-4.1", "gpt-41", "gpt 4", "gpt-4o")}) == 5
 
 
 def test_reasons_name_no_folder_of_this_machine(board: tuple[BoardSummary, Path], suite: Path) -> None:
@@ -135,7 +161,8 @@ def test_results_of_every_eval_ever_agree_and_bounds_are_kept(board: tuple[Board
     (file,) = (board[1] / "every_eval_ever").rglob("honest/*.json")
     aggregate = json.loads(file.read_text())
     check_aggregate(aggregate)
-    samples = file.with_name(aggregate["detailed_evaluation_results"]["file_path"])
+    samples = board[1] / "every_eval_ever" / aggregate["detailed_evaluation_results"]["file_path"]
+    assert samples.parent == file.parent  # its validator wants both in data/COLLECTION/DEVELOPER/MODEL
     assert sha256_of(samples) == aggregate["detailed_evaluation_results"]["checksum"]
     assert len(read(samples)) == aggregate["detailed_evaluation_results"]["total_rows"] == 7
     scores = {result["evaluation_name"]: result["score_details"]["score"] for result in aggregate["evaluation_results"]}

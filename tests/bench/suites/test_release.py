@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from pathlib import Path
 
 import msgspec
@@ -10,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calibrant.bench.suites.board.eee import source_of
 from calibrant.bench.suites.commitments import Commitments, Opening, check_opening, item_salt
 from calibrant.bench.suites.digests import SUMS, differences, tree_digests
 from calibrant.bench.suites.manifest import read_manifest
+from calibrant.bench.suites.release.build import build_release
 from calibrant.bench.suites.release.checklist import Answer, Evidence, require_checkable
 from calibrant.bench.suites.release.metadata import REQUIRED, check_described
 from calibrant.bench.suites.release.questions import NOT_STATED, QUESTIONS
@@ -83,6 +87,42 @@ def test_the_checklist_answers_every_question_and_states_nothing_of_its_own(suit
     assert page.count(NOT_STATED) == statements.count(NOT_STATED) + 10
 
 
+def test_the_datasheet_has_statements_of_the_specification_and_counts_of_the_files_alone(
+    suite: Path, specification: Path
+) -> None:
+    """Every line: fixed words, a text of the specification, a number counted here, or an answer of the checklist."""
+    spec = tomllib.loads(specification.read_text(encoding="utf-8"))
+    parts = re.split(r"^## .*\n", (suite / "public" / "datasheet.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    head, composition, statements, checklists = (part.strip().splitlines() for part in parts)
+    assert head[1] == f"# Datasheet of {spec['title']} {spec['version']}"
+    assert len([line for line in head if line]) == 3  # with the canary, and the sentence on what follows from what
+    stated = {spec["summary"], "2026-01-02", spec["license"], spec["url"], *spec["creators"], "private"}
+    texts = [line.partition("** ")[2] for line in statements]
+    assert stated | {NOT_STATED} == set(texts)
+    for pool, line in zip(spec["pool"], composition[2:], strict=True):
+        name, _, items, _, left, certificates = (cell.strip() for cell in line.strip("|").split("|"))
+        folder = suite / "gold" / pool["name"]
+        assert (name, int(items)) == (pool["name"], len(_lines(suite / "public" / name / "items.jsonl")))
+        assert int(certificates) == len(list((folder / "certificates").iterdir()))
+        assert sum(map(int, re.findall(r"\d+", left))) == int(items)
+    answers = msgspec.json.decode((suite / "public" / "checklist.json").read_bytes(), type=list[Answer])
+    assert [line.strip("| ").split(" | ")[:3] for line in checklists[2:]] == [
+        [answer.question, answer.source, answer.kind] for answer in answers
+    ]
+
+
+def test_a_suite_without_an_address_names_none(tmp_path: Path) -> None:
+    text = SPECIFICATION.replace('url = "https://example.org/two-pools"\n', "")
+    path = write_specification(tmp_path, text.replace("per_stratum = 2", "per_stratum = 1").replace("= 3", "= 1"))
+    build_release(path, tmp_path / "suite")
+    public = tmp_path / "suite" / "public"
+    assert "- **Address** not stated" in _lines(public / "datasheet.md")
+    described = json.loads((public / "croissant.json").read_text(encoding="utf-8"))
+    assert (described["url"], "url = " in described["citeAs"]) == ("index.html", False)
+    manifest = read_manifest(tmp_path / "suite")
+    assert (manifest.url, source_of(manifest)) == ("", {"dataset_name": "two-pools-1.0", "source_type": "other"})
+
+
 @pytest.mark.parametrize(
     "evidence", [(), (Evidence("public/none.json", "0" * 64),), (Evidence("public/suite.json", "0" * 64),)]
 )
@@ -114,6 +154,7 @@ def test_metadata_without_a_required_field_or_with_a_wrong_digest_is_refused(sui
         ("harden = {}", "harden = {goal = 3}", "--goal applies to ReplaySCM, not to CauSim (questions)"),
         ('rows = ["exact", "copy"]', 'rows = ["nothing"]', "unknown protocol 'nothing'; known: "),
         ('strata = "chain"', 'strata = "chains"', "unknown suite 'chains'; known: "),
+        ("https://example.org", "example.org", "suite.toml: Expected `str` matching regex"),
         ("date = 2026-01-02", "date = soon", "suite.toml: not TOML"),
     ],
 )
@@ -137,6 +178,7 @@ def test_the_bundled_specification_can_be_read() -> None:
     folder = Path(__file__).parents[3] / "bench" / "suites" / "data"
     spec = read_specification(folder / "calibrant_mini.toml")
     assert [pool.name for pool in spec.pools] == ["replayscm", "blickets", "causalab", "causim"]
+    assert spec.url is None
 
 
 def _lines(path: Path) -> list[str]:

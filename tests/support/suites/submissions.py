@@ -11,6 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from calibrant.bench.version import program_version
+
 Lines = list[dict[str, Any]]
 
 CARD = {
@@ -121,6 +123,24 @@ def _link(suite: Path, folder: Path) -> None:
     (folder / "detectors.jsonl").symlink_to(target)
 
 
+def _link_card(suite: Path, folder: Path) -> None:
+    (folder / "card.toml").rename(folder.parent.parent / "card.toml")
+    (folder / "card.toml").symlink_to(folder.parent.parent / "card.toml")
+
+
+def _copy_of_honest(folder: Path) -> None:
+    """Write the honest submission beside it under another name."""
+    shutil.copytree(folder.parent / "honest", folder)
+    write_card(folder)
+
+
+def _nest(folder: Path) -> None:
+    """Write a line of a million arrays in each other."""
+    file = folder / "detectors.jsonl"
+    file.write_text('{"x": ' + "[" * 1_000_000 + "]" * 1_000_000 + "}\n" + file.read_text())
+    write_card(folder)
+
+
 FORGERIES: Mapping[str, tuple[Callable[[Path, Path], object], str]] = {
     "byte": (_after(lambda suite, folder: _flip(folder / "detectors.jsonl")), "detectors.jsonl: changed: its SHA-256"),
     "digest": (
@@ -204,6 +224,37 @@ FORGERIES: Mapping[str, tuple[Callable[[Path, Path], object], str]] = {
         "card.toml: file 'others.jsonl' is none of detectors.jsonl, questions.jsonl",
     ),
     "same-system": (_card(system='"honest"', version='"1"'), "the same system and version as honest"),
+    "reversed-name": (_card(system='"\\u202Etsenoh"'), "has spaces or characters that are not shown"),
+    "zero-width": (_card(system='"hon\\u200best"'), "has spaces or characters that are not shown"),
+    "filler": (_card(version='"1\\u3164"'), "has spaces or characters that are not shown"),
+    "spaces": (_card(developer='"honest "'), "has spaces or characters that are not shown"),
+    "lookalike": (
+        _card(system='"h\\u043enest"', version='"1"'),
+        "same system and version as honest, or names that read",
+    ),
+    "wide-capitals": (
+        _card(system='"\\uff28ONEST"', version='"l"'),
+        "same system and version as honest, or names that",
+    ),
+    "row": (
+        _card(system='"static"', version=f'"calibrant {program_version()}"'),
+        "as the row static, or names that read",
+    ),
+    "row-submitter": (_card(submitter='"R0w of the suite"'), "a submitter is not called 'row of the suite'"),
+    "taken-answers": (lambda suite, folder: _copy_of_honest(folder), "its files are those of honest"),
+    "rank": (_card(rank="1"), "card.toml: Object contains unknown field `rank`"),
+    "no-number": (_card(cost="nan", currency='"USD"'), "card.toml: Expected `float` >= 0"),
+    "before-the-suite": (
+        _after(
+            lambda suite, folder: (folder / "card.toml").write_text(
+                (folder / "card.toml").read_text().replace("2026-03-04", "0001-01-01")
+            )
+        ),
+        "card.toml: its date 0001-01-01 is before that of the suite, 2026-01-02",
+    ),
+    "deep-card": (_card(more=f"settings = {'[' * 30_000}{']' * 30_000}"), "card.toml: not TOML"),
+    "linked-card": (_after(lambda suite, folder: _link_card(suite, folder)), "'card.toml' is a link, a folder"),
+    "nested-line": (_after(lambda suite, folder: _nest(folder)), "detectors.jsonl: line 1: not a JSON object"),
     "bad name": (_after(lambda suite, folder: None), "a name of a submission is 1 to 64 letters"),
 }
 """Each with the beginning of its reason, or a part of it."""
