@@ -6,6 +6,7 @@ Items that the file leaves out count as wrong, several answers to an item by the
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -77,10 +78,10 @@ class CellResult(msgspec.Struct, frozen=True):
     @property
     def kinds(self) -> dict[str, float]:
         """Return the share of items in each class of attribution, several answers by their mean; `none`: not known."""
+        counts = Counter((kind or "none", len(item.kinds)) for item in self.items for kind in item.kinds)
         shares = dict.fromkeys((*KINDS, "none"), Fraction())
-        for item in self.items:
-            for kind in item.kinds:
-                shares[kind or "none"] += Fraction(1, len(item.kinds) * len(self.items))
+        for (kind, num_answers), times in counts.items():
+            shares[kind] += Fraction(times, num_answers * len(self.items))
         return {kind: float(share) for kind, share in shares.items()}
 
     def _level(self, name: str) -> float | None:
@@ -198,7 +199,9 @@ def judge_of(pool: Path) -> PoolJudge:
 
 
 def _mean(values: Sequence[float]) -> float:
-    return float(sum(map(Fraction, values), Fraction()) / len(values)) if values else 0.0
+    """Return the exact mean, rounded once; values are mostly few different ones, of which fractions are slow."""
+    total = sum((Fraction(value) * times for value, times in Counter(values).items()), Fraction())
+    return float(total / len(values)) if values else 0.0
 
 
 def _mean_or_none(values: Sequence[float | None]) -> float | None:

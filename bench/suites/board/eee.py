@@ -130,7 +130,7 @@ def _timestamp(card: Card) -> str:
 def _results(cell: BoardCell, card: Card, manifest: Manifest) -> Iterator[dict[str, Any]]:
     """Yield the results of a pool: rate, skill, shares of attribution; and the cost, which has no field."""
     result = cell.result
-    details = {"chance": result.chance, "best": result.best}
+    details = {"chance": cell.chance, "best": cell.best}
     yield _result(
         cell,
         manifest,
@@ -155,7 +155,7 @@ def _results(cell: BoardCell, card: Card, manifest: Manifest) -> Iterator[dict[s
             _metric("skill", "skill", "-Infinity", "Infinity"),
             {"score": middle, "uncertainty": {"confidence_interval": interval, "num_samples": len(result.items)}},
         )
-    for kind, share in result.kinds.items():
+    for kind, share in cell.kinds.items():
         yield _result(cell, manifest, kind, _metric(kind, "attribution", 0.0, 1.0), {"score": min(1.0, share)})
     if card.cost is not None and card.currency == "USD":
         metric = _metric("cost", "cost", 0.0, "Infinity") | {"metric_unit": "usd", "lower_is_better": True}

@@ -12,7 +12,7 @@ _CYRILLIC = dict(zip("авекмнорстухіјѕһԁԛԝгьѵ", "abekmhopct
 _GREEK = dict(zip("αβεζηικμνοπρστυχωγ", "abezhikmvonpotuxwy", strict=True))
 _OTHERS = dict(zip("\u0131\u0251\u0261\u0585\u0578\u057d\u0570", "iagonuh", strict=True))
 _ALIKE = {"0": "o", "1": "l", "i": "l", "|": "l"}
-_LETTERS = _ALIKE | {other: _ALIKE.get(latin, latin) for other, latin in (_CYRILLIC | _GREEK | _OTHERS).items()}
+_LETTERS = _ALIKE | {letter: _ALIKE.get(latin, latin) for letter, latin in (_CYRILLIC | _GREEK | _OTHERS).items()}
 _KINDS = {"Pd": "-", "Zs": " "}
 
 

@@ -94,8 +94,8 @@ def cell_page(board: Board, row: BoardRow, cell: BoardCell) -> str:
         "chips": [
             (rate_text(cell), "right"),
             (f"{result.num_answered} of {len(result.items)}", "answered"),
-            (_number(result.chance), "chance"),
-            (_number(result.best), "best"),
+            (_number(cell.chance), "chance"),
+            (_number(cell.best), "best"),
         ],
         "facts": _facts(row),
         "items": [_item_cells(item) for item in result.items],
@@ -139,7 +139,7 @@ def _index_cell(row: BoardRow, pool: str) -> dict[str, str]:
 
 def _pool_row(rank: int | None, row: BoardRow, cell: BoardCell) -> dict[str, Any]:
     card, result = row.submission.card, cell.result
-    skill, kinds = cell.skill, result.kinds
+    skill, kinds = cell.skill, cell.kinds
     return {
         "rank": NONE if rank is None else str(rank),
         "system": card.system,
@@ -147,8 +147,8 @@ def _pool_row(rank: int | None, row: BoardRow, cell: BoardCell) -> dict[str, Any
         "href": f"{row.submission.folder}/{cell.pool}.html",
         "rate": rate_text(cell),
         "answered": f"{result.num_answered} of {len(result.items)}",
-        "chance": _number(result.chance),
-        "best": _number(result.best),
+        "chance": _number(cell.chance),
+        "best": _number(cell.best),
         "skill": NONE if skill is None else f"{skill[0]:.3f} [{skill[1]:.3f}, {skill[2]:.3f}]",
         "kinds": [f"{kinds[kind]:.3f}" for kind in KIND_MEANINGS],
         "consistency": _number(cell.consistency),

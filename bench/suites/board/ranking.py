@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from calibrant.bench.statistics import wilson
 from calibrant.bench.suites.board.submissions import Submission
@@ -29,9 +30,21 @@ class BoardCell:
         number = len(result.items)
         return cls(pool, result, *wilson(result.rate * number, number), consistency)
 
-    @property
+    @cached_property
     def rate(self) -> float:
         return self.result.rate
+
+    @cached_property
+    def chance(self) -> float | None:
+        return self.result.chance
+
+    @cached_property
+    def best(self) -> float | None:
+        return self.result.best
+
+    @cached_property
+    def kinds(self) -> Mapping[str, float]:
+        return self.result.kinds
 
     @property
     def skill(self) -> tuple[float, float, float] | None:
@@ -39,7 +52,7 @@ class BoardCell:
 
         The interval takes both levels as exact, so it is that of the rate on another scale.
         """
-        chance, best = self.result.chance, self.result.best
+        chance, best = self.chance, self.best
         if chance is None or best is None or best <= chance:
             return None
         low, middle, high = ((value - chance) / (best - chance) for value in (self.low, self.rate, self.high))
@@ -48,7 +61,7 @@ class BoardCell:
     @property
     def is_above_best(self) -> bool:
         """Return whether the rate is significantly above that of the best guesser: a sign of leaked gold."""
-        return self.result.best is not None and self.low > self.result.best
+        return self.best is not None and self.low > self.best
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ def read_submissions(
 
 
 class _Earlier:
-    """What submissions before another have: names that read alike, folders, files.
+    """Names as they read, folders and files of the submissions before another.
 
     systems: by system and version as they read, whose they are
     """
@@ -153,12 +153,12 @@ class _Earlier:
     def check(self, submission: Submission) -> None:
         """Raise `CalibrantError` for a submission that passes for an earlier one, or is a copy of it."""
         name, files = submission.name, tuple(sorted(submission.card.files.items()))
-        if (other := self._folders.setdefault(name.casefold(), name)) != name:
-            raise CalibrantError(f"its folder is that of {other} where case is ignored")
-        if (other := self._systems.setdefault(submission.names, name)) != name:
-            raise CalibrantError(f"the same system and version as {other}, or names that read like them")
-        if not submission.is_row and (other := self._files.setdefault(files, name)) != name:
-            raise CalibrantError(f"its files are those of {other}")
+        if (holder := self._folders.setdefault(name.casefold(), name)) != name:
+            raise CalibrantError(f"its folder is that of {holder} where case is ignored")
+        if (holder := self._systems.setdefault(submission.names, name)) != name:
+            raise CalibrantError(f"the same system and version as {holder}, or names that read like them")
+        if not submission.is_row and (holder := self._files.setdefault(files, name)) != name:
+            raise CalibrantError(f"its files are those of {holder}")
 
 
 def refusal_text(error: Exception, scratch: Path) -> str:
