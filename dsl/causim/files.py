@@ -20,6 +20,7 @@ from calibrant.dsl.errors import PoolError, in_one_line, short_repr
 
 R = TypeVar("R")
 MAX_BYTES = 1_000_000_000
+MAX_VERSION = 10_000  # stands in file names
 _ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 
@@ -80,6 +81,8 @@ def read_states(path: Path) -> list[Scm]:
     scms = _read_file(path, StateFile).scms
     for scm in scms:
         check_id(scm.scm_id, path.name)
+        for bundle in scm.history:
+            check_version(bundle.v, path.name)
     if len({scm.scm_id for scm in scms}) < len(scms):
         raise PoolError("two programs have the same scm_id", file=path.name)
     return scms
@@ -89,6 +92,7 @@ def read_queries(path: Path) -> QueryFile:
     """`PoolError` names the file, and the place of what cannot be meant."""
     queries = _read_file(path, QueryFile)
     check_id(queries.meta.scm_id, path.name)
+    check_version(queries.meta.v, path.name)
     if queries.meta.type not in TYPES:
         raise PoolError(f"{short_repr(queries.meta.type)} is no type of question", file=path.name, field="meta.type")
     return queries
@@ -129,6 +133,12 @@ def _read_file(path: Path, kind: type[R]) -> R:
 def _write(path: Path, record: msgspec.Struct) -> None:
     with whole_file(path) as file:
         file.write(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+
+
+def check_version(version: int, file: str) -> None:
+    """`PoolError` for a number of nodes that may not be part of a path."""
+    if not 0 <= version <= MAX_VERSION:
+        raise PoolError(f"{short_repr(version)}; a number from 0 to {MAX_VERSION} is expected", file=file, field="v")
 
 
 def check_id(scm_id: str, file: str) -> None:

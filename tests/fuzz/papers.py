@@ -299,16 +299,39 @@ def _folder() -> Path:
 def _state(rng: random.Random) -> str:
     text = (_folder() / "unpacked" / "state.json").read_text("utf-8")
     path = _folder() / "damaged.json"
-    path.write_text(damaged(rng, text), encoding="utf-8", errors="surrogatepass")
+    text = damaged(rng, text) if rng.random() < 0.5 else _with_odd_part(rng, text)
+    path.write_text(text, encoding="utf-8", errors="surrogatepass")
     try:
         with nothing_executed():
             sources = list(read_programs(path))
-            faults = [check_program(source.text, num_nodes=source.version).fault for source in sources[:4]]
+            checks = [check_program(source.text, num_nodes=source.version) for source in sources[:4]]
+            report = ProgramReport([CheckedProgram("x", check) for check in checks], with_reference=False)
+            require(all(line.isprintable() for line in report.lines()), "a report of several lines a line")
+            faults = [check.fault for check in checks]
             read_states(path)
     except CalibrantError as error:
         require("\n" not in str(error), "a refusal of several lines")
         return "state refused"
     return f"state read, {sum(fault is not None for fault in faults)} of {len(faults)} faulty"
+
+
+def _with_odd_part(rng: random.Random, text: str) -> str:
+    """Return a JSON text with one part removed or replaced."""
+    content = json.loads(text)
+    part = content
+    for _ in range(rng.randrange(1, 6)):
+        keys = list(part) if isinstance(part, dict) else list(range(len(part)))
+        if not keys:
+            break
+        key = rng.choice(keys)
+        if not isinstance(part[key], dict | list) or rng.random() < 0.2:
+            if rng.random() < 0.3:
+                del part[key]
+            else:
+                part[key] = rng.choice([odd for odd in ODD if odd != "\ud800"])
+            break
+        part = part[key]
+    return json.dumps(content)
 
 
 def _queries(rng: random.Random) -> str:
@@ -318,7 +341,8 @@ def _queries(rng: random.Random) -> str:
     before = path.read_bytes()
     target = _folder() / "converted.jsonl"
     try:
-        path.write_text(damaged(rng, before.decode()), encoding="utf-8", errors="surrogatepass")
+        text = damaged(rng, before.decode()) if rng.random() < 0.5 else _with_odd_part(rng, before.decode())
+        path.write_text(text, encoding="utf-8", errors="surrogatepass")
         with nothing_executed():
             read_queries(path)
             conversion = convert_programs(base, target, None)

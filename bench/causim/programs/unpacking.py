@@ -21,6 +21,7 @@ from calibrant.dsl.causim.files import (
     QueryFile,
     Scm,
     check_id,
+    check_version,
     write_queries,
     write_states,
 )
@@ -82,6 +83,7 @@ def _by_program(items: Sequence[CausimItem]) -> Mapping[tuple[str, int], list[Ca
     groups: dict[tuple[str, int], list[CausimItem]] = {}
     for item in items:
         check_id(item.scm, item.id)
+        check_version(item.version, item.id)
         group = groups.setdefault((item.scm, item.version), [])
         if group and group[0].task.source != item.task.source:
             raise CalibrantError(f"{item.id}: another program than that of {group[0].id}, with the same scm_id and v")

@@ -203,6 +203,8 @@ def test_a_wrong_scenario_or_program_in_query_files_is_refused(
     path.write_text(json.dumps({"meta": record["meta"]}), "utf-8")
     place = path.relative_to(folder).as_posix()
     assert f"{place}: Object missing required field" in refused(capsys, "pool", "convert", folder, tmp_path / "b.jsonl")
+    path.write_text(json.dumps(record | {"meta": record["meta"] | {"v": 10**400}}), "utf-8")  # in no file's name
+    assert "a number from 0 to 10000" in refused(capsys, "pool", "convert", folder, tmp_path / "b.jsonl")
     path.write_text(json.dumps(record | {"meta": record["meta"] | {"v": 9}}), "utf-8")
     assert "no program" in refused(capsys, "pool", "convert", folder, tmp_path / "b.jsonl")
     assert not (tmp_path / "b.jsonl").exists()
