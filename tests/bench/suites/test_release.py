@@ -154,7 +154,7 @@ def test_metadata_without_a_required_field_or_with_a_wrong_digest_is_refused(sui
         ("harden = {}", "harden = {goal = 3}", "--goal applies to ReplaySCM, not to CauSim (questions)"),
         ('rows = ["exact", "copy"]', 'rows = ["nothing"]', "unknown protocol 'nothing'; known: "),
         ('strata = "chain"', 'strata = "chains"', "unknown suite 'chains'; known: "),
-        ("https://example.org", "example.org", "suite.toml: Expected `str` matching regex"),
+        ("https://example.org", "example.org", "suite.toml: url: Expected `str` matching regex"),
         ("date = 2026-01-02", "date = soon", "suite.toml: not TOML"),
     ],
 )

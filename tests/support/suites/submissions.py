@@ -242,8 +242,8 @@ FORGERIES: Mapping[str, tuple[Callable[[Path, Path], object], str]] = {
     ),
     "row-submitter": (_card(submitter='"R0w of the suite"'), "a submitter is not called 'row of the suite'"),
     "taken-answers": (lambda suite, folder: _copy_of_honest(folder), "its files are those of honest"),
-    "rank": (_card(rank="1"), "card.toml: Object contains unknown field `rank`"),
-    "no-number": (_card(cost="nan", currency='"USD"'), "card.toml: Expected `float` >= 0"),
+    "rank": (_card(rank="1"), "card.toml: unknown field `rank`; known: "),
+    "no-number": (_card(cost="nan", currency='"USD"'), "card.toml: cost: Expected `float` >= 0"),
     "before-the-suite": (
         _after(
             lambda suite, folder: (folder / "card.toml").write_text(
