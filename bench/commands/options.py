@@ -62,6 +62,11 @@ Aid: TypeAlias = Annotated[
     READS,
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.", rich_help_panel=OUTPUT)]
+NewFolder: TypeAlias = Annotated[
+    Path,
+    typer.Option("--out", metavar="DIR", help="Folder to make; it must not be there yet.", rich_help_panel=OUTPUT),
+    WRITES,
+]
 Only: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.", rich_help_panel=ITEMS)
 ]

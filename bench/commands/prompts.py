@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 import typer
 
 from calibrant.bench.commands.guard import READS, WRITES
-from calibrant.bench.commands.options import Aid, Limit, Only, PoolPath, PoolPaths
+from calibrant.bench.commands.options import Aid, Limit, NewFolder, Only, PoolPath, PoolPaths
 from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import in_one_line
@@ -131,11 +131,7 @@ def _record(prompt: _Prompt) -> dict[str, str]:
 
 def export(
     pools: PoolPaths,
-    out: Annotated[
-        Path,
-        typer.Option("--out", metavar="DIR", help="Folder to make; it must not be there yet.", rich_help_panel=OUTPUT),
-        WRITES,
-    ],
+    out: NewFolder,
     name: Annotated[
         str,
         typer.Option(metavar="TEXT", help="Title of the data set. [default: the pools' names]", rich_help_panel=OUTPUT),

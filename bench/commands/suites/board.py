@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from calibrant.bench.commands.guard import READS, WRITES
-from calibrant.bench.commands.options import Workers, execution
+from calibrant.bench.commands.guard import READS
+from calibrant.bench.commands.options import NewFolder, Workers, execution
 from calibrant.bench.commands.progress import progress_bar
-from calibrant.bench.help_groups import EXECUTION, OUTPUT, VIEW
+from calibrant.bench.help_groups import EXECUTION, VIEW
 
 DEFAULT_SECONDS = 300.0
 
@@ -20,11 +20,7 @@ def board(
     submissions: Annotated[
         Path, typer.Argument(metavar="SUBMISSIONS", help="Folder with a folder for each submission."), READS
     ],
-    out: Annotated[
-        Path,
-        typer.Option("--out", metavar="DIR", help="Folder to make; it must not be there yet.", rich_help_panel=OUTPUT),
-        WRITES,
-    ],
+    out: NewFolder,
     digest: Annotated[
         str | None,
         typer.Option(

@@ -7,21 +7,17 @@ from typing import Annotated
 
 import typer
 
-from calibrant.bench.commands.guard import READS, WRITES
-from calibrant.bench.commands.options import Workers, execution
+from calibrant.bench.commands.guard import READS
+from calibrant.bench.commands.options import NewFolder, Workers, execution
 from calibrant.bench.commands.progress import progress_bar
-from calibrant.bench.help_groups import INPUT, OUTPUT
+from calibrant.bench.help_groups import INPUT
 
 
 def release(
     specification: Annotated[
         Path, typer.Argument(metavar="SUITE.toml", help="Pools, rows and statements of the suite."), READS
     ],
-    out: Annotated[
-        Path,
-        typer.Option("--out", metavar="DIR", help="Folder to make; it must not be there yet.", rich_help_panel=OUTPUT),
-        WRITES,
-    ],
+    out: NewFolder,
     lock: Annotated[
         Path | None,
         typer.Option(
