@@ -6,6 +6,7 @@ A family of a few states is counted now and then, and its witness is replayed by
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from collections.abc import Callable
@@ -157,7 +158,8 @@ def _make_odd(rng: random.Random, value: Any) -> None:
     if isinstance(value[key], dict | list) and value[key] and rng.random() < 0.6:
         _make_odd(rng, value[key])
     else:
-        value[key] = rng.choice(ODD)
+        # a copy: the next odd value may be set inside of it, and cases must not depend on earlier ones
+        value[key] = copy.deepcopy(rng.choice(ODD))
 
 
 def _clause(rng: random.Random) -> None:
