@@ -85,6 +85,7 @@ def test_the_wheel_has_our_packages_and_nothing_else(installed: Environment) -> 
 
 
 def test_the_import_is_the_wheels(installed: Environment) -> None:
+    """In an environment that has the wheel alone, beside no checkout: a module that the wheel lacks shows here."""
     done = installed.run(
         "-c",
         "import calibrant, calibrant.bench; print(calibrant.__version__, calibrant.__file__, calibrant.bench.__file__)",

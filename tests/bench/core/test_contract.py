@@ -139,6 +139,7 @@ def test_a_transcript_replays_to_the_same_steps_and_a_false_reading_is_found(
 
 @played
 def test_rows_answer_alike_where_only_what_they_read_is_known(subject: Subject) -> None:
+    """Every row on a twin without what is sealed: one that peeks answers otherwise, and passes all else."""
     for item in subject.every()[::5]:
         for protocol in (make() for make in subject.protocols().values()):
             episode = subject.benchmark.play.open(item)

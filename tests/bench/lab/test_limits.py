@@ -109,6 +109,7 @@ def test_the_plot_is_the_same_bytes_and_names_every_curve() -> None:
 
 
 def test_every_curve_of_every_benchmark_answers_its_smallest_size() -> None:
+    """Each once: nothing else runs them, so a renamed solver shows here alone. Most of the time is loading kernels."""
     for name in TOPICS:
         for sweep in _sweeps(name):
             for curve in sweep.curves:

@@ -120,6 +120,7 @@ def ladder_plots() -> dict[str, Plot]:
 
 
 def test_drawing_again_gives_the_same_bytes_whatever_the_order() -> None:
+    """All plots twice: state that matplotlib keeps between figures changes the second ones."""
     once = drawn(*LADDER, *APART)
     assert list(once) == ["ladder", "train-heldout", "ambiguity", "time-size"]
     assert drawn(*reversed((*LADDER, *APART))) == once

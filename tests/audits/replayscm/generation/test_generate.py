@@ -278,6 +278,7 @@ def test_a_plan_replaces_the_budgets_of_the_stratum() -> None:
 
 
 def test_pools_do_not_depend_on_the_number_of_workers_or_on_hashing() -> None:
+    """Bytes of a hardened pool and its audits; nothing else would show an order of a set or of workers in them."""
     program = (
         "import sys; from tests.support.replayscm.generated_pool import generate_pool;"
         "from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA;"

@@ -93,6 +93,7 @@ def without_timing(folder: Path) -> list[dict[str, Any]]:
 def test_records_resume_after_a_torn_line_and_are_the_same_with_two_workers(
     pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Whole audits of three items, twice: a record that depends on its worker or on a resumption shows here."""
     one, two = tmp_path / "one", tmp_path / "two"
     assert main(["audit", str(pool), "--out", str(one), "--workers", "1"]) == 0
     assert "3 instances audited, 0 had a record already" in capsys.readouterr().err

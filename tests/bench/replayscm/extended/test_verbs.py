@@ -147,6 +147,7 @@ def test_extended_items_are_explained(is_episode: bool, tmp_path: Path) -> None:
 
 
 def test_reports_draw_bits_by_world_and_calibration(tmp_path: Path) -> None:
+    """Run, report, plots and page of items with noise and without, through the commands alone."""
     pool, runs, page = tmp_path / "pool.jsonl", tmp_path / "runs", tmp_path / "report.html"
     write_pool(Pool("pool", tuple(small_problem(seed, rate=rate) for seed, rate in enumerate((None, "1/10")))), pool)
     assert called("run", "greedy,random", pool, "--out", runs, "--workers", "1").returncode == 0

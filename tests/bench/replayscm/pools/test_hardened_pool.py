@@ -149,6 +149,7 @@ def test_items_that_ask_for_an_alternative_are_not_hardened(
 
 
 def test_generated_pools_have_their_audits_beside_them(tmp_path: Path) -> None:
+    """From the command line on, hardening included: the files that it names are there and agree."""
     out = tmp_path / "pool.jsonl"
     line = ["generate", "--strata", "hs_n6_easy_calibration", "--per-stratum", "1", "--seed", "7", "--workers", "1"]
     assert main([*line, "--out", str(out)]) == 0
