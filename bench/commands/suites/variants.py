@@ -39,10 +39,11 @@ def variants(
         READS,
     ] = None,
 ) -> int:
-    """Write isomorphic copies of the items of a pool, each with its map to the original.
+    """Write isomorphic and equivalent copies of the items of a pool, each with its map to the original.
 
     Every copy is checked: the map turns the original into it, as many hypotheses fit, and mapped answers have the same
-    verdicts. The file is a pool: `prompts`, `run` and `score` take it, and `table --consistency FILE` compares answers.
+    verdicts. The file is a pool: `prompts`, `run` and `score` take it; `table --consistency FILE` and `report --pool
+    FILE` compare answers. What a kind changes depends on the benchmark: docs/variants.md.
     """
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.variants.contract import VARIANTS
@@ -63,4 +64,18 @@ def variants(
     number, num_without = write_variants(pool, out, chosen, copies, seed)
     without = f"; {num_without} items have none of these kinds" if num_without else ""
     typer.echo(f"{number} copies written to {out}{without}", err=True)
+    _print_next(pool, out)
     return 0
+
+
+def _print_next(pool: Path, copies: Path) -> None:
+    from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
+
+    runs = unused_path("runs")
+    print_next(
+        [
+            NextCommand(("prompts", copies, "--out", unused_path("prompts.jsonl")), "what a model is asked"),
+            NextCommand(("run", "exact", pool, copies, "--out", runs), "the exact solver on both"),
+            NextCommand(("table", runs, "--consistency", copies), "how answers hold up"),
+        ]
+    )
