@@ -130,6 +130,10 @@ class LogicWords(Words[LogicItem]):
             "view": "network",
             "rules": list(facts(task)),
             "brief": ["Choose what switches each node on, so that the readouts come out as they were measured."],
+            "measured": [
+                [experiment.text(task.setup), ["-" if value is None else f"{value:g}" for value in row]]
+                for experiment, row in zip(task.experiments, task.values, strict=True)
+            ],
             "sources": sources,
             "readouts": list(task.setup.readouts),
             "questions": [question.text(task.setup) for question in task.questions],

@@ -29,6 +29,7 @@ from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.plan import ItemStop, Stop, Terms
 from calibrant.bench.play.pool import PlayPool
+from calibrant.bench.play.service.page import play_page
 from calibrant.bench.play.service.run import open_service
 from calibrant.bench.pools.public_items import public_record
 from calibrant.dsl.replayscm.pools.files import write_pool
@@ -87,7 +88,7 @@ def targets_of(pool: PlayPool) -> Iterator[Target]:
         item = pool.item(instance)
         shown = pool.public.shown(item)
         public = json.dumps(public_record(of, shown)) + of.items.prompt(shown) + pool.words.opening(shown)
-        public += json.dumps(pool.words.view(shown))
+        public += json.dumps(pool.words.view(shown)) + play_page("search", "")
         record = of.items.record(item)
         secrets = {f'"{instance}"', '"sealed"', '"verdict"', *_secrets(record["sealed"], of.is_interactive(item))}
         names = tuple(dict.fromkeys(re.findall(r"[A-Za-z_]\w*", " ".join(v.form for v in pool.words.verbs(shown)))))
@@ -96,6 +97,15 @@ def targets_of(pool: PlayPool) -> Iterator[Target]:
         lines = tuple(v.form for v in pool.words.verbs(shown) if v.form.split()[0].strip("{") not in ENDING)
         hidden = tuple(sorted(secret for secret in secrets if not _is_public(secret, public)))
         yield Target(ItemStop(pool.key(instance)), hidden, names, lines)
+
+
+def _without_draft(text: str) -> str:
+    """Return an answer without the draft, which is what was typed."""
+    if not text.startswith("{"):
+        return text
+    state = json.loads(text)
+    item = state.get("item")
+    return json.dumps({**state, "item": {**item, "draft": None}}) if isinstance(item, dict) else text
 
 
 def _is_public(secret: str, public: str) -> bool:
@@ -183,7 +193,7 @@ class Player:
     def _search(self, text: str) -> None:
         self._tally.num_bodies += 1
         self._tally.num_bytes += len(text)
-        plain = text.replace('\\"', '"')
+        plain = _without_draft(text).replace('\\"', '"')
         for secret in self._target.secrets:
             if (secret in plain or _spaced(secret) in plain) and secret not in self._sent.replace('\\"', '"'):
                 self._tally.leaks.append((secret, text[:2_000]))

@@ -13,7 +13,9 @@ views.network = {
     };
     const written = draft.model.map((text) => el("li", {}, el("code", {}, text), " ", button("remove", () => { draft.model = draft.model.filter((other) => other !== text); writeDraft(draft); }, { "data-key": `drop-${text}`, "aria-label": `remove ${text}`, disabled: frozen })));
     const select = el("select", { "data-key": "target", disabled: frozen, onchange: (e) => { this.target = e.target.value; render(state); } }, targets.map((name) => el("option", { value: name, selected: name === this.target }, name)));
+    const measured = table("What was measured, from 0 to 1; - was not", ["Experiment", ...v.readouts.map((text) => ({ text, number: true }))], v.measured.map(([text, values]) => [text, ...values]));
     return [
+      measured,
       el("fieldset", {}, el("legend", {}, "Your model"), el("p", { class: "soft" }, "A node is on where one of its clauses holds: all that is ticked, together."),
         el("div", { class: "row" }, el("label", {}, "node ", select), el("span", {}, "is on where"), boxes, button("Add clause", add, { "data-key": "add", disabled: frozen })),
         written.length ? el("ul", { "aria-label": "Clauses" }, written) : el("p", { class: "soft" }, "No clause is written."), picture(item),
