@@ -22,6 +22,17 @@ FLAGS = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
 MAX_SILENCE_SECONDS = 90
+KEYS = {
+    "Enter": ("Enter", "\r", 13),
+    "Tab": ("Tab", "", 9),
+    "Escape": ("Escape", "", 27),
+    "Space": ("Space", " ", 32),
+    "ArrowDown": ("ArrowDown", "", 40),
+    "ArrowUp": ("ArrowUp", "", 38),
+    "ArrowRight": ("ArrowRight", "", 39),
+    "Backspace": ("Backspace", "", 8),
+}
+CONTROL, SHIFT = 2, 8
 
 REQUIRED = os.environ.get("CI") == "true"  # then a missing browser is a failure, not a skip
 
@@ -154,6 +165,14 @@ class Tab:
         while not self.evaluate(f"Boolean({condition})"):
             assert time.monotonic() < end, (condition, self.evaluate("document.body.innerText")[:3000])
             time.sleep(0.02)
+
+    def press(self, key: str, modifiers: int = 0) -> None:
+        """Press and release one key."""
+        name, text, code = KEYS.get(key, (key, key, ord(key.upper()) if len(key) == 1 and key.isalnum() else 0))
+        shown = "" if modifiers & CONTROL else text
+        common = {"key": " " if name == "Space" else name, "windowsVirtualKeyCode": code, "modifiers": modifiers}
+        self.call("Input.dispatchKeyEvent", type="keyDown", text=shown, **common)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **common)
 
     def emulate(self, width: int, *, height: int = 900, dark: bool = False, medium: str = "") -> None:
         """Set size, theme and medium ("print", or empty for the screen) of the page."""

@@ -7,19 +7,8 @@ import json
 from pathlib import Path
 
 from tests.support.accessibility import find_violations
-from tests.support.browser import Tab
+from tests.support.browser import CONTROL, Tab
 
-KEYS = {
-    "Enter": ("Enter", "\r", 13),
-    "Tab": ("Tab", "", 9),
-    "Escape": ("Escape", "", 27),
-    "Space": ("Space", " ", 32),
-    "ArrowDown": ("ArrowDown", "", 40),
-    "ArrowUp": ("ArrowUp", "", 38),
-    "ArrowRight": ("ArrowRight", "", 39),
-    "Backspace": ("Backspace", "", 8),
-}
-CONTROL, SHIFT = 2, 8
 MAX_TABS = 400
 
 
@@ -29,14 +18,6 @@ class KeyboardPage(Tab):
     def open(self, url: str) -> None:
         super().open(url)
         self.wait("document.querySelector('#screen h1') !== null")
-
-    def press(self, key: str, modifiers: int = 0) -> None:
-        """Press and release one key."""
-        name, text, code = KEYS.get(key, (key, key, ord(key.upper()) if len(key) == 1 and key.isalnum() else 0))
-        shown = "" if modifiers & CONTROL else text
-        common = {"key": " " if name == "Space" else name, "windowsVirtualKeyCode": code, "modifiers": modifiers}
-        self.call("Input.dispatchKeyEvent", type="keyDown", text=shown, **common)
-        self.call("Input.dispatchKeyEvent", type="keyUp", **common)
 
     def type(self, text: str) -> None:
         """Replace what is in the focused field by typing."""

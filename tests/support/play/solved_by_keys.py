@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from calibrant.dsl.formulas.infix import infix
-from tests.support.play.keyboard import CONTROL, KeyboardPage
+from tests.support.browser import CONTROL
+from tests.support.play.keyboard import KeyboardPage
 from tests.support.play.right_lines import detector_rule, program_answer
 
 SETTLED = "!waiting && pendingDraft === null"
