@@ -140,7 +140,8 @@ class ProgramPools:
         gaps = list(self._gaps())
         work = partial(_fill, self._request.seed, self._options)
         num_programs = self._programs * len(self._suites)
-        for number, result in as_completed(work, dict(enumerate(gaps)), self._request.execution):
+        for i, (number, result) in enumerate(as_completed(work, dict(enumerate(gaps)), self._request.execution)):
+            self._request.progress(self._request.out.name, num_programs + i + 1, num_programs + len(gaps))
             part = gaps[number].part
             if isinstance(result, Failure):
                 raise CalibrantError(f"further programs of {part.topology}: {result.error}")
