@@ -104,6 +104,7 @@ VALUES: dict[str, list[str]] = {
     "--study": ["POOL"],
     "--static": ["OUT/page.html"],
     "--results": ["OUT/people.csv"],
+    "--review": ["OUT/review.html"],
     "--import": ["POOL"],
 }
 BESIDE = {
