@@ -17,8 +17,8 @@ from calibrant.dsl.logic.files.setup import candidate_experiments
 from calibrant.dsl.logic.item import LogicItem, Sealed
 from calibrant.dsl.logic.prior import Edge, reachable, successors
 from calibrant.dsl.logic.task import Experiment, LogicError, Options, Setup, Task, Tolerance
+from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_family
-from calibrant.solvers.logic.lattice import LatticeLimitError
 from calibrant.solvers.logic.search import Limits
 from calibrant.solvers.outcome import Found
 

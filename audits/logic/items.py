@@ -11,8 +11,8 @@ from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.audits.logic.certificates import better_certificate, count_certificate, open_certificate
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.item import LogicItem
+from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily, solve_family
-from calibrant.solvers.logic.lattice import LatticeLimitError
 from calibrant.solvers.outcome import Found
 
 MEMBERS, OPEN_CLAUSE, OPEN_CELLS, NOT_OPTIMAL = "several-models", "open-clause", "open-cells", "truth-not-optimal"

@@ -7,8 +7,8 @@ import msgspec
 from calibrant.audits.logic.evidence import evidence_of
 from calibrant.audits.soundness import Soundness
 from calibrant.dsl.logic.item import LogicItem
+from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily, solve_family
-from calibrant.solvers.logic.lattice import LatticeLimitError
 from calibrant.solvers.outcome import Found
 
 

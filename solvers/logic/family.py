@@ -17,7 +17,7 @@ from calibrant.dsl.logic.files.setup import candidate_experiments
 from calibrant.dsl.logic.prior import Edge
 from calibrant.dsl.logic.task import ANY_FIT, Experiment, LogicError, Task, Tolerance, fit_limit
 from calibrant.solvers.logic.comparison import Comparison, compare_models
-from calibrant.solvers.logic.lattice import SIZE_BASE, Lattice, LatticeLimitError
+from calibrant.solvers.logic.elimination.lattice import SIZE_BASE, Lattice, LatticeLimitError
 from calibrant.solvers.logic.marginals import NO_RESTRICTION, Marginals, Restriction
 from calibrant.solvers.logic.next_experiment import NextExperiment, choose_next
 from calibrant.solvers.logic.predictions import Predictions, predict_outcomes

@@ -1,8 +1,8 @@
 """The step of one node in the search over states: its formulas given its parents' responses, grouped and memoised.
 
-A node's value in a state is `response << 2 | has << 1 | used`, and 0 if its formula is empty. response: bit c is the
-node's value in column c; has: the formula is not empty; used: some formula reads the node, or data do. A formula reads
-`response << 1 | has` of a parent.
+A node's value in a state is `response << 2 | has << 1 | used`, and 0 if its formula is empty. response: its number in
+`Columns.responses`, where bit c of it is the node's value in column c; has: the formula is not empty; used: some
+formula reads the node, or data do. A formula reads `response << 1 | has` of a parent.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class LocalSteps:
         memo = self._memo[node]
         blocks = memo.get(key)
         if blocks is None:
-            blocks = memo[key] = self._make_steps(node, key)
+            listed = self.columns.responses.listed
+            blocks = memo[key] = self._make_steps(node, tuple([listed[k >> 1] << 1 | (k & 1) for k in key]))
         return blocks
 
     def _make_steps(self, node: int, key: Key) -> list[Block]:
@@ -101,7 +102,15 @@ class LocalSteps:
             self.costs.append(cost)
             self.sizes.append(size)
             self.multiplicities.append(rows)
-        return [(sources, sorted(steps)) for (sources, _), steps in sorted(blocks.items())]
+        # sorted by responses, not their numbers: which of equal models comes first depends on no earlier step
+        return [
+            (sources, [(cost, self._numbered(value), group) for cost, value, group in sorted(steps)])
+            for (sources, _), steps in sorted(blocks.items())
+        ]
+
+    def _numbered(self, value: int) -> int:
+        """Return a value with the number of its response."""
+        return self.columns.responses.number(value >> 2) << 2 | (value & (HAS | USED))
 
     def _group(self, node: int, key: Key) -> dict[int, int]:
         """Return the number of formulas by code."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from calibrant.dsl.logic.clause import Clause, Model
 from calibrant.dsl.logic.prior import Edge
-from calibrant.solvers.logic.lattice import Lattice
+from calibrant.solvers.logic.elimination.lattice import Lattice
 from calibrant.solvers.logic.sums import PathSums
 
 

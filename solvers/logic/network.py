@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 
 from calibrant.dsl.logic.prior import edges_by_target, predecessors, reachable, successors
 from calibrant.dsl.logic.task import Experiment, Task
@@ -46,12 +47,32 @@ class Network:
         return len(self.nodes)
 
 
+class Responses:
+    """Numbers of responses, a bit a column: states hold these, so that a value fits 64 bits whatever the columns are.
+
+    Numbers are given in the order of first use; 0 is the response without a true column.
+    """
+
+    def __init__(self) -> None:
+        self.listed = [0]
+        self._number = {0: 0}
+
+    def number(self, response: int) -> int:
+        """Return the number of a response, a new one for one that is new."""
+        number = self._number.get(response)
+        if number is None:
+            number = self._number[response] = len(self.listed)
+            self.listed.append(response)
+        return number
+
+
 class Columns:
     """Distinct clamps, a bit each, and the costs of answering 0 or 1 there.
 
     stimuli: of each stimulus the columns in which it is on
     active: of each node the columns in which it is not inhibited
     required: of a readout (mask, value): members answer so in the columns of the mask
+    responses: of nodes to the clamps, numbered for states
     constant: misfit of readouts whose answers no formula changes
     consistent: whether those readouts give the required answers
     """
@@ -78,6 +99,7 @@ class Columns:
         self.active = tuple(_bits(name not in clamp.inhibited for clamp in self.clamps) for name in network.nodes)
         self.costs: dict[int, list[tuple[int, int]]] = {v: [(0, 0)] * len(column) for v in network.readouts}
         self.constant = 0
+        self.responses = Responses()
         self.required: dict[int, tuple[int, int]] = {}
         self.consistent = True
         if task is not None:
@@ -118,6 +140,11 @@ class Columns:
             elif (name in self.network.stimuli and name in experiment.on) != (answer == "1"):
                 self.consistent = False
 
+    @cached_property
+    def greatest_misfit(self) -> int:
+        """The most that all readouts can cost together, the constant excluded."""
+        return sum(max(pair) for costs in self.costs.values() for pair in costs)
+
     def index_of(self, clamp: Experiment) -> int:
         """Return the column of an experiment."""
         return self._column[_normalised(clamp, self.network)]
@@ -144,6 +171,11 @@ class Columns:
             gain = gains.get((node, mask))
             total += self._gain(node, mask) if gain is None else gain
         return total
+
+    def savings(self, node: int) -> list[int]:
+        """Return by how much answering 1 costs a readout more than 0, a column each; 0 where it cannot answer 1."""
+        active = self.active[node]
+        return [unit - zero if active >> j & 1 else 0 for j, (zero, unit) in enumerate(self.costs[node])]
 
     def _gain(self, node: int, mask: int) -> int:
         """Return by how much answering 1 in the columns of a mask is better than 0, as a number of at most 0."""

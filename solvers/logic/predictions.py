@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from calibrant.dsl.logic.task import Experiment, Task
-from calibrant.solvers.logic.lattice import Lattice, LatticeLimitError
+from calibrant.solvers.logic.elimination.lattice import Lattice, LatticeLimitError
 from calibrant.solvers.logic.marginals import Restriction
 from calibrant.solvers.logic.network import Columns
 from calibrant.solvers.logic.sums import Keys, PathSums

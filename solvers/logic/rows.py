@@ -7,8 +7,8 @@ from fractions import Fraction
 from calibrant.dsl.logic.clause import Model
 from calibrant.dsl.logic.grading import Table
 from calibrant.dsl.logic.task import Task
+from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily, solve_family
-from calibrant.solvers.logic.lattice import LatticeLimitError
 from calibrant.solvers.logic.search import USUAL_LIMITS, Limits
 from calibrant.solvers.outcome import Found, OutOfBudget
 

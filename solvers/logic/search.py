@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.clause import Model, model_size
 from calibrant.dsl.logic.task import Experiment, Task, fit_limit
-from calibrant.solvers.logic.lattice import MAX_STATES, UNREACHABLE, Lattice, LatticeBuilder, LatticeLimitError, prune
+from calibrant.solvers.logic.elimination.lattice import (
+    MAX_STATES,
+    UNREACHABLE,
+    Lattice,
+    LatticeBuilder,
+    LatticeLimitError,
+    prune,
+)
 from calibrant.solvers.logic.network import Columns, Network
 from calibrant.solvers.logic.sums import PathSums
 from calibrant.solvers.logic.tables import MAX_FORMULAS

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TypeAlias
 
-from calibrant.solvers.logic.lattice import SIZE_BASE, UNREACHABLE, Lattice
+from calibrant.solvers.logic.elimination.lattice import SIZE_BASE, UNREACHABLE, Lattice
 
 Keys: TypeAlias = dict[int, int]  # misfit * SIZE_BASE + size -> number
 

@@ -25,8 +25,8 @@ from calibrant.dsl.logic.files.setup import candidate_experiments
 from calibrant.dsl.logic.item import LogicItem, Sealed
 from calibrant.dsl.logic.task import Experiment as Clamps
 from calibrant.dsl.logic.task import Task
+from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily, first_member, solve_class, solve_family
-from calibrant.solvers.logic.lattice import LatticeLimitError
 from calibrant.solvers.logic.predictions import Predictions
 from calibrant.solvers.outcome import Found
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from calibrant.bench.lab.logic.boolnet import compare_series
 from calibrant.bench.lab.logic.rival import run_caspo
+from calibrant.bench.lab.logic.states import state_lines
 from calibrant.bench.lab.logic.table import CASES, Case, Measurement, case_task, measure, rows
 from calibrant.dsl.errors import CalibrantError
 
@@ -24,6 +25,9 @@ def main() -> int:
         metavar="N",
         help="Compare functions of N random series with BoolNet in R, and nothing else.",
     )
+    parser.add_argument(
+        "--states", action="store_true", help="Time the search on the data sets with most states, and nothing else."
+    )
     options = parser.parse_args()
     agreed = []
 
@@ -36,6 +40,10 @@ def main() -> int:
     try:
         if options.boolnet:
             return _compare_series(options.boolnet)
+        if options.states:
+            for line in state_lines():
+                print(line, flush=True)
+            return 0
         for line in rows(measured()):
             print(line, flush=True)
     except CalibrantError as error:

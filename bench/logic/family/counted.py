@@ -16,8 +16,8 @@ from calibrant.dsl.logic.files.bnet import read_bnet
 from calibrant.dsl.logic.files.networks import ListedModel, read_networks
 from calibrant.dsl.logic.task import Experiment, Task
 from calibrant.solvers.logic.comparison import Comparison
+from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily
-from calibrant.solvers.logic.lattice import LatticeLimitError
 from calibrant.solvers.logic.next_experiment import NextExperiment
 
 

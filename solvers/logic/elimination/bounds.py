@@ -10,8 +10,13 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import itemgetter
 
+import numpy as np
+
 from calibrant.dsl.logic.prior import reachable
+from calibrant.solvers.logic.elimination.arrays import Words, first_occurrences, number_rows
 from calibrant.solvers.logic.network import Columns, Network
+
+_SUMS = 1 << 21  # of savings at once, 16 MB
 
 
 class StateBounds:
@@ -60,6 +65,16 @@ class StateBounds:
             total += bound
         return total
 
+    def bounds(self, states: Words) -> Words:
+        """Return the bound of each row, a state; misfits must fit 64 bits."""
+        fixed, parts = self._fixed_and_varying
+        totals = np.full(len(states), fixed, dtype=np.int64)
+        for _, _, part in parts:
+            numbers, _ = number_rows([states[:, p] >> 2 for p in part.positions], len(states))
+            first, place = first_occurrences(numbers)
+            totals += part.bounds(states[first][:, part.positions] >> 2)[place]
+        return totals
+
     @cached_property
     def _fixed_and_varying(
         self,
@@ -91,12 +106,39 @@ class _Part:
         key = tuple([state[p] >> 2 for p in self.positions])
         cached = self._memo.get(key)
         if cached is None:
-            masks = self.masks
-            for response in key:
-                if response:
-                    masks = _split(masks, response)
+            masks, listed = self.masks, self.columns.responses.listed
+            for number in key:
+                if number:
+                    masks = _split(masks, listed[number])
             cached = self._memo[key] = self.columns.cheapest(self.readout, masks)
         return cached
+
+    def bounds(self, keys: Words) -> Words:
+        """Return the bound for each row of numbers of responses, of the nodes in `positions`."""
+        distinct, places = np.unique(keys, return_inverse=True)
+        listed = self.columns.responses.listed
+        answers = np.array([self._by_column(listed[number]) for number in distinct.tolist()], dtype=np.int64)
+        places = places.reshape(keys.shape)
+        # columns of one code answer alike: those of one mask in which the nodes have the same values
+        codes = np.zeros(len(self.columns.clamps), dtype=np.int64)
+        for number, mask in enumerate(self.masks):
+            codes += self._by_column(mask) * (number << len(self.positions))
+        num_codes = len(self.masks) << len(self.positions)
+        bounds = np.full(len(keys), self.columns.cheapest(self.readout, ()), dtype=np.int64)
+        for start in range(0, len(keys), rows := max(1, _SUMS // num_codes)):
+            piece = places[start : start + rows]
+            code = np.broadcast_to(codes, (len(piece), len(codes))).copy()
+            for i in range(len(self.positions)):
+                code += answers[piece[:, i]] << i
+            gains = np.zeros((len(piece), num_codes), dtype=np.int64)
+            row = np.arange(len(piece))
+            for column, saving in enumerate(self.columns.savings(self.readout)):
+                gains[row, code[:, column]] += saving
+            bounds[start : start + rows] += np.minimum(gains, 0).sum(axis=1)
+        return bounds
+
+    def _by_column(self, response: int) -> Words:
+        return np.array([response >> column & 1 for column in range(len(self.columns.clamps))], dtype=np.int64)
 
 
 def _split(masks: list[int], response: int) -> list[int]:

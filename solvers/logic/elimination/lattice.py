@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from calibrant.dsl.logic.clause import Clause, Model
-from calibrant.solvers.logic.bounds import readout_bounds
+from calibrant.solvers.logic.elimination.arrays import (
+    WORD_LIMIT,
+    first_occurrences,
+    indices_of,
+    numbers_of,
+    span_positions,
+    take_states,
+    unsigned_array,
+)
+from calibrant.solvers.logic.elimination.bounds import readout_bounds
+from calibrant.solvers.logic.elimination.many_states import expand_at_once
+from calibrant.solvers.logic.elimination.ordering import Unit, placement_order
+from calibrant.solvers.logic.elimination.stages import Layer, SinglePlacer, Stage, expand, make_placer, make_stages
 from calibrant.solvers.logic.local import LocalSteps
 from calibrant.solvers.logic.network import Columns, Network
-from calibrant.solvers.logic.ordering import Unit, placement_order
-from calibrant.solvers.logic.stages import Layer, Stage, expand, make_placer, make_stages
 from calibrant.solvers.logic.tables import MAX_FORMULAS, FormulaLimitError
 
 MAX_STATES = 2_000_000
 MAX_NODES = 500  # between stimuli and readouts; published priors have about 60
 TRANSITIONS_PER_STATE = 25  # 8 bytes a transition: 400 MB at the usual number of states
 EVALUATIONS_PER_STATE = 100  # formulas evaluated by local steps, about 0.1 microseconds each
+MANY_STATES = 1_000  # of a layer from which arrays are faster than states one by one
 BEAM = 10  # growing limits prove the optimum in less time than a wider beam takes
 SIZE_BASE = 1 << 32  # a pair (misfit, size) is the integer misfit * SIZE_BASE + size
 
@@ -41,6 +53,11 @@ class Lattice:
     layers: list[Layer]
     least: list[list[int]]
     limit: int | None
+
+    @property
+    def fits_words(self) -> bool:
+        """Whether pairs (misfit, size) of paths fit 64-bit numbers."""
+        return self.columns.greatest_misfit < WORD_LIMIT // SIZE_BASE // 2
 
     @property
     def num_states(self) -> int:
@@ -109,6 +126,7 @@ class LatticeBuilder:
         self.order = placement_order(network) if order is None else list(order)
         self.stages = make_stages(network, columns, self.order)
         self._bound = sum(readout_bounds(network, columns).values())
+        self._fits_words = columns.greatest_misfit <= WORD_LIMIT
         self.spent = 0
 
     def _check_formulas(self) -> None:
@@ -170,7 +188,11 @@ class LatticeBuilder:
                 raise LatticeLimitError(f"over {most_formulas:,} formulas evaluated{self._where(number)}")
 
         try:
-            return expand(make_placer(self.stages[number], self.steps), layer, most, charge)
+            placer = make_placer(self.stages[number], self.steps)
+            following = None
+            if isinstance(placer, SinglePlacer) and len(layer.states) >= MANY_STATES and self._fits_words:
+                following = expand_at_once(placer, layer, most, charge)
+            return expand(placer, layer, most, charge) if following is None else following
         except FormulaLimitError as error:
             raise LatticeLimitError(self._formula_text(error)) from None
 
@@ -211,23 +233,24 @@ UNREACHABLE = 1 << 2400
 
 def _least_to_go(lattice: Lattice) -> list[list[int]]:
     """Return the least pair (misfit, size) from each state to the end, UNREACHABLE where no path leads on."""
-    deltas = [cost * SIZE_BASE + size for cost, size in zip(lattice.steps.costs, lattice.steps.sizes, strict=True)]
+    words = lattice.fits_words
+    last = WORD_LIMIT if words else UNREACHABLE  # of paths that end before the last layer
+    costs, sizes = numbers_of(lattice.steps.costs, words=words), numbers_of(lattice.steps.sizes, words=words)
+    deltas = costs * SIZE_BASE + sizes
     layers = lattice.layers
-    least: list[list[int]] = [[] for _ in layers[:-1]] + [[0] * len(layers[-1].states)]
+    following = numbers_of([0] * len(layers[-1].states), words=words)
+    least = [following.tolist()]
     # one backward pass, O(transitions); pairs are single integers, so that one comparison is lexicographic
-    for number in range(len(layers) - 1, 0, -1):
-        layer, following = layers[number], least[number]
-        starts, targets, groups = layer.starts, layer.targets, layer.groups
-        values = []
-        for source in range(len(starts) - 1):
-            value = UNREACHABLE
-            for at in range(starts[source], starts[source + 1]):
-                candidate = deltas[groups[at]] + following[targets[at]]
-                if candidate < value:
-                    value = candidate
-            values.append(value)
-        least[number - 1] = values
-    return least
+    for layer in reversed(layers[1:]):
+        starts = np.array(layer.starts, dtype=np.int64)
+        pairs = deltas[indices_of(layer.groups)] + following[indices_of(layer.targets)]
+        following = numbers_of([last] * (len(starts) - 1), words=words)
+        leads_on = np.diff(starts) > 0
+        if len(pairs):
+            following[leads_on] = np.minimum(np.minimum.reduceat(pairs, starts[:-1][leads_on]), last)
+        values = following.tolist()
+        least.append([UNREACHABLE if value >= last else value for value in values] if words else values)
+    return least[::-1]
 
 
 def prune(lattice: Lattice, limit: int | None) -> Lattice:
@@ -237,32 +260,31 @@ def prune(lattice: Lattice, limit: int | None) -> Lattice:
     """
     # the last pair of misfit `limit`, whatever its size: sizes are limited later, in the sums
     most = UNREACHABLE - 1 if limit is None else (limit - lattice.columns.constant + 1) * SIZE_BASE - 1
-    costs = lattice.steps.costs
+    words = lattice.fits_words
+    most = min(most, WORD_LIMIT - 1) if words else most
+    costs = numbers_of(lattice.steps.costs, words=words)
     layers = lattice.layers
-    remaining = [0] if lattice.least[0] and lattice.least[0][0] <= most else []
-    pruned = [Layer([layers[0].states[s] for s in remaining], [0 for _ in remaining])]
+    remaining = np.array([0] if lattice.least[0] and lattice.least[0][0] <= most else [], dtype=np.int64)
+    pruned = [Layer(take_states(layers[0].states, remaining), [0 for _ in remaining])]
     least = [[lattice.least[0][s] for s in remaining]]
+    # least misfit so far; it stays right: if any path through a state remains, so does the one of least misfit to it
+    base = numbers_of([0] * len(remaining), words=words)
     for number in range(1, len(layers)):
         layer, following = layers[number], lattice.least[number]
-        smaller = Layer([], [])
-        index: dict[int, int] = {}
-        targets, groups = array("I"), array("I")
-        for source in remaining:
-            # best stays right after pruning: if any path through a state remains, so does the one of least misfit to it
-            base = layers[number - 1].best[source]
-            for at in range(layer.starts[source], layer.starts[source + 1]):
-                target = layer.targets[at]
-                if (base + costs[layer.groups[at]]) * SIZE_BASE + following[target] <= most:
-                    new = index.get(target)
-                    if new is None:
-                        new = index[target] = len(index)
-                    targets.append(new)
-                    groups.append(layer.groups[at])
-            smaller.starts.append(len(targets))
-        smaller.targets, smaller.groups = targets, groups
-        remaining = list(index)
-        smaller.states = [layer.states[s] for s in remaining]
-        smaller.best = [layer.best[s] for s in remaining]
+        starts = np.array(layer.starts, dtype=np.int64)
+        counts = np.diff(starts)[remaining]
+        at = span_positions(starts[remaining], counts)
+        sources = np.repeat(np.arange(len(remaining)), counts)
+        targets, groups = indices_of(layer.targets)[at], indices_of(layer.groups)[at]
+        to_go = numbers_of([min(value, most + 1) for value in following], words=words)
+        within = (base[sources] + costs[groups]) * SIZE_BASE + to_go[targets] <= most
+        first, places = first_occurrences(targets[within])
+        num_within = np.bincount(sources[within], minlength=len(remaining))
+        remaining = targets[within][first]
+        smaller = Layer(take_states(layer.states, remaining), [layer.best[s] for s in remaining])
+        smaller.starts.extend(np.cumsum(num_within).tolist())
+        smaller.targets, smaller.groups = unsigned_array(places), unsigned_array(groups[within])
+        base = numbers_of(smaller.best, words=words)
         least.append([following[s] for s in remaining])
         pruned.append(smaller)
     remaining_limit = None if limit is None else limit - lattice.columns.constant

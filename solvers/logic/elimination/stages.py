@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from calibrant.solvers.logic.bounds import StateBounds, readout_bounds
+from calibrant.solvers.logic.elimination.bounds import StateBounds, readout_bounds
+from calibrant.solvers.logic.elimination.ordering import Unit
 from calibrant.solvers.logic.local import HAS, USED, LocalSteps, Step
 from calibrant.solvers.logic.network import Columns, Network
-from calibrant.solvers.logic.ordering import Unit
 
 State: TypeAlias = tuple[int, ...]
 # Target states of a block: head, value, tail; without a tail the value is dropped, and must be used or empty.
@@ -35,7 +35,7 @@ class Layer:
     starts, targets, groups: transitions by source state (of the layer before): target state and group of formulas
     """
 
-    states: list[State]
+    states: Sequence[State]
     best: list[int]
     starts: array[int] = field(default_factory=lambda: array("q", [0]))
     targets: array[int] = field(default_factory=lambda: array("I"))
@@ -218,13 +218,14 @@ def make_placer(stage: Stage, steps: LocalSteps) -> Placer:
 
 def expand(placer: Placer, layer: Layer, limit: int, charge: Charge) -> Layer:
     """Return the states after a stage whose misfit so far and bound stay within the limit."""
-    following = Layer([], [])
+    states: list[State] = []
+    following = Layer(states, [])
     index: dict[State, int] = {}
     bounds: list[int] = []  # of each state on the misfit of what is not placed
     rejected: dict[State, int] = {}
     bound_of = placer.stage.bound
     steps, effort = placer.steps, placer.stage.bound_effort
-    states, best = following.states, following.best
+    best = following.best
     targets, groups, starts = following.targets, following.groups, following.starts
     for state, base in zip(layer.states, layer.best, strict=True):
         for head, tail, rest, block in placer.placements(state):
