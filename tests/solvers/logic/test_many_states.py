@@ -23,7 +23,7 @@ def _outcome(task: Task, many: int, monkeypatch: pytest.MonkeyPatch) -> object:
     if not isinstance(outcome, Found):
         return str(outcome)
     kept = outcome.value.lattice
-    layers = [(layer.states, layer.best, layer.starts, layer.targets, layer.groups) for layer in kept.layers]
+    layers = [(list(layer.states), layer.best, layer.starts, layer.targets, layer.groups) for layer in kept.layers]
     steps = kept.steps
     return layers, kept.least, steps.keys, steps.costs, steps.sizes, steps.evaluations, outcome.value.witness
 
