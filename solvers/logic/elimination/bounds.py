@@ -103,7 +103,10 @@ class _Part:
 
     def bound(self, state: Sequence[int]) -> int:
         # response alone: the flags has and used (the two low bits) change no answer, so states share the entry
-        key = tuple([state[p] >> 2 for p in self.positions])
+        return self._bound_of(tuple([state[p] >> 2 for p in self.positions]))
+
+    def _bound_of(self, key: tuple[int, ...]) -> int:
+        """Return the bound for numbers of responses, of the nodes in `positions`."""
         cached = self._memo.get(key)
         if cached is None:
             masks, listed = self.masks, self.columns.responses.listed
@@ -115,6 +118,9 @@ class _Part:
 
     def bounds(self, keys: Words) -> Words:
         """Return the bound for each row of numbers of responses, of the nodes in `positions`."""
+        num_codes = len(self.masks) << len(self.positions)
+        if num_codes > _SUMS:
+            return np.array([self._bound_of(tuple(key)) for key in keys.tolist()], dtype=np.int64)
         distinct, places = np.unique(keys, return_inverse=True)
         listed = self.columns.responses.listed
         answers = np.array([self._by_column(listed[number]) for number in distinct.tolist()], dtype=np.int64)
@@ -123,9 +129,8 @@ class _Part:
         codes = np.zeros(len(self.columns.clamps), dtype=np.int64)
         for number, mask in enumerate(self.masks):
             codes += self._by_column(mask) * (number << len(self.positions))
-        num_codes = len(self.masks) << len(self.positions)
         bounds = np.full(len(keys), self.columns.cheapest(self.readout, ()), dtype=np.int64)
-        for start in range(0, len(keys), rows := max(1, _SUMS // num_codes)):
+        for start in range(0, len(keys), rows := _SUMS // num_codes):
             piece = places[start : start + rows]
             code = np.broadcast_to(codes, (len(piece), len(codes))).copy()
             for i in range(len(self.positions)):

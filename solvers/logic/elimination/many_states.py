@@ -70,7 +70,8 @@ class _Candidates:
 def expand_at_once(placer: SinglePlacer, layer: Layer, limit: int, charge: Charge) -> Layer | None:
     """Return the states after a stage whose misfit so far and bound stay within the limit.
 
-    None if there are over `MAX_CANDIDATES` transitions before bounds. Misfits must be within `WORD_LIMIT`.
+    None if there are over `MAX_CANDIDATES` transitions before bounds, or pairs of a state and a block. Misfits must be
+    within `WORD_LIMIT`.
     """
     limit = min(limit, WORD_LIMIT)
     states = state_matrix(layer.states)
@@ -133,6 +134,8 @@ def _list_candidates(
 ) -> _Candidates | None:
     """Return the transitions whose misfit is at most `most` of their source; None if these are too many."""
     counts = np.diff(blocks.first)[keys]
+    if int(counts.sum()) > MAX_CANDIDATES:
+        return None
     sources = np.repeat(np.arange(len(states)), counts)
     block = span_positions(blocks.first[keys], counts)
     stays = np.ones(len(sources), dtype=np.bool_)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calibrant.dsl.logic.task import Task
-from calibrant.solvers.logic.elimination import lattice, many_states
+from calibrant.solvers.logic.elimination import bounds, lattice, many_states
 from calibrant.solvers.logic.elimination.arrays import first_occurrences, number_rows
 from calibrant.solvers.logic.search import search
 from calibrant.solvers.outcome import Found
@@ -46,6 +46,13 @@ def test_too_many_candidates_are_expanded_state_by_state(monkeypatch: pytest.Mon
     expected = [_outcome(task, NEVER, monkeypatch) for task in random_tasks(33, 10)]
     monkeypatch.setattr(many_states, "MAX_CANDIDATES", 2)
     assert [_outcome(task, 1, monkeypatch) for task in random_tasks(33, 10)] == expected
+
+
+def test_bounds_of_many_live_nodes_are_those_of_single_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums over all combinations of values of 20 nodes would take gigabytes."""
+    expected = [_outcome(task, NEVER, monkeypatch) for task in random_tasks(34, 20)]
+    monkeypatch.setattr(bounds, "_SUMS", 1)
+    assert [_outcome(task, 1, monkeypatch) for task in random_tasks(34, 20)] == expected
 
 
 @pytest.mark.parametrize("scale", [1, 1 << 21, 1 << 35])
