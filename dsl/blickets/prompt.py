@@ -28,7 +28,7 @@ def instructions(task: Task) -> str:
 REASONING: what you conclude from the readings so far and what you want to learn next
 ACTION: one JSON object, namely {{"place": "{task.objects[0]}"}}, {{"remove": "{task.objects[0]}"}}, or
 {{"check": {{"rule": "conjunctive", "blickets": ["{task.objects[0]}", "{task.objects[1]}"]}}}} to submit an answer"""
-    return f"{facts(task)}\n\n{_worded(reply, task)}"
+    return f"{facts(task)}\n\n{reword(reply, task.wording, PHRASES)}"
 
 
 def facts(task: Task) -> str:
@@ -46,11 +46,7 @@ Each turn you place one object on the detector or remove one from it, and then r
 You have {task.budget} moves; a move that is not possible is refused and counts. Find out which objects are blickets
 and of which type the rule is, and submit your answer before your moves are used up. Submitting is no move and ends the
 task."""
-    return _worded(text, task)
-
-
-def _worded(text: str, task: Task) -> str:
-    return text if task.wording == "standard" else reword(text, PHRASES)
+    return reword(text, task.wording, PHRASES)
 
 
 def observation(step: Step[str], placed: Sequence[str], moves_left: int) -> str:

@@ -140,6 +140,7 @@ def record_of_item(item: LabItem) -> LabRecord:
         trace=[TracedRecord(dict(t.values), t.property, t.value) for t in task.trace],
         tries=task.tries,
         reading=task.reading,
+        # the default itself: msgspec compares by identity what it omits
         wording="standard" if task.wording == "standard" else task.wording,
     )
 

@@ -25,11 +25,9 @@ def messages(task: Task) -> list[Message]:
 def phase_messages(task: Task, phase: Phase) -> list[Message]:
     """System and user message of one phase of the paper's protocol (arXiv 2605.26029, A.4), with its reply format."""
     paragraphs = _experiment_phase(task) if phase == "experiment" else _reactor_phase(task)
+    system = "\n\n".join([*_laboratory(task), *paragraphs, _notebook(task, phase)])
     return [
-        {
-            "role": "system",
-            "content": _worded("\n\n".join([*_laboratory(task), *paragraphs, _notebook(task, phase)]), task),
-        },
+        {"role": "system", "content": reword(system, task.wording, PHRASES)},
         {"role": "user", "content": shown_task(task)},
     ]
 
@@ -82,7 +80,7 @@ def _laboratory(task: Task) -> list[str]:
 
 
 def _rules(task: Task) -> str:
-    return "\n\n".join([facts(task), _worded(_actions(task), task)])
+    return "\n\n".join([facts(task), reword(_actions(task), task.wording, PHRASES)])
 
 
 def facts(task: Task) -> str:
@@ -97,11 +95,7 @@ def facts(task: Task) -> str:
         "Goal: predict the resonance frequency of the reactor crystal, whose properties you see, to within "
         f"{TOLERANCE:g}, and state the causal graph with the equation of {FREQUENCY}."
     )
-    return _worded("\n\n".join(parts), task)
-
-
-def _worded(text: str, task: Task) -> str:
-    return text if task.wording == "standard" else reword(text, PHRASES)
+    return reword("\n\n".join(parts), task.wording, PHRASES)
 
 
 def _equations(task: Task) -> str:
@@ -166,7 +160,7 @@ def shown_task(task: Task) -> str:
             lines.append(_values(entry.values) + done)
     lines += ["", "Manipulator crystal now:", _values(task.baseline)]
     lines += ["", f"Reactor crystal ({FREQUENCY} unknown):", _values(task.reactor)]
-    return _worded("\n".join(lines), task)
+    return reword("\n".join(lines), task.wording, PHRASES)
 
 
 def shown_step(step: LabStep) -> str:

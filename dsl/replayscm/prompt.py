@@ -49,10 +49,9 @@ _SHARED_UNITS = (
 
 def prompt(task: Task) -> str:
     """Return the user message for one instance."""
-    is_standard = task.wording == "standard"
-    worlds = map(_world if is_standard else _world_table, task.training.worlds)
-    shape = _answer_shape(task)
-    return "\n\n".join([*facts(task), *worlds, shape if is_standard else reword(shape, PHRASES)]) + "\n"
+    worlds = map(_world if task.wording == "standard" else _world_table, task.training.worlds)
+    shape = reword(_answer_shape(task), task.wording, PHRASES)
+    return "\n\n".join([*facts(task), *worlds, shape]) + "\n"
 
 
 def facts(task: Task) -> tuple[str, ...]:
@@ -69,7 +68,7 @@ def facts(task: Task) -> tuple[str, ...]:
         reference = task.reference.mechanisms
         listed = (f"{v} = {render(reference[v])}" for v in task.variables if v in reference)
         parts.append("\n".join(["Reference model:", *listed]))
-    return tuple(parts if task.wording == "standard" else [reword(part, PHRASES) for part in parts])
+    return tuple(reword(part, task.wording, PHRASES) for part in parts)
 
 
 def _extended_goal(extension: Extension) -> str:

@@ -10,8 +10,9 @@ Phrases: TypeAlias = Sequence[tuple[str, str]]
 """Standard phrases with their replacements, none of them part of another standard one that follows."""
 
 
-def reword(text: str, phrases: Phrases) -> str:
-    """Return a text with each standard phrase replaced."""
-    for standard, replacement in phrases:
-        text = text.replace(standard, replacement)
+def reword(text: str, wording: Wording, phrases: Phrases) -> str:
+    """Return a standard text in a wording: rephrased, with each standard phrase replaced."""
+    if wording == "rephrased":
+        for standard, replacement in phrases:
+            text = text.replace(standard, replacement)
     return text

@@ -161,6 +161,7 @@ def record_from_problem(problem: Problem) -> ProblemRecord:
         allow_constants=task.grammar.allow_constants,
         shares_units=task.shares_units,
         reference=_texts(task.reference),
+        # the default itself: msgspec compares by identity what it omits
         wording="standard" if task.wording == "standard" else task.wording,
         **extension_fields(task.extension),
         results=[
