@@ -120,9 +120,10 @@ class CanonicalOrder:
     automorphisms: tuple[Permutation, ...] = ()
     is_complete: bool = True
 
-    def base_order(self, base: int) -> tuple[int, ...]:
-        """Return the vertices of the base in canonical order."""
-        return tuple(vertex for vertex in self.order if vertex < base)
+    @cached_property
+    def rank(self) -> dict[int, int]:
+        """Place of each vertex in the order."""
+        return {vertex: place for place, vertex in enumerate(self.order)}
 
 
 def canonical_order(structure: Structure, *, max_leaves: int = MAX_LEAVES) -> CanonicalOrder:

@@ -34,7 +34,7 @@ def canonical_names(task: Task) -> ModelNames | None:
     except ModelError:
         return None
     keys, values, canonical = _label(task)
-    rank = {vertex: place for place, vertex in enumerate(canonical.order)}
+    rank = canonical.rank
     order = _topological_order(model, [rank[keys[name]] for name in model.names])
     width = len(str(len(model)))
     new_keys: dict[str, str] = {}
@@ -48,9 +48,11 @@ def canonical_names(task: Task) -> ModelNames | None:
 def value_roles(task: Task) -> dict[str, dict[Symbol, int]]:
     """Return a number for each value of each key, equal for values that model and question do not tell apart."""
     _, values, canonical = _label(task)
-    rank = {vertex: place for place, vertex in enumerate(canonical.order)}
     return {
-        key: {symbol: min(rank[v] for v in orbit(vertex, canonical.automorphisms)) for symbol, vertex in domain.items()}
+        key: {
+            symbol: min(canonical.rank[v] for v in orbit(vertex, canonical.automorphisms))
+            for symbol, vertex in domain.items()
+        }
         for key, domain in values.items()
     }
 

@@ -67,7 +67,7 @@ def canonical_task(task: Task, colours: Mapping[str, object] = {}) -> CanonicalT
     builder, index, base, unit_vertices = _task_structure(task, colours)
     result = canonical_order(builder.build(base))
     variables, worlds, first_world = tuple(index), task.training.worlds, len(index)
-    rank = {vertex: place for place, vertex in enumerate(result.order)}
+    rank = result.rank
     ordered = sorted(variables, key=lambda variable: rank[index[variable]])
     names = {variable: f"V{place}" for place, variable in enumerate(ordered, start=1)}
     order = PanelOrder(
