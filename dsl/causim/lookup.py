@@ -7,7 +7,7 @@ from math import prod
 
 from calibrant.dsl.causim.bundle import Bundle, Definition
 from calibrant.dsl.causim.model import Model
-from calibrant.dsl.causim.render import IMPORTS, driver_text, graph_record, sampler_body, variable
+from calibrant.dsl.causim.render import assemble_bundle, variable
 from calibrant.dsl.causim.values import value_of
 
 MAX_CELLS = 400  # of one table; a longer literal is no reading for people or models
@@ -15,12 +15,9 @@ MAX_CELLS = 400  # of one table; a longer literal is no reading for people or mo
 
 def table_bundle_of(model: Model, topology: str = "") -> Bundle | None:
     """Return a program of the model with a table for each mechanism; None where one has more than `MAX_CELLS`."""
-    structural = [_lookup(model, i) for i in range(len(model))]
-    if not all(structural):
-        return None
-    exogenous = [Definition(node.noise, [], sampler_body(node), f"Noise of {node.name}.") for node in model.nodes]
-    mechanisms = [definition for definition in structural if definition is not None]
-    return Bundle(len(model), IMPORTS, exogenous, mechanisms, driver_text(model), graph_record(model), topology)
+    definitions = (_lookup(model, i) for i in range(len(model)))
+    mechanisms = [definition for definition in definitions if definition is not None]
+    return assemble_bundle(model, mechanisms, topology) if len(mechanisms) == len(model) else None
 
 
 def _lookup(model: Model, i: int) -> Definition | None:

@@ -15,12 +15,17 @@ IMPORTS = ["import random"]
 
 def bundle_of(model: Model, topology: str = "") -> Bundle:
     """Return a program of the model; `load_bundle` gives the model back. `ModelError` if a name is no Python name."""
-    exogenous = [Definition(node.noise, [], sampler_body(node), f"Noise of {node.name}.") for node in model.nodes]
-    structural = [_mechanism(model, i) for i in range(len(model))]
-    for definition in (*exogenous, *structural):
+    bundle = assemble_bundle(model, [_mechanism(model, i) for i in range(len(model))], topology)
+    for definition in (*bundle.exogenous, *bundle.structural):
         if not definition.name.isidentifier() or not definition.name.isascii():
             raise ModelError(f"{definition.name!a} is no name of a function")
-    return Bundle(len(model), IMPORTS, exogenous, structural, driver_text(model), graph_record(model), topology)
+    return bundle
+
+
+def assemble_bundle(model: Model, mechanisms: list[Definition], topology: str = "") -> Bundle:
+    """Return a program of the model with these mechanisms."""
+    exogenous = [Definition(node.noise, [], sampler_body(node), f"Noise of {node.name}.") for node in model.nodes]
+    return Bundle(len(model), IMPORTS, exogenous, mechanisms, driver_text(model), graph_record(model), topology)
 
 
 def graph_record(model: Model) -> Graph:

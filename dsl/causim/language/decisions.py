@@ -76,7 +76,7 @@ class Decisions:
     def function_of(self, diagram: Diagram) -> int:
         """Return the function of a diagram, whose parameters are the arguments."""
         after: dict[object, int] = {}
-        end = self._number(_Part(len(self._order), (), diagram.default))
+        end = self._constant(diagram.default)
         for level in reversed(diagram.levels):
             after = {key: self._function_of_ways(ways, after or {None: end}) for key, ways in level.items()}
         return after[None] if diagram.levels else end
@@ -109,14 +109,12 @@ class Decisions:
 
     def _function_of_ways(self, ways: Sequence[Way], after: Mapping[object, int]) -> int:
         """Return the function of a state: the ways from it read the same argument first, and so on below."""
-        targets = [
-            (
-                {k: position for k, position in enumerate(way.positions) if position is not None},
-                after[way.state] if way.returned is None else self._constant(way.returned),
-            )
-            for way in ways
-        ]
-        return self._join(targets)
+        return self._join(
+            [
+                (_read_positions(way), after[way.state] if way.returned is None else self._constant(way.returned))
+                for way in ways
+            ]
+        )
 
     def _join(self, targets: Sequence[tuple[dict[int, int], int]]) -> int:
         shared = set.intersection(*(set(read) for read, _ in targets))
@@ -154,7 +152,7 @@ class Decisions:
     def _branch(self, function: int, rank: int, position: int) -> int:
         """Return a function where the argument of that rank, which it asks for first or not at all, has a value."""
         part = self._parts[function]
-        return part.branches[position] if part.rank == rank and part.branches else function
+        return part.branches[position] if part.rank == rank else function
 
     def _constant(self, value: Symbol) -> int:
         return self._number(_Part(len(self._order), (), value))
@@ -173,5 +171,10 @@ def reading_order(diagram: Diagram) -> list[int]:
     for level in diagram.levels:
         for ways in level.values():
             for way in ways:
-                order.update((k, None) for k, position in enumerate(way.positions) if position is not None)
+                order.update(dict.fromkeys(_read_positions(way)))
     return list(order)
+
+
+def _read_positions(way: Way) -> dict[int, int]:
+    """Return the positions of the arguments that a way reads."""
+    return {k: position for k, position in enumerate(way.positions) if position is not None}
