@@ -80,22 +80,23 @@ def items_about(program: Program, plan: QuestionPlan, *, key: str, name: str) ->
 
 
 def _items_of_kind(
-    program: Program, plan: QuestionPlan, kind: QuestionType, *, key: str, name: str, number: int | None = None
+    program: Program, plan: QuestionPlan, kind: QuestionType, *, key: str, name: str, is_scenario_named: bool = False
 ) -> Iterator[CausimItem]:
     model = load_model(program.text)
     for question in questions(
         model,
         kind,
-        plan.per_type if number is None else number,
+        plan.per_type,
         key=key,
         scenario=plan.scenario,
         options=plan.options,
         effect=plan.effect,
         accepts=None if plan.caps is None else plan.accepts,
     ):
+        scenario = f"-{question.scenario}" if is_scenario_named else ""
         item = item_of(
             question,
-            f"{name}-{kind}-{question.seed:03d}",
+            f"{name}-{kind}{scenario}-{question.seed:03d}",
             program.text,
             scm_id=program.scm_id,
             version=program.version,
@@ -211,11 +212,12 @@ def built_in_items(
     for text, (kind, scenario) in product(texts, _kinds(plan)):
         v = len(load_model(text))
         program = Program(text, name, v, name)
-        of_kind = replace(plan, scenario=scenario)
+        of_kind = replace(plan, scenario=scenario, per_type=SEEDS)
         key, prefix = f"{seed}/{name}/{v}", f"{name}-s{seed}-v{v:02d}"
-        sequences.append(_items_of_kind(program, of_kind, kind, key=key, name=prefix, number=SEEDS))
+        # one seed has a question of each scenario
+        sequences.append(_items_of_kind(program, of_kind, kind, key=key, name=prefix, is_scenario_named=True))
     for turn in zip_longest(*sequences):
-        yield from (_with_scenario(item) for item in turn if item is not None)
+        yield from (item for item in turn if item is not None)
 
 
 def _kinds(plan: QuestionPlan) -> Iterator[tuple[QuestionType, Scenario | None]]:
@@ -225,9 +227,3 @@ def _kinds(plan: QuestionPlan) -> Iterator[tuple[QuestionType, Scenario | None]]
             yield kind, plan.scenario
         else:
             yield from ((kind, "deterministic"), (kind, "stochastic"))
-
-
-def _with_scenario(item: CausimItem) -> CausimItem:
-    """Return the item with its scenario in its id: one seed has a question of each."""
-    name, _, number = item.id.rpartition("-")
-    return replace(item, id=f"{name}-{item.task.scenario}-{number}")
