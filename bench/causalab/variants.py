@@ -55,10 +55,8 @@ class LabVariants(Variable):
             name: {**equation, "terms": sorted(map(json.dumps, equation.get("terms", ())))}
             for name, equation in sealed.get("equations", {}).items()
         }
-        left_out = {"id", "records", "properties", "sealed", *([WORDING] if kind == "words" else ())}
-        rest = {key: value for key, value in record.items() if key not in left_out}
         hidden_part = {key: value for key, value in sealed.items() if key not in ("labels", "bases", "equations")}
-        return rest | {
+        return self.other_fields(record, kind, ("id", "records", "properties", "sealed")) | {
             "properties": sorted(record["properties"]),
             "pairs": pairs,
             "bases": bases,

@@ -1,7 +1,7 @@
 """Variants of ReplaySCM items: other names of variables, orders of worlds and rows, notations and words.
 
 Prompts list columns by name, so another order of them would show nothing else. Readings of episodes are drawn by the
-names of variables and in the order of worlds: they have other words alone.
+names of variables and in the order of worlds: their items have no variants.
 """
 
 from __future__ import annotations
@@ -67,9 +67,8 @@ class ScmVariants(Variable):
             return json.dumps(normal, sort_keys=True)
 
         sealed, is_extended = record["sealed"], any(record.get(key) for key in _EXTENSIONS)
-        left_out = {"id", "variables", "units", "sealed", *([WORDING] if kind == "words" else ())}
         hidden = {key: value for key, value in sealed.items() if key not in ("labels", "heldout")}
-        return {key: value for key, value in record.items() if key not in left_out} | {
+        return self.other_fields(record, kind, ("id", "variables", "units", "sealed")) | {
             "names": sorted(names),
             "training": sorted(map(normal_world, record["training"])),
             "heldout": sorted(map(normal_world, sealed.get("heldout", ()))),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
@@ -45,10 +45,12 @@ class Variable(ABC):
 
     kinds: of changes, by name
     fixed: keys of records whose values have no names of the item: ids, labels, words of the format
+    worded_by: fields that the kind `words` changes
     """
 
     kinds: ClassVar[Sequence[str]]
     fixed: ClassVar[frozenset[str]]
+    worded_by: ClassVar[Sequence[str]] = (WORDING,)
 
     @abstractmethod
     def vary(self, record: Record, kind: str, random: Random) -> Variant | None:
@@ -64,6 +66,11 @@ class Variable(ABC):
     def absence(self, record: Record) -> str:
         """Return why an item has no variants at all; empty if it may have some."""
         return ""
+
+    def other_fields(self, record: Record, kind: str, fields: Collection[str]) -> dict[str, Any]:
+        """Return a record without these fields, and without those of its wording if that is what changes."""
+        left_out = {*fields, *(self.worded_by if kind == "words" else ())}
+        return {key: value for key, value in record.items() if key not in left_out}
 
     def map_record(self, record: Record, stated: CopyMap) -> dict[str, Any]:
         """Return a record over the names and values of a copy; `CalibrantError` for values that cannot be mapped."""

@@ -38,9 +38,7 @@ class BlicketVariants(Variable):
         return Variant(renamed | {"objects": list(record["objects"])}, names)
 
     def normal_form(self, record: Record, kind: str) -> Any:
-        left_out = {"id", "labels", "sealed", *([WORDING] if kind == "words" else ())}
-        return {
-            **{key: value for key, value in record.items() if key not in left_out},
+        return self.other_fields(record, kind, ("id", "labels", "sealed")) | {
             "objects": sorted(record["objects"]),
             "sealed": {key: _sorted_rule(value) for key, value in record["sealed"].items()},
         }

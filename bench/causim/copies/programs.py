@@ -33,10 +33,10 @@ def join_program(parts: Sequence[str]) -> str:
 
 def other_programs(program: str) -> list[str]:
     """Return programs of the same model that are written otherwise: by rules, by tables."""
-    model = load_source(program)
+    model, same = load_source(program), meaning(program)
     bundles = [bundle_of(model), table_bundle_of(model)]
     texts = [module_text(bundle, comments=False) for bundle in bundles if bundle is not None]
-    return [text for text in texts if text != program and meaning(text) == meaning(program)]
+    return [text for text in texts if text != program and meaning(text) == same]
 
 
 def meaning(program: str) -> str:

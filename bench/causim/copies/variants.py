@@ -23,7 +23,6 @@ from calibrant.dsl.causim.values import ModelError
 
 _SORTED = ("unknown_exogenous",)
 _TEXTS = (("code", "sentences"), ("prose", "sentences"), ("prose", "rules"))  # view and style of prose
-_TEXT_FIELDS = ("view", "prose")
 
 
 class ProgramVariants(Variable):
@@ -35,6 +34,7 @@ class ProgramVariants(Variable):
 
     kinds = ("rename", "columns", "values", "equivalent", "words")
     fixed = frozenset({"id", "labels", "type", "scenario", "scm_id", "topology", "view", "vocabulary"})
+    worded_by = ("view", "prose")
 
     def vary(self, record: Record, kind: str, random: Random) -> Variant | None:
         if kind == "columns":
@@ -58,11 +58,9 @@ class ProgramVariants(Variable):
         return Variant(renamed | {key: sorted(renamed[key]) for key in _SORTED if key in renamed}, names)
 
     def normal_form(self, record: Record, kind: str) -> Any:
-        program, left_out = str(record["program"]), {"id", "program", "sealed"}
-        if kind == "words":
-            left_out |= {*_TEXT_FIELDS}
+        program = str(record["program"])
         is_by_meaning = kind in ("values", "equivalent") and is_within_domains(record)
-        return {key: value for key, value in record.items() if key not in left_out} | {
+        return self.other_fields(record, kind, ("id", "program", "sealed")) | {
             "program": meaning(program) if is_by_meaning else sorted(split_program(program)),
             "world": record["sealed"].get("world"),
             **{key: sorted(record[key]) for key in _SORTED if key in record},
@@ -102,7 +100,7 @@ def _rephrase(record: Record, random: Random) -> Variant:
     present = record.get("view", "code"), record.get("prose", "sentences")
     _ = prose(load_model(record["program"]))  # raises where prose cannot be written
     others = [text for text in _TEXTS if text != present and not text[0] == present[0] == "code"]
-    return Variant({**record, **dict(zip(_TEXT_FIELDS, random.choice(others), strict=True))})
+    return Variant({**record, **dict(zip(ProgramVariants.worded_by, random.choice(others), strict=True))})
 
 
 def _nodes(record: Record) -> list[str]:
