@@ -46,7 +46,7 @@ def _prior(task: Task) -> Prior | None:
     if task.grammar != STANDARD or task.kind is TaskKind.ALTERNATIVE:
         return None
     canonical = canonical_task(task)  # so that draws do not depend on names
-    names = {old: new for new, old in canonical.names.items()}
+    names = canonical.canonical_names
     try:
         posterior = Posterior(canonical.task)
     except BudgetSpent:

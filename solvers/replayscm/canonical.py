@@ -36,6 +36,11 @@ class CanonicalTask:
     names: Mapping[str, str]
     symmetries: tuple[Mapping[str, str], ...] = ()
 
+    @property
+    def canonical_names(self) -> dict[str, str]:
+        """Return the canonical name of each variable by its name in the task."""
+        return {old: new for new, old in self.names.items()}
+
     def restore_scm(self, model: Scm) -> Scm:
         """Return an SCM of the canonical task over the names of the task."""
         return rename_scm(model, self.names)

@@ -88,14 +88,9 @@ def _canonical(item: Problem, steps: Sequence[Step[Any]]) -> tuple[Posterior, As
     evidence = item_evidence(item, steps)
     worlds = tuple(evidence_panel_world(f"w{number}", scm_class, world) for number, world in enumerate(evidence))
     panel = Panel(item.task.variables, worlds)
-    names = canonical_task(replace(item.task, training=panel, shares_units=False)).names
+    names = canonical_task(replace(item.task, training=panel, shares_units=False)).canonical_names
     training = replace(item, task=replace(item.task, training=panel))
-    renamed = rename_problem(
-        training,
-        {old: new for new, old in names.items()},
-        unchanged_order(panel),
-        unchanged_order(item.sealed.heldout),
-    )
+    renamed = rename_problem(training, names, unchanged_order(panel), unchanged_order(item.sealed.heldout))
     scm_class = task_class(renamed.task)
     heldout = worlds_evidence(scm_class, renamed.sealed.heldout.worlds)
     posterior = Posterior(scm_class).condition(*worlds_evidence(scm_class, renamed.task.training.worlds))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import sha256
 from random import Random
 from typing import Any
@@ -85,9 +86,13 @@ class _Restoring:
         return self._words(content)
 
     def _words(self, content: Any) -> Any:
-        return replace_words(content, _NAME, {new: old for old, new in self.names.items()})
+        return replace_words(content, _NAME, self._names_in_pool)
 
-    @property
+    @cached_property
+    def _names_in_pool(self) -> dict[str, str]:
+        return {new: old for old, new in self.names.items()}
+
+    @cached_property
     def _root_places(self) -> list[int]:
         return [self.new.roots.index(self.names[root]) for root in self.old.roots]
 

@@ -19,7 +19,7 @@ from calibrant.baselines.replayscm.posterior.evidence import MechanismEvidence
 from calibrant.baselines.replayscm.posterior.local import LocalPosterior
 from calibrant.baselines.replayscm.posterior.posterior import MAX_STATES, Component, Posterior
 from calibrant.bench.replayscm.audit.generator_ceiling import Behaviour, BehaviourReplay
-from calibrant.bench.replayscm.extended.expectations import expect_extended
+from calibrant.bench.replayscm.extended.expectations import UNKNOWN, expect_extended
 from calibrant.bench.replayscm.extended.scoring import evidence_key
 from calibrant.bench.replayscm.scoring import ATTRIBUTE
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
@@ -56,7 +56,7 @@ class ReplayExpectations:
 
 def _expect(item: Problem) -> Expected:
     if item.task.kind is TaskKind.ALTERNATIVE or not item.sealed.heldout.worlds:
-        return {"uniform": None, "draw": None, "best": None}
+        return UNKNOWN
     decision = ATTRIBUTE.decide_heldout(item)
     uniform = None if decision is None or decision.agreement is None else float(decision.agreement)
     try:
@@ -93,8 +93,7 @@ def expect_under_prior(item: Problem) -> Expected | None:
 def _canonical(item: Problem) -> tuple[Task, Panel]:
     """Return task and held-out worlds over canonical names, so that draws do not depend on those of the pool."""
     canonical, heldout = canonical_task(item.task), item.sealed.heldout
-    names = {old: new for new, old in canonical.names.items()}
-    return canonical.task, rename_panel(heldout, names, unchanged_order(heldout))
+    return canonical.task, rename_panel(heldout, canonical.canonical_names, unchanged_order(heldout))
 
 
 def _share(posterior: Posterior, heldout: Panel) -> float:

@@ -50,9 +50,10 @@ class Outcome(NamedTuple):
 def canonical_problem(problem: Problem) -> Problem:
     """Return a problem over canonical names, so that ties and draws do not depend on those of the pool."""
     canonical = canonical_task(problem.task)
-    names = {old: new for new, old in canonical.names.items()}
     orders = unchanged_order(problem.task.training), unchanged_order(problem.sealed.heldout)
-    return replace(problem, task=canonical.task, sealed=rename_problem(problem, names, *orders).sealed)
+    return replace(
+        problem, task=canonical.task, sealed=rename_problem(problem, canonical.canonical_names, *orders).sealed
+    )
 
 
 def outcome(problem: Problem) -> Outcome:

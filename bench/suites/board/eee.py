@@ -42,7 +42,7 @@ def write_results(row: BoardRow, manifest: Manifest, site: Path) -> None:
     card = row.submission.card
     identity = sha256(f"{manifest.slug}\0{row.submission.digest}".encode()).digest()
     name = str(uuid.UUID(bytes=identity[:16], version=4))
-    place = f"data/{manifest.slug}/{path_part(card.developer)}/{path_part(card.system)}"
+    place = f"data/{manifest.slug}/{_model_id(card)}"
     folder = site / FOLDER / place
     folder.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(line) + "\n" for line in _item_lines(row, manifest, name)]
