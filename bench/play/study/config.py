@@ -78,10 +78,11 @@ class Study:
         self.config = {"feedback": section.feedback, "study": section.title, **aid_config(aid)}
         self._pools: dict[Path, PlayPool] = {}
         self._stops = [self._block(number, block) for number, block in enumerate(content.block)]
-        keys = [stop.key for stops in self._stops for stop in stops]
-        twice = next((key.instance for k, key in enumerate(keys) if key in keys[:k]), None)
-        if twice is not None:
-            raise CalibrantError(f"{path.name}: {twice} is named twice; each participant plays an item once")
+        keys = set()
+        for key in (stop.key for stops in self._stops for stop in stops):
+            if key in keys:
+                raise CalibrantError(f"{path.name}: {key.instance} is named twice; each participant plays an item once")
+            keys.add(key)
         self.plan = lru_cache(MAX_PARTICIPANTS)(self._plan)
 
     def member(self, name: str) -> str:
