@@ -186,8 +186,9 @@ def _print_consistency(sources: Sequence[Path], variants: Path, *, as_json: bool
     from calibrant.bench.report.scored_answers import scored_answers
     from calibrant.bench.terminal import stated_width
     from calibrant.bench.variants.consistency import consistency_lines, measure_consistency
+    from calibrant.bench.variants.pool import read_maps
 
-    rows = measure_consistency(scored_answers(sources), variants)
+    rows = measure_consistency(scored_answers(sources), variants, read_maps(variants))
     if as_json:
         typer.echo(json.dumps([row.to_dict() for row in rows], indent=1))
         return

@@ -18,7 +18,7 @@ from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.report.overview.rightness import is_right
 from calibrant.bench.statistics import wilson
-from calibrant.bench.variants.pool import VariantMaps, read_maps
+from calibrant.bench.variants.pool import VariantMaps
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.pool_text import pool_digest
 
@@ -170,13 +170,14 @@ def t_tail(value: float, degrees: int) -> float:
 
 
 def measure_consistency(
-    answers: Iterable[tuple[AnswerContext, Mapping[str, Any]]], variants: Path
+    answers: Iterable[tuple[AnswerContext, Mapping[str, Any]]], variants: Path, maps: VariantMaps
 ) -> list[Consistency]:
     """Return the consistency of each system with answers to a pool of variants; `CalibrantError` if there is none.
 
     Copies without an answer count as wrong. Answers to the originals' pool among `answers` give the flips.
+    maps: of the pool
     """
-    maps, digest, of = read_maps(variants), pool_digest(variants), benchmark_of(variants)
+    digest, of = pool_digest(variants), benchmark_of(variants)
     copies: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     originals: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for context, score in answers:

@@ -42,14 +42,16 @@ def add_consistency(section: Section, name: str, answers: Sequence[Answer], cont
     """Return the section with tables about the pools of variants among the report's pools that have answers."""
     if contents.tables and not contents.tables & {*TABLE_IDS}:
         return section
+    digests = {context.pool_digest for context, _ in answers}
+    pools = [path for path in variants_of(contents.pools, name) if pool_digest(path) in digests]
+    if not pools:
+        return section
     tables: list[Table] = []
     plots: list[Plot] = []
-    digests = {context.pool_digest for context, _ in answers}
     named = [(answer.context, answer.score) for answer in named_answers(answers)]
-    for path in variants_of(contents.pools, name):
-        if pool_digest(path) not in digests:
-            continue
-        rows, title = measure_consistency(named, path), read_maps(path).pool
+    for path in pools:
+        maps = read_maps(path)
+        rows, title = measure_consistency(named, path, maps), maps.pool
         tables += [_consistency_table(rows, title), _changes_table(rows, title)]
         if contents.with_pictures:
             plots += _plot(rows, title, name)
