@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
-from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.bench.sets.table import HEADINGS, LABELS, MARK, MEANINGS, RATES, read_set_lines, short_rate
 from calibrant.bench.variants.consistency import clustered_interval
 from calibrant.dsl.errors import CalibrantError
@@ -29,14 +27,6 @@ def set_tables(paths: Sequence[Path]) -> dict[str, Table]:
         key = str(line["pool"]), str(line["model"]), int(line[MARK])
         groups.setdefault(name, {}).setdefault(key, []).append(line)
     return {name: _table(rows) for name, rows in groups.items()}
-
-
-def add_sets(section: Section, name: str, contents: ReportContents) -> Section:
-    """Return the section with the table about sets, if there are some of the benchmark."""
-    if not contents.sets or (contents.tables and SETS_TABLE not in contents.tables):
-        return section
-    table = set_tables(contents.sets).get(name)
-    return section if table is None else replace(section, tables=(*section.tables, table))
 
 
 def _table(groups: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]) -> Table:

@@ -17,7 +17,7 @@ from calibrant.bench.report.people.section import add_people
 from calibrant.bench.report.people.tables import TABLE_IDS
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
-from calibrant.bench.report.sets import SETS_TABLE, add_sets
+from calibrant.bench.report.sets import SETS_TABLE, set_tables
 from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.terminal import printable
 from calibrant.dsl.atomic_write import write_atomically
@@ -86,6 +86,7 @@ def _sections(
     """
     missing = NoAnswersError(f"no answers that belong into table {', '.join(sorted(contents.tables))}")
     sections = {}
+    sets = {} if contents.tables and SETS_TABLE not in contents.tables else set_tables(contents.sets)
     for of in map(benchmark, answers):
         section, has_other = Section.of(of.title, "", items[of.name], (), ()), False
         if not contents.tables or contents.tables & {*of.require(REPORT).table_ids}:
@@ -95,7 +96,8 @@ def _sections(
                 missing = error
         section = add_people(section, of.name, items[of.name], contents)
         section = consistency.add_consistency(section, of.name, answers[of.name], contents)
-        section = add_sets(section, of.name, contents)
+        if of.name in sets:
+            section = replace(section, tables=(*section.tables, sets[of.name]))
         if has_other or section.tables:
             sections[of.name] = section
     if not sections:
