@@ -91,18 +91,22 @@ def summary_lines(rows: Sequence[PersonRow]) -> Iterator[str]:
     for benchmark in sorted({row.benchmark for row in rows}):
         chosen = [row for row in rows if row.benchmark == benchmark]
         measures: dict[str, list[Value]] = {
-            "right": [(r.participant, f"{r.pool} {r.item}", float(r.correct)) for r in chosen],
-            "moves": [(r.participant, f"{r.pool} {r.item}", float(r.moves)) for r in chosen],
-            "seconds a move": [(r.participant, f"{r.pool} {r.item}", r.seconds_a_move) for r in chosen],
+            "right": [_value(row, row.correct) for row in chosen],
+            "moves": [_value(row, row.moves) for row in chosen],
+            "seconds a move": [_value(row, row.seconds_a_move) for row in chosen],
         }
         for kind in ("earned", "lucky", "short", "missed"):
-            measures[kind] = [(r.participant, f"{r.pool} {r.item}", float(r.kind == kind)) for r in chosen if r.kind]
+            measures[kind] = [_value(row, row.kind == kind) for row in chosen if row.kind]
         for name, values in measures.items():
             if values:
                 yield f"{benchmark}  {name.ljust(14)}  {_mean_text(values)}"
         for position in sorted({row.position for row in chosen}):
-            at = [(r.participant, f"{r.pool} {r.item}", float(r.correct)) for r in chosen if r.position == position]
+            at = [_value(row, row.correct) for row in chosen if row.position == position]
             yield f"{benchmark}  right at item {position}  {_mean_text(at)}"
+
+
+def _value(row: PersonRow, value: float) -> Value:
+    return row.participant, f"{row.pool} {row.item}", float(value)
 
 
 def _mean_text(values: Sequence[Value]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 from calibrant.bench.core.answer_context import PEOPLE
 from calibrant.bench.report.answers.named import NamedAnswer
@@ -22,23 +23,20 @@ def group_people(answers: Sequence[NamedAnswer]) -> list[NamedAnswer]:
 
     Participants whose terms differ (feedback, study) are in groups of their own, named after the difference.
     """
-    configs = {
-        repr(sorted(answer.context.config.items())): answer.context.config
-        for answer in answers
-        if participant_of(answer.context.system)
-    }
-    if not configs:
-        return list(answers)
-    differing = differing_names([*configs.values()])
-    suffixes = {key: option_suffix(config, differing) for key, config in configs.items()}
-    groups: dict[str, set[str]] = {}
     keys = [
         repr(sorted(answer.context.config.items())) if participant_of(answer.context.system) else ""
         for answer in answers
     ]
+    configs: dict[str, Mapping[str, Any]] = {}
+    groups: dict[str, set[str]] = {}
     for answer, key in zip(answers, keys, strict=True):
         if key:
+            configs[key] = answer.context.config
             groups.setdefault(key, set()).add(answer.context.system)
+    if not groups:
+        return list(answers)
+    differing = differing_names([*configs.values()])
+    suffixes = {key: option_suffix(config, differing) for key, config in configs.items()}
     taken = {answer.system for answer in answers}
     names = {key: _free_name(f"people ({len(group)}){suffixes[key]}", taken) for key, group in groups.items()}
     return [

@@ -57,9 +57,13 @@ def group_mean(answers: Iterable[PersonAnswer], read: Callable[[PersonAnswer], f
     return clustered_mean(values) if values else None
 
 
+def read_right(answer: PersonAnswer) -> float:
+    return float(answer.outcome.is_right)
+
+
 def right_mean(system: SystemResult) -> ClusteredMean:
     """Return the mean share of right answers over the participants of a group."""
-    mean = group_mean(person_answers(system, {}), lambda answer: float(answer.outcome.is_right))
+    mean = group_mean(person_answers(system, {}), read_right)
     assert mean is not None
     return mean
 

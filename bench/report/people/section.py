@@ -12,8 +12,8 @@ from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.overview.results import Results, read_results
 from calibrant.bench.report.people.clusters import ClusteredMean
 from calibrant.bench.report.people.group import group_people, participant_of
-from calibrant.bench.report.people.measures import PersonAnswer, group_mean, groups_of, person_answers
-from calibrant.bench.report.people.tables import TABLE_IDS, learning_positions, people_tables
+from calibrant.bench.report.people.measures import PersonAnswer, group_mean, groups_of, person_answers, read_right
+from calibrant.bench.report.people.tables import TABLE_IDS, kind_of_answer, learning_positions, people_tables
 from calibrant.bench.report.people.timings import PersonTiming, Subject, read_timings
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import Plot, ReportContents, Section
@@ -44,8 +44,8 @@ def _learning_plots(results: Results, timings: Mapping[Subject, PersonTiming], n
     seconds: list[Line] = []
     for group in groups_of(results):
         positions = learning_positions(person_answers(group, timings))
-        shares.append(_line(f"{group.name}: right", positions, _right))
-        shares.append(_line(f"{group.name}: earned", positions, _earned))
+        shares.append(_line(f"{group.name}: right", positions, read_right))
+        shares.append(_line(f"{group.name}: earned", positions, kind_of_answer("earned")))
         seconds.append(_line(group.name, positions, lambda answer: answer.seconds_a_move))
     titles = ("People: right answers over items", "People: seconds a move over items")
     for key, title, caption, lines in (
@@ -64,15 +64,6 @@ def _line(
 ) -> Line:
     means = [(position, group_mean(at, read)) for position, at in positions]
     return Line(name, tuple(_mark(position, mean) for position, mean in means if mean is not None))
-
-
-def _right(answer: PersonAnswer) -> float:
-    return float(answer.outcome.is_right)
-
-
-def _earned(answer: PersonAnswer) -> float | None:
-    outcome = answer.outcome
-    return None if outcome.is_decided is None else float(outcome.kind == "earned")
 
 
 def _mark(position: int, mean: ClusteredMean) -> Mark:

@@ -16,6 +16,7 @@ from calibrant.bench.report.people.measures import (
     item_mean,
     outcomes_on,
     person_answers,
+    read_right,
 )
 from calibrant.bench.report.people.timings import PersonTiming, Subject
 
@@ -52,15 +53,13 @@ def _means_table(
     others: Sequence[SystemResult],
     items: frozenset[int],
 ) -> Table:
-    cost = results.guide.words.cost
-    unit = "" if cost is None or not cost.key else cost.unit
-    rows = []
+    unit, rows = _cost_unit(results), []
     for name, listed in answers.items():
         num_people = len({answer.participant for answer in listed})
         num_items = len({answer.outcome.item for answer in listed})
         cells = [
-            _share(group_mean(listed, lambda a: float(a.outcome.is_right))),
-            *(_share(group_mean(listed, _kind_of_answer(kind))) for kind in KINDS),
+            _share(group_mean(listed, read_right)),
+            *(_share(group_mean(listed, kind_of_answer(kind))) for kind in KINDS),
             *([_number(group_mean(listed, lambda a: a.outcome.cost))] if unit else []),
             _number(group_mean(listed, lambda a: a.seconds_a_move)),
         ]
@@ -83,14 +82,12 @@ def _means_table(
 
 
 def _learning_table(results: Results, answers: Mapping[str, Sequence[PersonAnswer]]) -> Table:
-    cost = results.guide.words.cost
-    unit = "" if cost is None or not cost.key else cost.unit
-    rows = []
+    unit, rows = _cost_unit(results), []
     for name, listed in answers.items():
         for position, at in learning_positions(listed):
             cells = [
-                _share(group_mean(at, lambda a: float(a.outcome.is_right))),
-                _share(group_mean(at, _kind_of_answer("earned"))),
+                _share(group_mean(at, read_right)),
+                _share(group_mean(at, kind_of_answer("earned"))),
                 *([_number(group_mean(at, lambda a: a.outcome.cost))] if unit else []),
                 _number(group_mean(at, lambda a: a.seconds_a_move)),
             ]
@@ -145,11 +142,18 @@ def _open_rows(name: str, outcomes: Sequence[Outcome]) -> Iterator[TableRow]:
             yield TableRow((name, text, f"{len(chosen):,}"), cells)
 
 
+def _cost_unit(results: Results) -> str:
+    """Return the unit of costs that scores state; empty without any."""
+    cost = results.guide.words.cost
+    return "" if cost is None or not cost.key else cost.unit
+
+
 def _kind_of(kind: str) -> Callable[[Outcome], float | None]:
     return lambda outcome: None if outcome.is_decided is None else float(outcome.kind == kind)
 
 
-def _kind_of_answer(kind: str) -> Callable[[PersonAnswer], float | None]:
+def kind_of_answer(kind: str) -> Callable[[PersonAnswer], float | None]:
+    """Return what reads whether an answer is of a kind; None where what the evidence decided is not counted."""
     read = _kind_of(kind)
     return lambda answer: read(answer.outcome)
 
