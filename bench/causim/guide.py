@@ -11,7 +11,7 @@ from calibrant.bench.causim.verdict import is_answered, is_right
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
-from calibrant.bench.report.overview.sentences import class_sentence
+from calibrant.bench.report.overview.sentences import answer_text, class_sentence
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.values import plain
 from calibrant.solvers.causim.answers import AnswerSet
@@ -71,7 +71,7 @@ class ProgramGuide:
         flags = [name for name in ("trivial", "copyable", "vacuous") if score.get(name) is True]
         return Explanation(
             sentences=tuple(sentences),
-            response=answer if isinstance(answer, str) else json.dumps(dict(answer), ensure_ascii=False),
+            response=answer_text(answer),
             gold="" if item is None else _gold(item),
             response_note="" if item is None else f"{item.task.question.type}, {item.task.scenario}",
             gold_note="a right answer",

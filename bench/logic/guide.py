@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Move, Score, Words
-from calibrant.bench.report.overview.sentences import class_sentence, fit_text
+from calibrant.bench.report.overview.sentences import answer_text, class_sentence, fit_text
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.json_objects import last_object
 from calibrant.dsl.logic import reference
@@ -70,7 +70,7 @@ class ModelGuide:
         moves = () if item is None or sealed is None or parsed is None else tuple(_rows(item, parsed))
         return Explanation(
             sentences=(class_sentence(recorded, is_right=self.is_right(score, "")) + remaining, _problem(score)),
-            response=_model_text(parsed) if isinstance(parsed, frozenset) else _answer_text(answer),
+            response=_model_text(parsed) if isinstance(parsed, frozenset) else answer_text(answer),
             gold="" if sealed is None else _model_text(sealed.gold),
             response_note="" if item is None else _kind_text(item, parsed),
             gold_note="the model that the values come from",
@@ -94,10 +94,6 @@ def _model_text(model: Model) -> str:
     return "\n".join(model_texts(model)) or NONE
 
 
-def _answer_text(answer: Mapping[str, Any] | str) -> str:
-    return answer if isinstance(answer, str) else json.dumps(dict(answer), ensure_ascii=False)
-
-
 def _kind_text(item: LogicItem, parsed: Model | Table | None) -> str:
     readouts = ", ".join(map(in_one_line, item.task.setup.readouts))
     if parsed is None or isinstance(parsed, frozenset):
@@ -110,7 +106,7 @@ def _rows(item: LogicItem, answer: Model | Table) -> Iterator[Move]:
     task = item.task
     assert item.sealed is not None
     rows = zip(task.questions, item.sealed.answers, strict=True)
-    for number, (experiment, truth) in enumerate(list(rows)[:MAX_ROWS]):
+    for number, (experiment, truth) in enumerate(islice(rows, MAX_ROWS)):
         if isinstance(answer, frozenset):
             stated = reference.predict(answer, task.setup, experiment)
             is_wrong = stated != truth

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -60,6 +61,11 @@ def fit_text(members: str, singular: str, plural: str) -> str:
     """Return how many hypotheses fit, up to the verb; `members` is in decimal."""
     number = int(members)
     return f"1 {singular} fits" if number == 1 else f"{number_text(number)} {plural} fit"
+
+
+def answer_text(answer: Mapping[str, Any] | str) -> str:
+    """Return an answer as it was given, or as JSON."""
+    return answer if isinstance(answer, str) else json.dumps(dict(answer), ensure_ascii=False)
 
 
 def count_text(number: Number) -> str:
