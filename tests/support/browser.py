@@ -32,7 +32,7 @@ KEYS = {
     "ArrowRight": ("ArrowRight", "", 39),
     "Backspace": ("Backspace", "", 8),
 }
-CONTROL, SHIFT = 2, 8
+CONTROL = 2
 
 REQUIRED = os.environ.get("CI") == "true"  # then a missing browser is a failure, not a skip
 
@@ -82,7 +82,7 @@ class Browser:
         while data:
             data = data[os.write(self._out, data) :]
         while (answer := self._receive()).get("id") != self._number:
-            self._events.add((answer.get("sessionId", ""), answer.get("method", "")))
+            pass
         assert "error" not in answer, answer
         result: dict[str, Any] = answer["result"]
         return result
@@ -90,11 +90,11 @@ class Browser:
     def wait_event(self, session: str, name: str) -> None:
         """Wait for an event of a session; one that has come since the last wait counts."""
         while (session, name) not in self._events:
-            answer = self._receive()
-            self._events.add((answer.get("sessionId", ""), answer.get("method", "")))
+            self._receive()
         self._events.remove((session, name))
 
     def _receive(self) -> dict[str, Any]:
+        """Return the next message; an event is kept for who waits for it."""
         while b"\0" not in self._buffer:
             ready, _, _ = select.select([self._in], [], [], MAX_SILENCE_SECONDS)
             if not ready:
@@ -105,6 +105,8 @@ class Browser:
             self._buffer += block
         message, _, self._buffer = self._buffer.partition(b"\0")
         decoded: dict[str, Any] = json.loads(message)
+        if "method" in decoded:
+            self._events.add((decoded.get("sessionId", ""), decoded["method"]))
         return decoded
 
 
