@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from calibrant.bench.runs.records import folder_records
-from tests.people.__main__ import KilledServer
+from tests.people.__main__ import KilledServer, write_study
 from tests.support.browser import needs_chromium
 from tests.support.play.keyboard import KeyboardPage
 from tests.support.play.right_lines import POOLS, detector_rule, first_item
@@ -15,15 +14,13 @@ from tests.support.play.solved_by_keys import SETTLED, solve
 
 @needs_chromium
 def test_a_page_goes_on_after_kills(tmp_path: Path) -> None:
-    pool, out = POOLS["blickets"], tmp_path / "out"
+    pool, out = POOLS["blickets"], tmp_path / "served"
     item = first_item(pool)
-    study = tmp_path / "study.toml"
-    lines = ["[study]", f'out = "{out}"', 'participants = ["p1"]', "[[block]]", f'pool = "{pool}"']
-    study.write_text("\n".join([*lines, f"ids = {json.dumps([item.id])}", ""]), encoding="utf-8")
-    server = KilledServer(study, out)
+    server = KilledServer(write_study(tmp_path, pool, [item.id], 1), out)
     try:
+        url = server.address.url(server.address.participant_token("s0001"))
         with KeyboardPage() as page:
-            page.open(server.address.url(server.address.participant_token("p1")))
+            page.open(url)
             page.reach('[data-key="begin"]')
             page.press("Enter")
             page.wait("state.phase === 'item'")
@@ -36,7 +33,7 @@ def test_a_page_goes_on_after_kills(tmp_path: Path) -> None:
             server.start()
             page.wait(f"{SETTLED} && state.item.moves === 2 && banner.textContent === ''")
             server.kill()
-            page.open(server.address.url(server.address.participant_token("p1")))
+            page.open(url)
             page.wait("state?.item?.moves === 2")
             solve(page, item)
     finally:
