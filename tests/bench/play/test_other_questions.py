@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from calibrant.audits.replayscm.extended.generate import sample_extended
-from calibrant.audits.replayscm.extended.strata import extended_strata
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.words import Act, Draft, Edit, Position, WordsError
 from calibrant.bench.replayscm.people.words import WORDS
@@ -19,7 +17,7 @@ from calibrant.dsl.replayscm.extensions.extension import ForecastWorld, Question
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.alternative import AlternativeAnswer, find_alternative
-from tests.support.play.right_lines import POOLS, first_item
+from tests.support.play.right_lines import EPISODES, POOLS, extended_item, first_item
 
 SCORING = benchmark("replayscm").scoring
 
@@ -95,8 +93,7 @@ def test_a_mistake_in_an_alternative_is_no_edit(line: str, alternative: tuple[Pr
 
 @pytest.fixture(scope="module")
 def forecast() -> Problem:
-    (stratum,) = (chosen for chosen in extended_strata() if chosen.name == "hs_n6_easy_calibration_noise1in20")
-    item = sample_extended(stratum, 1, is_episode=False)
+    item = extended_item(EPISODES["noisy episode"], is_episode=False)
     extension = item.task.extension
     assert extension is not None
     worlds = tuple(

@@ -16,7 +16,7 @@ from calibrant.dsl.formulas.infix import infix
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.logic.clause import model_texts
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.problem import Pool
+from calibrant.dsl.replayscm.problem import Pool, Problem
 
 DATA = Path(__file__).resolve().parents[3] / "bench"
 POOLS = {
@@ -42,10 +42,14 @@ def pool_file(kind: str, folder: Path) -> Path:
 def episode_pool(folder: Path, stratum: str) -> Path:
     """Write a pool of one ReplaySCM episode."""
     path = folder / f"{stratum}.jsonl"
-    (chosen,) = (one for one in extended_strata() if one.name == stratum)
-    item = sample_extended(chosen, 1, is_episode=True)
-    write_pool(Pool("episodes", (item,)), path)
+    write_pool(Pool("episodes", (extended_item(stratum, is_episode=True),)), path)
     return path
+
+
+def extended_item(stratum: str, *, is_episode: bool) -> Problem:
+    """Return the first item of an extended stratum."""
+    (chosen,) = (one for one in extended_strata() if one.name == stratum)
+    return sample_extended(chosen, 1, is_episode=is_episode)
 
 
 def right_lines(item: Any) -> list[str]:
