@@ -299,8 +299,7 @@ def _folder() -> Path:
 def _state(rng: random.Random) -> str:
     text = (_folder() / "unpacked" / "state.json").read_text("utf-8")
     path = _folder() / "damaged.json"
-    text = damaged(rng, text) if rng.random() < 0.5 else _with_odd_part(rng, text)
-    path.write_text(text, encoding="utf-8", errors="surrogatepass")
+    path.write_text(_damaged_json(rng, text), encoding="utf-8", errors="surrogatepass")
     try:
         with nothing_executed():
             sources = list(read_programs(path))
@@ -313,6 +312,11 @@ def _state(rng: random.Random) -> str:
         require("\n" not in str(error), "a refusal of several lines")
         return "state refused"
     return f"state read, {sum(fault is not None for fault in faults)} of {len(faults)} faulty"
+
+
+def _damaged_json(rng: random.Random, text: str) -> str:
+    """Return a JSON text with damaged characters, or with one odd part."""
+    return damaged(rng, text) if rng.random() < 0.5 else _with_odd_part(rng, text)
 
 
 def _with_odd_part(rng: random.Random, text: str) -> str:
@@ -341,8 +345,7 @@ def _queries(rng: random.Random) -> str:
     before = path.read_bytes()
     target = _folder() / "converted.jsonl"
     try:
-        text = damaged(rng, before.decode()) if rng.random() < 0.5 else _with_odd_part(rng, before.decode())
-        path.write_text(text, encoding="utf-8", errors="surrogatepass")
+        path.write_text(_damaged_json(rng, before.decode()), encoding="utf-8", errors="surrogatepass")
         with nothing_executed():
             read_queries(path)
             conversion = convert_programs(base, target, None)
