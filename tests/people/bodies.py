@@ -83,18 +83,18 @@ def all_pools(folder: Path) -> list[Path]:
 
 def targets_of(pool: PlayPool) -> Iterator[Target]:
     """Yield the items of a pool."""
-    of = pool.benchmark
+    of, page = pool.benchmark, play_page("search", "")
     for instance in pool.indices:
         item = pool.item(instance)
         shown = pool.public.shown(item)
+        view, forms = pool.words.view(shown), [verb.form for verb in pool.words.verbs(shown)]
         public = json.dumps(public_record(of, shown)) + of.items.prompt(shown) + pool.words.opening(shown)
-        public += json.dumps(pool.words.view(shown)) + play_page("search", "")
+        public += json.dumps(view) + page
         record = of.items.record(item)
         secrets = {f'"{instance}"', '"sealed"', '"verdict"', *_secrets(record["sealed"], of.is_interactive(item))}
-        names = tuple(dict.fromkeys(re.findall(r"[A-Za-z_]\w*", " ".join(v.form for v in pool.words.verbs(shown)))))
-        view = pool.words.view(shown)
-        names = tuple(view.get("objects") or view.get("variables") or view.get("settable") or names)
-        lines = tuple(v.form for v in pool.words.verbs(shown) if v.form.split()[0].strip("{") not in ENDING)
+        mentioned = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", " ".join(forms)))
+        names = tuple(view.get("objects") or view.get("variables") or view.get("settable") or mentioned)
+        lines = tuple(form for form in forms if form.split()[0].strip("{") not in ENDING)
         hidden = tuple(sorted(secret for secret in secrets if not _is_public(secret, public)))
         yield Target(ItemStop(pool.key(instance)), hidden, names, lines)
 
@@ -199,7 +199,7 @@ class Player:
                 self._tally.leaks.append((secret, text[:2_000]))
 
 
-def search_bodies(pools: Sequence[Path], count: int, seconds: float, folder: Path, seed: int = 1) -> Tally:
+def search_bodies(pools: Sequence[Path], count: int, seconds: float, seed: int = 1) -> Tally:
     """Play until so many answers were searched, or the time is over. No verdict is revealed."""
     sources = [PlayPool(path) for path in pools]
     targets = [target for source in sources for target in targets_of(source)]
@@ -238,7 +238,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         pools = all_pools(Path(folder))
         start = time.monotonic()
-        tally = search_bodies(pools, chosen.count, 60 * chosen.minutes, Path(folder), chosen.seed)
+        tally = search_bodies(pools, chosen.count, 60 * chosen.minutes, chosen.seed)
     for secret, body in tally.leaks[:5]:
         print(json.dumps({"secret": secret[:200], "body": body[:400]}))
     figures = {
