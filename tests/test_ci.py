@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.commands import CHECKOUT
 
+MAX_SECONDS = 240  # of an inner pytest, which takes 2 s on a quiet machine; five others may run beside it
 RECORDED = '#!{bash}\necho "{name} $* [${{DEBIAN_FRONTEND:-}}]" >> "{log}"\n{more}\n'
 
 
@@ -145,10 +146,21 @@ def test_browser_tests_are_required_in_continuous_integration(tmp_path: Path, ci
         encoding="utf-8",
     )
     environment = {**_inherited(), "PATH": str(tmp_path), "CI": ci, "PYTHONPATH": str(CHECKOUT)}
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(tmp_path)]
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(tmp_path), _temporary(tmp_path)]
     line = [sys.executable, "-m", "pytest", *options, str(test)]
-    done = subprocess.run(line, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        line, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=MAX_SECONDS, check=False
+    )
     assert f"{outcome} in" in done.stdout
+
+
+def _temporary(folder: Path) -> str:
+    """Return the option that keeps an inner pytest's temporary folder within a folder.
+
+    In the common place it would delete the folders of sessions that have ended before it exits: gigabytes in a
+    continuous integration, which took more than 60 s there while other tests were running.
+    """
+    return f"--basetemp={folder / 'temporary'}"
 
 
 def _inherited() -> dict[str, str]:
@@ -169,10 +181,13 @@ def _pytest(folder: Path, *arguments: str, **environment: str) -> str:
         "no:cacheprovider",
         "-p",
         "no:hypothesispytest",
+        _temporary(folder),
         *(arguments if "-n" in arguments else ("-p", "no:xdist", *arguments)),
     ]
     settings = {**_inherited(), "PYTHONPATH": str(CHECKOUT), "COLUMNS": "300", **environment}
-    done = subprocess.run(line, env=settings, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        line, env=settings, cwd=folder, capture_output=True, text=True, timeout=MAX_SECONDS, check=False
+    )
     return done.stdout
 
 
