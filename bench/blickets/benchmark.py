@@ -21,6 +21,7 @@ from calibrant.bench.core.capabilities import (
     TRAINING,
     WORDS,
 )
+from calibrant.bench.core.remaining import REMAINING
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, EXPLANATIONS, TIMELINES
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
 from calibrant.bench.protocols.base import PROTOCOLS
@@ -55,6 +56,7 @@ BENCHMARK: Benchmark[BlicketItem] = Benchmark(
         PRESENT: "presentation:present",
         PROTOCOLS: "protocols:ROWS",
         REPLIES: "episodes.text_episode:play_replies",
+        REMAINING: "remaining:list_remaining",
         REPORT: "section:REPORT",
         SCORING: "scoring:SCORING",
         STATISTICS: "statistics:STATISTICS",

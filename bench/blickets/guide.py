@@ -88,6 +88,10 @@ class DetectorGuide:
 
 
 def rule_text(rule: Mapping[str, Any]) -> str:
+    """Return a rule as people type it: conjunctive A E; one that cannot be read as it is."""
+    form, names = rule.get("rule"), rule.get("blickets")
+    if isinstance(form, str) and isinstance(names, Sequence) and all(isinstance(name, str) for name in names):
+        return in_one_line(f"{form} {' '.join(names)}")
     return json.dumps(dict(rule), ensure_ascii=False)
 
 
@@ -153,7 +157,8 @@ def _last_moves(item: BlicketItem, steps: Sequence[Step[Any]]) -> Iterator[Move]
 def _action(step: Step[Any]) -> str:
     ((verb, about),) = list(step.action.items())[:1] or [("nothing", "")]
     if verb == "check":
-        return f"submit {in_one_line(json.dumps(about, default=str))[:120]}"
+        stated = rule_text(about) if isinstance(about, Mapping) else json.dumps(about, default=str)
+        return f"check {in_one_line(stated)[:120]}"
     return in_one_line(f"{verb} {about if isinstance(about, str) else short_repr(about)}")[:80]
 
 

@@ -21,6 +21,7 @@ from calibrant.bench.core.capabilities import (
     TRAINING,
     WORDS,
 )
+from calibrant.bench.core.remaining import REMAINING
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, EXPLANATIONS, REVEALED_VIEWS
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, ITEM_CONVERSION, VERIFY
 from calibrant.bench.protocols.base import PROTOCOLS
@@ -57,6 +58,7 @@ BENCHMARK: Benchmark[LabItem] = Benchmark(
         PRESENT: "presentation:present",
         PROTOCOLS: "protocols:ROWS",
         REPLIES: "dialogues.replies:play_replies",
+        REMAINING: "people.remaining:list_remaining",
         REPORT: "section:REPORT",
         REVEALED_VIEWS: "trajectories.page:REVEALED_VIEWS",
         SCORING: "scoring:SCORING",
@@ -65,7 +67,7 @@ BENCHMARK: Benchmark[LabItem] = Benchmark(
         TRAINING: "training:TRAINING",
         TRAJECTORIES: "trajectories.means:mean_trajectories",
         VERIFY: "audit:AUDIT",
-        WORDS: "words:WORDS",
+        WORDS: "people.words:WORDS",
         VARIANTS: "variants:VARIANTS",
     },
 )

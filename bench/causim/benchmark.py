@@ -19,6 +19,7 @@ from calibrant.bench.core.capabilities import (
     WORDS,
     WORKED_SOLUTIONS,
 )
+from calibrant.bench.core.remaining import REMAINING
 from calibrant.bench.pages.capabilities import EXPLANATIONS
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, HARDEN, PROGRAMS, VERIFY
 from calibrant.bench.protocols.base import PROTOCOLS
@@ -53,6 +54,7 @@ BENCHMARK: Benchmark[CausimItem] = Benchmark(
         PROGRAMS: "programs.provider:PROGRAMS",
         PRESENT: "presentation:present",
         PROTOCOLS: "protocols:ROWS",
+        REMAINING: "remaining:list_remaining",
         REPORT: "section:REPORT",
         SCORING: "scoring:SCORING",
         STATISTICS: "statistics:STATISTICS",

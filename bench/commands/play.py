@@ -98,7 +98,7 @@ Results: TypeAlias = Annotated[
     typer.Option(
         "--results",
         metavar="FILE",
-        help="With --study: write a CSV line for each participant and item; print means.",
+        help="With --study: write a line for each participant and item as CSV, or as JSON in FILE.json; print means.",
         rich_help_panel=OUTPUT,
     ),
     WRITES,
@@ -299,11 +299,11 @@ def _play_study(
             typer.echo(line)
         return 0
     if results is not None:
-        from calibrant.bench.play.results import csv_text, person_rows, summary_lines
+        from calibrant.bench.play.results import csv_text, json_text, person_rows, summary_lines
 
         refuse_options({"--participant": participant}, "results are of all participants")
-        rows = person_rows(study.out)
-        write_atomically(results, csv_text(rows))
+        rows = person_rows(study.out, study.pools)
+        write_atomically(results, json_text(rows) if results.suffix == ".json" else csv_text(rows))
         typer.echo("\n".join(summary_lines(rows)))
         return 0
     if static is not None:

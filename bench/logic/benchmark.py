@@ -17,6 +17,7 @@ from calibrant.bench.core.capabilities import (
     TRAINING,
     WORDS,
 )
+from calibrant.bench.core.remaining import REMAINING
 from calibrant.bench.families.capabilities import FAMILIES
 from calibrant.bench.pages.capabilities import EXPLANATIONS
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
@@ -48,6 +49,7 @@ BENCHMARK: Benchmark[LogicItem] = Benchmark(
         METRICS: "verdict:METRICS",
         PRESENT: "presentation:present",
         PROTOCOLS: "protocols:ROWS",
+        REMAINING: "remaining:list_remaining",
         REPORT: "section:REPORT",
         SCORING: "scoring:SCORING",
         STATISTICS: "statistics:STATISTICS",

@@ -1,28 +1,38 @@
-"""Results of people: tidy rows for R, means over participants with intervals, learning curves."""
+"""Results of people: tidy rows for R or pandas, means over participants with intervals, learning curves."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from calibrant.bench.core.answer_context import PEOPLE
 from calibrant.bench.core.registry import stated_name
+from calibrant.bench.core.remaining import MAX_EXPORTED, Remaining, RemainingLists
 from calibrant.bench.play.journal import EVENTS
 from calibrant.bench.play.plan import QUESTIONS
+from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.report.people.clusters import Value, clustered_mean
 from calibrant.bench.report.people.timings import seconds_a_move
 from calibrant.bench.runs.records import Record, folder_records
+from calibrant.bench.scoring.transcript_replay import steps_of
+
+SEPARATOR = " | "  # between hypotheses in a cell
 
 
 @dataclass(frozen=True)
 class PersonRow:
     """One participant on one item.
 
-    position: of the item among those that the participant ended, from 1; hypotheses: how many were still open
+    position: of the item among those that the participant ended, from 1
     kind: earned, lucky, short or missed; empty where it was not attributed
+    hypotheses: how many were still open at the answer; open: the first MAX_EXPORTED of them in words
     """
 
     participant: str
@@ -41,24 +51,44 @@ class PersonRow:
     seconds: float
     seconds_a_move: float
     started: str
+    remaining: Remaining | None = None
+
+    def cells(self) -> dict[str, Any]:
+        """Return the row for CSV; hypotheses that are not listed are counted at the end of the list."""
+        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "remaining"}
+        return named | {"open": "" if self.remaining is None else SEPARATOR.join(self.remaining.lines())}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row, ready for JSON."""
+        return self.cells() | {"open": None if self.remaining is None else self.remaining.to_dict()}
 
 
-def person_rows(folder: Path) -> list[PersonRow]:
-    """Return the rows of a folder of play, by participant in the order in which items were begun."""
+def person_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> list[PersonRow]:
+    """Return the rows of a folder of play, by participant in the order in which items were begun.
+
+    pools: of whose items the hypotheses that were open are listed
+    """
+    by_digest = {pool.digest: (pool, RemainingLists(pool.benchmark, MAX_EXPORTED)) for pool in pools}
     records = [record for record in folder_records(folder) if record.protocol.startswith(PEOPLE)]
     records.sort(key=lambda record: (record.protocol, record.timing.started))
     positions: dict[str, int] = {}
     rows = []
     for record in records:
         positions[record.protocol] = positions.get(record.protocol, 0) + 1
-        rows.append(_row(record, positions[record.protocol]))
+        remaining = None
+        if record.pool_digest in by_digest:
+            pool, lists = by_digest[record.pool_digest]
+            taken = [] if record.steps is msgspec.UNSET else steps_of(record.steps)
+            remaining = lists.get(pool.digest, pool.public.shown(pool.item(record.instance)), taken)
+        rows.append(_row(record, positions[record.protocol], remaining))
     return rows
 
 
-def _row(record: Record, position: int) -> PersonRow:
+def _row(record: Record, position: int, remaining: Remaining | None) -> PersonRow:
     steps = record.steps if isinstance(record.steps, list) else []
     attribution = record.attribution if isinstance(record.attribution, dict) else {}
     mean_seconds = seconds_a_move(record)
+    counted = "" if remaining is None else str(remaining.count)
     return PersonRow(
         record.protocol.removeprefix(PEOPLE),
         position,
@@ -70,12 +100,13 @@ def _row(record: Record, position: int) -> PersonRow:
         str(record.config.get("feedback", "")),
         int(record.score.get("correct") is True),
         str(attribution.get("kind", "")),
-        str(attribution.get("members", "")),
+        str(attribution.get("members", counted)),
         sum(step.cost for step in steps),
         sum(bool(step.refused) for step in steps),
         record.timing.seconds,
         0.0 if mean_seconds is None else round(mean_seconds, 3),
         record.timing.started,
+        remaining,
     )
 
 
@@ -117,8 +148,14 @@ def _mean_text(values: Sequence[Value]) -> str:
 
 def csv_text(rows: Iterable[PersonRow]) -> str:
     """Return rows as CSV with a line of names."""
+    names = [field.name for field in fields(PersonRow) if field.name != "remaining"]
     text = io.StringIO()
-    writer = csv.DictWriter(text, [field.name for field in fields(PersonRow)], lineterminator="\n")
+    writer = csv.DictWriter(text, [*names, "open"], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(asdict(row) for row in rows)
+    writer.writerows(row.cells() for row in rows)
     return text.getvalue()
+
+
+def json_text(rows: Iterable[PersonRow]) -> str:
+    """Return rows as one JSON list."""
+    return json.dumps([row.to_dict() for row in rows], ensure_ascii=False, indent=1) + "\n"

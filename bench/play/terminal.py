@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from calibrant.bench.core.remaining import MAX_EXPORTED, RemainingLists
 from calibrant.bench.core.words import Verb, WordsError
 from calibrant.bench.play.plan import AID
 from calibrant.bench.play.player import Player
@@ -117,7 +118,10 @@ class TerminalGame:
         elif self.game.episode is not None and not self.game.steps:
             text += "; nothing was read"
         if as_json:
-            self._event({"event": "verdict", "text": text, **verdict})
+            lists = RemainingLists(self._pool.benchmark, MAX_EXPORTED)
+            remaining = lists.get(self._pool.digest, self.game.item, self.game.steps)
+            listed = None if remaining is None else remaining.to_dict()
+            self._event({"event": "verdict", "text": text, **verdict, "open": listed})
         else:
             self._echo(text)
         return right

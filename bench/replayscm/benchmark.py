@@ -20,6 +20,7 @@ from calibrant.bench.core.capabilities import (
     TRAINING,
     WORDS,
 )
+from calibrant.bench.core.remaining import REMAINING
 from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS, EPISODE_VIEWS, EXPLANATIONS, TIMELINES
 from calibrant.bench.pools.capabilities import (
     ALTERNATIVE_ITEMS,
@@ -72,6 +73,7 @@ BENCHMARK: Benchmark[Problem] = Benchmark(
         PLAY: "extended.play:PLAY",
         PRESENT: "protocols.presentation:present",
         PROTOCOLS: "protocols.listed:ROWS",
+        REMAINING: "people.remaining:list_remaining",
         REPORT: "section:REPORT",
         SAMPLE: "generate:SAMPLE",
         SCORING: "scoring:SCORING",

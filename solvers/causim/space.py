@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from calibrant.dsl.causim.model import Model, run
-from calibrant.dsl.causim.question import Question, project
+from calibrant.dsl.causim.question import Answer, Question, project
 from calibrant.dsl.causim.values import ModelError, Symbol, assignment_text
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.causim.answers import MAX_STATES, AnswerSet
@@ -115,27 +115,31 @@ class WorldSpace:
 
     def verdicts(self, budget: Budget | None = None) -> Mapping[str, int]:
         """Count the members by the text of their answer; `BudgetSpent` where there are too many answers."""
+        counts: dict[str, int] = {}
+        for answer, number in self.answers(budget):
+            text = assignment_text(answer)
+            counts[text] = counts.get(text, 0) + number
+        return counts
+
+    def answers(self, budget: Budget | None = None) -> Iterator[tuple[Answer, int]]:
+        """Yield answers of members with the number of members that give them, in a fixed order.
+
+        Answers with noise come once a member, others once. `BudgetSpent` where that takes more states than allowed.
+        """
         budget = budget or Budget(MAX_STATES)
-        compiled = Compiled(self.model, self._observed_question)
         if self.question.asks_noise:
-            counts: dict[str, int] = {}
             for world in self._worlds(budget):
-                text = assignment_text(
-                    project(self.question, self.model, world, run(self.model, world, self.question.do))
-                )
-                counts[text] = counts.get(text, 0) + 1
-            return counts
-        answers = replace(self._observed_question, with_noise=False)
-        counts = {}
-        for answer in AnswerSet(self.model, answers).answers(budget):
+                yield project(self.question, self.model, world, run(self.model, world, self.question.do)), 1
+            return
+        compiled = Compiled(self.model, self._observed_question)
+        for answer in AnswerSet(self.model, replace(self._observed_question, with_noise=False)).answers(budget):
             budget.spend(1)
             output = {i: compiled.target[i].index[answer[name]] for name, i in self.model.position.items()}
             if compiled.product is not None:
-                counts[assignment_text(answer)] = prod(map(len, compiled.restrict_to_output(compiled.product, output)))
+                yield answer, prod(map(len, compiled.restrict_to_output(compiled.product, output)))
             else:
                 sets = compiled.restrict_to_output(compiled.allowed, output)
-                counts[assignment_text(answer)] = compiled.count(sets, compiled.evidence or {})
-        return counts
+                yield answer, compiled.count(sets, compiled.evidence or {})
 
     def _worlds(self, budget: Budget) -> Iterator[World]:
         for positions in self._members.fitting_worlds(budget):

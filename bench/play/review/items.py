@@ -10,6 +10,7 @@ import msgspec
 
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.remaining import Remaining, RemainingLists
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS, TIMELINES
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.play.pool import PlayPool
@@ -105,6 +106,11 @@ class ReviewedItem:
             self.item, context_of(self.record), self.record.answer, self.steps, self._score
         )
         return explained
+
+    @property
+    def remaining(self) -> Remaining | None:
+        """Hypotheses that were open when it was answered; None where they are not counted."""
+        return RemainingLists(self.benchmark).get(self.record.pool_digest, self.item, self.steps)
 
     @property
     def _score(self) -> dict[str, Any]:

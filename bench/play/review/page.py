@@ -73,6 +73,7 @@ def _row(number: int, item: ReviewedItem) -> dict[str, Any]:
 def _item(number: int, item: ReviewedItem, participant: str) -> dict[str, Any]:
     explanation = item.explanation
     content = _row(number, item) | {"timelines": [], "texts": [], "explanation": explanation}
+    content["remaining"] = item.remaining
     content["response"] = "no answer" if explanation is None or item.record.outcome != "found" else explanation.response
     content["sentence"] = " ".join(filter(None, (_answer_sentence(item, explanation), _ideal_sentence(item))))
     try:

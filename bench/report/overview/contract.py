@@ -10,6 +10,7 @@ from calibrant.bench.core.capabilities import Capability
 
 if TYPE_CHECKING:
     from calibrant.bench.core.answer_context import AnswerContext
+    from calibrant.bench.core.remaining import Remaining
     from calibrant.dsl.episode import Step
 
 Score = Mapping[str, Any]
@@ -67,6 +68,7 @@ class Explanation:
     response, gold: as text; gold is empty where it is not at hand
     notes: (below the response, below gold); chips: (tone, text) of the verdict, and a sentence below them
     headings, moves: the last steps, or rows of another kind, named by `moves_title`; empty for answers without any
+    remaining: hypotheses that were open when it was given, of answers of people; None where it is not counted
     """
 
     sentences: tuple[str, ...]
@@ -79,6 +81,7 @@ class Explanation:
     headings: tuple[str, ...] = ()
     moves: tuple[Move, ...] = ()
     moves_title: str = ""
+    remaining: Remaining | None = None
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,9 @@ def _detail(explanation: Explanation, line: str) -> dict[str, Any]:
             detail[key] = _cut(detail[key])
     if "moves" in detail:
         detail["moves"] = [[list(move.cells), int(move.look)] for move in explanation.moves]
+    if explanation.remaining is not None:
+        remaining = explanation.remaining
+        detail["remaining"] = [remaining.heading, remaining.lines(), remaining.note]
     detail["sentences"] = [sentence for sentence in explanation.sentences if sentence]
     return detail | ({"line": line} if line else {})
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -16,8 +16,10 @@ import msgspec
 
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.registry import benchmark, benchmark_of, stated_name
+from calibrant.bench.core.remaining import RemainingLists
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
 from calibrant.bench.report.overview.results import CLASSES, Outcome, Results
+from calibrant.bench.report.people.group import participant_of
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.report.sources import items_of_pools
 from calibrant.bench.runs.records import FILE_NAME, Record, read_records
@@ -106,6 +108,7 @@ def read_responses(results: Results, sources: ResponseSources) -> Responses:
     items = items_of_pools(results.name, sources.pools)
     responses, numbers = Responses(), dict[str, int]()
     computed: dict[LevelsKey, Levels] = {}
+    remaining_lists = RemainingLists(benchmark(results.name))
     for raw in _raw_answers(results.name, sources):
         key = answer_key(raw.context)
         outcome = outcomes.get(key)
@@ -120,6 +123,9 @@ def read_responses(results: Results, sources: ResponseSources) -> Responses:
             outcome.levels = _levels(results, item, raw.steps, outcome, computed)
         if key in chosen and responses.num_bytes < MAX_DETAIL_BYTES:
             explanation = results.guide.explain(item, raw.context, raw.answer, raw.steps, outcome.score)
+            if item is not None and participant_of(raw.context.system):
+                remaining = remaining_lists.get(raw.context.pool_digest, item, raw.steps)
+                explanation = replace(explanation, remaining=remaining)
             responses.explanations[key] = explanation
             line = raw.line()
             responses.lines[key] = line if len(line) <= MAX_LINE_CHARS else ""

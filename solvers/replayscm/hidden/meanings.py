@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import product
+from itertools import islice, product
 from typing import TypeAlias
 
 from calibrant.dsl.formulas.table import TruthTable, shrink, support
@@ -76,22 +76,33 @@ def list_members(posterior: Posterior, limit: int = MAX_LISTED_MEMBERS) -> list[
 
     `BudgetSpent` for more than `limit` members or MAX_COMPARED_ROWS rows; else each branch of the search has a member.
     """
-    if not posterior.scm_class.noise.is_silent:
-        raise ValueError("under noise every SCM of the class is a member")
     num_members = count_members(posterior)
     if num_members > limit:
         raise BudgetSpent(f"{num_members:,} members; listed are up to {limit:,}")
+    return first_members(posterior, limit)
+
+
+def first_members(posterior: Posterior, number: int) -> list[Mechanisms]:
+    """Return so many SCMs that agree with all rows, all of them where there are fewer; the first of a fixed order.
+
+    Noise-free. `BudgetSpent` for more than MAX_COMPARED_ROWS rows.
+    """
+    if not posterior.scm_class.noise.is_silent:
+        raise ValueError("under noise every SCM of the class is a member")
     budget = Budget(MAX_COMPARED_ROWS)
     try:
         columns = hidden_columns(posterior.scm_class, posterior.words)
-        return [member for choice in columns for member in _column_members(posterior, choice, budget)]
+        members = (member for choice in columns for member in _column_members(posterior, choice, number, budget))
+        return list(islice(members, number))
     except BudgetSpent as spent:
         if not budget.exhausted:
             raise
         raise BudgetSpent(f"columns of hidden variables compare more than {MAX_COMPARED_ROWS:,} rows") from spent
 
 
-def _column_members(posterior: Posterior, columns: Sequence[HiddenColumn], budget: Budget) -> Iterator[Mechanisms]:
+def _column_members(
+    posterior: Posterior, columns: Sequence[HiddenColumn], number: int, budget: Budget
+) -> Iterator[Mechanisms]:
     names = posterior.scm_class.variables
     tables: dict[int, dict[Mask, dict[int, int]]] = {}
     for v, local in posterior.local_rows.items():
@@ -108,14 +119,14 @@ def _column_members(posterior: Posterior, columns: Sequence[HiddenColumn], budge
         negated = {word: 1 - bit for word, bit in column.values.items()}
         signs.append([dict(column.values), negated] if column.values else [{}])
     hidden_sets = {column.index: [column.parents] for column in columns}
-    for observed in _acyclic_choices(tables, hidden_sets, names):
+    for observed in _acyclic_choices(tables, hidden_sets, names, number):
         for signed in product(*signs):
             flipped = {
                 column.index for column, value in zip(columns, signed, strict=True) if value != dict(column.values)
             }
             children = {v: negate_arguments(f, {names[i] for i in flipped}) for v, f in observed.items()}
             hidden = [
-                [(names[c.index], f) for f in _functions(_by_pattern(value, c.parents), c.parents, names)]
+                [(names[c.index], f) for f in _functions(_by_pattern(value, c.parents), c.parents, names, number)]
                 for c, value in zip(columns, signed, strict=True)
             ]
             for pairs in product(*hidden):
@@ -123,14 +134,18 @@ def _column_members(posterior: Posterior, columns: Sequence[HiddenColumn], budge
 
 
 def _acyclic_choices(
-    tables: Mapping[int, Mapping[Mask, Mapping[int, int]]], hidden_sets: Mapping[int, Sequence[Mask]], names: Names
+    tables: Mapping[int, Mapping[Mask, Mapping[int, int]]],
+    hidden_sets: Mapping[int, Sequence[Mask]],
+    names: Names,
+    number: int,
 ) -> Iterator[dict[str, LocalFunction]]:
     """Yield every acyclic choice of a function for each variable, by depth-first search.
 
     tables: of each variable, by parent set, the stated bits of the table; hidden_sets: parent sets of hidden variables
+    number: functions that are tried at most of each table
     """
     order = list(tables)
-    functions = lru_cache(maxsize=None)(lambda v, mask: _functions(tables[v][mask], mask, names))
+    functions = lru_cache(maxsize=None)(lambda v, mask: _functions(tables[v][mask], mask, names, number))
     chosen: dict[str, LocalFunction] = {}
     sets = {**{v: list(options) for v, options in tables.items()}, **hidden_sets}
 
@@ -184,17 +199,18 @@ def _by_pattern(values: Mapping[int, int], parents: Mask) -> dict[int, int]:
     return dict(_rows_by_pattern(values.items(), parents))
 
 
-def _functions(values: Mapping[int, int], parents: Mask, names: Names) -> list[LocalFunction]:
-    """Return the functions of exactly these parents with these bits of the table, the unseen ones counting up."""
+def _functions(values: Mapping[int, int], parents: Mask, names: Names, number: int) -> list[LocalFunction]:
+    """Return the functions of exactly these parents with these bits of the table, the unseen ones counting up.
+
+    number: at most; every table belongs to a member, so that nobody who lists so many members needs more
+    """
     num_parents = parents.bit_count()
     unseen = [row for row in range(1 << num_parents) if row not in values]
-    # every table belongs to a member, so that a count of members below the limit leaves few unseen rows
-    if len(unseen) > MAX_LISTED_MEMBERS.bit_length():
-        raise BudgetSpent(f"2**{len(unseen)} tables; listed are up to {MAX_LISTED_MEMBERS:,} members")
     stated = sum(bit << row for row, bit in values.items())
     tables = (
         TruthTable(num_parents, stated | sum(bit << row for row, bit in zip(unseen, bits, strict=True)))
         for bits in product((0, 1), repeat=len(unseen))
     )
     names_of_parents = tuple(names[u] for u in members_of(parents))
-    return [LocalFunction(names_of_parents, table) for table in tables if len(support(table)) == num_parents]
+    functions = (LocalFunction(names_of_parents, table) for table in tables if len(support(table)) == num_parents)
+    return list(islice(functions, number))

@@ -59,6 +59,15 @@ def test_moves_and_ideal_moves_stand_beside_one_another(page: str, tmp_path: Pat
     assert f"<h1>{len(KINDS)} of {len(KINDS)} right" in page
 
 
+def test_what_was_open_is_listed_in_words(page: str) -> None:
+    """One move at a detector of five objects leaves 41 of 57 rules: those that it did not light under A alone."""
+    assert "<h3>Still open at this answer: 41 rules</h3>" in page
+    assert page.count("Still open at this answer: ") == len(KINDS)
+    assert "<li>conjunctive A B</li>" in page
+    assert "<li>and 31 more</li>" in page
+    assert "&#34;rule&#34;" not in page
+
+
 def test_a_command_writes_it_from_records(tmp_path: Path) -> None:
     pool, out, page = POOLS["blickets"], tmp_path / "out", tmp_path / "p1.html"
     _play(out, [pool], gives_up=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 from pathlib import Path
@@ -213,13 +214,20 @@ def test_results_are_a_line_for_each_answer_with_clustered_intervals(tmp_path: P
                 if not player.game.closed:
                     player.give_up()
                 player.verdict()
-    rows = person_rows(study.out)
+    rows = person_rows(study.out, study.pools)
     assert [(row.participant, row.position, row.correct) for row in rows] == [
         *(("p01", 1, 0), ("p01", 2, 0), ("p02", 1, 1), ("p02", 2, 1)),
     ]
     header, *lines = csv_text(rows).splitlines()
     assert header.startswith("participant,position,benchmark")
     assert len(lines) == 4
+    cells = list(csv.DictReader(io.StringIO(csv_text(rows))))
+    # two worlds give each answer to the first question: the reference's list is that of test_remaining
+    assert cells[0]["open"] == "Ruba = MAV, Side = TAG (2 worlds) | Ruba = RIK, Side = NUB (2 worlds)"
+    assert (cells[0]["hypotheses"], cells[0]["open"]) == (cells[2]["hypotheses"], cells[2]["open"])
     assert any(line.startswith("causim  right ") for line in summary_lines(rows))
     done = called("play", "--study", path, "--results", tmp_path / "people.csv")
     assert (done.returncode, (tmp_path / "people.csv").read_text(encoding="utf-8")) == (0, csv_text(rows))
+    assert called("play", "--study", path, "--results", tmp_path / "people.json").returncode == 0
+    listed = json.loads((tmp_path / "people.json").read_text(encoding="utf-8"))[0]["open"]
+    assert (listed["count"], listed["unlisted"], listed["listed"][0]["number"]) == ("4", "0", "2")

@@ -121,10 +121,15 @@
         panel("Response", make("pre", { tabindex: "0" }, ...(gold ? marked(detail.response, gold, "ins") : [detail.response])), detail.response_note),
         panel("Gold", gold ? make("pre", { tabindex: "0" }, ...marked(gold, detail.response, "del")) : make("p", { class: "soft" }, "Not in the inputs: give the pool with --pool."), detail.gold_note),
         panel("Verdict", chips, detail.verdict_note)));
+      if (detail.remaining) box.append(remainingPanel(...detail.remaining));
       if (detail.moves) box.append(movesPanel(detail));
     }
     box.append(buttons(pack, answer, detail));
     return box;
+  };
+  const remainingPanel = (number, lines, note) => {
+    const heading = `Still open at this answer: ${number}`;
+    return make("section", { class: "panel", "aria-label": heading }, make("h2", {}, heading), make("ul", {}, ...lines.map((text) => make("li", {}, text))), make("p", { class: "note" }, note));
   };
   const movesPanel = (detail) => {
     const head = make("tr", {}, ...detail.headings.map((text) => make("th", { scope: "col" }, text)));

@@ -1,0 +1,1 @@
+"""What people type about laboratories, and what their readings left open."""
