@@ -31,6 +31,7 @@ KEYS = {
     "ArrowUp": ("ArrowUp", "", 38),
     "ArrowRight": ("ArrowRight", "", 39),
     "Backspace": ("Backspace", "", 8),
+    "Home": ("Home", "", 36),
 }
 CONTROL = 2
 

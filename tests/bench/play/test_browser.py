@@ -1,16 +1,17 @@
-"""Items of every kind solved in headless Chromium by keys alone; nothing for axe-core to object to."""
+"""Items of every kind solved in headless Chromium by keys alone and by clicks; nothing for axe-core to object to."""
 
 from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from calibrant.bench.play.study.config import Study
 from calibrant.bench.play.study.static import static_page
-from calibrant.bench.runs.records import folder_records
+from calibrant.bench.runs.records import Record, Timing, folder_records
 from tests.bench.play.test_studies import study_file
 from tests.support.accessibility import needs_axe
 from tests.support.browser import needs_chromium
@@ -18,6 +19,7 @@ from tests.support.commands import called, jsonl
 from tests.support.play.keyboard import KeyboardPage
 from tests.support.play.right_lines import first_item, pool_file, right_lines
 from tests.support.play.served import participant_url, served
+from tests.support.play.solved_by_clicks import MousePage, solve_by_clicks
 from tests.support.play.solved_by_keys import solve
 
 KINDS = (
@@ -30,17 +32,43 @@ KINDS = (
     "episode",
     "noisy episode",
     "hidden episode",
+    "alternative",
+    "forecast",
 )
+
+
+@pytest.fixture(scope="module")
+def pools(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("pools")
+    return [pool_file(kind, folder) for kind in KINDS]
+
+
+@pytest.fixture(scope="module")
+def items(pools: list[Path]) -> list[Any]:
+    return [first_item(pool) for pool in pools]
+
+
+@pytest.fixture(scope="module")
+def typed(
+    pools: list[Path], items: list[Any], tmp_path_factory: pytest.TempPathFactory
+) -> dict[tuple[str, str], Record]:
+    """Return the records of the same moves typed in the terminal."""
+    records: dict[tuple[str, str], Record] = {}
+    for pool, item in zip(pools, items, strict=True):
+        folder = tmp_path_factory.mktemp("typed")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in right_lines(item))))
+            assert called("play", pool, "--out", folder, "--participant", "p1").returncode == 0
+        records |= _answers(folder)
+    return records
 
 
 @needs_chromium
 @needs_axe
 def test_all_kinds_are_solved_by_keys_alone_and_give_the_records_of_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pools: list[Path], items: list[Any], typed: dict[tuple[str, str], Record], tmp_path: Path
 ) -> None:
     """One page and one participant for all."""
-    pools = [pool_file(kind, tmp_path) for kind in KINDS]
-    items = [first_item(pool) for pool in pools]
     out = tmp_path / "out"
     with served(out, pools) as service, KeyboardPage() as page:
         page.open(participant_url(service, "p1"))
@@ -72,15 +100,31 @@ def test_all_kinds_are_solved_by_keys_alone_and_give_the_records_of_words(
         assert page.evaluate(
             "performance.getEntriesByType('resource').every((e) => e.name.startsWith(location.origin))"
         )
-    records = {(record.pool_digest, record.instance): record for record in folder_records(out)}
-    for pool, item in zip(pools, items, strict=True):
-        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in right_lines(item))))
-        typed = tmp_path / "typed" / pool.stem / item.id
-        assert called("play", pool, "--out", typed, "--participant", "p1").returncode == 0
-        (expected,) = folder_records(typed)
-        record = records[expected.pool_digest, item.id]
-        same = {"timing": expected.timing, "config": expected.config}
-        assert msgspec.structs.replace(record, **same) == expected
+    assert _answers(out) == typed
+
+
+@needs_chromium
+def test_all_kinds_are_solved_by_clicks_and_give_the_records_of_words(
+    pools: list[Path], items: list[Any], typed: dict[tuple[str, str], Record], tmp_path: Path
+) -> None:
+    """Typed and sent moves are compared in test_words; formulas are clicked together from tokens, as on a phone."""
+    out = tmp_path / "out"
+    with served(out, pools) as service, MousePage() as page:
+        page.width(360)
+        page.open(participant_url(service, "p1"))
+        page.click("begin")
+        for number, item in enumerate(items, 1):
+            page.wait(f"state.phase === 'item' && state.number === {number}")
+            solve_by_clicks(page, item)
+            page.click("next")
+        page.wait("state.phase === 'end'")
+    assert _answers(out) == typed
+
+
+def _answers(folder: Path) -> dict[tuple[str, str], Record]:
+    """Return the records of a folder by item, without times and terms."""
+    same = {"timing": Timing(0.0, "", []), "config": {}}
+    return {(r.pool_digest, r.instance): msgspec.structs.replace(r, **same) for r in folder_records(folder)}
 
 
 @needs_chromium

@@ -19,7 +19,7 @@ from calibrant.bench.play.item_state import item_state
 from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.runs.records import Record, folder_records
 from tests.support.commands import called, jsonl
-from tests.support.play.right_lines import first_item, pool_file, right_actions, right_lines
+from tests.support.play.right_lines import OTHER_QUESTIONS, first_item, pool_file, right_actions, right_lines
 
 KINDS = ("logic", "blickets", "causalab", "causim", "replayscm", "hidden roots", "episode", "hidden episode")
 each = pytest.mark.parametrize("kind", KINDS)
@@ -41,7 +41,7 @@ def content(folder: Path) -> list[dict[str, Any]]:
     return [{k: v for k, v in record.items() if k not in ("timing", "protocol")} for record in records]
 
 
-@each
+@pytest.mark.parametrize("kind", [*KINDS, "noisy episode", *OTHER_QUESTIONS])
 def test_typed_and_sent_moves_give_equal_records_that_commands_read(
     kind: str, pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,8 +15,10 @@ from calibrant.dsl.causim.model import run
 from calibrant.dsl.formulas.infix import infix
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.logic.clause import model_texts
+from calibrant.dsl.replayscm.extensions.extension import Question
 from calibrant.dsl.replayscm.pools.files import write_pool
-from calibrant.dsl.replayscm.problem import Pool, Problem
+from calibrant.dsl.replayscm.problem import Pool, Problem, TaskKind
+from tests.support.play import other_questions
 
 DATA = Path(__file__).resolve().parents[3] / "bench"
 POOLS = {
@@ -34,8 +36,18 @@ EPISODES = {
 }
 
 
+OTHER_QUESTIONS = ("alternative", "forecast")
+
+
 def pool_file(kind: str, folder: Path) -> Path:
-    """Return the bundled pool of a kind; of EPISODES a pool of one ReplaySCM episode is written there."""
+    """Return the bundled pool of a kind; of EPISODES and OTHER_QUESTIONS a pool of one item is written there."""
+    if kind in OTHER_QUESTIONS:
+        if kind == "alternative":
+            item = other_questions.alternative_of(first_item(POOLS["replayscm"]))
+        else:
+            item = other_questions.forecast_of(extended_item(EPISODES["noisy episode"], is_episode=False))
+        write_pool(Pool(kind, (item,)), folder / f"{kind}.jsonl")
+        return folder / f"{kind}.jsonl"
     return episode_pool(folder, EPISODES[kind]) if kind in EPISODES else POOLS[kind]
 
 
@@ -119,6 +131,11 @@ def _program_actions(item: Any) -> Sequence[dict[str, Any]]:
 def _worlds_lines(item: Any) -> Sequence[str]:
     gold = item.sealed.gold
     extension = item.task.extension
+    if item.task.kind is TaskKind.ALTERNATIVE:
+        return *other_questions.alternative_lines(other_questions.solved_alternative(item)), "submit"
+    if extension is not None and extension.question is Question.FORECAST:
+        chances = other_questions.forecast_chances(item)
+        return *(f"chance {world}.{row} {name} = {bit}" for (world, row, name), bit in chances.items()), "submit"
     opening = []
     if extension is not None and extension.is_episode:
         opening = [f"do {extension.variables[0]} = 1"]
@@ -129,6 +146,10 @@ def _worlds_lines(item: Any) -> Sequence[str]:
 
 def _worlds_actions(item: Any) -> Sequence[dict[str, Any]]:
     gold, variables, extension = item.sealed.gold, item.task.variables, item.task.extension
+    if item.task.kind is TaskKind.ALTERNATIVE:
+        return ({"submit": other_questions.alternative_action(item, other_questions.solved_alternative(item))},)
+    if extension is not None and extension.question is Question.FORECAST:
+        return ({"submit": other_questions.forecast_action(item)},)
     hidden = () if extension is None else tuple(extension.hidden)
     mechanisms = {v: render(gold.mechanisms[v]) for v in (*variables, *hidden) if v in gold.mechanisms}
     answer: dict[str, Any] = {"mechanisms": mechanisms}

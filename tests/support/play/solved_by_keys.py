@@ -7,8 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from calibrant.dsl.formulas.infix import infix
+from calibrant.dsl.replayscm.extensions.extension import Question
+from calibrant.dsl.replayscm.problem import TaskKind
 from tests.support.browser import CONTROL
 from tests.support.play.keyboard import KeyboardPage
+from tests.support.play.other_questions import forecast_chances, solved_alternative
 from tests.support.play.right_lines import detector_rule, program_answer
 
 SETTLED = "!waiting && pendingDraft === null"
@@ -83,11 +86,40 @@ def _worlds(page: KeyboardPage, item: Any) -> None:
             page.reach(_control(f"root-{name}"))
             page.press("Space")
             page.wait(SETTLED)
+    if extension is not None and extension.question is Question.FORECAST:
+        _forecast(page, item)
+        return
+    mechanisms = gold.mechanisms
+    if item.task.kind is TaskKind.ALTERNATIVE:
+        mechanisms = _claim_difference(page, item)
     hidden = () if extension is None else tuple(extension.hidden)
-    for name in (v for v in (*item.task.variables, *hidden) if v in gold.mechanisms):
+    for name in (v for v in (*item.task.variables, *hidden) if v in mechanisms):
         page.reach(_control(f"formula-{name}"))
-        page.type(infix(gold.mechanisms[name]))
+        page.type(infix(mechanisms[name]))
         page.press("Enter")
+        page.wait(SETTLED)
+    page.press("Enter", CONTROL)
+
+
+def _claim_difference(page: KeyboardPage, item: Any) -> Any:
+    """Choose experiment, witness and differences of an alternative; its mechanisms."""
+    answer, variables = solved_alternative(item), item.task.variables
+    experiment = answer.separation.experiment
+    _choose(page, "experiment", 1 + 2 * variables.index(experiment.variable) + experiment.value)
+    for name, bit in answer.witness["rootAssignment"].items():
+        _choose(page, f"witness-{name}", 1 + bit)
+    for difference in answer.witness["differences"]:
+        _choose(page, f"differs-{difference['variable']}", 1 + difference["reference"])
+    return answer.model.mechanisms
+
+
+def _forecast(page: KeyboardPage, item: Any) -> None:
+    page.reach(_control("forecast"))
+    page.press("Enter")
+    for (world, row, name), bit in forecast_chances(item).items():
+        page.reach(_control(f"chance-{world}.{row}.{name}"))
+        page.type(str(bit))
+        page.press("Tab")
         page.wait(SETTLED)
     page.press("Enter", CONTROL)
 

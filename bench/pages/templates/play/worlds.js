@@ -117,6 +117,6 @@ views.worlds = {
       })));
       return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `World ${w + 1}` }, el("table", {}, el("caption", {}, `World ${w + 1}: set ${setting}`), el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows)));
     });
-    return el("details", { open: Object.keys(stated).length > 0 }, el("summary", {}, "Probabilities in place of formulas"), el("p", { class: "soft" }, "Of each row the probability that a variable is 1. Where any is written, they are sent, and formulas are not."), tables);
+    return el("details", { open: Object.keys(stated).length > 0 }, el("summary", { "data-key": "forecast" }, "Probabilities in place of formulas"), el("p", { class: "soft" }, "Of each row the probability that a variable is 1. Where any is written, they are sent, and formulas are not."), tables);
   },
 };
