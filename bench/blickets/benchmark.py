@@ -21,13 +21,13 @@ from calibrant.bench.core.capabilities import (
     TRAINING,
     WORDS,
 )
-from calibrant.bench.core.remaining import REMAINING
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, EXPLANATIONS, TIMELINES
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
 from calibrant.bench.protocols.base import PROTOCOLS
 from calibrant.bench.protocols.presentation import PRESENT
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview.contract import GUIDE
+from calibrant.bench.report.people.remaining import REMAINING
 from calibrant.bench.sets.capabilities import HYPOTHESES
 from calibrant.bench.variants.contract import VARIANTS
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from calibrant.bench.blickets.guide import rule_text
-from calibrant.bench.core.remaining import Hypothesis, Remaining, first_entries
+from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
 from calibrant.dsl.blickets.conditions import condition_of
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.episode import Step

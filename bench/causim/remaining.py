@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from calibrant.bench.causim.words import required_keys
-from calibrant.bench.core.remaining import Hypothesis, Remaining, first_entries
+from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.values import shown_value
 from calibrant.dsl.episode import Step
@@ -27,7 +27,7 @@ def list_remaining(item: CausimItem, steps: Sequence[Step[Any]], limit: int) -> 
 
 
 def _answers(item: CausimItem, space: WorldSpace) -> Iterator[Hypothesis]:
-    given = item.task.question.do
-    keys = [key for key in required_keys(item) if key not in given] or list(required_keys(item))
+    fixed = item.task.question.do
+    keys = [key for key in required_keys(item) if key not in fixed] or list(required_keys(item))
     for answer, number in space.answers():
         yield Hypothesis(", ".join(f"{key} = {shown_value(answer[key])}" for key in keys), number)

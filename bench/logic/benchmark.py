@@ -17,7 +17,6 @@ from calibrant.bench.core.capabilities import (
     TRAINING,
     WORDS,
 )
-from calibrant.bench.core.remaining import REMAINING
 from calibrant.bench.families.capabilities import FAMILIES
 from calibrant.bench.pages.capabilities import EXPLANATIONS
 from calibrant.bench.pools.capabilities import AUDIT, CHECK, GENERATE, VERIFY
@@ -25,6 +24,7 @@ from calibrant.bench.protocols.base import PROTOCOLS
 from calibrant.bench.protocols.presentation import PRESENT
 from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview.contract import GUIDE
+from calibrant.bench.report.people.remaining import REMAINING
 from calibrant.bench.sets.capabilities import HYPOTHESES
 
 if TYPE_CHECKING:

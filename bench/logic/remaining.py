@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from calibrant.bench.core.remaining import Hypothesis, Remaining, first_entries
 from calibrant.bench.logic.guide import NONE
+from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
 from calibrant.dsl.episode import Step
 from calibrant.dsl.logic.clause import Model, model_texts
 from calibrant.dsl.logic.item import LogicItem

@@ -14,11 +14,11 @@ import msgspec
 
 from calibrant.bench.core.answer_context import PEOPLE
 from calibrant.bench.core.registry import stated_name
-from calibrant.bench.core.remaining import MAX_EXPORTED, Remaining, RemainingLists
 from calibrant.bench.play.journal import EVENTS
 from calibrant.bench.play.plan import QUESTIONS
 from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.report.people.clusters import Value, clustered_mean
+from calibrant.bench.report.people.remaining import MAX_EXPORTED, Remaining, RemainingLists
 from calibrant.bench.report.people.timings import seconds_a_move
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.bench.scoring.transcript_replay import steps_of

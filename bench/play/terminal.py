@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.core.remaining import MAX_EXPORTED, RemainingLists
 from calibrant.bench.core.words import Verb, WordsError
 from calibrant.bench.play.plan import AID
 from calibrant.bench.play.player import Player
+from calibrant.bench.report.people.remaining import MAX_EXPORTED, RemainingLists
 from calibrant.dsl.action import ActionError, action_of_text
 from calibrant.dsl.episode import Step
 

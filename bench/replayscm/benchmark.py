@@ -20,7 +20,6 @@ from calibrant.bench.core.capabilities import (
     TRAINING,
     WORDS,
 )
-from calibrant.bench.core.remaining import REMAINING
 from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS, EPISODE_VIEWS, EXPLANATIONS, TIMELINES
 from calibrant.bench.pools.capabilities import (
     ALTERNATIVE_ITEMS,
@@ -38,6 +37,7 @@ from calibrant.bench.protocols.base import APPLICABLE, PROTOCOLS
 from calibrant.bench.protocols.presentation import PRESENT
 from calibrant.bench.report.capabilities import EXPECTATIONS, REPORT
 from calibrant.bench.report.overview.contract import GUIDE
+from calibrant.bench.report.people.remaining import REMAINING
 from calibrant.bench.sets.capabilities import HYPOTHESES
 from calibrant.bench.variants.contract import VARIANTS
 

@@ -1,1 +1,1 @@
-"""What people type about laboratories, and what their readings left open."""
+"""Words that people type about laboratories, and the mechanisms that their readings left open."""

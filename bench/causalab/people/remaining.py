@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.audits.causalab.spaces import RunSpace, frequency_posterior, run_space
-from calibrant.bench.core.remaining import Hypothesis, Remaining, first_entries
+from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.episode import Step

@@ -10,11 +10,11 @@ import msgspec
 
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.remaining import Remaining, RemainingLists
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS, TIMELINES
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
+from calibrant.bench.report.people.remaining import Remaining, RemainingLists
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.runs.records import Record
 from calibrant.bench.scoring.transcript_replay import steps_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from calibrant.audits.replayscm.ambiguity import headline_parents, sized_class
 from calibrant.audits.replayscm.extended.attribution import item_evidence
-from calibrant.bench.core.remaining import Hypothesis, Remaining, first_entries
+from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
 from calibrant.dsl.episode import Step
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.infix import infix
@@ -52,12 +52,12 @@ def _list_plain(item: Problem, limit: int) -> Remaining:
     show_roots = item.task.disclosure.roots is None
     listed = first_entries((Hypothesis(_scm_text(m, show_roots)) for m in members_by_size(sized)), limit)
     num_missing = min(limit, MAX_DRAWN, space.count) - len(listed)
-    drawn: dict[str, None] = {}
+    sampled: dict[str, None] = {}
     if num_missing > 0:
         texts = (_scm_text(m, show_roots) for m in sample_members(space, Random(0), 10 * MAX_DRAWN))
-        drawn = dict.fromkeys(text for text in texts if Hypothesis(text) not in listed)
-    entries = (*listed, *map(Hypothesis, [*drawn][: max(0, num_missing)]))
-    return Remaining(SCMS, space.count, entries, note=DRAWN if drawn else "")
+        sampled = dict.fromkeys(text for text in texts if Hypothesis(text) not in listed)
+    entries = (*listed, *map(Hypothesis, [*sampled][: max(0, num_missing)]))
+    return Remaining(SCMS, space.count, entries, note=DRAWN if sampled else "")
 
 
 def _list_extended(item: Problem, steps: Sequence[Step[Any]], limit: int) -> Remaining | None:

@@ -10,7 +10,7 @@ from calibrant.bench.core.capabilities import Capability
 
 if TYPE_CHECKING:
     from calibrant.bench.core.answer_context import AnswerContext
-    from calibrant.bench.core.remaining import Remaining
+    from calibrant.bench.report.people.remaining import Remaining
     from calibrant.dsl.episode import Step
 
 Score = Mapping[str, Any]

@@ -16,10 +16,10 @@ import msgspec
 
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.registry import benchmark, benchmark_of, stated_name
-from calibrant.bench.core.remaining import RemainingLists
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
 from calibrant.bench.report.overview.results import CLASSES, Outcome, Results
 from calibrant.bench.report.people.group import participant_of
+from calibrant.bench.report.people.remaining import RemainingLists
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.report.sources import items_of_pools
 from calibrant.bench.runs.records import FILE_NAME, Record, read_records

@@ -16,10 +16,10 @@ from tests.bench.play.test_studies import study_file
 from tests.support.accessibility import needs_axe
 from tests.support.browser import needs_chromium
 from tests.support.commands import called, jsonl
+from tests.support.play.clicks import MousePage, solve_by_clicks
 from tests.support.play.keyboard import KeyboardPage
 from tests.support.play.right_lines import first_item, pool_file, right_lines
 from tests.support.play.served import participant_url, served
-from tests.support.play.solved_by_clicks import MousePage, solve_by_clicks
 from tests.support.play.solved_by_keys import solve
 
 KINDS = (
