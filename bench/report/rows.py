@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.answer_context import PEOPLE, AnswerContext
 from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet
 from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.rates import SUPPRESSED, UNDEFINED, rate_text, weighted_mean
@@ -93,6 +93,7 @@ class Row:
 
     columns: metrics, in the order of values; unit: from an item to the id with which it is resampled
     pools: by digest, name and size; answers: of each item, the values of each sample; strata: of the items
+    participants: whose those values are, of a group of people; empty for any other system
     system: as tables call it, with the options in which its runs differ; pool_labels: by digest
     intervals: by metric, those that were computed so far
     """
@@ -106,6 +107,7 @@ class Row:
     samples: dict[Item, SampleList] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
     strata: set[str] = field(default_factory=set)
+    participants: dict[Item, list[str]] = field(default_factory=dict)
     system: str = ""
     pool_labels: Mapping[str, str] = field(default_factory=dict)
     intervals: dict[str, Interval | None] = field(default_factory=dict)
@@ -161,7 +163,7 @@ class Row:
                 seconds = None if times is None or times[place] != times[place] else times[place]
                 yield Observation(item, self.unit(item), len(answers), values, seconds)
 
-    def add(self, context: AnswerContext, values: Values, sample: Sample) -> None:
+    def add(self, context: AnswerContext, values: Values, sample: Sample, participant: str = "") -> None:
         """Count one answer."""
         item = context.pool_digest, context.instance
         self.pools[context.pool_digest] = context.pool, context.pool_size
@@ -170,6 +172,8 @@ class Row:
             answers, self.samples[item] = self.answers.setdefault(item, []), SampleList()
         answers.append(values)
         self.samples[item].append(sample)
+        if participant:
+            self.participants.setdefault(item, []).append(participant)
         self.strata.add(context.stratum)
         if context.outcome is not None:
             self.outcomes[context.outcome] += 1
@@ -185,7 +189,12 @@ class Row:
 
     @cached_property
     def rates(self) -> dict[str, Rate]:
-        """The mean of every metric over the items, each of which weighs the same however often it was answered."""
+        """The mean of every metric over the items, each of which weighs the same however often it was answered.
+
+        Of a group of people over participants, each of whom counts alike.
+        """
+        if self.participants:
+            return {column.key: self._people_rate(place) for place, column in enumerate(self.columns)}
         weights: list[dict[float, Fraction | int]] = [{} for _ in self.columns]
         num_items = [0] * len(self.columns)
         for answers in self.answers.values():
@@ -203,6 +212,22 @@ class Row:
             for column, known_weights, number in zip(self.columns, weights, num_items, strict=True)
         }
         return rates | {column.key: self._skill(column.skill_of) for column in self.columns if column.skill_of}
+
+    def _people_rate(self, place: int) -> Rate:
+        """Return the mean over participants of one metric, of each the mean over the items that they took."""
+        by_person: dict[str, list[float]] = {}
+        num_items = 0
+        for item, answers in self.answers.items():
+            pairs = zip(answers, self.participants[item], strict=True)
+            defined = [(person, value) for values, person in pairs if (value := values[place]) is not None]
+            num_items += bool(defined)
+            for person, value in defined:
+                by_person.setdefault(person, []).append(value)
+        weights: dict[float, int | Fraction] = {}
+        for listed in by_person.values():
+            for value in listed:
+                weights[value] = weights.get(value, 0) + Fraction(1, len(listed))
+        return Rate.of(self.columns[place], weights, num_items)
 
     def _skill(self, keys: tuple[str, ...]) -> Rate:
         """Return (rate - chance) / (best - chance) over the answers for which all are known, with its interval."""
@@ -243,13 +268,16 @@ class RowGroups:
         self._unit = unit or (lambda item: metrics.unit(item[1]))
         self._rows: dict[RowKey, Row] = {}
 
-    def add(self, context: AnswerContext, values: Values, sample: Sample) -> None:
-        """Count one answer of which these values were read."""
+    def add(self, context: AnswerContext, values: Values, sample: Sample, participant: str = "") -> None:
+        """Count one answer of which these values were read.
+
+        participant: whose it is, where the system of the context is a group of people
+        """
         key = RowKey.of(context, self._by, with_strata=self._with_strata)
         row = self._rows.get(key)
         if row is None:
             row = self._rows[key] = Row(key, self._columns, context.config, self._unit)
-        row.add(context, values, sample)
+        row.add(context, values, sample, participant)
 
     def rows(self) -> list[Row]:
         """Return the rows with what tables call their systems and pools: names that no other row has."""
@@ -259,9 +287,17 @@ class RowGroups:
         differing = {system: differing_names(listed) for system, listed in configs.items()}
         labels = pool_labels({d: name for row in self._rows.values() for d, (name, _) in row.pools.items()})
         for row in self._rows.values():
-            row.system = row.key.system + option_suffix(row.config, differing[row.key.system])
+            row.system = self._system_name(row) + option_suffix(row.config, differing[row.key.system])
             row.pool_labels = {digest: labels[digest] for digest in row.pools}
         return list(self._rows.values())
+
+    def _system_name(self, row: Row) -> str:
+        """Return the system of a row; of a group of people with their number, and of one alone with their id."""
+        if not row.participants:
+            return row.key.system
+        alike = [other for other in self._rows.values() if other.key[-2:] == row.key[-2:]]
+        people = sorted({name for other in alike for listed in other.participants.values() for name in listed})
+        return f"{row.key.system} ({len(people)})" if len(people) > 1 else f"{PEOPLE}{people[0]}"
 
 
 def group(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -13,6 +13,7 @@ from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.observations import ObservationReader, Values
 from calibrant.bench.core.rates import OUTCOMES, SUPPRESSED, UNDEFINED
 from calibrant.bench.core.samples import Sample, Sampled
+from calibrant.bench.report.people.group import PEOPLE_SYSTEM, participant_of
 from calibrant.bench.report.rows import Grouping, Row, RowGroups, natural
 from calibrant.bench.terminal.luck import luck_sentence
 
@@ -22,7 +23,10 @@ STRUCTURE_METRIC = "parent_f1"  # defined for answers with structure metrics; th
 
 
 class ResultTable:
-    """Collects scored answers and prints them as rows; the order in which they are added does not matter."""
+    """Collects scored answers and prints them as rows; the order in which they are added does not matter.
+
+    Participants of one study are one system, such as people (40).
+    """
 
     def __init__(
         self,
@@ -38,11 +42,13 @@ class ResultTable:
 
     def add(self, context: AnswerContext, score: Mapping[str, Any]) -> None:
         """Count one answer under the setting of its context."""
-        self._groups.add(context, *self._reader.read_values(context.setting, score))
+        self.count(context, *self._reader.read_values(context.setting, score))
 
     def count(self, context: AnswerContext, values: Values, sample: Sample) -> None:
         """Count one answer of which these values were read."""
-        self._groups.add(context, values, sample)
+        participant = participant_of(context.system)
+        grouped = context._replace(system=PEOPLE_SYSTEM) if participant else context
+        self._groups.add(grouped, values, sample, participant)
 
     def cells(self) -> list[dict[str, str]]:
         """Return one mapping per row, every value as it is printed."""
@@ -63,13 +69,19 @@ class ResultTable:
 
     def collect_samples(self) -> list[Sampled]:
         """Return every row's samples, for the table of those that have several."""
-        return [row.collect_samples(self.metrics.rights) for row in self._sorted_rows()]
+        return [row.collect_samples(self.metrics.rights) for row in self._sorted_rows() if not row.participants]
 
     def incomplete(self) -> list[str]:
-        """Return a line for every row that does not cover its pools, and for every row with answers that crashed."""
+        """Return a line for every row that does not cover its pools, and for every row with answers that crashed.
+
+        Of a group of people one line: how many items they took.
+        """
         lines: dict[str, None] = {}  # each once, in order
         rows = self._sorted_rows()
         for row, num_answered in zip(rows, self._num_answered(rows), strict=True):
+            if row.participants:
+                lines |= dict.fromkeys(self._partial_lines(row, rows))
+                continue
             if num_answered < row.num_expected and self._by is not Grouping.STRATUM:
                 scored = f"{num_answered} of {row.num_expected} instances scored for {row.system}"
                 lines[f"{row.pool}: {scored}; rates are over those"] = None
@@ -77,6 +89,18 @@ class ResultTable:
                 crashed = f"{row.outcomes['crashed']} of {row.num_answers} answers of {row.system} are crashes"
                 lines[f"{row.pool}: {crashed}; rates count them as not valid"] = None
         return list(lines)
+
+    def _partial_lines(self, row: Row, rows: Sequence[Row]) -> Iterator[str]:
+        """Yield how many items of their pools a group of people took, if some of them took not all."""
+        if self._by is Grouping.STRATUM:
+            return
+        alike = [other for other in rows if (other.system, other.pool) == (row.system, row.pool)]
+        taken = Counter(name for other in alike for listed in other.participants.values() for name in listed)
+        low, high = min(taken.values()), max(taken.values())
+        if low < row.num_expected:
+            reach = f"{low}" if low == high else f"{low} to {high}"
+            mean = "rates are over those" if len(taken) == 1 else "rates are means over participants, each alike"
+            yield f"{row.pool}: {row.system} took {reach} of {row.num_expected} items; {mean}"
 
     def luck(self) -> str:
         """Return the sentence on luck; empty where no answer is known to be lucky."""
@@ -106,11 +130,13 @@ class ResultTable:
         numbers: dict[str, Any] = {
             "n": row.num_items,
             "answers": row.num_answers,
-            "samples": [min(sizes), max(sizes)],
+            "samples": [1, 1] if row.participants else [min(sizes), max(sizes)],
             "coverage": num_answered / row.num_expected if labels["coverage"] else None,
             "pools": [{"name": name, "digest": digest} for digest, (name, _) in sorted(row.pools.items())],
             "options": dict(row.config),
         }
+        if row.participants:
+            numbers["participants"] = len({name for listed in row.participants.values() for name in listed})
         if self.metrics.benchmark != NAMELESS_BENCHMARK:
             labels = {"benchmark": self.metrics.benchmark, **labels}
         return labels | numbers | _rate_values(row)
@@ -172,7 +198,9 @@ def _num_structured(row: Row) -> int | None:
 
 
 def _num_samples(row: Row) -> str:
-    """Return how many samples the items have: undefined if it is one of each."""
+    """Return how many samples the items have: undefined if it is one of each, and of a group of people."""
+    if row.participants:
+        return UNDEFINED
     sizes = {len(answers) for answers in row.answers.values()}
     low, high = min(sizes, default=1), max(sizes, default=1)
     return UNDEFINED if high == 1 else str(low) if low == high else f"{low}-{high}"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.report.people.group import PEOPLE_SYSTEM, participant_of
 from calibrant.dsl.errors import in_one_line
 
 MAX_REASON_CHARS = 160
@@ -21,15 +22,19 @@ class UnansweredCounts:
     def add(self, context: AnswerContext) -> None:
         """Count an answer under its system and outcome."""
         if context.outcome in _OUTCOMES:
-            self._reasons.setdefault((context.system, context.outcome), Counter())[context.reason] += 1
+            system = PEOPLE_SYSTEM if participant_of(context.system) else context.system
+            self._reasons.setdefault((system, context.outcome), Counter())[context.reason] += 1
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each system and outcome: how many items, and the most frequent reason."""
+        """Yield a line for each system and outcome: how many items, and the most frequent reason; people are one."""
         for (system, outcome), reasons in sorted(self._reasons.items()):
             number = sum(reasons.values())
             reason = min(reasons, key=lambda reason_text: (-reasons[reason_text], reason_text))
             num_others = len(reasons) - 1
             text = in_one_line(reason)[:MAX_REASON_CHARS] or "no reason recorded"
             more = f"; {num_others} other reason{'s' if num_others > 1 else ''}" if num_others else ""
+            if system == PEOPLE_SYSTEM:
+                yield f"{system}: {number} answer{'s are' if number > 1 else ' is'} missing ({text}{more})"
+                continue
             items = f"{number} item{'s' if number > 1 else ''}"
             yield f"{in_one_line(system)}: {items}: {_OUTCOMES[outcome].format(text + more)}"

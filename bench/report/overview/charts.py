@@ -53,10 +53,10 @@ def _interval_marks(accuracy: float, interval: Interval | None, guess: float | N
 
 def class_bar(system: SystemResult) -> str:
     """Return the bar of classes with the levels marked. What has no answer is an empty box inside its class."""
-    counts = ", ".join(f"{count_text(system.counts[kind])} {kind}" for kind in CLASSES if system.counts[kind])
+    counts = ", ".join(f"{count_text(system.tally[kind])} {kind}" for kind in CLASSES if system.tally[kind])
     none = f", {refusals_text(system)}" if system.unanswered else ""
     draw = "" if system.levels.draw is None else f"; a draw is right {system.levels.draw:.3f}"
-    label = f"{system.name}: {counts}{none} of {system.num_items}{draw}"
+    label = f"{system.name}: {counts}{none} of {count_text(system.tallied(*CLASSES))}{draw}"
     return _plot(label, _bar_marks(system))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -88,6 +89,15 @@ class SystemResult:
         """Number of items by class; together `num_items`."""
         return count_classes(self.outcomes)
 
+    @cached_property
+    def tally(self) -> dict[str, Number]:
+        """Number by class as texts state it: of a group of people of answers, else `counts`."""
+        return tally_classes(self.outcomes)
+
+    def tallied(self, *kinds: str) -> Number:
+        """Return the number of these classes together."""
+        return sum((self.tally[kind] for kind in kinds), start=0)
+
     @property
     def right(self) -> Number:
         return sum(self.counts[kind] for kind in RIGHT_CLASSES)
@@ -115,12 +125,16 @@ class SystemResult:
 
     @cached_property
     def unanswered(self) -> Number:
-        return sum((outcome.weight for outcome in self.outcomes if not outcome.is_answered), start=0)
+        return self._tally(outcome for outcome in self.outcomes if not outcome.is_answered)
 
     @cached_property
     def invalid(self) -> Number:
         """Return how many of the unanswered have an answer that is refused."""
-        return sum((outcome.weight for outcome in self.outcomes if outcome.is_invalid), start=0)
+        return self._tally(outcome for outcome in self.outcomes if outcome.is_invalid)
+
+    def _tally(self, outcomes: Iterable[Outcome]) -> Number:
+        """Return a number of outcomes as texts state it."""
+        return sum((1 if self.is_group else outcome.weight for outcome in outcomes), start=0)
 
     @cached_property
     def cost(self) -> float | None:
@@ -166,6 +180,14 @@ def count_classes(outcomes: Iterable[Outcome]) -> dict[str, Number]:
     for outcome in outcomes:
         counts[outcome.kind] += outcome.weight
     return counts
+
+
+def tally_classes(outcomes: Sequence[Outcome]) -> dict[str, Number]:
+    """Return the number by class of one system as texts state it: whole answers of people, whose weights differ."""
+    if not outcomes or not participant_of(outcomes[0].context.system):
+        return count_classes(outcomes)
+    numbers = Counter(outcome.kind for outcome in outcomes)
+    return {kind: numbers[kind] for kind in CLASSES}
 
 
 @dataclass

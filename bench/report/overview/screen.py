@@ -14,7 +14,14 @@ from calibrant.bench.core.attribution import KIND_MEANINGS
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.overview.charts import axis, class_bar, interval_plot, refusals_text
 from calibrant.bench.report.overview.contract import Levels
-from calibrant.bench.report.overview.results import RIGHT_CLASSES, Outcome, Results, SystemResult, count_classes
+from calibrant.bench.report.overview.results import (
+    CLASSES,
+    RIGHT_CLASSES,
+    Outcome,
+    Results,
+    SystemResult,
+    tally_classes,
+)
 from calibrant.bench.report.overview.sentences import cost_text, count_text, five_figures, of_text, rank_sentence
 
 IN_VIEW = 20  # systems; with more there are a search, groups and pins
@@ -99,13 +106,15 @@ def _row(system: SystemResult, results: Results) -> dict[str, Any]:
 
 def _counts(system: SystemResult, results: Results) -> str:
     dot = " \N{MIDDLE DOT} "
-    counts = system.counts
+    counts = system.tally
     if results.is_counted:
         text = dot.join(count_text(counts[kind]) for kind in ("earned", "lucky", "short", "missed"))
         plain = counts["right"] + counts["wrong"]
         text += f"; {of_text(counts['right'], plain)} right, not counted" if plain else ""
     else:
         text = f"{count_text(counts['right'])}{dot}{count_text(counts['wrong'])}"
+    if system.is_group:
+        text += f" of {count_text(system.tallied(*CLASSES))} answers"
     return text + (f" ({refusals_text(system)})" if system.unanswered else "")
 
 
@@ -186,7 +195,7 @@ def _matrix(results: Results) -> dict[str, Any] | None:
 
 def condition_cell(outcomes: Sequence[Outcome], anchor: str) -> dict[str, Any]:
     """Return a cell of right answers of all, and how many of them were earned; empty where none was counted."""
-    counts = count_classes(outcomes)
+    counts = tally_classes(outcomes)
     right = sum(counts[kind] for kind in RIGHT_CLASSES)
     is_counted = any(outcome.is_decided is not None for outcome in outcomes)
     return {

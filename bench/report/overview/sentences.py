@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from calibrant.audits.why import number_text
-from calibrant.bench.report.overview.results import Number, Results, SystemResult
+from calibrant.bench.core.attribution import KINDS
+from calibrant.bench.report.overview.results import CLASSES, RIGHT_CLASSES, Number, Results, SystemResult
 
 TITLES = {
     "earned": "Right, and earned",
@@ -88,7 +89,7 @@ def rank_sentence(results: Results) -> RankSentence:
         (only,) = results.systems
         if only.num_counted < only.num_items:
             return RankSentence(f"{only.name} scores {only.accuracy:.3f}.")
-        lucky = of_text(only.counts["lucky"], only.right)
+        lucky = of_text(only.tally["lucky"], only.tallied(*RIGHT_CLASSES))
         return RankSentence(f"{only.name} scores {only.accuracy:.3f}; {lucky} right answers are luck.")
     pair = _discordant_pair(counted)
     if pair is None:
@@ -98,7 +99,7 @@ def rank_sentence(results: Results) -> RankSentence:
             agree = "No right answer was decided by the evidence."
         return RankSentence(f"{best.name} scores best, {best.accuracy:.3f}. {agree}")
     ahead, behind = pair
-    lucky = count_text(ahead.counts["lucky"])
+    lucky = count_text(ahead.tally["lucky"])
     return RankSentence(
         f"{ahead.name} scores {ahead.accuracy:.3f}, {behind.name} {behind.accuracy:.3f}.",
         f"{ahead.name} earned {_earned(ahead)}, {behind.name} {_earned(behind)}",
@@ -107,7 +108,8 @@ def rank_sentence(results: Results) -> RankSentence:
 
 
 def _earned(system: SystemResult) -> str:
-    return count_text(system.counts["earned"])
+    earned = system.tally["earned"]
+    return of_text(earned, system.tallied(*CLASSES)) if system.is_group else count_text(earned)
 
 
 def _discordant_pair(systems: Sequence[SystemResult]) -> tuple[SystemResult, SystemResult] | None:
@@ -130,7 +132,9 @@ def five_figures(results: Results) -> Iterator[Figure]:
     best = results.systems[0]
     interval = results.intervals.get(best.name)
     reach = f", {interval.low:.3f}\N{EN DASH}{interval.high:.3f}" if interval else ""
-    yield Figure("right", of_text(best.right, best.num_items), "right at best", f"{best.name}{reach}")
+    yield Figure(
+        "right", of_text(best.tallied(*RIGHT_CLASSES), best.tallied(*CLASSES)), "right at best", f"{best.name}{reach}"
+    )
     counted = [system for system in results.systems if system.is_counted]
     if counted:
         yield from _attributed_figures(counted, results)
@@ -156,7 +160,7 @@ def _attributed_figures(counted: Sequence[SystemResult], results: Results) -> It
         s for s in counted if Fraction(s.decided) / s.num_counted == Fraction(decided.decided) / decided.num_counted
     ]
     name = f"all {len(ties)} systems" if len(ties) == len(counted) > 1 else decided.name
-    yield Figure("decided", of_text(decided.decided, decided.num_counted), words.decided, name)
+    yield Figure("decided", of_text(decided.tallied("earned", "missed"), decided.tallied(*KINDS)), words.decided, name)
     lucky = max(
         (system for system in counted if system.counted_right),
         key=lambda s: Fraction(s.counts["lucky"]) / Fraction(s.counted_right),
@@ -164,12 +168,14 @@ def _attributed_figures(counted: Sequence[SystemResult], results: Results) -> It
     )
     if lucky is not None and lucky.counts["lucky"]:
         text = f"right answers of {lucky.name} are luck"
-        yield Figure("luck", of_text(lucky.counts["lucky"], lucky.counted_right), text, "the evidence left others")
+        yield Figure(
+            "luck", of_text(lucky.tally["lucky"], lucky.tallied("earned", "lucky")), text, "the evidence left others"
+        )
     else:
         yield Figure("luck", "0", "right answers are luck", "the evidence left no other")
-    missed = sum((system.counts["missed"] for system in counted), start=0)
-    worst = max(counted, key=lambda s: s.counts["missed"])
-    detail = f"most by {worst.name}: {count_text(worst.counts['missed'])}" if missed and len(counted) > 1 else ""
+    missed = sum((system.tally["missed"] for system in counted), start=0)
+    worst = max(counted, key=lambda s: s.tally["missed"])
+    detail = f"most by {worst.name}: {count_text(worst.tally['missed'])}" if missed and len(counted) > 1 else ""
     everyone = f"all {len(counted)} systems" if len(counted) > 1 else counted[0].name
     yield Figure("missed", count_text(missed), "missed: decided, yet wrong", detail or everyone)
 

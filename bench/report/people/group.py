@@ -12,6 +12,8 @@ from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.rows import differing_names, option_suffix
 from calibrant.dsl.errors import in_one_line
 
+PEOPLE_SYSTEM = "people"  # the name of a group, before the number of its participants
+
 
 def participant_of(system: str) -> str:
     """Return the participant whose answers a system's are; empty for a system that is none."""
@@ -38,7 +40,7 @@ def group_people(answers: Sequence[NamedAnswer]) -> list[NamedAnswer]:
     differing = differing_names([*configs.values()])
     suffixes = {key: option_suffix(config, differing) for key, config in configs.items()}
     taken = {answer.system for answer in answers}
-    names = {key: _free_name(f"people ({len(group)}){suffixes[key]}", taken) for key, group in groups.items()}
+    names = {key: _free_name(f"{PEOPLE_SYSTEM} ({len(group)}){suffixes[key]}", taken) for key, group in groups.items()}
     return [
         answer._replace(system=in_one_line(names[key])) if key else answer
         for answer, key in zip(answers, keys, strict=True)

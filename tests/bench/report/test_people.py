@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -149,3 +150,42 @@ def test_the_page_has_people_as_one_system_and_each_of_their_answers(
     assert 'data-system="human:p00"' not in text
     assert '"p":["p00",' in text
     assert 'id="plot-people-learning-blickets"' in text
+
+
+def test_a_table_has_participants_as_one_system_each_of_whom_counts_alike(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Of two items p0 took both and got one right, p1 took one and got it right: a mean of 3/4, not 2/3 or 1."""
+    template = next(iter(folder_records(folders[0])))
+
+    def answer(person: str, item: str, *, correct: bool) -> Record:
+        score = {**template.score, "correct": correct}
+        changed = {"protocol": f"human:{person}", "instance": item, "setting": "conjunctive", "score": score}
+        return msgspec.structs.replace(template, **changed, pool="pool", pool_size=2, index="ab".index(item))
+
+    with RunFile(tmp_path / "pilot") as file:
+        for person, item, correct in (("p0", "a", True), ("p0", "b", False), ("p1", "a", True)):
+            file.append(answer(person, item, correct=correct))
+    done = called("table", tmp_path / "pilot", "--columns", "n,Accuracy")
+    assert done.stdout.splitlines()[1].split() == ["conjunctive", "people", "(2)", "pool", "2", "0.750"]
+    assert done.stderr.splitlines()[0] == (
+        "incomplete: pool: people (2) took 1 to 2 of 2 items; rates are means over participants, each alike"
+    )
+    (row,) = json.loads(called("table", tmp_path / "pilot", "--json").stdout)["rows"]
+    assert (row["system"], row["participants"], row["answers"], row["accuracy"]) == ("people (2)", 2, 3, 0.75)
+    with RunFile(tmp_path / "alone") as file:
+        file.append(answer("p0", "a", correct=True))
+    assert "human:p0" in called("table", tmp_path / "alone").stdout
+
+
+def test_a_report_counts_whole_answers_of_people(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    """Twelve participants on six items, of whom one took but one: 67 answers, and no part of one."""
+    with RunFile(tmp_path / "pilot") as file:
+        for record in folder_records(folders[0]):
+            if record.protocol != "human:p00" or record.timing.started.endswith("10:00:00"):
+                file.append(record)
+    page = tmp_path / "report.html"
+    assert called("report", tmp_path / "pilot", folders[1], "--out", page).returncode == 0
+    text = page.read_text(encoding="utf-8")
+    assert " of 67 answers" in text
+    assert not re.search(r">\d+\.\d+ (?:of|\u00b7|earned)", text)

@@ -70,7 +70,7 @@ def test_a_reader_goes_from_a_cell_to_a_response_and_back(page: str, tmp_path: P
         "blickets|moderator|quiet|hard-3-20-0",
         "Right, but lucky",
         "3",
-        '{"rule": "conjunctive", "blickets": ["A", "E"]} = {"rule": "conjunctive", "blickets": ["A", "E"]}',
+        "conjunctive A E = conjunctive A E",
         "blickets|moderator|quiet|hard-3-20-1",
         "blickets|moderator|quiet|easy-3-20-3",
         "blickets|moderator|quiet",
