@@ -295,8 +295,8 @@ class RowGroups:
         """Return the system of a row; of a group of people with their number, and of one alone with their id."""
         if not row.participants:
             return row.key.system
-        alike = [other for other in self._rows.values() if other.key[-2:] == row.key[-2:]]
-        people = sorted({name for other in alike for listed in other.participants.values() for name in listed})
+        alike = [peer for peer in self._rows.values() if peer.key[-2:] == row.key[-2:]]
+        people = sorted({name for peer in alike for listed in peer.participants.values() for name in listed})
         return f"{row.key.system} ({len(people)})" if len(people) > 1 else f"{PEOPLE}{people[0]}"
 
 

@@ -94,8 +94,8 @@ class ResultTable:
         """Yield how many items of their pools a group of people took, if some of them took not all."""
         if self._by is Grouping.STRATUM:
             return
-        alike = [other for other in rows if (other.system, other.pool) == (row.system, row.pool)]
-        taken = Counter(name for other in alike for listed in other.participants.values() for name in listed)
+        alike = [peer for peer in rows if (peer.system, peer.pool) == (row.system, row.pool)]
+        taken = Counter(name for peer in alike for listed in peer.participants.values() for name in listed)
         low, high = min(taken.values()), max(taken.values())
         if low < row.num_expected:
             reach = f"{low}" if low == high else f"{low} to {high}"
