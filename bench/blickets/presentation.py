@@ -26,7 +26,8 @@ def present(item: BlicketItem) -> Presentation:
     by_role = sorted(range(num_objects), key=lambda index: object_role(item, index))
     canonical = reorder_objects(item, by_role, names)
     content = repr((canonical.condition, canonical.task, canonical.sealed.mechanisms, canonical.sealed.switches))
-    content += repr((canonical.sealed.noise_seed, canonical.sealed.draws, canonical.sealed.start_on))
+    # an empty start is a reading that every rule predicts: it may not move the order
+    content += repr((canonical.sealed.noise_seed, canonical.sealed.draws, canonical.sealed.start_on or None))
     shuffled = Random(sha256(content.encode()).hexdigest()).sample(range(num_objects), num_objects)
     order = [by_role[place] for place in shuffled]
     objects = {name: item.task.objects[index] for name, index in zip(names, order, strict=True)}

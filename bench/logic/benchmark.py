@@ -26,6 +26,7 @@ from calibrant.bench.report.capabilities import REPORT
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.people.remaining import REMAINING
 from calibrant.bench.sets.capabilities import HYPOTHESES
+from calibrant.bench.variants.contract import VARIANTS
 
 if TYPE_CHECKING:
     from calibrant.dsl.logic.item import LogicItem
@@ -55,6 +56,7 @@ BENCHMARK: Benchmark[LogicItem] = Benchmark(
         STATISTICS: "statistics:STATISTICS",
         SUITES: "generate:SUITES",
         TRAINING: "training:TRAINING",
+        VARIANTS: "variants:VARIANTS",
         VERIFY: "audit:AUDIT",
         WORDS: "words:WORDS",
     },

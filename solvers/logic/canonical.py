@@ -1,6 +1,7 @@
 """Canonical form of a task of logic models: equal for all names of nodes and orders of experiments and columns.
 
-The class is that of the task: nodes are merged before they are renamed, since merging goes by names.
+The class is that of the task: nodes are merged before they are renamed, since merging goes by names. Values are those
+of their integers: equal for all that are rounded alike.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class CanonicalTask:
 
 def canonical_task(task: Task) -> CanonicalTask:
     """Return the canonical form of a task; questions keep their order."""
-    setup, edges = task.setup, task.edges
+    setup, edges, options = task.setup, task.edges, task.options
+    rounded = tuple(tuple(None if v is None else v / options.factor for v in row) for row in task.discretised)
     builder = StructureBuilder()
     nodes = sorted(kept_names(setup) | {name for edge in edges for name in (edge.source, edge.target)})
     index = {
@@ -39,7 +41,7 @@ def canonical_task(task: Task) -> CanonicalTask:
     for edge in edges:
         builder.edge(index[edge.source], index[edge.target], word("edge", edge.sign))
     first = len(nodes)
-    for experiment, values in zip(task.experiments, task.values, strict=True):
+    for experiment, values in zip(task.experiments, rounded, strict=True):
         vertex = builder.vertex("experiment")
         _add_clamps(builder, experiment, vertex, index)
         for readout, value in zip(setup.readouts, values, strict=True):
@@ -52,7 +54,9 @@ def canonical_task(task: Task) -> CanonicalTask:
     ordered = sorted(nodes, key=lambda name: rank[index[name]])
     new = {name: f"n{place:0{width}}" for place, name in enumerate(ordered, start=1)}  # sorts as it counts
     experiments = sorted(range(len(task.experiments)), key=lambda number: rank[first + number])
-    renamed = rename_task(replace(task, prior=edges, options=replace(task.options, compress=False)), new, experiments)
+    # times the factor, a quotient is its integer again within .5, which floor and ceil need not return
+    options = replace(options, compress=False, rounding="round")
+    renamed = rename_task(replace(task, prior=edges, values=rounded, options=options), new, experiments)
     readouts = tuple(renamed.setup.readouts.index(new[name]) for name in setup.readouts)
     return CanonicalTask(renamed, {new[name]: name for name in nodes}, readouts, bool(result.automorphisms))
 

@@ -1,7 +1,7 @@
 """Of each kind of change 50 wrong maps and wrong copies are refused.
 
 A mutation is a map with other names, values or kind, or a copy with one changed leaf of its record. One that passes
-changes nothing: the prompts are equal, or the programs have one model.
+changes nothing: the prompts are equal, the programs have one model, or the networks one class and rounded values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from calibrant.dsl.causim.prose.reader import same_model
 from calibrant.dsl.errors import CalibrantError
 
 NUM_MUTATIONS = 50
-SAMPLES = ("blickets", "causalab", "causim", "hidden_order")
+SAMPLES = ("blickets", "causalab", "causim", "hidden_order", "logic")
 MAX_LEAVES = 10  # each once; the others are drawn
 HARMLESS = {"id", "labels", "suite", "line", "units"}  # fields without a meaning for the comparison
 KINDS = [(sample, kind) for sample in SAMPLES for kind in benchmark_of(bundled_sample(sample)).require(VARIANTS).kinds]
@@ -118,4 +118,7 @@ def _reads_alike(of: Any, first: Any, second: Any) -> bool:
     prompts = of.items.prompt(first), of.items.prompt(second)
     if prompts[0] != prompts[1] and of.name == "causim":
         return same_model(first.task.model, second.task.model) and first.task.question == second.task.question
+    if prompts[0] != prompts[1] and of.name == "logic":
+        forms = [(task.edges, task.discretised, task.experiments, task.questions) for task in (first.task, second.task)]
+        return forms[0] == forms[1]
     return bool(prompts[0] == prompts[1])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.suites.board.copies import share_consistent
 from calibrant.bench.suites.rescoring import CellResult, ItemResult, PoolJudge
@@ -20,7 +20,7 @@ from calibrant.bench.variants.pool import check_variants, read_maps, write_varia
 from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import called
 
-SAMPLES = {"blickets": 8, "causalab": 6, "causim": 8, "hidden_order": 12}
+SAMPLES = {"blickets": 8, "causalab": 6, "causim": 8, "hidden_order": 12, "logic": 7}
 """Bundled pools, and the step at which items are taken."""
 
 
@@ -44,8 +44,21 @@ def test_a_written_file_is_accepted_and_copies_differ_from_their_originals(pools
     prompts = {item.id: of.items.prompt(item) for item in of.items.read_pool(source).items}
     maps = read_maps(target).copies
     for item in of.items.read_pool(target).items:
-        if not of.is_interactive(item) or maps[item.id].kind != "rename":  # whose prompt shows no evidence
+        if not of.is_interactive(item) or maps[item.id].kind not in (
+            "rename",
+            "equivalent",
+        ):  # prompts show no evidence
             assert of.items.prompt(item) != prompts[maps[item.id].of], item.id
+
+
+def test_the_page_states_the_kinds_of_each_benchmark() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "variants.md").read_text(encoding="utf-8")
+    lines = [line for line in page.splitlines() if line.startswith(("| kind |", "| `"))]
+    head, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+    titles = {"ReplaySCM": "replayscm", "extended blickets": "blickets", "CausaLab": "causalab", "CauSim": "causim"}
+    for place, title in enumerate(head[1:], 1):
+        stated = [row[0].strip("`") for row in rows if row[place]]
+        assert stated == list(benchmark(titles.get(title, "logic")).require(VARIANTS).kinds), title
 
 
 def test_the_same_seed_gives_the_same_bytes(pools: tuple[Path, Path], tmp_path: Path) -> None:
@@ -76,9 +89,10 @@ def test_wrong_maps_and_wrong_copies_are_refused(pools: tuple[Path, Path]) -> No
         problems += [checker.problem(other, copy, stated) for other in others]
         refused += sum(map(bool, problems))
         for other, problem in zip(wrong, problems, strict=False):
-            image = variable.normal_form(of.items.record(copy), stated.kind)
-            mapped = variable.map_record(of.items.record(original), other)
-            assert bool(problem) or variable.normal_form(mapped, stated.kind) == image
+            if not problem:
+                image = variable.normal_form(of.items.record(copy), stated.kind)
+                mapped = variable.map_record(of.items.record(original), other)
+                assert variable.normal_form(mapped, stated.kind) == image
     assert refused >= 13  # four pools: 50 and more
 
 

@@ -1,0 +1,198 @@
+"""Variants of logic models: other names and orders, values that round alike, and the network with its merges done."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any
+
+from calibrant.bench.variants.contract import CopyMap, Record, Variable, Variant, permuted, shuffled
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.logic.clause import parse_clause
+from calibrant.dsl.logic.prior import Edge, class_edges
+from calibrant.dsl.logic.task import Options, discretise
+
+_COLUMNS = "readouts"  # key of a map of columns
+_LISTS = ("prior", "stimuli", "inhibitors", "readouts")
+_STEPS, _DIGITS = 8, 6  # parts of one after multiplication by the factor; decimals, which is what prompts show
+
+
+class LogicVariants(Variable):
+    """Names are replaced whole: they may contain signs that end a name elsewhere.
+
+    rename: all nodes, or all but those that compression merges where their names decide the edges of the class
+    columns: readouts, stimuli and inhibitors; the map has, under `readouts`, old and new numbers of columns from 1
+    equivalent: the edges after compression, or values that become the same integers
+    """
+
+    kinds = ("rename", "rows", "columns", "equivalent")
+    fixed = frozenset({"id", "labels"})
+
+    def vary(self, record: Record, kind: str, random: Random) -> Variant | None:
+        if kind == "rename":
+            return self._rename(record, random)
+        if kind == "columns":
+            return self._reorder_columns(record, random)
+        if kind == "equivalent":
+            copies = [copy for copy in (_merge(record), _perturb(record, random)) if copy is not None]
+            return Variant(random.choice(copies)) if copies else None
+        if len(record["experiments"]) < 2:
+            return None
+        places = shuffled(range(len(record["experiments"])), random)
+        return Variant({**record, **{key: [record[key][k] for k in places] for key in ("experiments", "values")}})
+
+    def _rename(self, record: Record, random: Random) -> Variant | None:
+        clamped = {*record["stimuli"], *record["inhibitors"], *record["readouts"]}
+        for nodes in (clamped | {name for edge in record["prior"] for name in (edge[0], edge[2])}, clamped):
+            names = permuted(sorted(nodes), random)
+            try:
+                copy = self.map_record(record, CopyMap("", "rename", names))
+            except CalibrantError:  # names decide what is merged
+                continue
+            sets = {key: sorted(copy[key]) for key in ("prior", "stimuli", "inhibitors")}
+            return Variant(copy | sets, names) if names else None
+        return None
+
+    def _reorder_columns(self, record: Record, random: Random) -> Variant | None:
+        columns = permuted([str(number) for number, _ in enumerate(record["readouts"], start=1)], random)
+        values = {_COLUMNS: columns} if columns else {}
+        copy = self.map_record(record, CopyMap("", "columns", {}, values))
+        copy |= {key: shuffled(record[key], random) for key in ("stimuli", "inhibitors")}
+        return Variant(copy, values=values) if any(copy[key] != record[key] for key in _LISTS) else None
+
+    def normal_form(self, record: Record, kind: str) -> Any:
+        form = self.other_fields(record, kind, ("id", "sealed", *_LISTS, "experiments", "values"))
+        prior, values = record["prior"], record["values"]
+        if kind == "equivalent":
+            prior, values = _class_edges(record), _discretised(record)
+            form["compress"] = False
+        rows = zip(map(_clamps, record["experiments"]), values, strict=True)
+        return form | {
+            "prior": sorted(map(tuple, prior)),
+            "stimuli": sorted(record["stimuli"]),
+            "inhibitors": sorted(record["inhibitors"]),
+            "readouts": record["readouts"],
+            "rows": sorted(map(json.dumps, rows)),
+            "questions": list(map(_clamps, record["questions"])),
+            "truth": _sorted_truth(record),
+        }
+
+    def map_record(self, record: Record, stated: CopyMap) -> dict[str, Any]:
+        names, truth = stated.names, record["sealed"]["truth"]
+        columns = _old_columns(stated, len(record["readouts"]))
+        if truth is not None:
+            gold = [_rename_clause(text, names) for text in truth["gold"]]
+            truth = {**truth, "gold": gold, "answers": ["".join(row[k] for k in columns) for row in truth["answers"]]}
+        mapped = {
+            **record,
+            "prior": _rename_edges(record["prior"], names),
+            **{key: _rename_all(record[key], names) for key in ("stimuli", "inhibitors")},
+            "readouts": _rename_all([record["readouts"][k] for k in columns], names),
+            "values": [[row[k] for k in columns] for row in record["values"]],
+            **{
+                key: [{clamp: _rename_all(part, names) for clamp, part in one.items()} for one in record[key]]
+                for key in ("experiments", "questions")
+            },
+            "sealed": {**record["sealed"], "truth": truth},
+        }
+        if names and _class_edges(mapped) != sorted(_rename_edges(_class_edges(record), names)):
+            raise CalibrantError("names of merged nodes decide the edges of the class")
+        return mapped
+
+    def map_answer(self, answer: Any, stated: CopyMap) -> Any:
+        mapped = dict(answer)
+        if isinstance(mapped.get("model"), list):
+            mapped["model"] = [_rename_clause(text, stated.names) for text in mapped["model"]]
+        if isinstance(mapped.get("probabilities"), list):
+            mapped["probabilities"] = [
+                [row[k] for k in _old_columns(stated, len(row))] for row in mapped["probabilities"]
+            ]
+        return mapped
+
+
+def _old_columns(stated: CopyMap, width: int) -> list[int]:
+    """Return the old place of each new column; `CalibrantError` for a map of anything but these columns."""
+    places = {str(number): number - 1 for number in range(1, width + 1)}
+    columns = stated.values.get(_COLUMNS, {})
+    if not {_COLUMNS}.issuperset(stated.values) or not places.keys() >= columns.keys():
+        raise CalibrantError("only columns have a map of values, and these are numbered from 1")
+    old = {new: places[number] for number, new in columns.items()}
+    return [old.get(number, place) for number, place in places.items()]
+
+
+def _rename_all(listed: Sequence[str], names: Mapping[str, str]) -> list[str]:
+    return [names.get(name, name) for name in listed]
+
+
+def _rename_edges(edges: Sequence[Sequence[Any]], names: Mapping[str, str]) -> list[tuple[str, int, str]]:
+    return [(names.get(source, source), sign, names.get(target, target)) for source, sign, target in edges]
+
+
+def _rename_clause(text: str, names: Mapping[str, str]) -> str:
+    """Return a clause over other names, literals in their order; a text that is no clause stays."""
+    try:
+        parse_clause(text)
+    except CalibrantError:
+        return text
+    target, _, body = text.partition("<-")
+    literals = [part.strip() for part in body.split("+")]
+    signs = ["!" if literal.startswith("!") else "" for literal in literals]
+    sources = [literal.removeprefix("!").strip() for literal in literals]
+    renamed = "+".join(sign + names.get(source, source) for sign, source in zip(signs, sources, strict=True))
+    return f"{names.get(target.strip(), target.strip())}<-{renamed}"
+
+
+def _class_edges(record: Record) -> list[tuple[str, int, str]]:
+    clamped = {*record["stimuli"], *record["inhibitors"], *record["readouts"]}
+    edges = itertools.starmap(Edge, record["prior"])
+    return list(map(tuple, class_edges(edges, record["stimuli"], clamped, compress=record["compress"])))
+
+
+def _discretised(record: Record) -> list[list[int | None]]:
+    options = Options(record["factor"], record["rounding"])
+    return [[None if value is None else discretise(value, options) for value in row] for row in record["values"]]
+
+
+def _clamps(experiment: Record) -> list[list[str]]:
+    return [sorted(experiment["stimuli"]), sorted(experiment["inhibited"])]
+
+
+def _sorted_truth(record: Record) -> Any:
+    truth = record["sealed"]["truth"]
+    return None if truth is None else {**truth, "gold": sorted(map(parse_clause, truth["gold"]))}
+
+
+def _merge(record: Record) -> dict[str, Any] | None:
+    """Return the item with the edges that compression leaves; None if it leaves all."""
+    edges = _class_edges(record)
+    is_merged = not record["compress"] or edges == sorted(map(tuple, record["prior"]))
+    return None if is_merged else {**record, "prior": edges, "compress": False}
+
+
+def _perturb(record: Record, random: Random) -> dict[str, Any] | None:
+    """Return the item with other values that become the same integers; None if no value has such a neighbour.
+
+    Values from 0 to 1 stay there.
+    """
+    options = Options(record["factor"], record["rounding"])
+
+    def neighbour(value: float | None) -> float | None:
+        if value is None:
+            return None
+        steps = (round(value + k / (_STEPS * options.factor), _DIGITS) for k in range(-_STEPS + 1, _STEPS))
+        others = [
+            other
+            for other in steps
+            if other != value
+            and discretise(other, options) == discretise(value, options)
+            and (0 <= other <= 1 or not 0 <= value <= 1)
+        ]
+        return random.choice(others) if others else value
+
+    values = [list(map(neighbour, row)) for row in record["values"]]
+    return None if values == record["values"] else {**record, "values": values}
+
+
+VARIANTS = LogicVariants()
