@@ -45,8 +45,12 @@ def topological_order(mechanisms: Mapping[str, Formula], key: Callable[[str], An
     Edges are mentions, not functional dependence (as the published scorer judges acyclicity); names without a
     mechanism count as roots. `CycleError` with the variables that cannot be placed.
     """
-    waiting = {v: set(f.mentioned & mechanisms.keys()) for v, f in mechanisms.items()}
-    children: dict[str, list[str]] = {v: [] for v in mechanisms}
+    return _order_of_mentions({v: f.mentioned for v, f in mechanisms.items()}, key)
+
+
+def _order_of_mentions(mentions: Mapping[str, frozenset[str]], key: Callable[[str], Any]) -> tuple[str, ...]:
+    waiting = {v: set(mentioned & mentions.keys()) for v, mentioned in mentions.items()}
+    children: dict[str, list[str]] = {v: [] for v in mentions}
     for variable, parents in waiting.items():
         for parent in parents:
             children[parent].append(variable)
@@ -60,8 +64,8 @@ def topological_order(mechanisms: Mapping[str, Formula], key: Callable[[str], An
             waiting[child].discard(variable)
             if not waiting[child]:
                 heappush(ready, (key(child), child))
-    if len(order) < len(mechanisms):
-        raise CycleError(tuple(sorted(mechanisms.keys() - set(order), key=natural_key)))
+    if len(order) < len(mentions):
+        raise CycleError(tuple(sorted(mentions.keys() - set(order), key=natural_key)))
     return tuple(order)
 
 
@@ -82,12 +86,29 @@ class Scm:
         object.__setattr__(self, "roots", tuple(sorted(self.roots, key=natural_key)))
         ordered = {v: self.mechanisms[v] for v in sorted(self.mechanisms, key=natural_key)}
         object.__setattr__(self, "mechanisms", MappingProxyType(ordered))
-        object.__setattr__(self, "order", topological_order(ordered))
+        mentions = {v: f.mentioned for v, f in ordered.items()}
+        object.__setattr__(self, "order", _order_of_mentions(mentions, natural_key))
         if not ordered.keys().isdisjoint(self.roots):
             raise ValueError("a root has a mechanism")
-        strangers = {u for f in ordered.values() for u in f.mentioned} - ordered.keys() - set(self.roots)
+        strangers = frozenset[str]().union(*mentions.values()) - ordered.keys() - set(self.roots)
         if strangers:
             raise ValueError(f"mechanisms mention {', '.join(sorted(strangers))}, neither root nor endogenous")
+
+    def with_mechanisms(self, mechanisms: Mapping[str, Formula]) -> Scm:
+        """Return an SCM with other mechanisms of all endogenous variables, in the same order if they mention the same.
+
+        `CycleError`, `ValueError` as of the class.
+        """
+        if mechanisms.keys() != self.mechanisms.keys() or any(
+            formula is not (old := self.mechanisms[v]) and formula.mentioned != old.mentioned
+            for v, formula in mechanisms.items()
+        ):
+            return Scm(self.roots, mechanisms)
+        model = object.__new__(Scm)
+        object.__setattr__(model, "roots", self.roots)
+        object.__setattr__(model, "mechanisms", MappingProxyType({v: mechanisms[v] for v in self.mechanisms}))
+        object.__setattr__(model, "order", self.order)
+        return model
 
     def __reduce__(self) -> tuple[Callable[..., Scm], tuple[object, ...]]:
         return scm, (self.roots, dict(self.mechanisms))  # a mapping proxy cannot be pickled

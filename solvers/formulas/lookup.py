@@ -22,7 +22,7 @@ from calibrant.dsl.formulas.formula import Formula, apply, var
 from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import TruthTable, cofactor, constant_table, num_rows, select
 from calibrant.solvers.formulas.assembly import formula_of_part
-from calibrant.solvers.formulas.catalogue import MAX_SIZES, SHIPPED, build_catalogue, catalogue
+from calibrant.solvers.formulas.catalogue import MAX_SIZES, SHIPPED, Catalogue, build_catalogue, catalogue
 from calibrant.solvers.formulas.goal import Listed
 from calibrant.solvers.formulas.orbits import pack_orbits
 
@@ -49,6 +49,10 @@ def formula_of(bits: int, names: Sequence[str], *, operators: Iterable[str] = ST
     if position is None:
         over = f"{', '.join(functions.operators) or 'no operators'} of size <= {functions.max_size}"
         raise TableError(f"{bits:#x} over {len(names)} variables has no formula over {over}")
+    return _listed_formula(functions, bits, position, names)
+
+
+def _listed_formula(functions: Catalogue, bits: int, position: int, names: Sequence[str]) -> Formula:
     return formula_of_part(functions, Listed(bits, int(functions.sizes[position]), position), names)
 
 
@@ -61,8 +65,9 @@ def formula_for(table: TruthTable, names: Sequence[str], operators: tuple[str, .
     if table.num_vars == 0:
         return formula_for(constant_table(bool(table.bits), 1), names, operators)
     functions = catalogue(table.num_vars, operators)
-    if functions.position(table.bits) is not None:
-        return formula_of(table.bits, names, operators=operators)
+    position = functions.position(table.bits)
+    if position is not None:
+        return _listed_formula(functions, table.bits, position, names)
     if functions.is_complete or not {"not", "and", "or"}.issubset(operators):
         raise ValueError(f"no formula over {', '.join(operators)} for {table.hex}")
     # Shannon expansion on the last variable: x f1 + not x f0, with the cofactors over one variable less

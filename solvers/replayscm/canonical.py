@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from calibrant.solvers.canonical import Permutation, StructureBuilder, canonical
 from calibrant.solvers.replayscm.renaming import PanelOrder, rename_scm, rename_task
 
 _NAME = re.compile(r"\bV[0-9]+\b")
+_ROW, _UNIT, _WORLD, _ONE = (word(name) for name in ("row", "unit", "world", "one"))
 _ORDERED_OPERATORS = ("if",)  # of which the place of an argument matters
 
 
@@ -36,6 +38,11 @@ class CanonicalTask:
     names: Mapping[str, str]
     symmetries: tuple[Mapping[str, str], ...] = ()
 
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        """Restored texts: equally good answers share nearly all."""
+        return {}
+
     @property
     def canonical_names(self) -> dict[str, str]:
         """Return the canonical name of each variable by its name in the task."""
@@ -48,7 +55,10 @@ class CanonicalTask:
     def restore(self, content: Any) -> Any:
         """Return JSON over the names of the task: every canonical name in texts and keys is replaced."""
         if isinstance(content, str):
-            return _NAME.sub(lambda match: self.names.get(match[0], match[0]), content)
+            text = self._texts.get(content)
+            if text is None:
+                text = self._texts[content] = _NAME.sub(lambda match: self.names.get(match[0], match[0]), content)
+            return text
         if isinstance(content, Mapping):
             return {self.restore(key): self.restore(value) for key, value in content.items()}
         if isinstance(content, list | tuple):
@@ -149,20 +159,20 @@ def _add_rows(
     units: dict[str, int] = {}
     if task.shares_units:
         for name in dict.fromkeys(unit for world in task.training.worlds for unit in world.units):
-            units[name] = builder.vertex("unit")
+            units[name] = builder.vertex_of(_UNIT)
     vertices = []
     for number, world in enumerate(task.training.worlds, start=first_world):
         for variable, value in world.intervention.constants.items():
             builder.edge(number, index[variable], word("constant", value))
         for variable in world.intervention.assigned:
             builder.edge(number, index[variable], word("assigned"))
-        rows = [builder.vertex("row") for _ in world.units]
-        builder.edges(rows, number, word("world"))
+        rows = [builder.vertex_of(_ROW) for _ in world.units]
+        builder.edges(rows, number, _WORLD)
         for name, row in zip(world.units, rows, strict=True):
             if units:
-                builder.edge(units[name], row, word("unit"))
+                builder.edge(units[name], row, _UNIT)
         for variable, column in zip(world.variables, world.columns, strict=True) if rows else ():
-            builder.edges(rows[0] + _ones(column, world.num_rows), index[variable], word("one"))
+            builder.edges(rows[0] + _ones(column, world.num_rows), index[variable], _ONE)
         vertices.append(tuple(units[name] for name in world.units) if units else tuple(rows))
     return vertices
 

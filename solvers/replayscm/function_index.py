@@ -35,8 +35,11 @@ NOT_LISTED = FunctionIndex(np.empty(0, np.uint64), np.empty(0, np.uint8), np.emp
 
 
 @cache
-def function_index(functions: EssentialFunctions) -> FunctionIndex:
-    """Return the index of a list of functions; built once per process for a number of variables and operators."""
+def function_index(functions: EssentialFunctions, max_size: int | None = None) -> FunctionIndex:
+    """Return the index of a list of functions; built once per process for a number of variables, operators and a size.
+
+    max_size: of the functions that are indexed; None for all
+    """
     bits, sizes = [], []
     prefixes = np.zeros((len(functions.ends), (1 << PREFIX_ROWS) + 1), np.int64)
     start = 0
@@ -44,6 +47,8 @@ def function_index(functions: EssentialFunctions) -> FunctionIndex:
         listed = slice(functions.starts[j], functions.ends[j])
         # a prefix is the high bits, so that ascending tables keep the functions of a prefix together
         order = np.argsort(functions.bits[listed])
+        if max_size is not None:
+            order = order[functions.sizes[listed][order] <= max_size]
         bits.append(functions.bits[listed][order])
         sizes.append(functions.sizes[listed][order])
         shift = np.uint64(max(0, num_rows(j) - PREFIX_ROWS))
@@ -51,4 +56,9 @@ def function_index(functions: EssentialFunctions) -> FunctionIndex:
         prefixes[j, 0] = start
         prefixes[j, 1:] = start + np.cumsum(numbers)
         start += len(order)
-    return FunctionIndex(np.concatenate(bits), np.concatenate(sizes), prefixes, int(functions.sizes.max()))
+    return FunctionIndex(
+        np.concatenate(bits),
+        np.concatenate(sizes),
+        prefixes,
+        int(functions.sizes.max()) if max_size is None else max_size,
+    )

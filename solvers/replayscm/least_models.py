@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from math import comb
 from random import Random
@@ -17,10 +18,10 @@ import numpy as np
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.formulas.essential import COMPLETE
+from calibrant.solvers.formulas.essential import COMPLETE, constant_sizes
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.replayscm.exact import ONLY_NESTED, ExactAnswer
-from calibrant.solvers.replayscm.local_counts import LocalSpace
+from calibrant.solvers.replayscm.local_counts import I64, LocalSpace, size_counts
 from calibrant.solvers.replayscm.member_sampling import sample_member
 from calibrant.solvers.replayscm.members_by_size import count_by_size, members_by_size
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
@@ -28,6 +29,7 @@ from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 MAX_LISTED = 1_000  # least SCMs; of more so many are drawn
 MAX_PARENT_SETS = 100_000  # over all variables; of more no tables are made: that would cost more than the answer
 MAX_TERMS = 200_000  # of a sum over DAGs: a fraction of a second
+_SIZE_STEP = 4  # functions are indexed up to multiples of it
 _PENALTY = 24  # bits by which a node more makes a draw less likely: nearly every draw is of least size
 
 
@@ -55,11 +57,8 @@ def least_models(
 
     max_parents: of the class in which the answer is least
     """
-    num_sets = sum(
-        comb(len(task.disclosure.admissible_parents(variable)), size)
-        for variable in task.variables
-        for size in range(max_parents + 1)
-    )
+    numbers = [len(task.disclosure.admissible_parents(variable)) for variable in task.variables]
+    num_sets = sum(comb(number, size) for number in numbers for size in range(max_parents + 1))
     if num_sets > MAX_PARENT_SETS:
         return OutOfBudget(f"least SCMs are not counted: {num_sets} parent sets, more than {MAX_PARENT_SETS}")
     nested = answer.provenance.get("nested_roots") == ONLY_NESTED
@@ -71,7 +70,7 @@ def least_models(
     if not count:
         return OutOfBudget(f"least SCMs are not counted: {space.unlisted}")
     if count <= max_listed:
-        return Found(LeastModels(count, tuple(islice(members_by_size(space), count)), space.unlisted))
+        return Found(LeastModels(count, tuple(islice(members_by_size(space, (answer.size,)), count)), space.unlisted))
     random, models = Random(count), list[Scm]()
     while len(models) < max_listed:  # rejection leaves a uniform draw: equal sizes weigh the same
         model = sample_member(space, random, _PENALTY)
@@ -89,6 +88,7 @@ class _LeastSpace(VersionSpace):
     def __init__(self, task: Task, model_class: ModelClass, size: int) -> None:
         super().__init__(task, model_class, terms=MAX_TERMS)
         self.unlisted = ""
+        self._counts: dict[int, I64] = {}
         self._caps = self._size_caps(size)
         self.model_class = replace(model_class, max_size=max(self._caps.values()))
 
@@ -107,15 +107,38 @@ class _LeastSpace(VersionSpace):
         """Return a lower bound of the size of a variable's mechanism; of a disclosed root 0."""
         if self.task.variables[variable] in (self.task.disclosure.roots or ()):
             return 0
-        listed = np.flatnonzero(self.size_counts(variable).any(axis=0))
-        bounds = [int(listed[0])] if len(listed) else []
+        bounds = [least] if (least := self._least_listed(variable)) is not None else []
         sizes = [int(size) for size in self.functions.complete_to[1:] if size != COMPLETE]
         return min([*bounds, *(size + 1 for size in sizes)], default=0)
 
+    def _least_listed(self, variable: int) -> int | None:
+        """Return the least size of a listed function that agrees, None without any; no larger one is looked at."""
+        largest = self._largest_listed
+        for max_size in range(_SIZE_STEP, largest + _SIZE_STEP, _SIZE_STEP):
+            sizes = np.flatnonzero(self._counts_to(variable, max_size).any(axis=0))
+            if len(sizes):
+                return int(sizes[0])
+        return None
+
+    @cached_property
+    def _largest_listed(self) -> int:
+        constants = constant_sizes(self.functions, self.task.grammar)
+        return max(int(self.functions.sizes.max()), *constants.values(), 0)
+
+    def _counts_to(self, variable: int, max_size: int) -> I64:
+        """Return `size_counts` up to a size, or a little beyond."""
+        counts = self._counts.get(variable)
+        if counts is None or counts.shape[1] <= min(max_size, self._largest_listed):
+            constants = constant_sizes(self.functions, self.task.grammar)
+            limit = min(self._largest_listed, -(-max_size // _SIZE_STEP) * _SIZE_STEP)  # few indexes are built
+            counts = size_counts(self._any_size(variable), self.functions, constants, limit)
+            self._counts[variable] = counts
+        return counts
+
     def local(self, variable: int) -> LocalSpace:
         if variable not in self._spaces:
-            space, cap = self._any_size(variable), self._caps[variable]
-            histograms = self.size_counts(variable)[:, : max(0, cap) + 1]
+            space, cap = self._any_size(variable), max(0, self._caps[variable])
+            histograms = self._counts_to(variable, cap)[:, : cap + 1]
             self._note_unlisted(variable, space, cap)
             numbers = histograms.sum(1).astype(np.uint64)
             self._spaces[variable] = LocalSpace(space.masks, space.cares, space.values, numbers, histograms)

@@ -51,6 +51,15 @@ class LocalSpace:
         rows = zip(self.masks.tolist(), self.cares.tolist(), self.values.tolist(), strict=True)
         return {mask: PartialTable(mask.bit_count(), care, value) for mask, care, value in rows}
 
+    def table(self, mask: Mask) -> PartialTable:
+        """Return the partial table of a parent set that determines the variable."""
+        place = self._places[mask]
+        return PartialTable(mask.bit_count(), int(self.cares[place]), int(self.values[place]))
+
+    @cached_property
+    def _places(self) -> Mapping[Mask, int]:
+        return {mask: place for place, mask in enumerate(self.masks.tolist())}
+
     @cached_property
     def counts(self) -> Mapping[Mask, int]:
         """Number of agreeing functions that depend on all of a parent set; only where it is not 0."""
@@ -87,12 +96,14 @@ def local_space(packed: PackedPanels, target: int, candidates: Sequence[int], ma
     return LocalSpace(masks, cares, values, numbers)
 
 
-def size_counts(space: LocalSpace, functions: EssentialFunctions, constants: Mapping[int, int]) -> I64:
+def size_counts(
+    space: LocalSpace, functions: EssentialFunctions, constants: Mapping[int, int], max_size: int | None = None
+) -> I64:
     """Count the listed functions of each parent set by least size; shape [e, size + 1].
 
-    constants: size of the formula of each constant that has one
+    constants: size of the formula of each constant that has one; max_size: of the functions, None for all
     """
-    index = function_index(functions)
+    index = function_index(functions, max_size)
     histograms = np.zeros((len(space.masks), max(index.largest, *constants.values(), 0) + 1), np.int64)
     fill_histograms(space.masks, space.cares, space.values, index.bits, index.sizes, index.prefixes, histograms)
     # sets come by number of parents, the empty one first; its constants are in no index of functions
@@ -100,7 +111,7 @@ def size_counts(space: LocalSpace, functions: EssentialFunctions, constants: Map
         no_parents = space.tables[0]
         for size, number in Counter(s for bit, s in constants.items() if no_parents.agrees(TruthTable(0, bit))).items():
             histograms[0, size] = number
-    return histograms
+    return histograms if max_size is None else histograms[:, : max_size + 1]
 
 
 def limit_size(space: LocalSpace, histograms: I64, functions: EssentialFunctions, max_size: int) -> LocalSpace:

@@ -7,6 +7,7 @@ from functools import cache
 from random import Random
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant.dsl.formulas.formula import Formula, constant
 from calibrant.dsl.formulas.partial import PartialTable
@@ -14,7 +15,7 @@ from calibrant.dsl.formulas.table import TruthTable, full_mask, projection
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.draws import draw_weighted
 from calibrant.solvers.acyclic.least_cost import Mask
-from calibrant.solvers.formulas.essential import constant_sizes, synthesis_operators
+from calibrant.solvers.formulas.essential import EssentialFunctions, constant_sizes, synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
@@ -78,10 +79,16 @@ def agreeing_functions(space: VersionSpace, table: PartialTable, size: int) -> l
         constants = constant_sizes(functions, space.task.grammar)
         tables = [TruthTable(0, bit) for bit in sorted(constants) if constants[bit] == size]
         return [function for function in tables if table.agrees(function)]
-    start, end = functions.starts[table.num_vars], functions.ends[table.num_vars]
-    bits = functions.bits[start:end][functions.sizes[start:end] == size]
+    bits = _functions_of_size(functions, table.num_vars, size)
     agreeing = bits[(bits ^ np.uint64(table.value)) & np.uint64(table.care) == 0]
     return [TruthTable(table.num_vars, word) for word in agreeing.tolist()]
+
+
+@cache
+def _functions_of_size(functions: EssentialFunctions, num_vars: int, size: int) -> npt.NDArray[np.uint64]:
+    """Return the tables of the functions of so many variables and that least size, by bits."""
+    start, end = functions.starts[num_vars], functions.ends[num_vars]
+    return functions.bits[start:end][functions.sizes[start:end] == size]
 
 
 def sample_completion(rng: Random, num_vars: int, care: int, value: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice, product
@@ -26,6 +26,9 @@ class _Packing:
     def pack(self, coefficients: Mapping[int, int]) -> int:
         # a product of polynomials is one product of integers, which Python multiplies in n**1.58 (Karatsuba)
         return sum(number << self.width * size for size, number in coefficients.items())
+
+    def coefficient(self, packed: int, size: int) -> int:
+        return packed >> self.width * size & (1 << self.width) - 1
 
     def unpack(self, packed: int) -> dict[int, int]:
         coefficients, size, mask = {}, 0, (1 << self.width) - 1
@@ -75,11 +78,14 @@ def smallest_members(space: VersionSpace, limit: int) -> SmallestMembers:
     return SmallestMembers(members[:limit], len(members) > limit)
 
 
-def members_by_size(space: VersionSpace) -> Iterator[Scm]:
-    """Yield all members in the order of total size; within a size by root set, layers, parent sets and tables."""
+def members_by_size(space: VersionSpace, sizes: Sequence[int] | None = None) -> Iterator[Scm]:
+    """Yield all members in the order of total size; within a size by root set, layers, parent sets and tables.
+
+    sizes: restricts members to these total sizes
+    """
     # one walk a root set, for all sizes: the completions that guide it are summed once
     walks = {roots: _Walk(space, roots) for roots in space.counts_by_roots}
-    for size in count_by_size(space):
+    for size in count_by_size(space) if sizes is None else sizes:
         for walk in walks.values():
             yield from walk.models(size)
 
@@ -109,7 +115,7 @@ class _Walk:
             return
         for layer, packed in self.layers.steps(placed, last):
             # the polynomial of a layer lists the sizes of its completions: no dead end is entered
-            if size not in self.packing.unpack(packed):
+            if not self.packing.coefficient(packed, size):
                 continue
             later_sizes = self.packing.unpack(self.layers.completions(placed | layer, layer))
             for choices in self._layer_choices(layer, placed, last, size, later_sizes.keys()):
@@ -151,9 +157,12 @@ class _Walk:
         variables = sorted(choice)
         names = [self.space.task.variables[v] for v in variables]
         tables = [self._agreeing(v, *choice[v]) for v in variables]
+        model: Scm | None = None
         for selection in product(*tables):
             formulas = [self._formula(v, choice[v][0], table) for v, table in zip(variables, selection, strict=True)]
-            yield Scm(self.roots, dict(zip(names, formulas, strict=True)))
+            mechanisms = dict(zip(names, formulas, strict=True))
+            model = Scm(self.roots, mechanisms) if model is None else model.with_mechanisms(mechanisms)
+            yield model
 
     def _agreeing_functions(self, variable: int, mask: Mask, size: int) -> list[TruthTable]:
-        return agreeing_functions(self.space, self.space.local(variable).tables[mask], size)
+        return agreeing_functions(self.space, self.space.local(variable).table(mask), size)

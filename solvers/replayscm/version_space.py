@@ -97,7 +97,7 @@ class VersionSpace:
     def _packed(self) -> PackedPanels:
         return pack_panels([self.task.training])
 
-    @property
+    @cached_property
     def functions(self) -> EssentialFunctions:
         """Functions by size, from which a size-capped class is enumerated."""
         return essential_functions(self.model_class.max_parents, synthesis_operators(self.task.grammar))

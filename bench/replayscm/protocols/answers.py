@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.problem import TaskKind
 from calibrant.dsl.replayscm.scm import Scm
@@ -14,10 +16,15 @@ if TYPE_CHECKING:
 
 def scm_answer(kind: TaskKind, model: Scm) -> dict[str, Any]:
     """Return a model as the answer object of a task that asks for one."""
-    mechanisms = {variable: render(mechanism) for variable, mechanism in model.mechanisms.items()}
+    mechanisms = {variable: _text(mechanism) for variable, mechanism in model.mechanisms.items()}
     if kind is TaskKind.ROOTS:
         return {"roots": list(model.roots), "mechanisms": mechanisms}
     return {"mechanisms": mechanisms}
+
+
+@lru_cache(maxsize=1 << 12)  # equally good answers share nearly all mechanisms
+def _text(mechanism: Formula) -> str:
+    return render(mechanism)
 
 
 def alternative_answer(alternative: AlternativeAnswer) -> dict[str, Any]:
