@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from calibrant.dsl.errors import CalibrantError, PoolError
+from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 
 MAX_DEPTH = 200  # pool files are ten levels deep
 MAX_JSON_BYTES = 1 << 26  # of one JSON text; a line with 64 long responses has 25 MB
@@ -37,6 +38,15 @@ def load_json(text: str | bytes, **options: Any) -> Any:
     """Return the value of a JSON text; `TooLargeError` before anything large is made, else as `json.loads`."""
     check_json_size(text)
     return json.loads(text, **options)
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of these members, for `object_pairs_hook`; `PoolError` names a key that occurs twice."""
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
+        twice = next(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
+        raise PoolError(f"key {short_repr(twice)} occurs twice in one object")
+    return mapping
 
 
 def read_bounded(path: Path) -> bytes:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from msgspec import Meta
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
-from calibrant.dsl.parse_limits import TooLargeError, check_nesting, load_json
+from calibrant.dsl.parse_limits import TooLargeError, check_nesting, load_json, unique_keys
 from calibrant.dsl.pool_text import Line, plain_pool, pool_lines
 from calibrant.dsl.stored_items import stored_items
 
@@ -136,7 +135,7 @@ def write_records(path: Path, header: Header, records: Iterable[msgspec.Struct])
 def decode_line(line: str, record: type[R], *, where: str = "") -> R:
     """Decode a JSON line as a record, strictly: no unknown, repeated or mistyped field; `PoolError` names the field."""
     try:
-        raw = load_json(line, object_pairs_hook=_unique, parse_constant=_no_constant)
+        raw = load_json(line, object_pairs_hook=unique_keys, parse_constant=_no_constant)
         check_nesting(raw, max_items=len(line))
         if _ESCAPED_SURROGATE.search(line):
             json.dumps(raw, ensure_ascii=False).encode()  # half a character has no bytes in a file that we write
@@ -165,14 +164,6 @@ def convert_object(raw: Mapping[str, Any], record: type[R]) -> R:
 
 
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    mapping = dict(pairs)
-    if len(mapping) != len(pairs):
-        twice = next(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
-        raise PoolError(f"key {short_repr(twice)} occurs twice in one object")
-    return mapping
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -90,7 +90,10 @@ def _responses(path: Path) -> list[tuple[str, str]]:
     """Return instance and text of each line, as `calibrant score` takes responses."""
     lines = []
     for number, raw in numbered_lines(path):
-        record = json_object(raw) or {}
+        try:
+            record = json_object(raw) or {}
+        except CalibrantError as error:
+            raise PoolError(str(error), file=path.name, field=f"line {number}") from None
         instance, text = record.get("instanceId", record.get("id")), record.get("response")
         if not isinstance(instance, str) or not isinstance(text, str):
             raise PoolError("instanceId and response, two texts, are expected", file=path.name, field=f"line {number}")

@@ -10,7 +10,6 @@ import msgspec
 
 from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.parse_limits import TooLargeError
 
 AUDITS_FILE = "audits.jsonl"  # that `calibrant audit --out` writes into its folder
 VERDICTS = ("proved", "refuted", "open")
@@ -66,7 +65,7 @@ def _read_audits(path: Path) -> Iterator[_AuditLine]:
     for number, line in numbered_lines(path):
         try:
             yield msgspec.convert(json_object(line), _AuditLine)
-        except (msgspec.ValidationError, TooLargeError) as error:
+        except (msgspec.ValidationError, CalibrantError) as error:
             raise CalibrantError(f"{path}: line {number}: not a record of an audit: {error}") from None
 
 

@@ -15,7 +15,6 @@ from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines
 from calibrant.bench.scoring.scorer import ScoredPrediction
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.parse_limits import TooLargeError
 
 
 def json_line(line: Mapping[str, Any]) -> str:
@@ -81,9 +80,10 @@ def scored_lines(path: Path) -> Iterator[ScoredPrediction]:
     for number, raw in numbered_lines(path):
         try:
             line = json_object(raw) or {}
-            yield ScoredPrediction(context_of_line(line), line)
-        except TooLargeError as error:
+        except CalibrantError as error:
             raise CalibrantError(f"{path}: line {number}: {error}") from None
+        try:
+            yield ScoredPrediction(context_of_line(line), line)
         except (msgspec.ValidationError, CalibrantError):
             raise CalibrantError(f"{path}: line {number}: not a line that `calibrant score` wrote") from None
     if not number:

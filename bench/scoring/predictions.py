@@ -35,7 +35,6 @@ from calibrant.bench.scoring.pool_items import PoolItems
 from calibrant.bench.scoring.samples import SampleNumbers
 from calibrant.bench.terminal.hints import HintedError
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.parse_limits import TooLargeError
 
 
 class AnswerReader(Protocol):
@@ -247,7 +246,7 @@ class PredictionLines(Predictions):
                 raw = line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
                 try:
                     fields = json_object(raw)
-                except TooLargeError as error:
+                except CalibrantError as error:
                     raise CalibrantError(f"line {number}: {error}") from None
                 yield f"line {number}", fields
 

@@ -117,6 +117,8 @@ def test_predictions_come_from_standard_input_too(pool: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
+        ('{"instanceId": "I0", "response": "x", "instanceId": "I1"}', "key 'instanceId' occurs twice in one object"),
+        ('{"id": "I0", "answer": {"mechanisms": {"X3": "X1", "X3": "X2"}}}', "key 'X3' occurs twice in one object"),
         ("{", "not a JSON object in UTF-8"),
         ("[]", "not a JSON object in UTF-8"),
         ("[" * 100_000, "not a JSON object in UTF-8"),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from calibrant.bench.scoring.input.json_lines import json_object
+from calibrant.bench.scoring.input.json_lines import answer_object
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 MODEL_FIELD = "model"
@@ -148,7 +148,7 @@ def named_value(line: Mapping[str, Any], name: str) -> Any:
 def _of_field(name: str, value: Any, *, named: bool) -> list[Answer] | None:
     """Answers of a field; none in a field that is null; None where the field holds something else."""
     if isinstance(value, str) and name in OBJECT_FIELDS:
-        answer = json_object(value.encode("utf-8", "replace"))
+        answer = answer_object(value.encode("utf-8", "replace"))
         return [value if answer is None else answer]
     if isinstance(value, dict) and name == OBJECT_FIELDS[0]:
         return [value]

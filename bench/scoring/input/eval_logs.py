@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, short_repr
-from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, load_json
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES, load_json, unique_keys
 
 _ZIP = b"PK\x03\x04"
 _ZSTANDARD = 93
@@ -86,8 +86,8 @@ def _object(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
     if len(raw) > MAX_JSON_BYTES:
         raise CalibrantError(f"{short_repr(name)}: larger than {MAX_JSON_BYTES} bytes")
     try:
-        value = load_json(raw)
-    except TooLargeError as error:
+        value = load_json(raw, object_pairs_hook=unique_keys)
+    except CalibrantError as error:
         raise CalibrantError(f"{short_repr(name)}: {error}") from None
     except (ValueError, RecursionError):
         value = None

@@ -9,7 +9,6 @@ from typing import Any
 from calibrant.bench.scoring.input.eval_logs import EvalLog, is_eval_log
 from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines, shown_name
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
-from calibrant.dsl.parse_limits import TooLargeError
 
 
 class PredictionFile:
@@ -28,7 +27,7 @@ class PredictionFile:
             for number, raw in numbered_lines(self._path):
                 try:
                     line = json_object(raw)
-                except TooLargeError as error:
+                except CalibrantError as error:
                     raise CalibrantError(f"{shown_name(self._path)}: line {number}: {error}") from None
                 yield f"line {number}", line
             return

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
+import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ MAX_SUBMISSIONS = 2_000
 MAX_FILES = 100  # of a submission
 MAX_CARD_BYTES = 1 << 16
 MAX_FILE_BYTES = 1 << 26
+MAX_SUBMISSION_BYTES = 1 << 28  # of its files together
+MAX_BOARD_BYTES = 1 << 34  # of all submissions together: they are copied before they are read
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _BLOCK = 1 << 20
 _PACKED = (b"\x1f\x8b", b"PK")  # gzip and zip: a few bytes of them can hold anything
@@ -121,6 +124,7 @@ def read_submissions(
     names = sorted(os.listdir(folder)) if folder.is_dir() else []
     if len(names) > MAX_SUBMISSIONS:
         raise CalibrantError(f"{folder}: more than {MAX_SUBMISSIONS} submissions")
+    prefix, num_bytes = "row" if are_rows else "submission", 0
     earlier = _Earlier({row.names: f"the row {row.name}" for row in rows})
     for number, name in enumerate(names):
         system = ""
@@ -129,13 +133,17 @@ def read_submissions(
             system = f"{card.system} {card.version}"
             if not are_rows and card.date.isoformat() < manifest.date:
                 raise CalibrantError(f"{CARD}: its date {card.date} is before that of the suite, {manifest.date}")
-            target = scratch / f"{'row' if are_rows else 'submission'}-{number}"
+            target = scratch / f"{prefix}-{number}"
             target.mkdir()
             submission = Submission(name, card, *_copy_files(folder / name, card, manifest, target), are_rows)
             earlier.check(submission)
         except (CalibrantError, OSError) as error:
+            shutil.rmtree(scratch / f"{prefix}-{number}", ignore_errors=True)
             yield RefusedSubmission(_safe_name(name, number), in_one_line(system), refusal_text(error, scratch))
         else:
+            num_bytes += sum(copy.stat().st_size for copy in submission.files.values())
+            if num_bytes > MAX_BOARD_BYTES:
+                raise CalibrantError(f"{folder}: submissions of more than {MAX_BOARD_BYTES} bytes together")
             yield submission
 
 
@@ -202,10 +210,14 @@ def _copy_files(folder: Path, card: Card, manifest: Manifest, target: Path) -> t
     """Copy the files of a submission; return the copies by pool, and the digest of card and files."""
     pools = {f"{pool.name}.jsonl": pool.name for pool in manifest.pools}
     files: dict[str, Path] = {}
+    num_bytes = 0
     total = sha256((folder / CARD).read_bytes())
     for name, stated in sorted(card.files.items()):
         if name not in pools:
             raise CalibrantError(f"{CARD}: file {short_repr(name)} is none of {', '.join(pools)}")
+        num_bytes += (folder / name).lstat().st_size
+        if num_bytes > MAX_SUBMISSION_BYTES:
+            raise CalibrantError(f"its files have more than {MAX_SUBMISSION_BYTES} bytes together")
         copy = target / name
         digest = _copy(folder / name, copy)
         if digest != stated:

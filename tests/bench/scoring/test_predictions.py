@@ -294,3 +294,13 @@ def test_a_verdict_does_not_depend_on_where_its_answer_stood(
         found, _ = scored(capsys, pool, jsonl(tmp_path / "p.jsonl", *({"id": i, "model": "m", **way} for i in ids)))
         made.append(found)
     assert made[0] == made[1] == made[2]
+
+
+def test_of_equal_keys_in_a_text_the_last_counts(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Texts of systems are read as the published scorer reads them; keys of the line itself are refused."""
+    text = '{"mechanisms": {"X3": "(xor X1 X2)", "X3": "(and X1 X2)"}}'
+    fields = ("response", "extractedAnswer")
+    said = jsonl(tmp_path / "said.jsonl", *({"instanceId": "I0", "model": name, name: text} for name in fields))
+    assert [line["correct"] for line in scored(capsys, pool, said)[0]] == [True, True]

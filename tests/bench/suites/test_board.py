@@ -41,6 +41,27 @@ def submissions(suite: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_files_of_a_submission_are_bounded_together(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = honest(suite, tmp_path / "submissions" / "honest", "static")
+    manifest, total = read_manifest(suite), sum(file.stat().st_size for file in folder.glob("*.jsonl"))
+    for number, (limit, is_read) in enumerate({total: True, total - 1: False}.items()):
+        monkeypatch.setattr(f"{read_submissions.__module__}.MAX_SUBMISSION_BYTES", limit)
+        scratch = tmp_path / str(number)
+        scratch.mkdir()
+        (entry,) = read_submissions(folder.parent, manifest, scratch)
+        assert isinstance(entry, Submission) is is_read
+        if isinstance(entry, RefusedSubmission):
+            assert entry.reason == f"its files have more than {limit} bytes together"
+            assert not list(scratch.iterdir())  # copies of refused files are no load
+    monkeypatch.setattr(f"{read_submissions.__module__}.MAX_SUBMISSION_BYTES", total)
+    monkeypatch.setattr(f"{read_submissions.__module__}.MAX_BOARD_BYTES", total - 1)
+    (tmp_path / "all").mkdir()
+    with pytest.raises(CalibrantError, match=f"submissions of more than {total - 1} bytes together"):
+        list(read_submissions(folder.parent, manifest, tmp_path / "all"))
+
+
 @pytest.fixture(scope="module")
 def board(suite: Path, submissions: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[BoardSummary, Path]:
     out = tmp_path_factory.mktemp("board") / "site"
