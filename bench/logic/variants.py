@@ -92,7 +92,10 @@ class LogicVariants(Variable):
             "readouts": _rename_all([record["readouts"][k] for k in columns], names),
             "values": [[row[k] for k in columns] for row in record["values"]],
             **{
-                key: [{clamp: _rename_all(part, names) for clamp, part in one.items()} for one in record[key]]
+                key: [
+                    {clamp: _rename_all(part, names) for clamp, part in experiment.items()}
+                    for experiment in record[key]
+                ]
                 for key in ("experiments", "questions")
             },
             "sealed": {**record["sealed"], "truth": truth},
@@ -147,7 +150,7 @@ def _rename_clause(text: str, names: Mapping[str, str]) -> str:
 def _class_edges(record: Record) -> list[tuple[str, int, str]]:
     clamped = {*record["stimuli"], *record["inhibitors"], *record["readouts"]}
     edges = itertools.starmap(Edge, record["prior"])
-    return list(map(tuple, class_edges(edges, record["stimuli"], clamped, compress=record["compress"])))
+    return [(*edge,) for edge in class_edges(edges, record["stimuli"], clamped, compress=record["compress"])]
 
 
 def _discretised(record: Record) -> list[list[int | None]]:
@@ -182,14 +185,14 @@ def _perturb(record: Record, random: Random) -> dict[str, Any] | None:
         if value is None:
             return None
         steps = (round(value + k / (_STEPS * options.factor), _DIGITS) for k in range(-_STEPS + 1, _STEPS))
-        others = [
-            other
-            for other in steps
-            if other != value
-            and discretise(other, options) == discretise(value, options)
-            and (0 <= other <= 1 or not 0 <= value <= 1)
+        alike = [
+            near
+            for near in steps
+            if near != value
+            and discretise(near, options) == discretise(value, options)
+            and (0 <= near <= 1 or not 0 <= value <= 1)
         ]
-        return random.choice(others) if others else value
+        return random.choice(alike) if alike else value
 
     values = [list(map(neighbour, row)) for row in record["values"]]
     return None if values == record["values"] else {**record, "values": values}

@@ -88,7 +88,8 @@ def agreeing_functions(space: VersionSpace, table: PartialTable, size: int) -> l
 def _functions_of_size(functions: EssentialFunctions, num_vars: int, size: int) -> npt.NDArray[np.uint64]:
     """Return the tables of the functions of so many variables and that least size, by bits."""
     start, end = functions.starts[num_vars], functions.ends[num_vars]
-    return functions.bits[start:end][functions.sizes[start:end] == size]
+    bits: npt.NDArray[np.uint64] = functions.bits[start:end][functions.sizes[start:end] == size]
+    return bits
 
 
 def sample_completion(rng: Random, num_vars: int, care: int, value: int) -> int:

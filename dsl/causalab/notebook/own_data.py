@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from calibrant.dsl.causalab.episode import LabStep
@@ -40,7 +40,7 @@ def own_fit(hypothesis: Hypothesis, task: Task, steps: Iterable[LabStep]) -> Own
     errors = [error for _, error in _errors(hypothesis, own_readings(task, steps), task)]
     if not errors:
         return OwnFit(0.0, None)
-    mean = sum(errors) / len(errors)
+    mean = _sum(errors) / len(errors)
     share = sum(map(_is_small, errors)) / len(errors)
     return OwnFit(share, mean if math.isfinite(mean) else None)
 
@@ -67,11 +67,17 @@ def _errors(hypothesis: Hypothesis, readings: Iterable[Values], task: Task) -> I
         if f"c_{node}" in hypothesis.coefficients or f"c2_{node}" in hypothesis.coefficients
     }
     for reading in readings:
-        predicted = base
-        for node, (linear, square) in weights.items():
-            value = reading[node]
-            predicted += linear * value + square * value * value
-        yield reading, abs(predicted - reading[FREQUENCY])
+        values = [(reading[node], *weight) for node, weight in weights.items()]
+        parts = [part for value, linear, square in values for part in (linear * value, square * value * value)]
+        yield reading, abs(_sum([base, -reading[FREQUENCY], *parts]))
+
+
+def _sum(values: Sequence[float]) -> float:
+    """Return the sum, rounded once: equal for all orders of properties and readings; infinite beyond floats."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):  # too large, or infinities of both signs
+        return math.inf
 
 
 def _weight(hypothesis: Hypothesis, prefix: str, node: str) -> float:
