@@ -16,11 +16,11 @@ import numpy as np
 
 from calibrant.dsl.formulas.formula import Apply, Formula
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.problem import Problem, Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, Intervention, World
 from calibrant.solvers.canonical import Permutation, StructureBuilder, canonical_order, refined_colours, word
-from calibrant.solvers.replayscm.renaming import PanelOrder, rename_scm, rename_task
+from calibrant.solvers.replayscm.renaming import PanelOrder, rename_problem, rename_scm, rename_task, unchanged_order
 
 _NAME = re.compile(r"\bV[0-9]+\b")
 _ROW, _UNIT, _WORLD, _ONE = (word(name) for name in ("row", "unit", "world", "one"))
@@ -95,6 +95,13 @@ def canonical_task(task: Task, colours: Mapping[str, object] = {}) -> CanonicalT
     )
     symmetries = tuple(_on_names(image, variables, names) for image in result.automorphisms)
     return CanonicalTask(rename_task(task, names, order), {new: old for old, new in names.items()}, symmetries)
+
+
+def canonical_problem(problem: Problem) -> Problem:
+    """Return a passive item whose task is in canonical form; held-out worlds keep their order."""
+    canonical = canonical_task(problem.task)
+    training, heldout = (unchanged_order(panel) for panel in (problem.task.training, problem.sealed.heldout))
+    return replace(rename_problem(problem, canonical.canonical_names, training, heldout), task=canonical.task)
 
 
 def _with_constants(task: Task) -> Task:

@@ -1,5 +1,7 @@
 """Labels of generated extended items: how much is open, what greedy and blind rows get, what nobody can do better.
 
+Computed on the canonical form of an item, as rows see it: equal for all names of variables and orders of rows.
+
 bits_start: posterior entropy after the start, in bits; greedy_worlds: that greedy asks for, `more than N` where the
 allowance ends it; bayes_error: 1 less the share of the top held-out behaviour on all evidence; blind: blind rows whose
 answer is right; clairvoyant, floor: fewest worlds that leave what all worlds leave, and that many SCMs; hidden_needed:
@@ -15,6 +17,7 @@ from typing import Any
 
 from calibrant.audits.replayscm.extended.attribution import decide_extended
 from calibrant.baselines.replayscm.blind_rows import answer_hidden_blind, answer_noise_blind
+from calibrant.bench.replayscm.extended.presentation import present_episode
 from calibrant.bench.replayscm.extended.rows import task_evidence
 from calibrant.bench.replayscm.extended.scoring import is_episode
 from calibrant.dsl.episode import Step
@@ -27,6 +30,7 @@ from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found
+from calibrant.solvers.replayscm.canonical import canonical_problem
 from calibrant.solvers.replayscm.experiments.clairvoyant import ClairvoyantMinimum, ClairvoyantSearch
 from calibrant.solvers.replayscm.experiments.entropy import posterior_bits
 from calibrant.solvers.replayscm.experiments.policies import episode_evidence, is_settled, play_worlds, stop_worlds
@@ -43,18 +47,19 @@ def label_problem(problem: Problem) -> Problem:
 
 def item_labels(problem: Problem) -> Iterator[tuple[str, str]]:
     """Yield the labels of an item with their values as text."""
-    scm_class = task_class(problem.task)
     if not is_episode(problem):
-        yield from _evidence_labels(problem, scm_class, task_evidence(problem.task), ())
+        problem = canonical_problem(problem)
+        yield from _evidence_labels(problem, task_class(problem.task), task_evidence(problem.task), ())
         return
-    episode = ScmEpisode(problem)
+    spelled, problem = problem, present_episode(problem).content
+    scm_class, episode = task_class(problem.task), ScmEpisode(problem)
     start = Posterior(scm_class).condition(*episode_evidence(episode))
     try:
         yield "bits_start", f"{posterior_bits(start, f'{problem.id}|bits').value:.2f}"
     except BudgetSpent:
         yield "bits_start", UNKNOWN
     if scm_class.hidden_parents:
-        yield "hidden_needed", _hidden_needed(start, scm_class)
+        yield "hidden_needed", _hidden_needed(spelled)
     evidence = play_worlds(episode, "greedy", problem.id)
     yield "greedy_worlds", _num_worlds(episode, evidence, problem)
     minimum = clairvoyant_minimum(problem)
@@ -73,7 +78,10 @@ def _num_worlds(episode: ScmEpisode, evidence: Sequence[EvidenceWorld], problem:
     return str(number) if settled else f"more than {number}"
 
 
-def _hidden_needed(start: Posterior, scm_class: MechanismClass) -> str:
+def _hidden_needed(problem: Problem) -> str:
+    """Return exact masses by hidden name, so in the names of the item."""
+    scm_class = task_class(problem.task)
+    start = Posterior(scm_class).condition(*episode_evidence(ScmEpisode(problem)))
     try:
         return " ".join(f"{h} {float(1 - start.without_children(h)):.3g}" for h in scm_class.hidden_parents)
     except BudgetSpent:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from calibrant.audits.claims import Refused
+from calibrant.bench.lab.renamings.replayscm import rename
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.replayscm.extended.certificates import check_certificate, item_certificates
 from calibrant.bench.replayscm.extended.labels import clairvoyant_minimum, item_labels
@@ -72,6 +77,10 @@ def test_a_pool_of_plain_and_extended_items_has_one_page(tmp_path: Path) -> None
     assert "Ambiguity profile" in text
 
 
+LABELLED: Sequence[tuple[str | None, int, bool]] = (
+    *((None, 1, is_episode) for is_episode in (True, False)),
+    *(("1/10", num_hidden, is_episode) for num_hidden in (0, 1) for is_episode in (True, False)),
+)
 CASES = ((0, None, True), (1, "1/10", True), (2, None, False), (3, "1/10", False))
 
 
@@ -102,6 +111,23 @@ def test_labels_bound_each_other() -> None:
         if not labels["greedy_worlds"].startswith("more"):
             assert int(labels["greedy_worlds"]) >= 0
         assert 0 <= float(labels["bayes_error"]) < 1
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.sampled_from(LABELLED), st.integers(0, 10**6))
+def test_labels_are_of_the_item_and_not_of_its_spelling(case: tuple[str | None, int, bool], seed: int) -> None:
+    rate, num_hidden, is_episode = case
+    item = small_problem(seed % 50, rate=rate, num_hidden=num_hidden, is_episode=is_episode)
+    renamed = rename(item, Random(seed))
+    labels, other = dict(item_labels(item)), dict(item_labels(renamed.item))
+    assert _in_names(labels.pop("hidden_needed", ""), renamed.names) == _in_names(other.pop("hidden_needed", ""), {})
+    assert labels == other
+
+
+def _in_names(text: str, names: Mapping[str, str]) -> dict[str, str]:
+    """Return values by name of a label such as `H1 0.9 H2 1`."""
+    words = text.split()
+    return {names.get(name, name): value for name, value in zip(words[::2], words[1::2], strict=True)}
 
 
 REFUSALS = {
