@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from random import Random
 from typing import Any
 
+from calibrant.audits.replayscm.extended.attribution import item_evidence
 from calibrant.baselines.replayscm.posterior.local import Local
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
 from calibrant.bench.replayscm.solve import FUNCTIONS
@@ -14,12 +16,21 @@ from calibrant.bench.sets.capabilities import Hypotheses, Prior
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.formulas.text import STANDARD, parse
 from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.episodes.episode import task_class
+from calibrant.dsl.replayscm.extensions.extension import Extension, Question
+from calibrant.dsl.replayscm.extensions.maps import check_map
+from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
+from calibrant.dsl.replayscm.extensions.reference import Mechanisms
 from calibrant.dsl.replayscm.problem import Problem, Task, TaskKind
-from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.scm import LocalFunction, Scm, local_function
+from calibrant.dsl.replayscm.submission import Rejection
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.canonical import canonical_task
-from calibrant.solvers.replayscm.renaming import rename_scm
+from calibrant.solvers.replayscm.hidden.exact_mass import count_members, exact_mass
+from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
+from calibrant.solvers.replayscm.noise.posterior import Posterior as MemberPosterior
+from calibrant.solvers.replayscm.renaming import rename_problem, rename_scm, unchanged_order
 
 NUM_DRAWS = 100  # of the posterior, for what k draws are expected to cover
 MAX_PARENTS = 5  # of a mechanism: every SCM that an answer may state
@@ -28,9 +39,7 @@ MAX_PARENTS = 5  # of a mechanism: every SCM that an answer may state
 def hypotheses(item: Problem) -> Hypotheses:
     """Return the SCMs of the task's language that replay every training world; they weigh the same."""
     if item.task.extension is not None:
-        raise CalibrantError(
-            f"{in_one_line(item.id)} has noise, hidden variables or worlds to ask for; sets are of plain items"
-        )
+        return _extended_hypotheses(item, item.task.extension)
     space = FUNCTIONS.version_space(item, max_parents=MAX_PARENTS)
     counted = space.counted()
     if not isinstance(counted, Found):
@@ -39,6 +48,71 @@ def hypotheses(item: Problem) -> Hypotheses:
     return Hypotheses(
         "SCMs", words, counted.value, _key, lambda score, key: score.get("trainExact") is True, prior=_prior(item.task)
     )
+
+
+def _extended_hypotheses(item: Problem, extension: Extension) -> Hypotheses:
+    """Return the SCMs of the stated class with positive posterior probability, hidden variables included."""
+    if extension.is_episode or extension.question is Question.FORECAST:
+        request = "worlds to ask for" if extension.is_episode else "a forecast to make"
+        raise CalibrantError(f"{in_one_line(item.id)} has {request}; sets are of passive items that ask for an SCM")
+    order = unchanged_order(item.task.training), unchanged_order(item.sealed.heldout)
+    names = canonical_task(item.task).canonical_names  # so that draws do not depend on names
+    renamed = rename_problem(item, names, *order)
+    scm_class = task_class(renamed.task)
+    posterior = MemberPosterior(scm_class).condition(*item_evidence(renamed, ()))
+    try:
+        count, mass = count_members(posterior), exact_mass(posterior)
+        sampler, rng = posterior_sampler(posterior), Random(0)
+        draws = [posterior.likelihood(sampler.draw(rng)) / mass for _ in range(NUM_DRAWS)] if mass else []
+    except BudgetSpent as spent:
+        raise CalibrantError(f"the SCMs that fit {in_one_line(item.id)} are not counted: {spent}") from None
+    stated_class, members = task_class(item.task), dict[str, Fraction]()
+
+    def key(answer: Mapping[str, Any]) -> str | None:
+        mechanisms = class_member(stated_class, item.task, answer)
+        if mechanisms is None:
+            return None
+        text = repr(sorted(mechanisms.items()))
+        if text not in members:
+            image = {names[v]: _rename_parents(function, names) for v, function in mechanisms.items()}
+            members[text] = posterior.likelihood(image) / mass if mass else Fraction(0)
+        return text
+
+    prior = Prior(
+        f"the item's {scm_class.prior} prior",
+        lambda answer: float(members[key(answer) or ""]),
+        [(1 / NUM_DRAWS, float(share)) for share in draws],
+    )
+    hidden = ", with the functions of hidden variables" if scm_class.hidden_parents else ""
+    return Hypotheses(
+        "SCMs",
+        f"SCMs of positive posterior probability{hidden}: {stated_class.describe()}",
+        count,
+        _key,
+        lambda score, text: members[text] > 0,
+        prior=prior if draws else None,
+        answer_key=key,
+    )
+
+
+def class_member(scm_class: MechanismClass, task: Task, answer: Mapping[str, Any]) -> Mechanisms | None:
+    """Return the functions of an answer; None of one that is no SCM of the class, hidden variables stated too."""
+    submitted = check_map(scm_class, task.grammar, answer)
+    if isinstance(submitted, Rejection) or submitted.formulas.keys() != {
+        *scm_class.endogenous,
+        *scm_class.hidden_parents,
+    }:
+        return None
+    mechanisms = {v: local_function(formula) for v, formula in submitted.formulas.items()}
+    for v, function in mechanisms.items():
+        stated = scm_class.hidden_parents.get(v)
+        if len(function.parents) > scm_class.max_parents if stated is None else set(function.parents) != set(stated):
+            return None
+    return mechanisms
+
+
+def _rename_parents(function: LocalFunction, names: Mapping[str, str]) -> LocalFunction:
+    return LocalFunction(tuple(names[parent] for parent in function.parents), function.table)
 
 
 def _prior(task: Task) -> Prior | None:

@@ -42,6 +42,7 @@ class Hypotheses:
     noun: of a hypothesis, in the plural; in_words: the class
     count: their number, exact, by meaning
     key: score of an answer -> what is equal for answers that mean the same; None of one that is not read
+    answer_key: answer -> the same, in place of `key`, where scores do not hold it
     fits: (score, key) -> whether the answer is one of them
     masses: key -> share of the class that a hypothesis stands for; None where all weigh the same
     prior: None where there is none, or it cannot be summed
@@ -54,6 +55,7 @@ class Hypotheses:
     fits: Callable[[Score, str], bool]
     masses: Mapping[str, Fraction] | None = None
     prior: Prior | None = None
+    answer_key: Callable[[Mapping[str, Any]], str | None] | None = None
 
     def draws_mass(self, size: int) -> float:
         """Return the expected mass of so many independent draws of members."""

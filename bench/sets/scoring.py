@@ -216,8 +216,13 @@ def _by_set(scored: Iterable[_Entry], size: int) -> Iterator[tuple[tuple[str, st
 
 
 def _read_answer(scoring: Scorable[Any], item: Any, answer: Any) -> Mapping[str, Any]:
-    """Return an answer as an object; texts of responses are read again."""
-    return answer if isinstance(answer, Mapping) else scoring.extract(item, answer)
+    """Return an answer as an object; texts of responses are read again, those without an answer as an empty one."""
+    if isinstance(answer, Mapping):
+        return answer
+    try:
+        return scoring.extract(item, answer)
+    except CalibrantError:
+        return {}
 
 
 def _set_score(
@@ -227,7 +232,9 @@ def _set_score(
     instance: str,
     read_answer: Callable[[Any], Mapping[str, Any]],
 ) -> SetScore:
-    keys = [of.key(entry.line) for entry in group]
+    keys = [
+        of.key(entry.line) if of.answer_key is None else of.answer_key(read_answer(entry.answer)) for entry in group
+    ]
     read = [(entry, key) for entry, key in zip(group, keys, strict=True) if key is not None]
     fitting = [(entry, key) for entry, key in read if of.fits(entry.line, key)]
     distinct = {key: entry.answer for entry, key in reversed(fitting)}
