@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import fsum
 from typing import Annotated
 
 from msgspec import Meta
@@ -74,7 +75,7 @@ def heldout_balance(problem: Problem) -> HeldoutBalance | None:
     novelties = [target_novelty(world.intervention, training) for world in problem.sealed.heldout.worlds]
     if not novelties:
         return None
-    return HeldoutBalance(min(novelties), sum(novelties) / len(novelties), max(novelties))
+    return HeldoutBalance(min(novelties), fsum(novelties) / len(novelties), max(novelties))
 
 
 def target_novelty(intervention: Intervention, training: Iterable[World]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import NamedTuple
 
 from calibrant.baselines.causalab.rows import ROWS, Row, play
@@ -48,7 +49,7 @@ def figures(row: Row, items: Iterable[LabItem], seed: int = 0) -> Figures:
     played = [run(row, item, seed) for item in items]
     scores = [result.score.flat() for result in played]
     names = scores[0] if scores else {}
-    means = {name: sum(score[name] for score in scores) / len(scores) for name in names}
+    means = {name: fsum(score[name] for score in scores) / len(scores) for name in names}
     return Figures(len(scores), sum(result.answered for result in played), means)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from statistics import median
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -53,4 +54,4 @@ def tally(values: Sequence[object]) -> dict[str, float] | None:
 def share(holds: Sequence[bool | None]) -> float | None:
     """Return the share of true values among those that are not None; None if there are none."""
     listed = [float(value) for value in holds if value is not None]
-    return sum(listed) / len(listed) if listed else None
+    return fsum(listed) / len(listed) if listed else None

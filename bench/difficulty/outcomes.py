@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +68,7 @@ def read_outcomes(runs: Sequence[Path], pools: Sequence[Path]) -> OutcomeTable:
         for column, system in enumerate(systems):
             answers = sums.get((key, system))
             if answers:
-                rates[row, column] = sum(answers) / len(answers)
+                rates[row, column] = fsum(answers) / len(answers)
     return OutcomeTable(of, keys, tuple(items[key] for key in keys), tuple(strata[key] for key in keys), systems, rates)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Hashable, Mapping
+from math import fsum
 from typing import Any
 
 import msgspec
@@ -264,7 +265,7 @@ def _number(key: str) -> Callable[[MetricReader], float | None]:
 
 def _mean_regret(verdict: MetricReader) -> float | None:
     regrets = verdict.score.get("regret")
-    return sum(step["regret"] for step in regrets) / len(regrets) if regrets else None
+    return fsum(step["regret"] for step in regrets) / len(regrets) if regrets else None
 
 
 EPISODE_METRICS = (

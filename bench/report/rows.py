@@ -238,7 +238,7 @@ class Row:
                 *rates, chance, best = (values[place] for place in places)
                 if chance is not None and best is not None and None not in rates:
                     unit = sums.setdefault(self.unit(item), [0.0, 0.0])
-                    unit[0] += (sum(rate or 0.0 for rate in rates) - chance) / len(answers)
+                    unit[0] += (fsum(rate or 0.0 for rate in rates) - chance) / len(answers)
                     unit[1] += (best - chance) / len(answers)
         room = fsum(pair[1] for pair in sums.values())
         if room < MIN_ROOM:

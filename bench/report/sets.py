@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import fsum
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def _cells(lines: Sequence[Mapping[str, Any]]) -> Iterator[Cell]:
         if not values:
             yield NOTHING
             continue
-        mean = sum(values) / len(values)
+        mean = fsum(values) / len(values)
         has_interval = name in WITH_INTERVAL and len(values) > 1
         interval = Interval(*clustered_interval([[value] for value in values])) if has_interval else None
         yield cell(short_rate(mean), interval)

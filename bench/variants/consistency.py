@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import atan, comb, cos, pi, sin, sqrt
+from math import atan, comb, cos, fsum, pi, sin, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,7 +82,7 @@ class Consistency:
     @property
     def worst(self) -> float:
         """Return the mean over originals of the worst copy; it falls with the number of copies."""
-        return sum(map(min, self.rights.values())) / len(self.rights)
+        return fsum(map(min, self.rights.values())) / len(self.rights)
 
     def cells(self) -> list[str]:
         """Return the cells of a table."""
@@ -124,15 +124,15 @@ class Consistency:
 
 def mean_right(rights: Mapping[str, Sequence[float]]) -> float:
     """Return the mean over all copies."""
-    return sum(map(sum, rights.values())) / sum(map(len, rights.values()))
+    return fsum(map(fsum, rights.values())) / sum(map(len, rights.values()))
 
 
 def clustered_interval(clusters: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Return the 95 % interval of the mean of all values, those of a cluster depending on each other."""
     num_clusters, number = len(clusters), sum(map(len, clusters))
-    mean = sum(map(sum, clusters)) / number
-    residuals = [sum(values) - len(values) * mean for values in clusters]
-    spread = sum(residual * residual for residual in residuals)
+    mean = fsum(map(fsum, clusters)) / number
+    residuals = [fsum(values) - len(values) * mean for values in clusters]
+    spread = fsum(residual * residual for residual in residuals)
     if num_clusters < 2 or spread == 0 or min(mean, 1 - mean) <= NEAR:
         return wilson(mean * num_clusters, num_clusters)
     half = t_quantile(num_clusters - 1) * sqrt(num_clusters / (num_clusters - 1) * spread) / number
@@ -206,7 +206,7 @@ def _consistency(
             counts[1] += right_before < right
             counts[2] += 1
     before = [_mean(originals[name]) for name in rights if originals.get(name)]
-    mean_before = sum(before) / len(before) if before else None
+    mean_before = fsum(before) / len(before) if before else None
     return Consistency(system, rights, {kind: Flips(*counts) for kind, counts in flips.items()}, by_kind, mean_before)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import fsum
 from typing import Protocol
 
 from calibrant.dsl.logic import reference
@@ -145,7 +146,7 @@ def mean_squared_error(model: Model, task: Task) -> float:
         differences = [int(a) - value for a, value in zip(answers, row, strict=True) if value is not None]
         # `**` raises where a product is infinite
         squares += [difference * difference for difference in differences]
-    return sum(squares) / len(squares) if squares else 0.0
+    return fsum(squares) / len(squares) if squares else 0.0
 
 
 def _overclaims(family: Counted, models: set[Model]) -> Iterable[Overclaim]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from math import fsum
 
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.sampling.strata import BASELINE_LEVEL, ENVIRONMENT_LEVELS
@@ -84,5 +85,5 @@ def _independent_probability(columns: Sequence[tuple[int, int, bool]]) -> float:
     probability = 1.0
     for ones, rows, baseline in columns:
         levels = (LEVELS[BASELINE],) if baseline else LEVELS
-        probability *= sum(p**ones * (1 - p) ** (rows - ones) for p in levels) / len(levels)
+        probability *= fsum(p**ones * (1 - p) ** (rows - ones) for p in levels) / len(levels)
     return probability

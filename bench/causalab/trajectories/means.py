@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from math import exp, log
+from math import exp, fsum, log
 from typing import Any, NamedTuple
 
 from calibrant.audits.causalab.trajectory import Moment, trajectory
@@ -95,10 +95,10 @@ def _step_means(setting: str, system: str, courses: Sequence[Sequence[Moment]]) 
             step + 1,
             number,
             sum(step < len(course) for course in courses),
-            exp(sum(log(max(1, moment.members)) for moment in moments) / number),
-            sum(moment.score.all_edge.f1 for moment in moments) / number,
-            sum(moment.score.root.f1 for moment in moments) / number,
-            sum(moment.score.freq_weight.f1 for moment in moments) / number,
+            exp(fsum(log(max(1, moment.members)) for moment in moments) / number),
+            fsum(moment.score.all_edge.f1 for moment in moments) / number,
+            fsum(moment.score.root.f1 for moment in moments) / number,
+            fsum(moment.score.freq_weight.f1 for moment in moments) / number,
             sum(moment.equation_fits for moment in moments) / number,
             sum(moment.contradicted for moment in moments) / number,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from math import fsum
 from statistics import median
 from typing import NamedTuple
 
@@ -51,7 +52,7 @@ def _values(observations: Sequence[Observation], metric_place: int) -> list[floa
 
 
 def _point(place: int, values: Sequence[float], interval: Callable[[], Interval | None]) -> CurvePoint | None:
-    return CurvePoint(place, sum(sorted(values)) / len(values), interval(), len(values)) if values else None
+    return CurvePoint(place, fsum(values) / len(values), interval(), len(values)) if values else None
 
 
 def families(rows: Sequence[Row]) -> list[list[Row]]:
@@ -112,7 +113,7 @@ def ambiguity_bins(rows: Sequence[Row], audited: Ambiguities) -> tuple[dict[str,
     for key in sorted(plotted):
         if (share := audited[key].draw) is not None:
             shares.setdefault(bin_of(audited[key].members), []).append(share)
-    means = {place: sum(values) / len(values) for place, values in sorted(shares.items())}
+    means = {place: fsum(values) / len(values) for place, values in sorted(shares.items())}
     return {system: listed for system, listed in points.items() if listed}, means
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import fsum
 from typing import Any
 
 from calibrant.bench.core.metrics import InvalidHandling
@@ -66,7 +67,7 @@ def mean_by_unit(
         value = observation.values[place]
         if value is not None:
             values_by_unit.setdefault(unit(observation), []).append(value)
-    return {key: sum(values) / len(values) for key, values in values_by_unit.items()}
+    return {key: fsum(values) / len(values) for key, values in values_by_unit.items()}
 
 
 def gold_sizes(rows: Iterable[Row]) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import fsum
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -23,7 +24,7 @@ def seconds_a_move(record: Record) -> float | None:
     """Return the mean seconds before each move of a record; None where it has none."""
     moves = record.timing.moves if isinstance(record.timing.moves, list) else []
     acted = [seconds for seconds in moves if seconds > 0]  # an episode's opening readings take none
-    return sum(acted) / len(acted) if acted else None
+    return fsum(acted) / len(acted) if acted else None
 
 
 def read_timings(sources: Iterable[Path]) -> dict[Subject, PersonTiming]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import fsum
 
 from calibrant.bench.statistics import wilson
 from calibrant.bench.suites.board.submissions import Submission
@@ -76,7 +77,7 @@ class BoardRow:
     def mean(self) -> float | None:
         """Return the mean rate over all pools; None unless it answered all of them."""
         rates = [cell.rate for cell in self.cells.values()]
-        return sum(rates) / len(rates) if rates and len(rates) == self.num_pools else None
+        return fsum(rates) / len(rates) if rates and len(rates) == self.num_pools else None
 
 
 def sort_rows(rows: Iterable[BoardRow]) -> list[BoardRow]:

@@ -86,7 +86,7 @@ def score_map(
     ]
     return MapScore(
         all(exact) if exact else None,
-        sum(exact) / len(exact) if exact else None,
+        fsum(exact) / len(exact) if exact else None,
         Fraction(sum(matches), len(matches)) if matches else None,
     )
 

@@ -7,7 +7,9 @@ linear weights fitted again.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
@@ -17,6 +19,8 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.errors import CycleError
 from calibrant.solvers.causalab.answer import Answer
 from calibrant.solvers.causalab.evidence import Evidence, Floats, evidence_of
+from calibrant.solvers.causalab.local import PER_UNIT, in_hundredths
+from calibrant.solvers.causalab.quadratic.rational_fit import fit_rationally
 from calibrant.solvers.causalab.replay import EXACT, mechanism_of, misfit, predict_frequency
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
@@ -118,13 +122,28 @@ def fit_node(evidence: Evidence, node: int, parents: tuple[int, ...], stretches:
     if n and not squares.all():
         return None
     # squares are exact after rounding; errors of the first fit that they had passed on to linear weights go
-    refitted, residual = _least_squares(design[:, n:], goal - columns**2 @ squares)
+    square = dict(zip(parents, map(float, squares), strict=True))
+    refitted = _fit_linear_weights(columns, constants, goal, square.values())
     if refitted is None:
         return None
-    linear = dict(zip(parents, map(float, refitted[:n]), strict=True))
-    square = dict(zip(parents, map(float, squares), strict=True))
-    base = float(refitted[n]) if evidence.nodes[node] == FREQUENCY else 0.0
-    return Fit(parents, linear, square, base, residual)
+    linear, residual = refitted
+    base = linear[n] if evidence.nodes[node] == FREQUENCY else 0.0
+    return Fit(parents, dict(zip(parents, linear[:n], strict=True)), square, base, residual)
+
+
+def _fit_linear_weights(
+    columns: Floats, constants: Floats, goal: Floats, squares: Iterable[float]
+) -> tuple[list[float], float] | None:
+    """Return linear weights and constants, and the residual, exact but for one rounding each."""
+    unit, square_unit = Fraction(1, PER_UNIT), Fraction(1, 10**SQUARE_DECIMALS)
+    readings = [[value * unit for value in row] for row in in_hundredths(columns).tolist()]
+    exact_squares = [round(weight / square_unit) * square_unit for weight in map(Fraction, squares)]
+    goals = [
+        value * unit - sum(weight * reading * reading for weight, reading in zip(exact_squares, row, strict=True))
+        for value, row in zip(in_hundredths(goal).tolist(), readings, strict=True)
+    ]
+    stretches = [list(map(Fraction, row)) for row in constants.astype(int).tolist()]
+    return fit_rationally([[*row, *stretch] for row, stretch in zip(readings, stretches, strict=True)], goals)
 
 
 def _least_squares(design: Floats, goal: Floats) -> tuple[Floats | None, float]:

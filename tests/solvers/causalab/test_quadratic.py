@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
+from random import Random
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from calibrant.dsl.causalab.reference import Reading
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
 from calibrant.solvers.causalab.exact import solve
+from calibrant.solvers.causalab.quadratic.rational_fit import fit_rationally
 from calibrant.solvers.causalab.quadratic.solve import ROUNDING, solve_quadratic
 from calibrant.solvers.causalab.quadratic.space import quadratic_dags
 from calibrant.solvers.causalab.quadratic.weights import solve_to_six_decimals
@@ -120,3 +123,18 @@ def test_further_settings_give_the_frequencys_weights_to_six_decimals() -> None:
 def test_without_settings_left_the_answer_is_that_of_the_exact_solver() -> None:
     for item in generate_items(replace(PLANS["4nodes_quad_hard"], allowance=6), 32, 4):
         assert solve_to_six_decimals(LabEpisode(item)) == solve_quadratic(LabEpisode(item))
+
+
+def test_rational_fits_are_those_of_linear_algebra() -> None:
+    rng = Random(2)
+    for num_columns in (1, 2, 4):
+        design = [[Fraction(rng.randint(-9_999, 9_999), 100) for _ in range(num_columns)] for _ in range(7)]
+        goal = [Fraction(rng.randint(-9_999, 9_999), 100) for _ in range(7)]
+        fitted = fit_rationally(design, goal)
+        assert fitted is not None
+        weights, residual = fitted
+        matrix, values = np.array(design, float), np.array(goal, float)
+        expected = np.linalg.lstsq(matrix, values, rcond=None)[0]
+        assert weights == pytest.approx(expected, rel=1e-9)
+        assert residual == pytest.approx(np.sqrt(np.mean((matrix @ expected - values) ** 2)), rel=1e-9)
+        assert fit_rationally([[*row, 2 * row[0]] for row in design], goal) is None

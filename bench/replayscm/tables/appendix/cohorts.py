@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import fsum
 from pathlib import Path
 from typing import TypeAlias
 
@@ -254,6 +255,6 @@ def _bin_line(cohort: Cohort) -> TableRow:
     cells = (
         _cell(float(value[1]), draws[:, 1], _size(cohort), signed=False),
         _cell(float(retention(value)), retention(draws), _size(cohort), signed=False),
-        Cell(f"{sum(defined_rates) / len(defined_rates):.3f}") if defined_rates else NOTHING,
+        Cell(f"{fsum(defined_rates) / len(defined_rates):.3f}") if defined_rates else NOTHING,
     )
     return TableRow(_labels(cohort, cohort.name, systems_text(len(cohort.rows))), cells)
