@@ -14,6 +14,7 @@ from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, 
 from calibrant.bench.report.overview.sentences import answer_text, class_sentence
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.values import plain
+from calibrant.dsl.errors import in_one_line
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.solution import work_solution
 from calibrant.solvers.outcome import Found
@@ -71,7 +72,7 @@ class ProgramGuide:
         flags = [name for name in ("trivial", "copyable", "vacuous") if score.get(name) is True]
         return Explanation(
             sentences=tuple(sentences),
-            response=answer_text(answer),
+            response=_values_text(answer) if isinstance(answer, Mapping) and answer else answer_text(answer),
             gold="" if item is None else _gold(item),
             response_note="" if item is None else f"{item.task.question.type}, {item.task.scenario}",
             gold_note="a right answer",
@@ -82,7 +83,13 @@ class ProgramGuide:
 
 def _gold(item: CausimItem) -> str:
     outcome = work_solution(item.task.model, item.task.question)
-    return json.dumps(plain(outcome.value.answer), ensure_ascii=False) if isinstance(outcome, Found) else ""
+    return _values_text(plain(outcome.value.answer)) if isinstance(outcome, Found) else ""
+
+
+def _values_text(answer: Mapping[str, Any]) -> str:
+    """Return an answer as people type it, a line for each variable."""
+    texts = ((name, v if isinstance(v, str) else json.dumps(v, ensure_ascii=False)) for name, v in answer.items())
+    return "\n".join(in_one_line(f"{name} = {text}") for name, text in texts)
 
 
 GUIDE = ProgramGuide()

@@ -18,6 +18,8 @@ MAX_CHOICES = 200  # values of a variable that a page lists
 class CausimWords(Words[CausimItem]):
     """Implements Words (bench.core.words). A draft maps keys to values, as JSON; intervened variables are filled in."""
 
+    kind = ("program", "programs")
+
     def opening(self, item: CausimItem) -> str:
         keys = ", ".join(required_keys(item))
         return "\n\n".join([*item.task.facts, f"Give a value for each of {keys}."])

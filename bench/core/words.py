@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 from calibrant.dsl.action import Action
 from calibrant.dsl.episode import Step
@@ -65,7 +65,12 @@ Reader: TypeAlias = Callable[[Any, Position, str], Act | Edit]
 
 
 class Words(ABC, Generic[I]):
-    """Words of one benchmark."""
+    """Words of one benchmark.
+
+    kind: what an item is called, singular and plural
+    """
+
+    kind: ClassVar[tuple[str, str]]
 
     @abstractmethod
     def opening(self, item: I) -> str:

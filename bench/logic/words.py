@@ -34,6 +34,8 @@ class LogicWords(Words[LogicItem]):
     A draft has `model`, a list of clauses as text, or `probabilities` by "experiment.readout", experiments from 1.
     """
 
+    kind = ("network", "networks")
+
     def opening(self, item: LogicItem) -> str:
         return "\n\n".join(facts(item.task))
 

@@ -16,6 +16,7 @@ from calibrant.bench.play.plan import START
 from calibrant.bench.play.pool import ItemKey, PlayPool
 from calibrant.bench.play.record import game_record, protocol_of
 from calibrant.bench.play.review.items import ReviewedItem, ideal_steps
+from calibrant.bench.runs.jsonl_file import FolderInUseError
 from calibrant.bench.runs.records import Key, Record, RunFile, config_digest
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
@@ -49,7 +50,11 @@ class PlayFolder:
         if self.folder is None:
             return self
         with ExitStack() as stack:
-            self._records = stack.enter_context(RunFile(self.folder))
+            try:
+                self._records = stack.enter_context(RunFile(self.folder))
+            except FolderInUseError:
+                text = "another program is writing there, such as the server of the study; stop it by Ctrl-C first"
+                raise CalibrantError(f"{self.folder}: {text}") from None
             self._journal = stack.enter_context(Journal(self.folder))
             for event in self._journal:
                 self._events.setdefault((event.participant, event.item), []).append(event)
@@ -142,7 +147,8 @@ class PlayFolder:
             if item not in self._ideal:
                 self._ideal[item] = ideal_steps(pool, item.instance)
             if key not in self._reviews:
-                self._reviews[key] = ReviewedItem.of(pool, record, self._ideal[item])
+                public_item = pool.public.shown(pool.item(item.instance))
+                self._reviews[key] = ReviewedItem.of(pool, public_item, record, self._ideal[item])
             return self._reviews[key]
 
     def warm_up(self) -> None:

@@ -30,7 +30,7 @@ def item_state(game: Game, *, with_cells: bool, aid: Path | None = None) -> dict
     described = "" if game.episode is None or not game.steps else play.play.describe(game.episode, game.steps[-1])
     state: dict[str, Any] = {
         "id": item.id,
-        "kind": play.title,
+        "kind": words.kind[0].capitalize(),
         "opening": words.opening(item),
         "view": words.view(item),
         "steps": steps,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +60,12 @@ class Terms:
 def aid_config(aid: Path | None) -> dict[str, str]:
     """Return the part of the conditions in records that names the aid; empty without one."""
     return {} if aid is None else {AID: aid.name}
+
+
+def count_kinds(stops: Sequence[Stop], pools: Mapping[str, PlayPool]) -> str:
+    """Return how many items of each kind there are, such as "3 detectors, 1 program"; pools: by digest."""
+    numbers = Counter(pools[stop.key.pool_digest].words.kind for stop in stops if isinstance(stop, ItemStop))
+    return ", ".join(f"{number} {kind[number != 1]}" for kind, number in numbers.items())
 
 
 def pool_plan(pool: PlayPool, instance: str | None) -> tuple[Stop, ...]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from calibrant.bench.report.people.remaining import MAX_EXPORTED, Remaining, Rem
 from calibrant.bench.report.people.timings import seconds_a_move
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.bench.scoring.transcript_replay import steps_of
+from calibrant.dsl.errors import CalibrantError
 
 SEPARATOR = " | "  # between hypotheses in a cell
 
@@ -32,7 +34,8 @@ class PersonRow:
 
     position: of the item among those that the participant ended, from 1
     kind: earned, lucky, short or missed; empty where it was not attributed
-    hypotheses: how many were still open at the answer; open: the first MAX_EXPORTED of them in words
+    hypotheses: how many were still open at the answer; remaining: the first MAX_EXPORTED of them in words
+    answers: of the participant to the pages of questions, by page and question
     """
 
     participant: str
@@ -52,15 +55,20 @@ class PersonRow:
     seconds_a_move: float
     started: str
     remaining: Remaining | None = None
+    answers: Mapping[str, Any] = field(default_factory=dict)
 
     def cells(self) -> dict[str, Any]:
         """Return the row for CSV; hypotheses that are not listed are counted at the end of the list."""
-        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "remaining"}
-        return named | {"open": "" if self.remaining is None else SEPARATOR.join(self.remaining.lines())}
+        named = {name: getattr(self, name) for name in NAMES}
+        open_text = "" if self.remaining is None else SEPARATOR.join(self.remaining.lines())
+        return named | {"open": open_text} | dict(self.answers)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row, ready for JSON."""
         return self.cells() | {"open": None if self.remaining is None else self.remaining.to_dict()}
+
+
+NAMES = [entry.name for entry in fields(PersonRow) if entry.name not in ("remaining", "answers")]
 
 
 def person_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> list[PersonRow]:
@@ -68,6 +76,11 @@ def person_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> list[PersonRow]
 
     pools: of whose items the hypotheses that were open are listed
     """
+    if not any(folder.glob("*.jsonl")):
+        raise CalibrantError(f"{folder}: no item has been ended there yet")
+    answers: dict[str, dict[str, Any]] = {}
+    for participant, page, question, answer in answers_to_questions(folder):
+        answers.setdefault(participant, {})[f"{page}.{question}"] = answer
     by_digest = {pool.digest: (pool, RemainingLists(pool.benchmark, MAX_EXPORTED)) for pool in pools}
     records = [record for record in folder_records(folder) if record.protocol.startswith(PEOPLE)]
     records.sort(key=lambda record: (record.protocol, record.timing.started))
@@ -78,10 +91,21 @@ def person_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> list[PersonRow]
         remaining = None
         if record.pool_digest in by_digest:
             pool, lists = by_digest[record.pool_digest]
+            record = _attributed(record, pool)
             taken = [] if record.steps is msgspec.UNSET else steps_of(record.steps)
             remaining = lists.get(pool.digest, pool.public.shown(pool.item(record.instance)), taken)
-        rows.append(_row(record, positions[record.protocol], remaining))
+        row = _row(record, positions[record.protocol], remaining)
+        rows.append(replace(row, answers=answers.get(row.participant, {})))
     return rows
+
+
+def _attributed(record: Record, pool: PlayPool) -> Record:
+    """Return a record with what the evidence of a question had decided; an episode's has it."""
+    if isinstance(record.attribution, dict) or record.steps is not msgspec.UNSET:
+        return record
+    item = pool.item(record.instance)
+    attribution = pool.benchmark.attribution(item, record.answer, (), record.score)
+    return record if attribution is None else msgspec.structs.replace(record, attribution=attribution)
 
 
 def _row(record: Record, position: int, remaining: Remaining | None) -> PersonRow:
@@ -111,26 +135,34 @@ def _row(record: Record, position: int, remaining: Remaining | None) -> PersonRo
 
 
 def answers_to_questions(folder: Path) -> Iterator[tuple[str, str, str, object]]:
-    """Yield participant, page, question and answer of the pages of questions."""
-    for event in EVENTS.read_records(folder / EVENTS.file_name):
+    """Yield participant, page, question and answer of the pages of questions.
+
+    Pages are called by their files, with the number of the block where a study has one twice.
+    """
+    events = [e for e in EVENTS.read_records(folder / EVENTS.file_name) if e.instance.startswith(QUESTIONS)]
+    blocks = {event.instance: event.instance.removeprefix(QUESTIONS).partition("-") for event in events}
+    times = Counter(file for _, _, file in blocks.values())
+    names = {key: file if times[file] == 1 else f"{file}{number}" for key, (number, _, file) in blocks.items()}
+    for event in events:
         for question, answer in event.event.get("answers", {}).items():
-            yield event.participant, event.instance.removeprefix(QUESTIONS), question, answer
+            yield event.participant, names[event.instance], question, answer
 
 
 def summary_lines(rows: Sequence[PersonRow]) -> Iterator[str]:
     """Yield means over participants by benchmark, then the share of right answers by position (a learning curve)."""
     for benchmark in sorted({row.benchmark for row in rows}):
         chosen = [row for row in rows if row.benchmark == benchmark]
-        measures: dict[str, list[Value]] = {
-            "right": [_value(row, row.correct) for row in chosen],
-            "moves": [_value(row, row.moves) for row in chosen],
-            "seconds a move": [_value(row, row.seconds_a_move) for row in chosen],
-        }
+        measures: dict[str, list[Value]] = {"right": [_value(row, row.correct) for row in chosen]}
+        seconds = [_value(row, row.seconds_a_move) for row in chosen]
+        if any(row.moves for row in chosen):
+            measures |= {"moves": [_value(row, row.moves) for row in chosen], "seconds a move": seconds}
+        else:  # questions are answered at once
+            measures["seconds an answer"] = seconds
         for kind in ("earned", "lucky", "short", "missed"):
             measures[kind] = [_value(row, row.kind == kind) for row in chosen if row.kind]
         for name, values in measures.items():
             if values:
-                yield f"{benchmark}  {name.ljust(14)}  {_mean_text(values)}"
+                yield f"{benchmark}  {name.ljust(17)}  {_mean_text(values)}"
         for position in sorted({row.position for row in chosen}):
             at = [_value(row, row.correct) for row in chosen if row.position == position]
             yield f"{benchmark}  right at item {position}  {_mean_text(at)}"
@@ -148,11 +180,12 @@ def _mean_text(values: Sequence[Value]) -> str:
 
 def csv_text(rows: Iterable[PersonRow]) -> str:
     """Return rows as CSV with a line of names."""
-    names = [field.name for field in fields(PersonRow) if field.name != "remaining"]
     text = io.StringIO()
-    writer = csv.DictWriter(text, [*names, "open"], lineterminator="\n")
+    listed = [row.cells() for row in rows]
+    questions = dict.fromkeys(name for cells in listed for name in cells if name not in NAMES and name != "open")
+    writer = csv.DictWriter(text, [*NAMES, "open", *questions], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(row.cells() for row in rows)
+    writer.writerows(listed)
     return text.getvalue()
 
 

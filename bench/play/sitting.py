@@ -10,7 +10,7 @@ from typing import Any
 from calibrant.bench.core.words import WordsError
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.item_state import item_state
-from calibrant.bench.play.plan import ItemStop, QuestionsStop, Stop, Terms
+from calibrant.bench.play.plan import ItemStop, QuestionsStop, Stop, Terms, count_kinds
 from calibrant.bench.play.player import Player
 from calibrant.bench.play.questions import check_answers
 from calibrant.bench.play.review.items import ReviewedItem
@@ -84,7 +84,8 @@ class Sitting:
         }
         if not self.has_begun:
             where = "" if self._folder.folder is None else str(self._folder.folder / "records.jsonl")
-            return state | {"phase": "start", "consent": self.terms.consent, "folder": where}
+            kinds = count_kinds(self._stops, self._folder.pools)
+            return state | {"phase": "start", "consent": self.terms.consent, "folder": where, "kinds": kinds}
         if place == len(self._stops):
             return state | {
                 "phase": "end",

@@ -83,6 +83,10 @@ class RecordKind(Generic[R]):
                 yield record
 
 
+class FolderInUseError(CalibrantError):
+    """Another process has the file open for appending."""
+
+
 class JsonlFile(Generic[R]):
     """The record file of a folder, open for appending by this process alone.
 
@@ -99,9 +103,8 @@ class JsonlFile(Generic[R]):
             self._lock.acquire(timeout=0)
         except Timeout:
             writer = kind.of.removeprefix("an ").removeprefix("a ")
-            raise CalibrantError(
-                f"{folder}: another {writer} is writing there; wait for it or choose another --out"
-            ) from None
+            message = f"{folder}: another {writer} is writing there; wait for it or choose another --out"
+            raise FolderInUseError(message) from None
         try:
             for leftover in folder.glob(f".{kind.file_name}.????????"):  # of a process that was killed while it sorted
                 leftover.unlink()

@@ -24,6 +24,8 @@ SIGNS = {"+": "place", "-": "remove", "\N{MINUS SIGN}": "remove"}
 class BlicketWords(Words[BlicketItem]):
     """Implements Words (bench.core.words). A draft has `rule` and `blickets`, each as far as it is chosen."""
 
+    kind = ("detector", "detectors")
+
     def opening(self, item: BlicketItem) -> str:
         return facts(item.task)
 

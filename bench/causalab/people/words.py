@@ -37,6 +37,8 @@ class LabWords(Words[LabItem]):
     A draft has `edges`, a list of [cause, effect], and of the frequency's equation `base`, `weights` and `squares`.
     """
 
+    kind = ("laboratory", "laboratories")
+
     def opening(self, item: LabItem) -> str:
         return f"{facts(item.task)}\n\n{_measurements(item)}"
 

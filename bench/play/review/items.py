@@ -10,6 +10,7 @@ import msgspec
 
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.capabilities import WORDS
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS, TIMELINES
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.play.pool import PlayPool
@@ -37,7 +38,8 @@ def ideal_steps(pool: PlayPool, instance: str) -> Sequence[Step[Any]] | None:
 class ReviewedItem:
     """One ended item. It is computed from the record alone; what is sealed is part of it.
 
-    item: under its public id; record: of the participant; ideal: steps of the ideal learner, None of a question
+    item: under the id that the page shows; record: of the participant
+    ideal: steps of the ideal learner, None of a question
     attribution: what the evidence had decided; empty where it is not counted
     """
 
@@ -48,9 +50,11 @@ class ReviewedItem:
     attribution: Mapping[str, Any]
 
     @classmethod
-    def of(cls, pool: PlayPool, record: Record, ideal: Sequence[Step[Any]] | None) -> ReviewedItem:
-        """Return the item of a record; what the evidence of a question decided is counted here."""
-        item = pool.public.shown(pool.item(record.instance))
+    def of(cls, pool: PlayPool, item: Any, record: Record, ideal: Sequence[Step[Any]] | None) -> ReviewedItem:
+        """Return the item of a record; what the evidence of a question decided is counted here.
+
+        item: under its public id for participants, under the pool's own for those who run the study
+        """
         attribution = record.attribution
         if attribution is msgspec.UNSET and record.steps is msgspec.UNSET:
             attribution = pool.benchmark.attribution(item, record.answer, (), record.score) or {}
@@ -82,7 +86,7 @@ class ReviewedItem:
         """Return a line of the table, ready for JSON."""
         return {
             "item": self.item.id,
-            "kind": self.benchmark.title,
+            "kind": self.benchmark.require(WORDS).kind[0].capitalize(),
             "right": self.is_right,
             "class": self.kind,
             "left": str(self.attribution.get("members", "")),

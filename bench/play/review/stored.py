@@ -9,12 +9,15 @@ from calibrant.bench.play.journal import check_participant
 from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.play.record import protocol_of
 from calibrant.bench.play.review.items import ReviewedItem, ideal_steps
-from calibrant.bench.runs.records import folder_records
+from calibrant.bench.runs.records import Record, folder_records
 from calibrant.dsl.errors import CalibrantError
 
 
 def stored_reviews(folder: Path, pools: Sequence[PlayPool], participant: str) -> list[ReviewedItem]:
-    """Return what a participant ended, in the order in which it was begun; `CalibrantError` if that is nothing."""
+    """Return what a participant ended, under the pools' own ids, in the order in which it was begun.
+
+    `CalibrantError` if that is nothing.
+    """
     protocol = protocol_of(check_participant(participant))
     by_digest = {pool.digest: pool for pool in pools}
     records = [record for record in folder_records(folder) if record.pool_digest in by_digest]
@@ -23,9 +26,8 @@ def stored_reviews(folder: Path, pools: Sequence[PlayPool], participant: str) ->
         names = sorted({record.protocol for record in records if record.protocol.startswith(protocol_of(""))})
         listed = ", ".join(name.removeprefix(protocol_of("")) for name in names[:20]) or "none"
         raise CalibrantError(f"{folder}: {participant} ended no item of these pools; who did: {listed}")
-    return [
-        ReviewedItem.of(
-            by_digest[record.pool_digest], record, ideal_steps(by_digest[record.pool_digest], record.instance)
-        )
-        for record in chosen
-    ]
+    return [_review(by_digest[record.pool_digest], record) for record in chosen]
+
+
+def _review(pool: PlayPool, record: Record) -> ReviewedItem:
+    return ReviewedItem.of(pool, pool.item(record.instance), record, ideal_steps(pool, record.instance))

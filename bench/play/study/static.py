@@ -14,7 +14,7 @@ from calibrant.bench.core.words import Act, WordsError
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.game import Game
 from calibrant.bench.play.item_state import item_state
-from calibrant.bench.play.plan import ItemStop, QuestionsStop
+from calibrant.bench.play.plan import ItemStop, QuestionsStop, Stop, count_kinds
 from calibrant.bench.play.questions import check_answers
 from calibrant.bench.play.service.page import play_page
 from calibrant.bench.play.study.config import Study
@@ -61,7 +61,9 @@ def static_page(study: Study, participant: str = "") -> str:
             )
         stops.append({"phase": "item", "item": item_state(game, with_cells=False)})
     digests = [pool.digest for pool in study.pools]
+    kinds = count_kinds(study.plan(participant), {pool.digest: pool for pool in study.pools})
     plan = {"title": study.terms.title, "consent": study.terms.consent, "stops": stops, "digests": digests}
+    plan |= {"kinds": kinds}
     return play_page(study.terms.title, participant, json.dumps(plan))
 
 
@@ -91,7 +93,9 @@ def _import_one(study: Study, folder: PlayFolder, download: Download) -> str:
     by_stop = {answered.stop: answered for answered in download.stops}
     counts = {"recorded": 0, "there already": 0, "without an answer": 0, "not reached": 0}
     unreadable = []
-    for stop in study.plan(name):
+    places = {answered.stop: place for place, answered in enumerate(download.stops)}
+    # in the order of the page, which is that of the file where it was made for nobody
+    for stop in sorted(study.plan(name), key=lambda stop: places.get(_page_name(study, stop), len(places))):
         if isinstance(stop, QuestionsStop):
             answered = by_stop.get(stop.name)
             if answered is not None and not folder.events(name, stop.key):
@@ -105,6 +109,14 @@ def _import_one(study: Study, folder: PlayFolder, download: Download) -> str:
     return (
         f"{name}: " + ", ".join(f"{number} {kind}" for kind, number in counts.items() if number) + "".join(unreadable)
     )
+
+
+def _page_name(study: Study, stop: Stop) -> str:
+    """Return the name of a stop in a page: the public id of an item."""
+    if isinstance(stop, QuestionsStop):
+        return stop.name
+    pool = next(pool for pool in study.pools if pool.digest == stop.key.pool_digest)
+    return str(pool.public.shown(pool.item(stop.key.instance)).id)
 
 
 def _import_item(folder: PlayFolder, name: str, stop: ItemStop, by_stop: dict[str, Answered]) -> str:

@@ -35,6 +35,8 @@ class ScmWords(Words[Problem]):
     for; and the parts of other questions (`questions.py`).
     """
 
+    kind = ("table of worlds", "tables of worlds")
+
     def opening(self, item: Problem) -> str:
         if item.task.kind is TaskKind.EPISODE:
             return f"{episode_facts(item.task)}\n{_INFIX}"

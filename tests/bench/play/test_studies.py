@@ -214,6 +214,7 @@ def test_results_are_a_line_for_each_answer_with_clustered_intervals(tmp_path: P
                 if not player.game.closed:
                     player.give_up()
                 player.verdict()
+            folder.add(name, study.plan(name)[-1].key, {"answers": {"sure": k + 3}}, 1.0)
     rows = person_rows(study.out, study.pools)
     assert [(row.participant, row.position, row.correct) for row in rows] == [
         *(("p01", 1, 0), ("p01", 2, 0), ("p02", 1, 1), ("p02", 2, 1)),
@@ -224,6 +225,7 @@ def test_results_are_a_line_for_each_answer_with_clustered_intervals(tmp_path: P
     cells = list(csv.DictReader(io.StringIO(csv_text(rows))))
     # two worlds give each answer to the first question: the reference's list is that of test_remaining
     assert cells[0]["open"] == "Ruba = MAV, Side = TAG (2 worlds) | Ruba = RIK, Side = NUB (2 worlds)"
+    assert [row["after.sure"] for row in cells] == ["3", "3", "4", "4"]
     assert (cells[0]["hypotheses"], cells[0]["open"]) == (cells[2]["hypotheses"], cells[2]["open"])
     assert any(line.startswith("causim  right ") for line in summary_lines(rows))
     done = called("play", "--study", path, "--results", tmp_path / "people.csv")

@@ -14,8 +14,8 @@ from typing import Any
 
 from calibrant.dsl.action import Action
 
-MAX_TRIES = 400  # of one request, while a server is started again
-PAUSE_SECONDS = 0.05
+MAX_TRIES = 600  # of one request, while a server is started again: two minutes, for a machine that is busy
+PAUSE_SECONDS = 0.2
 
 
 class SimulatedParticipant:

@@ -26,7 +26,7 @@ function start() {
   const large = el("input", { type: "checkbox", "data-key": "large", onchange: (e) => document.body.classList.toggle("large", e.target.checked) });
   const kept = `Every move with its time, your answers, and the id ${state.participant}. No name, no address, no recording.`;
   return [
-    el("h1", {}, "Before you begin"), el("p", {}, `You will solve ${state.items} ${state.items === 1 ? "item" : "items"}. There is nothing to prepare.`),
+    el("h1", {}, "Before you begin"), el("p", {}, `You will solve ${state.items} ${state.items === 1 ? "item" : "items"}: ${state.kinds}. There is nothing to prepare.`),
     el("section", { class: "panel" }, el("h2", {}, "What is kept"), el("p", {}, kept), EMBEDDED.plan ? el("p", {}, "It stays in this browser until you save it as a file.") : state.folder ? el("p", {}, "It stays on this computer, in ", el("code", {}, state.folder), ".") : el("p", {}, "Nothing is written to a file."), el("p", {}, "You can stop at any time and go on later at this address.")),
     state.consent ? el("div", { class: "facts" }, state.consent.split(/\n\s*\n/).map((part) => el("p", {}, part))) : null,
     state.consent ? el("p", {}, el("label", {}, agreed, " I have read this and agree.")) : null,
@@ -58,7 +58,7 @@ function ended() {
 }
 function item() {
   const it = state.item, view = views[it.view.view];
-  const facts = el("details", { open: !it.steps.length && !Object.keys(it.draft).length && it.view.view !== "program" && (it.view.rules ? false : true) }, el("summary", {}, "What is asked"), el("div", { class: "facts" }, (it.view.rules || it.opening.split("\n\n")).map((part) => el("p", {}, part))));
+  const facts = el("details", { open: !it.steps.length && !Object.keys(it.draft).length && it.view.view !== "program" && (it.view.rules ? false : true) }, el("summary", {}, "What is asked"), el("div", { class: "facts" }, (it.view.rules || it.opening.replace(/\n(?=[a-z])/g, " ").split("\n\n")).map((part) => el("p", {}, part))));
   const progress = state.items > 1 ? el("progress", { max: state.items, value: state.number, "aria-label": `item ${state.number} of ${state.items}` }) : null;
   return [
     el("h1", {}, it.kind), el("div", { class: "progress" }, progress, state.items > 1 ? el("span", {}, `item ${state.number} of ${state.items}`) : null),
@@ -73,7 +73,7 @@ function end() {
   const count = (kind) => rows.filter((row) => kindOf(row) === kind).length, kinds = ["earned", "lucky", "right", "short", "missed", "wrong"].filter(count);
   const number = (text) => ({ text, number: true }), heads = ["#", "Kind", "Item", "You", number("Fits the evidence"), number("Moves"), number("Ideal")];
   const cell = (text) => el("td", { class: "number" }, String(text)), plain = (child) => el("td", {}, child);
-  const cells = rows.map((row, k) => [k + 1, plain(row.kind), plain(row.item), plain(el("span", { class: `worth ${kindOf(row)}` }, worth(row.right, row.class).split(":")[0])), cell(row.left ? `${row.left.length > 15 ? `about 10^${row.left.length - 1}` : Number(row.left).toLocaleString("en")} left` : "\u2013"), cell(row.moves ?? "\u2013"), cell(row.ideal ?? "\u2013")]);
+  const cells = rows.map((row, k) => [k + 1, plain(row.kind), el("td", { class: "ids" }, row.item), plain(el("span", { class: `worth ${kindOf(row)}` }, worth(row.right, row.class).split(":")[0])), cell(row.left ? `${row.left.length > 15 ? `about 10^${row.left.length - 1}` : Number(row.left).toLocaleString("en")} left` : "\u2013"), cell(row.moves ?? "\u2013"), cell(row.ideal ?? "\u2013")]);
   return [el("h1", {}, `Done: ${right} of ${rows.length} right${rows.some((r) => r.class) ? `, ${count("earned")} of them earned` : ""}`),
     el("p", { class: "classes", role: "img", "aria-label": kinds.map((kind) => `${count(kind)} ${kind}`).join(", ") }, kinds.map((kind) => el("span", { class: kind, style: `flex: ${count(kind)}` }))),
     el("ul", { class: "legend" }, Object.entries(CLASSES).map(([kind, text]) => el("li", {}, el("span", { class: "classes key", "aria-hidden": "true" }, el("span", { class: kind })), ` ${text}`))),

@@ -5,7 +5,7 @@ function keep() { try { localStorage.setItem(storageKey(), JSON.stringify(saved)
 function localState() {
   const plan = EMBEDDED.plan, items = plan.stops.filter((s) => s.phase === "item");
   const base = { title: plan.title, participant: saved.participant, feedback: "none", items: items.length, done: 0, writer: true };
-  if (!saved.begun) return { ...base, phase: "start", consent: plan.consent, folder: "" };
+  if (!saved.begun) return { ...base, phase: "start", consent: plan.consent, kinds: plan.kinds, folder: "" };
   const stop = plan.stops[saved.place];
   if (!stop) return { ...base, phase: "end", verdicts: [] };
   if (stop.phase === "questions") return { ...base, ...stop };
@@ -21,6 +21,8 @@ function advance(entry) {
 function missing(item, draft) {
   const v = item.view, has = (name) => (draft.formulas?.[name] || "").trim();
   if (v.view === "program") return v.fields.filter((f) => f.given === undefined && draft[f.name] === undefined).map((f) => f.name);
+  if (v.forecast && Object.keys(draft.forecast || {}).length) return [];
+  if (v.alternative) for (const part of ["experiment", "witness", "differences"]) if (!Object.keys(draft[part] || {}).length) return [part];
   if (v.roots === null && (draft.roots || []).length !== v.num_roots) return [`${v.num_roots} roots`];
   return v.variables.filter((name) => !(v.roots || draft.roots).includes(name) && !has(name));
 }
