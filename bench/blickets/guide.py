@@ -8,7 +8,7 @@ from typing import Any
 
 from calibrant.audits.blickets.attribution import trace_narrowing
 from calibrant.audits.why import number_text
-from calibrant.bench.blickets.verdict import is_right
+from calibrant.bench.blickets.verdict import METRICS
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, POSTERIOR
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Move, Score, Words
@@ -32,13 +32,9 @@ class DetectorGuide:
         items="detectors",
         hypotheses="hypotheses",
         decided="decided by its own moves",
-        right="type and blickets are those of the rule in force at the end",
         levels=LevelWords("a guess before any move", "a draw from the hypotheses left", "the largest share of them"),
         cost=Cost("moves", "steps"),
     )
-
-    def is_right(self, score: Score, setting: str) -> bool:
-        return is_right(score)
 
     def is_answered(self, score: Score) -> bool:
         return bool(score["closed"] == "answered")
@@ -74,8 +70,9 @@ class DetectorGuide:
         members = recorded.get("members")
         remaining = f" {fit_text(members, 'hypothesis', 'hypotheses')} its {score['steps']} moves." if members else ""
         budget = "" if item is None else f" of {item.task.budget}"
+        is_right = METRICS.success.is_right(score, "")
         return Explanation(
-            sentences=(class_sentence(recorded, is_right=self.is_right(score, "")) + remaining, _reason(score)),
+            sentences=(class_sentence(recorded, is_right=is_right) + remaining, _reason(score)),
             response=rule_text(score["answer"]) if score["answer"] else "nothing was submitted",
             gold=rule_text(score["rule_in_force"]),
             response_note=f"after move {score['steps']}{budget}",

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
-from calibrant.bench.core.metrics import Metric, MetricSet, View
+from calibrant.bench.core.metrics import Metric, MetricSet, View, success_of_field
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.verdict import line_struct
 from calibrant.dsl.blickets.grading import Exposed, Fault
@@ -225,6 +225,7 @@ def _sample(score: Score) -> Sample:
 
 METRICS = MetricSet(
     benchmark="blickets",
+    success=success_of_field("type and blickets are those of the rule in force at the end"),
     views={
         "answers": View(ANSWERS, "standing", "Agents by condition"),
         "evidence": View(EVIDENCE, "evidence", "Evidence by condition"),

@@ -10,6 +10,7 @@ from math import isnan
 from typing import Any
 
 from calibrant.audits.causalab.spaces import run_space
+from calibrant.bench.causalab.verdict import METRICS
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Move, Score, Words
@@ -32,13 +33,9 @@ class LabGuide:
         items="laboratories",
         hypotheses="mechanisms",
         decided="decided by its own settings",
-        right="the frequency dialled last is within 5",
         levels=LevelWords("", "a draw from the mechanisms left", "the best single frequency for them"),
         cost=Cost("settings", "settings_used"),
     )
-
-    def is_right(self, score: Score, setting: str) -> bool:
-        return score["correct"] is True
 
     def is_answered(self, score: Score) -> bool:
         return score["frequency"] is not None
@@ -70,8 +67,9 @@ class LabGuide:
         )
         graph = recorded.get("graph") or {}
         dialled = score["frequency"]
+        is_right = METRICS.success.is_right(score, "")
         return Explanation(
-            sentences=(class_sentence(recorded, is_right=self.is_right(score, "")) + remaining, _graph_sentence(graph)),
+            sentences=(class_sentence(recorded, is_right=is_right) + remaining, _graph_sentence(graph)),
             response="nothing was dialled"
             if dialled is None
             else f"frequency {dialled:g}\n{_hypothesis(answer)}".strip(),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from calibrant.bench.causalab.dialogues.metrics import REPLIES
 from calibrant.bench.causalab.fields import GRAPH
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, KEY, KIND_MEANINGS, POSTERIOR, attribution_record
-from calibrant.bench.core.metrics import Metric, MetricSet, View, figure_if_recorded
+from calibrant.bench.core.metrics import Metric, MetricSet, View, figure_if_recorded, success_of_field
 from calibrant.bench.core.samples import Sample
 from calibrant.dsl.causalab.generation import PLANS
 from calibrant.dsl.causalab.mechanism import Edge
@@ -211,6 +211,7 @@ def _sample(score: Score) -> Sample:
 
 METRICS = MetricSet(
     benchmark="causalab",
+    success=success_of_field("the frequency dialled last is within 5"),
     views={
         "answers": View(ANSWERS, "lab", "Laboratories by suite"),
         "weights": View(WEIGHTS, "lab-weights", "Weights of the frequency's equation"),

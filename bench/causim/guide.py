@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
-from calibrant.bench.causim.verdict import is_answered, is_right
+from calibrant.bench.causim.verdict import METRICS, is_answered
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
@@ -33,13 +33,9 @@ class ProgramGuide:
         items="questions",
         hypotheses="worlds",
         decided="with one right answer",
-        right="some world that fits gives the answer",
         levels=LevelWords(guess="a guess from the domains of the values"),
         cost=Cost("seconds", ""),
     )
-
-    def is_right(self, score: Score, setting: str) -> bool:
-        return is_right(score)
 
     def is_answered(self, score: Score) -> bool:
         return is_answered(score)
@@ -63,7 +59,7 @@ class ProgramGuide:
         score: Score,
     ) -> Explanation:
         recorded = score.get(KEY) or {}
-        sentences = [class_sentence(recorded, is_right=is_right(score))]
+        sentences = [class_sentence(recorded, is_right=METRICS.success.is_right(score, ""))]
         if item is not None and item.labels.size > 1:
             sentences.append(f"{item.labels.size} answers are right; any of them counts.")
         nodes = score.get("nodes") or {}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
-from calibrant.bench.core.metrics import Metric, MetricSet, View
+from calibrant.bench.core.metrics import Metric, MetricSet, View, success_of_field
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.verdict import line_struct
 from calibrant.dsl.causim.question import TYPES
@@ -246,6 +246,7 @@ def _sample(score: Score) -> Sample:
 
 METRICS = MetricSet(
     benchmark="causim",
+    success=success_of_field("some world that fits gives the answer"),
     views={
         "answers": View(ANSWERS, "causim", "Systems by type, scenario and topology"),
         "errors": View(

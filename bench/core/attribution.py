@@ -96,6 +96,12 @@ def _flag(key: str) -> Callable[[Any], float | None]:
     return lambda score: float(attribution[key] is True) if (attribution := _recorded_attribution(score)) else None
 
 
+_END_TEXTS = {
+    "earned": "right, and earned",
+    "missed": "not right, and missed",
+    "lucky": "right, but by luck (lucky)",
+    "short": "not right, and the evidence was short",
+}
 NO_ANSWER = "no_answer"  # of a score that a table reads: a row of the project gave none
 NO_JSON = "no JSON"  # how the problem of a response begins that holds no answer at all
 
@@ -131,6 +137,27 @@ def _misfit(score: Any) -> float | None:
         return None
     is_wrong = attribution["kind"] in ("missed", "short")
     return float(is_wrong and attribution["fits"] is False and answer_status(score) == "valid")
+
+
+def is_misfit(score: Any) -> bool:
+    """Return whether an answer is valid and wrong, and contradicts the evidence."""
+    return _misfit(score) == 1
+
+
+def verdict_text(score: Mapping[str, Any], *, is_right: bool) -> str:
+    """Return the verdict on an answer for the person who gave it: right or not, and what the evidence had decided."""
+    recorded, right = _recorded_attribution(score), "right" if is_right else "not right"
+    if not recorded:
+        return f"{right}; whether what you saw decides it is not counted"
+    remaining = "what you saw left " + ("one answer" if recorded["decided"] else "several answers")
+    if recorded["members"] == "0":
+        remaining = "nothing fits what you saw"
+    status = answer_status(score)
+    if not is_right and status != "valid":
+        return f"{right}: {'no answer was given' if status == 'none' else 'the answer is invalid'}; {remaining}"
+    if recorded["kind"] == "short" and is_misfit(score):
+        return f"{right}: your answer contradicts what you saw; {remaining}"
+    return f"{_END_TEXTS[recorded['kind']]}: {remaining}"
 
 
 def _open_error(score: Any) -> float | None:

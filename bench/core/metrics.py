@@ -61,6 +61,22 @@ class View(NamedTuple):
         return " ".join(filter(None, [self.note, *meanings]))
 
 
+class Success(NamedTuple):
+    """Criterion of a right answer: in lists, play, reports, the four classes of attribution and chance levels.
+
+    meaning: of "right", for captions and docs, without a stop
+    is_right: (score, setting) -> whether the answer is right; no other field of a score is shown under that word
+    """
+
+    meaning: str
+    is_right: Callable[[Mapping[str, Any], str], bool]
+
+
+def success_of_field(meaning: str) -> Success:
+    """Return the success that the field `correct` of a score states."""
+    return Success(meaning, lambda score, setting: score.get("correct") is True)
+
+
 def score_itself(score: Mapping[str, Any], setting: str, handling: InvalidHandling) -> Mapping[str, Any]:
     """Return the score: what metrics read where nothing depends on the setting or on invalid submissions."""
     return score
@@ -88,6 +104,7 @@ class MetricSet:
     """Metrics, views and row order of one benchmark's tables.
 
     benchmark: its name
+    success: what a right answer is
     views: by name; the first is what is shown when none is named
     first: keys of what is kept longest where the width is short
     settings: beginnings of settings, in the order of rows
@@ -101,6 +118,7 @@ class MetricSet:
     """
 
     benchmark: str
+    success: Success
     views: Mapping[str, View]
     first: tuple[str, ...]
     settings: tuple[str, ...]

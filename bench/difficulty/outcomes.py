@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.bench.core.registry import one_benchmark
-from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.bench.report.sources import items_of_pools
 from calibrant.dsl.errors import CalibrantError
@@ -50,7 +49,7 @@ def read_outcomes(runs: Sequence[Path], pools: Sequence[Path]) -> OutcomeTable:
     """
     of = one_benchmark(pools)
     items = items_of_pools(of.name, pools)
-    is_right = _criterion(of)
+    is_right = of.metrics.success.is_right
     sums: dict[tuple[Item, str], list[float]] = {}
     strata: dict[Item, str] = {}
     for context, score in scored_answers(runs):
@@ -70,14 +69,6 @@ def read_outcomes(runs: Sequence[Path], pools: Sequence[Path]) -> OutcomeTable:
             if answers:
                 rates[row, column] = fsum(answers) / len(answers)
     return OutcomeTable(of, keys, tuple(items[key] for key in keys), tuple(strata[key] for key in keys), systems, rates)
-
-
-def _criterion(of: Benchmark[Any]) -> Callable[[Mapping[str, Any], str], bool]:
-    """Return what the benchmark counts as right, given a score and a setting."""
-    guide = of.capability(GUIDE)
-    if guide is None:
-        return lambda score, setting: score.get("correct") is True
-    return guide.is_right
 
 
 def _system(name: str, config: Mapping[str, Any]) -> str:

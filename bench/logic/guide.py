@@ -8,6 +8,7 @@ from typing import Any
 
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
+from calibrant.bench.logic.verdict import METRICS
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Move, Score, Words
 from calibrant.bench.report.overview.sentences import answer_text, class_sentence, fit_text
 from calibrant.dsl.errors import in_one_line
@@ -28,7 +29,6 @@ class ModelGuide:
         items="data sets",
         hypotheses="models",
         decided="decided by the data",
-        right="every held-out answer is right",
         levels=LevelWords(
             "a guess of every held-out answer, 0 or 1 alike",
             "a draw from the models that fit",
@@ -36,9 +36,6 @@ class ModelGuide:
         ),
         cost=Cost("seconds", ""),
     )
-
-    def is_right(self, score: Score, setting: str) -> bool:
-        return score["correct"] is True
 
     def is_answered(self, score: Score) -> bool:
         return score["valid"] is True
@@ -68,8 +65,9 @@ class ModelGuide:
         parsed = None if item is None else _parsed(item, answer)
         sealed = None if item is None else item.sealed
         moves = () if item is None or sealed is None or parsed is None else tuple(_rows(item, parsed))
+        is_right = METRICS.success.is_right(score, "")
         return Explanation(
-            sentences=(class_sentence(recorded, is_right=self.is_right(score, "")) + remaining, _problem(score)),
+            sentences=(class_sentence(recorded, is_right=is_right) + remaining, _problem(score)),
             response=_model_text(parsed) if isinstance(parsed, frozenset) else answer_text(answer),
             gold="" if sealed is None else _model_text(sealed.gold),
             response_note="" if item is None else _kind_text(item, parsed),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct, to_builtins
 
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
-from calibrant.bench.core.metrics import Metric, MetricSet, View
+from calibrant.bench.core.metrics import Metric, MetricSet, View, success_of_field
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.verdict import line_struct
 from calibrant.dsl.logic.grading import answer_json, parse_answer
@@ -106,6 +106,7 @@ def _sample(score: Score) -> Sample:
 
 METRICS = MetricSet(
     benchmark="logic",
+    success=success_of_field("every held-out answer is right"),
     views={
         "answers": View(ANSWERS, "logic", "Systems by suite"),
         "models": View(MODELS, "logic-models", "Models that are submitted", "Over answers that are models."),

@@ -14,7 +14,7 @@ from calibrant.bench.play.game import Game
 from calibrant.bench.play.journal import EventKey, EventRecord, Journal
 from calibrant.bench.play.plan import START
 from calibrant.bench.play.pool import ItemKey, PlayPool
-from calibrant.bench.play.record import game_record, protocol_of
+from calibrant.bench.play.record import game_record, game_verdict, protocol_of
 from calibrant.bench.play.review.items import ReviewedItem, ideal_steps
 from calibrant.bench.runs.jsonl_file import FolderInUseError
 from calibrant.bench.runs.records import Key, Record, RunFile, config_digest
@@ -39,6 +39,7 @@ class PlayFolder:
         self._stack = ExitStack()
         self._closed: set[tuple[str, ItemKey]] = set()
         self._computed: dict[tuple[str, ItemKey], Record] = {}
+        self._verdicts: dict[tuple[str, ItemKey], dict[str, Any]] = {}
         self._reviews: dict[tuple[str, ItemKey], ReviewedItem] = {}
         self._ideal: dict[ItemKey, Sequence[Step[Any]] | None] = {}
         self._lock = threading.RLock()  # of journal, records and pools
@@ -115,13 +116,15 @@ class PlayFolder:
         key = Key(item.pool_digest, item.instance, protocol_of(participant), self._config_digest)
         return self._records is not None and key in self._records.keys
 
-    def close_game(self, participant: str, game: Game) -> dict[str, Any]:
-        """Write the record of a closed game unless it is there; return score and attribution."""
-        record = self._record(participant, game)
-        attribution = record.attribution if isinstance(record.attribution, dict) else None
-        return {"score": record.score, "attribution": attribution}
+    def verdict(self, participant: str, game: Game) -> dict[str, Any]:
+        """Write the record of a closed game unless it is there; return the verdict, ready for JSON."""
+        record, key = self.record(participant, game), (participant, ItemKey(game.pool.digest, game.item.id))
+        with self._scoring:
+            if key not in self._verdicts:
+                self._verdicts[key] = game_verdict(game.pool.benchmark, game.shown, record)
+            return self._verdicts[key]
 
-    def _record(self, participant: str, game: Game) -> Record:
+    def record(self, participant: str, game: Game) -> Record:
         """Return the record of a game, computed once and written once."""
         item = ItemKey(game.pool.digest, game.item.id)
         events = self.events(participant, item)
@@ -141,7 +144,7 @@ class PlayFolder:
 
     def review(self, participant: str, item: ItemKey) -> ReviewedItem:
         """Return an item that a participant ended, beside the ideal learner."""
-        record = self._record(participant, self.game(participant, item))
+        record = self.record(participant, self.game(participant, item))
         pool, key = self.pools[item.pool_digest], (participant, item)
         with self._scoring:
             if item not in self._ideal:
@@ -158,7 +161,7 @@ class PlayFolder:
                 game = Game(pool, next(iter(pool.indices)))
                 game.give_up()
                 with self._scoring:
-                    game_record(game, "warm-up", self.config, "")
+                    game_verdict(pool.benchmark, game.shown, game_record(game, "warm-up", self.config, ""))
 
     def _write_missing_records(self) -> None:
         """Write records of games that were closed when a process was killed before it wrote them."""
@@ -170,7 +173,7 @@ class PlayFolder:
                 continue
             game = self.game(participant, item)
             if game.closed:
-                self.close_game(participant, game)
+                self.record(participant, game)
 
 
 def apply_event(game: Game, record: EventRecord) -> None:

@@ -74,8 +74,8 @@ class Player:
         self.game.give_up(seconds)
 
     def verdict(self) -> dict[str, Any]:
-        """Write the record of the closed game; return score and attribution."""
-        return self.folder.close_game(self.participant, self.game)
+        """Write the record of the closed game; return the verdict, ready for JSON."""
+        return self.folder.verdict(self.participant, self.game)
 
     def _check_aid(self) -> None:
         """Refuse another aid than that of the moves that are there: a record names one."""

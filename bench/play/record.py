@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.core.answer_context import PEOPLE
+from calibrant.bench.core.attribution import KEY, NO_ANSWER, verdict_text
+from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import is_stated
 from calibrant.bench.play.game import Game
 from calibrant.bench.runs.records import Record, Timing, step_records
@@ -50,6 +52,26 @@ def game_record(game: Game, participant: str, config: Mapping[str, Any], started
         attribution=msgspec.UNSET if attribution is None else attribution,
         timing=Timing(round(sum(game.seconds), 3), started, [round(number, 3) for number in game.seconds]),
     )
+
+
+def evidence_attribution(of: Benchmark[Any], item: Any, record: Record) -> dict[str, Any]:
+    """Return what the evidence had decided; records of questions lack it, and it is counted here. Empty if unknown."""
+    attribution = record.attribution
+    if attribution is msgspec.UNSET and record.steps is msgspec.UNSET:
+        attribution = of.attribution(item, record.answer, (), record.score) or {}
+    return attribution if isinstance(attribution, dict) else {}
+
+
+def game_verdict(of: Benchmark[Any], item: Any, record: Record) -> dict[str, Any]:
+    """Return whether an answer is right, that and what the evidence had decided in words, and both as records."""
+    is_right = of.metrics.success.is_right(record.score, record.setting)
+    attribution = evidence_attribution(of, item, record)
+    if record.steps is msgspec.UNSET or record.steps:
+        score = {**record.score, KEY: attribution, NO_ANSWER: record.outcome != "found"}
+        text = verdict_text(score, is_right=is_right)
+    else:
+        text = f"{'right' if is_right else 'not right'}; nothing was read"
+    return {"right": is_right, "text": text, "score": record.score, "attribution": attribution or None}
 
 
 def _provenance(game: Game) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.core.answer_context import PEOPLE
+from calibrant.bench.core.benchmark import load_benchmark
 from calibrant.bench.core.registry import stated_name
 from calibrant.bench.play.journal import EVENTS
 from calibrant.bench.play.plan import QUESTIONS
@@ -33,7 +34,7 @@ class PersonRow:
     """One participant on one item.
 
     position: of the item among those that the participant ended, from 1
-    kind: earned, lucky, short or missed; empty where it was not attributed
+    correct: 1 if the answer is right; kind: earned, lucky, short or missed; empty where it was not attributed
     hypotheses: how many were still open at the answer; remaining: the first MAX_EXPORTED of them in words
     answers: of the participant to the pages of questions, by page and question
     """
@@ -122,7 +123,7 @@ def _row(record: Record, position: int, remaining: Remaining | None) -> PersonRo
         record.setting,
         str(record.config.get("study", "")),
         str(record.config.get("feedback", "")),
-        int(record.score.get("correct") is True),
+        int(load_benchmark(stated_name(record.benchmark)).metrics.success.is_right(record.score, record.setting)),
         str(attribution.get("kind", "")),
         str(attribution.get("members", counted)),
         sum(step.cost for step in steps),

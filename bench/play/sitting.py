@@ -99,9 +99,9 @@ class Sitting:
         item = item_state(player.game, with_cells=self.terms.feedback == "cells", aid=self.terms.aid)
         state |= {"phase": "item", "number": items.index(stop) + 1, "item": item}
         if player.game.closed:
-            verdict = self._folder.close_game(self.participant, player.game)
+            self._folder.record(self.participant, player.game)
             if self.terms.reveal:
-                state["verdict"] = verdict
+                state["verdict"] = self._folder.verdict(self.participant, player.game)
                 # the end page has them: found out meanwhile
                 threading.Thread(target=self._folder.review, args=(self.participant, stop.key), daemon=True).start()
         return state | {"done": sum(map(self.is_done, items))}

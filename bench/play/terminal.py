@@ -110,21 +110,15 @@ class TerminalGame:
     def verdict(self, *, as_json: bool) -> bool:
         """Print what the game is worth; whether the answer was right."""
         verdict = self.player.verdict()
-        attribution = verdict["attribution"]
-        right = verdict["score"].get("correct") is True
-        text = "right" if right else "not right"
-        if attribution is not None:
-            text += f"; {attribution['kind']}"
-        elif self.game.episode is not None and not self.game.steps:
-            text += "; nothing was read"
+        is_right: bool = verdict["right"]
         if as_json:
             lists = RemainingLists(self._pool.benchmark, MAX_EXPORTED)
             remaining = lists.get(self._pool.digest, self.game.item, self.game.steps)
             listed = None if remaining is None else remaining.to_dict()
-            self._event({"event": "verdict", "text": text, **verdict, "open": listed})
+            self._event({"event": "verdict", **verdict, "open": listed})
         else:
-            self._echo(text)
-        return right
+            self._echo(verdict["text"])
+        return is_right
 
     def _step_text(self, step: Step[Any]) -> str:
         return self._pool.benchmark.play.describe(self.game.episode, step)  # type: ignore[arg-type]  # it has steps

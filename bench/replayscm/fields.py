@@ -110,7 +110,13 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     model: Annotated[str | None, Meta(description="who answered; null if the prediction names no model")] = None
     sample: Annotated[int | UnsetType, Meta(description="number among that model's answers to the item")] = UNSET
     valid: Annotated[bool, Meta(description="the answer can be replayed")]
-    correct: Annotated[bool, Meta(description="full task success")]
+    correct: Annotated[
+        bool,
+        Meta(
+            description="published task success: train-exact, with the root set where roots are hidden; joint success"
+            " of Alternative-SCM; not what is called right (docs/metrics.md)"
+        ),
+    ]
     task_name: Annotated[str, Meta(description="what was asked, the benchmark's name of it")]
     failure_explanation: Annotated[
         str | None,

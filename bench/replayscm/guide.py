@@ -9,13 +9,13 @@ from typing import Any
 from calibrant.audits.replayscm.attribution import heldout_ceiling
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
+from calibrant.bench.replayscm.verdict import is_right
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.problem import Problem
 
-_ALTERNATIVE = "Alt-"
 MAX_CEILING_COUNTS = 64  # of an item, 20 ms: mean width of the bounds 0.03; 16 counts give 0.11
 
 
@@ -26,15 +26,10 @@ class ReplayGuide:
         items="items",
         hypotheses="SCMs",
         decided="decided by the evidence shown",
-        right="held-out exact: train-exact, and every held-out world too, with the root set where roots are hidden;"
-        " of Alternative-SCM items, joint success",
         levels=LevelWords("", "a draw from the SCMs that fit", "the largest share that replay alike"),
         cost=Cost("formula nodes", "candidate_size"),
         is_resampled=True,
     )
-
-    def is_right(self, score: Score, setting: str) -> bool:
-        return score.get("jointSuccess" if setting.startswith(_ALTERNATIVE) else "heldoutExact") is True
 
     def is_answered(self, score: Score) -> bool:
         return score.get("valid") is True
@@ -67,7 +62,7 @@ class ReplayGuide:
         remaining = f" {fit_text(members, 'SCM', 'SCMs')} the training worlds." if members else ""
         return Explanation(
             sentences=(
-                class_sentence(recorded, is_right=self.is_right(score, context.setting)) + remaining,
+                class_sentence(recorded, is_right=is_right(score, context.setting)) + remaining,
                 _failure(score),
             ),
             response=_answer_text(answer),

@@ -106,16 +106,15 @@ class ReplayScmAttribution:
     def __call__(
         self, item: Problem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
+        from calibrant.bench.replayscm.verdict import is_right
+
+        correct = is_right(score, item.setting)
         if item.task.extension is not None:
-            fits, correct = score.get("trainExact"), score.get("correct") is True
-            return _extended_verdicts(item).decision(fits, steps, correct=correct)
+            return _extended_verdicts(item).decision(score.get("trainExact"), steps, correct=correct)
         decision = self.decide_heldout(item)
         if decision is None:
             return None
-        attribution = decision.attribution(
-            fits=score.get("trainExact") is True, correct=score.get("heldoutExact") is True
-        )
-        return attribution_record(attribution)
+        return attribution_record(decision.attribution(fits=score.get("trainExact") is True, correct=correct))
 
     def decide_heldout(self, item: Problem) -> HeldoutDecision | None:
         """Return the counts of an item, the same for every answer to it; large pools make their items again and again.

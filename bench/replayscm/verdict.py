@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, KEY
-from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet, View
+from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet, Success, View
 from calibrant.bench.core.samples import Right, Sample
 from calibrant.bench.replayscm.appendix_metrics import APPENDIX_METRICS
 from calibrant.bench.replayscm.reference_overlap import reference_overlap
@@ -28,6 +28,7 @@ from calibrant.dsl.replayscm.problem import TaskKind
 from calibrant.dsl.replayscm.score import Score
 
 MEANING = "meaning"  # the key of that digest beside a verdict
+_ALTERNATIVES = "Alt-"  # how settings of Alternative-SCM begin
 _BULKY = ("perVariableTrainAccuracy", "perVariableHeldoutAccuracy")
 _BULKY_STATS = ("perVariable", "parentsByVar")
 
@@ -84,7 +85,7 @@ class MetricReader:
         self.root_exact = score.get("rootSetExact") is True if roots else None
         self.is_noisy = "+noise" in setting  # there no map has to agree with every row
         self.is_forecast = "favoured" in score
-        self.is_alternative = setting.startswith("Alt-")
+        self.is_alternative = setting.startswith(_ALTERNATIVES)
         self.structure: Mapping[str, Any] = score.get("structure") or {}
         self._zero_filled = means is InvalidHandling.PAPER or setting.endswith("-CEx")
 
@@ -312,7 +313,7 @@ def _size(verdict: MetricReader) -> int | None:
 
 
 HIDDEN_METRICS = (
-    Metric("task_correct", "TaskCorrect", "full task success", lambda v: v.score.get("correct") is True),
+    Metric("task_correct", "TaskCorrect", "the published field `correct`", lambda v: v.score.get("correct") is True),
     Metric("local_map_exact", "AllMatch", "all local functions are gold's", _all_match, True),
     Metric("alternative", "per answer", "answers that differ in meaning from gold", is_alternative),
     Metric(
@@ -340,8 +341,21 @@ def sample_of(verdict: MetricReader) -> Sample:
     return Sample(verdict.valid, correct, verdict.train_exact, verdict.heldout_exact, text)
 
 
+def is_right(score: Mapping[str, Any], setting: str) -> bool:
+    """Return whether an answer is right; the published field `correct` asks for the training worlds alone."""
+    if setting.startswith(_ALTERNATIVES):
+        return score.get("jointSuccess") is True
+    return score.get("heldoutExact", score.get("favoured")) is True  # a forecast replays nothing
+
+
 METRICS = MetricSet(
     benchmark="replayscm",
+    success=Success(
+        "held-out exact: train-exact, and every held-out world too, with the root set where roots are hidden;"
+        " under noise the clean held-out worlds alone; of Alternative-SCM items joint success; a forecast that favours"
+        " the right value of every cell",
+        is_right,
+    ),
     views={
         "replay": View((*REPLAY_METRICS, *ROOT_METRICS, *ALTERNATIVE_METRICS)),
         "structure": View(STRUCTURE_METRICS, applies=lambda v: bool(v.structure)),

@@ -10,7 +10,6 @@ from typing import Any
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.verdict import MeanScore
-from calibrant.bench.report.overview.rightness import is_right
 from calibrant.bench.statistics import NORMAL_95
 
 
@@ -34,9 +33,9 @@ class DrawnTies:
         system.num_items += 1
         if not isinstance(score, MeanScore) or not score.is_drawn:
             return
-        of = benchmark(context.benchmark)
+        is_right = benchmark(context.benchmark).metrics.success.is_right
         draws = sum(times for times, _ in score.parts)
-        right = sum(times for times, part in score.parts if is_right(of, part, context.setting)) / draws
+        right = sum(times for times, part in score.parts if is_right(part, context.setting)) / draws
         system.num_drawn += 1
         system.draws = draws
         system.variances.append(right * (1 - right) / draws)

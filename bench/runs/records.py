@@ -123,8 +123,7 @@ class Record(ItemHead, frozen=True, forbid_unknown_fields=True):
 
     def __repr__(self) -> str:
         names = [in_one_line(name)[:40] for name in (self.protocol, self.instance, self.pool)]
-        verdict = "correct" if self.score.get("correct") else "not correct"
-        return f"<Record: {names[0]} on {names[1]} of {names[2]}: {self.outcome}, {verdict}>"
+        return f"<Record: {names[0]} on {names[1]} of {names[2]}: {self.outcome}>"
 
     @property
     def key(self) -> Key:

@@ -18,7 +18,7 @@ import msgspec
 from calibrant.bench.core.attribution import KEY, KINDS
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.scoring import Prediction
-from calibrant.bench.report.overview.rightness import is_answered, is_right
+from calibrant.bench.report.overview.presence import is_answered
 from calibrant.bench.report.pool_attribution import expected_rates
 from calibrant.bench.report.scored_answers import STEPS
 from calibrant.bench.scoring.predictions import Predictions
@@ -158,8 +158,8 @@ class PoolJudge:
         )
 
     def is_right(self, score: Mapping[str, Any], setting: str) -> bool:
-        """Return whether an answer is right, as the benchmark's table counts it first."""
-        return is_right(self.of, score, setting)
+        """Return whether an answer is right (bench.core.metrics.Success)."""
+        return self.of.metrics.success.is_right(score, setting)
 
     def _expected_rates(self, item: Any, steps: Sequence[Any], score: Mapping[str, Any]) -> Expected:
         """Return what guessers with the same evidence expect, as `table --attribution` has it; once for each item."""

@@ -11,7 +11,6 @@ from typing import Any
 
 from calibrant.audits.why import Why
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.report.overview.rightness import is_right
 from calibrant.bench.runs.reasons import explain_item
 from calibrant.bench.variants.contract import VARIANTS, CopyMap, rename_json
 from calibrant.dsl.errors import CalibrantError
@@ -60,7 +59,7 @@ class VariantChecker:
         return (why.count.lower, why.count.upper or "") if isinstance(why, Why) else ("", "")
 
     def _is_right(self, item: Any, answer: Mapping[str, Any]) -> bool:
-        return is_right(self._of, self._of.scoring.score(item, answer, ()), item.setting)
+        return self._of.metrics.success.is_right(self._of.scoring.score(item, answer, ()), item.setting)
 
 
 def _is_permutation(names: Mapping[str, str]) -> bool:

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.report.overview.rightness import is_right
 from calibrant.bench.statistics import wilson
 from calibrant.bench.variants.pool import VariantMaps
 from calibrant.dsl.errors import CalibrantError
@@ -183,7 +182,7 @@ def measure_consistency(
     for context, score in answers:
         target = {digest: copies, maps.pool_digest: originals}.get(context.pool_digest)
         if target is not None:
-            target[context.system][context.instance].append(is_right(of, score, context.setting))
+            target[context.system][context.instance].append(of.metrics.success.is_right(score, context.setting))
     if not copies:
         raise CalibrantError(f"--consistency: no answer is to an item of {variants.name}")
     return [_consistency(name, copies[name], originals.get(name, {}), maps) for name in sorted(copies)]

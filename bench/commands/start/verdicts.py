@@ -58,5 +58,5 @@ class AnswerFilter:
             "class": attribution.get("kind"),
             "moves": steps if isinstance(steps, int) else None,
             "left": attribution.get("members"),
-            "right": score.get("correct"),
+            "right": self.of.metrics.success.is_right(score, context.setting),
         }

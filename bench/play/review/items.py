@@ -14,6 +14,7 @@ from calibrant.bench.core.capabilities import WORDS
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS, TIMELINES
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.play.pool import PlayPool
+from calibrant.bench.play.record import evidence_attribution
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
 from calibrant.bench.report.people.remaining import Remaining, RemainingLists
 from calibrant.bench.report.scored_answers import context_of
@@ -55,10 +56,7 @@ class ReviewedItem:
 
         item: under its public id for participants, under the pool's own for those who run the study
         """
-        attribution = record.attribution
-        if attribution is msgspec.UNSET and record.steps is msgspec.UNSET:
-            attribution = pool.benchmark.attribution(item, record.answer, (), record.score) or {}
-        return cls(pool.benchmark, item, record, ideal, attribution if isinstance(attribution, dict) else {})
+        return cls(pool.benchmark, item, record, ideal, evidence_attribution(pool.benchmark, item, record))
 
     @property
     def steps(self) -> Sequence[Step[Any]]:
@@ -67,7 +65,7 @@ class ReviewedItem:
 
     @property
     def is_right(self) -> bool:
-        return self.record.score.get("correct") is True
+        return self.benchmark.metrics.success.is_right(self.record.score, self.record.setting)
 
     @property
     def kind(self) -> str:

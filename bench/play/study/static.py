@@ -136,5 +136,5 @@ def _import_item(folder: PlayFolder, name: str, stop: ItemStop, by_stop: dict[st
         game.check(action)
     event: dict[str, Any] = {"give_up": {}} if action is None else {"act": action}
     folder.add(name, stop.key, event, answered.seconds)
-    folder.close_game(name, folder.game(name, stop.key))
+    folder.record(name, folder.game(name, stop.key))
     return "without an answer" if action is None else "recorded"

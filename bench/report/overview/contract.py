@@ -89,14 +89,13 @@ class Words:
     """Words of a benchmark in a report.
 
     items: plural, "detectors"; hypotheses: what fits, plural; left: heading of its number
-    decided: what decides, "by its own moves"; right: what a right answer is; cost: None where there is none
+    decided: what decides, "by its own moves"; cost: None where there is none
     is_resampled: whether intervals are bootstrapped over units that are drawn together, not Wilson's
     """
 
     items: str
     hypotheses: str
     decided: str
-    right: str
     levels: LevelWords
     cost: Cost | None = None
     is_resampled: bool = False
@@ -107,10 +106,6 @@ class AnswerGuide(Protocol):
 
     @property
     def words(self) -> Words: ...
-
-    def is_right(self, score: Score, setting: str) -> bool:
-        """Return whether the answer is right, as the four classes count it."""
-        ...
 
     def is_answered(self, score: Score) -> bool:
         """Return whether there is an answer at all."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pages.design.page import design_page
 from calibrant.bench.pages.filmstrip import timeline_content
 from calibrant.bench.report.formats import heading_of
@@ -167,10 +168,10 @@ def _method(part: PageSection) -> Iterator[dict[str, str]]:
     yield {"anchor": "intervals", "title": "Intervals", "text": part.section.about}
     if part.results is None:
         return
-    words = part.results.guide.words
+    success = benchmark(part.results.name).metrics.success
     classes = (
         "Decided: all hypotheses that fit the evidence a system had give the scored question one answer."
-        f" Right: {words.right}. Earned is decided and right, missed decided and wrong, lucky undecided and right,"
+        f" Right: {success.meaning}. Earned is decided and right, missed decided and wrong, lucky undecided and right,"
         " short undecided and wrong."
     )
     if any(system.num_counted < system.num_items for system in part.results.systems):

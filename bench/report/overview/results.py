@@ -290,7 +290,7 @@ def read_results(
             spent = cost_metric.value(metrics.verdict(score, context.setting, handling))
         recorded = score.get(KEY)
         attribution = recorded if isinstance(recorded, Mapping) else {}
-        is_right = guide.is_right(score, context.setting)
+        is_right = metrics.success.is_right(score, context.setting)
         kind = attribution.get("kind") or (RIGHT if is_right else WRONG)
         members = str(attribution.get("members", ""))
         outcome = Outcome(0, kind, guide.is_answered(score), members, spent, context, score)

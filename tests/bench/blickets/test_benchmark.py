@@ -108,7 +108,9 @@ def test_an_episode_that_ends_with_the_input_is_not_right(
 ) -> None:
     typed('{"place": "A"}')
     assert main(["play", str(pool)]) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "not right; short"
+    assert (
+        capsys.readouterr().out.splitlines()[-1] == "not right: no answer was given; what you saw left several answers"
+    )
     typed()
     assert main(["play", str(pool)]) == 1
     capsys.readouterr()

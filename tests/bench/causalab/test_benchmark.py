@@ -245,7 +245,7 @@ def test_an_episode_that_ends_with_the_input_is_not_right(
 ) -> None:
     typed('{"set": "resonanceFreq", "value": 1}')
     assert main(["play", str(pool)]) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "not right; missed"
+    assert capsys.readouterr().out.splitlines()[-1] == "not right, and missed: what you saw left one answer"
     typed()
     assert main(["play", str(pool)]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "not right; nothing was read"

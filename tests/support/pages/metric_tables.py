@@ -14,6 +14,20 @@ or keys; `--json` has all keys. A conditional one is over some of the answers: o
 The tables are written from `METRICS` in `verdict.py` of each benchmark: `python -m tests.support.pages.metric_tables`.
 """
 
+RIGHT = """
+## What is right
+One meaning for lists, `play`, reports, boards, the classes earned, lucky, short and missed, and chance levels:
+
+| benchmark | an answer is right if |
+|---|---|
+"""
+FIELD = """
+The field `correct` of a score is that, but for ReplaySCM, where it is the published scorer's: train-exact, with the
+root set where roots are hidden. An answer can be `correct` and not right; `heldoutExact` of the score is what counts,
+and tables name the field TaskCorrect. TrainExact and HeldoutExact of Hidden-roots are of the mechanisms, whatever the
+root set, as the paper prints them.
+"""
+
 
 def metric_table(metrics: MetricSet, view: str) -> str:
     """Return a Markdown table of a view's metrics."""
@@ -27,7 +41,7 @@ def metric_table(metrics: MetricSet, view: str) -> str:
 
 def page_text() -> str:
     """Return the page."""
-    parts = [HEAD]
+    parts = [HEAD, RIGHT, *(f"| {each.title} | {each.metrics.success.meaning} |\n" for each in benchmarks()), FIELD]
     for benchmark in benchmarks():
         parts.append(f"\n## {benchmark.title}\n")
         for name in benchmark.metrics.views:

@@ -51,8 +51,7 @@ function questions() {
 }
 function ended() {
   const verdict = state.verdict;
-  const kind = verdict?.attribution?.kind;
-  const text = verdict ? worth(verdict.score.correct === true, kind) : "Your answer is recorded.";
+  const text = verdict ? `${verdict.right ? "\u2713" : verdict.attribution?.kind === "short" ? "\u25cb" : "\u2717"} ${verdict.text}` : "Your answer is recorded.";
   const next = button("Go on", reload, { class: "first", "data-key": "next" });
   return el("section", { class: "ended", "aria-label": "Item ended" }, el("h2", {}, text), next);
 }
