@@ -96,7 +96,7 @@ def fit_columns(
     labels: Collection[str] = LABELS.keys(),
     width: int | None,
 ) -> Fitted:
-    """Return the rows with as many columns as fit the width, `first` first; labels go last, while rows differ.
+    """Return the rows with as many columns as fit the width, `first` first; labels go last, while rows differ by them.
 
     Below 60 columns a row that does not fit is a paragraph, and nothing is left out.
     """
@@ -159,9 +159,11 @@ def _chosen(
     candidates = first + [key for key in keys if key not in labels and key not in first]
     needed = set(candidates[:NEEDED])
     chosen: set[str] = set()
+    number = len(next(iter(cells.values()), ()))
+    are_distinct = _distinct([cells[key] for key in labels], number)  # samples of one system are not
     for dropped in ((), ("pool",), ("pool", "setting"), ("setting",)):
         shown_labels = [key for key in labels if key not in dropped]
-        if not _distinct([cells[key] for key in shown_labels], len(next(iter(cells.values()), ()))):
+        if are_distinct and not _distinct([cells[key] for key in shown_labels], number):
             continue
         room = width - sum(widths[key] for key in shown_labels)
         chosen = set(shown_labels)

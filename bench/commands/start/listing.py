@@ -18,6 +18,7 @@ from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 if TYPE_CHECKING:
     from calibrant.bench.commands.start.verdicts import AnswerFilter
     from calibrant.bench.core.benchmark import Benchmark
+    from calibrant.bench.pages.aligned import Fitted
 
 DEFAULT_LIMIT = 20
 COLUMNS = {
@@ -32,6 +33,13 @@ COLUMNS = {
     "fit": "Fit",
     "reason": "Why",
 }
+FIRST = (
+    "class",
+    "left",
+    "right",
+    "fit",
+    "moves",
+)  # the class states what is right; kept longest where the width is short, after id and system
 MIN_REASON_WIDTH = 30
 
 
@@ -172,12 +180,25 @@ def _print_rows(rows: Iterable[Mapping[str, Any]], num_rows: int, number: int, n
         for row in rows:
             sys.stdout.write(json.dumps(row) + "\n")
         return
-    texts = [{key: _cell(row.get(key)) for key in COLUMNS} for row in rows]
+    texts = [{key: _cell(key, row.get(key)) for key in COLUMNS} for row in rows]
+    left_out: tuple[str, ...] = ()
     if texts:
-        typer.echo(_table(texts))
+        text, left_out = _table(texts)
+        typer.echo(text)
     more = "" if num_rows == number else "; --limit 0 for all, --json for scripts"
     plural = "" if number == 1 else "s"
     typer.echo(f"{num_rows} of {number} {noun}s{more}" if more else f"{number} {noun}{plural}", err=True)
+    if left_out:
+        _print_left_out(left_out)
+
+
+def _print_left_out(headings: Sequence[str]) -> None:
+    from calibrant.bench.terminal.next_commands import NextCommand, invocation
+    from calibrant.bench.terminal.width import width_of
+
+    words = invocation.get()
+    hint = f"; `{NextCommand((*words, '--json'), '').line}` shows them" if words else ""
+    typer.echo(f"left out to fit {width_of(sys.stdout)} columns: {', '.join(headings)}{hint}", err=True)
 
 
 def _print_ids(ids: Sequence[str], *, as_json: bool) -> None:
@@ -188,22 +209,27 @@ def _print_ids(ids: Sequence[str], *, as_json: bool) -> None:
     typer.echo(f"{len(ids)} items", err=True)
 
 
-def _cell(value: object) -> str:
+def _cell(key: str, value: object) -> str:
+    """Return a cell; numbers of hypotheses have no limit."""
+    from calibrant.audits.why import number_text
+
+    if key == "left" and value is not None:
+        return number_text(int(str(value)))
     return "" if value is None else ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
-def _table(rows: Sequence[Mapping[str, str]]) -> str:
+def _table(rows: Sequence[Mapping[str, str]]) -> Fitted:
     """Return the rows as a table that fits the width; the last column is wrapped if it is the reason."""
-    from calibrant.bench.pages.aligned import GAP, aligned, fit_columns, wrapped_row
+    from calibrant.bench.pages.aligned import GAP, Fitted, aligned, fit_columns, wrapped_row
     from calibrant.bench.terminal.width import RECORDS_BELOW, width_of
 
     width = width_of(sys.stdout)
     columns = {key: heading for key, heading in COLUMNS.items() if key == "id" or any(row[key] for row in rows)}
     if "reason" not in columns or width < RECORDS_BELOW:
-        return fit_columns(columns, rows, first=("class", "right", "left", "fit"), labels=("id",), width=width).text
+        return fit_columns(columns, rows, first=FIRST, labels=("id", "system"), width=width)
     labels = [key for key in columns if key not in ("reason", "setting", "suite")]  # of which the reason states all
     used = sum(max(len(columns[key]), *(len(row[key]) for row in rows)) + GAP for key in labels)
     room = max(MIN_REASON_WIDTH, width - used)
     keys = [*labels, "reason"]
     lines = [line for row in rows for line in wrapped_row([in_one_line(row[key]) for key in keys], room)]
-    return aligned([columns[key] for key in keys], lines)
+    return Fitted(aligned([columns[key] for key in keys], lines), ())

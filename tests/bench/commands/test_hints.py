@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -133,3 +134,25 @@ def test_wrong_files_are_one_line(line: str, reason: str, tmp_path: Path, monkey
     assert (done.returncode, done.stdout) == (2, "")
     assert reason in done.stderr.splitlines()[0]
     assert "Value error" not in done.stderr
+
+
+def test_a_list_of_answers_keeps_ids_and_systems_and_names_what_it_leaves_out(tmp_path: Path) -> None:
+    pool = CHECKOUT / "bench" / "replayscm" / "data" / "sample_hidden_order.jsonl"
+    ids = ["CAL_vhs_n9_dense_strict_20000000", "CAL_vhs_n10_extreme_near_impossible_20000002"]
+    given, scores = tmp_path / "given.jsonl", tmp_path / "scores.jsonl"
+    systems = ("model-9000", "b")
+    lines = [{"id": name, "model": system, "response": "{}"} for name in ids for system in systems for _ in range(2)]
+    given.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert called("score", pool, given, "--out", scores).returncode == 0
+    done = called(
+        "list", pool, "--scores", scores, "--class", "short"
+    )  # two samples of a system: rows are not distinct
+    heads, *rows = done.stdout.splitlines()
+    assert heads.split()[:2] == ["Id", "System"]
+    assert [next(name for name in ids if name in row) for row in rows] == sorted(ids * 4, key=ids.index)
+    assert sum(systems[0] in row for row in rows) == 4
+    assert "7.5 \N{MULTIPLICATION SIGN} 10" in done.stdout
+    assert "left out to fit 80 columns: Setting, Right;" in done.stderr
+    (hint,) = HINT.findall(done.stderr)
+    listed = [json.loads(line) for line in called(*shlex.split(hint)[1:]).stdout.splitlines()]
+    assert {row["left"] for row in listed} == {"75198014899529318400", "2528371261405832826231944380416"}
