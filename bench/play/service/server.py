@@ -10,6 +10,7 @@ import socket
 import threading
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from email.message import Message
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,7 +19,8 @@ from typing import Any, NamedTuple, Protocol
 from calibrant.bench.play.service.address import HOST
 from calibrant.bench.play.service.gate import Gate, Refusal, Target
 
-MAX_CONNECTIONS = 128  # handled at a time; further ones are closed at once
+MAX_CONNECTIONS = 128  # handled at a time; a further one takes the place of the oldest that has sent no good request
+MAX_SECONDS_TO_CLOSE = 1.0  # for a thread whose connection was closed; it takes a millisecond
 TIMEOUT_SECONDS = 10.0  # for a request to arrive
 BACKLOG = 512
 MAX_DISCARDED_BYTES = 4 * 1024 * 1024
@@ -64,6 +66,8 @@ class PlayServer(ThreadingHTTPServer):
     def __init__(self, port: int, routes: Routes) -> None:
         self.routes = routes
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._waiting: dict[int, socket.socket] = {}  # connections without a good request so far, the oldest first
+        self._waiting_lock = threading.Lock()
         super().__init__((HOST, port), _Handler)
 
     @property
@@ -72,13 +76,21 @@ class PlayServer(ThreadingHTTPServer):
         return int(self.server_address[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Handle a connection in a thread of its own, or close it where too many are open."""
+        """Handle a connection in a thread of its own.
+
+        Where too many are open the oldest idle one is closed: else who opens them would keep all others out.
+        """
         if not self._free.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
+            self._close_oldest_waiting()
+            if not self._free.acquire(timeout=MAX_SECONDS_TO_CLOSE):
+                self.shutdown_request(request)
+                return
+        with self._waiting_lock:
+            self._waiting[id(request)] = request
         try:
             super().process_request(request, client_address)
         except RuntimeError:  # no thread can be started
+            self.stop_waiting(request)
             self._free.release()
             self.shutdown_request(request)
 
@@ -87,7 +99,21 @@ class PlayServer(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self.stop_waiting(request)
             self._free.release()
+
+    def stop_waiting(self, request: Any) -> None:
+        """Keep a connection to its end: it has sent a good request, or is over."""
+        with self._waiting_lock:
+            self._waiting.pop(id(request), None)
+
+    def _close_oldest_waiting(self) -> None:
+        with self._waiting_lock:
+            oldest = next(iter(self._waiting), None)
+            connection = None if oldest is None else self._waiting.pop(oldest)
+        if connection is not None:
+            with suppress(OSError):  # it may have ended meanwhile
+                connection.shutdown(socket.SHUT_RDWR)  # its thread reads the end of the request
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Pass over connections that break off; others print their traceback to standard error."""
@@ -122,6 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, route: Any) -> None:
         try:
             target = self.server.gate.check(self.command, self.path, _single_headers(self.headers))
+            self.server.stop_waiting(self.request)
             response = route(target)
         except Refusal as refusal:
             if not self._has_read_body:
