@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from calibrant.dsl.causalab.item import Task
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
+from calibrant.solvers.causalab.rational_fit import exact_readings, least_norm_fit
 from calibrant.solvers.causalab.space import WeightedDags, frequency_equation, weighted_dags
 
 DISPLAY = 0.01  # weights below what is displayed count as 0
@@ -66,12 +69,17 @@ def decided_equation(task: Task) -> Regression | None:
 def least_norm_equation(task: Task) -> Regression:
     """Fit the least-norm linear equation that explains the records and the starting crystal."""
     evidence = before_settings(task)
-    design = np.hstack([evidence.table[:, :-1], np.ones((len(evidence.table), 1))])
-    solution = np.linalg.lstsq(design, evidence.table[:, -1], rcond=None)[0]
-    row = np.append(solution[:-1], 0.0)
-    crystal = np.nan_to_num(evidence.reactor[:-1], nan=float(np.nanmean(evidence.table[:, :-1])))
-    weights = {evidence.nodes[i]: float(row[i]) for i in np.flatnonzero(np.abs(row) > DISPLAY)}
-    return Regression(weights, float(solution[-1]), float(solution[:-1] @ crystal + solution[-1]))
+    properties = list(map(exact_readings, evidence.table[:, :-1].tolist()))
+    *solution, base = least_norm_fit(
+        [[*row, Fraction(1)] for row in properties], exact_readings(evidence.table[:, -1].tolist())
+    )
+    seen_values = [value for row in properties for value in row]
+    mean = sum(seen_values, start=Fraction(0)) / len(seen_values)
+    crystal = [mean if isnan(value) else Fraction(round(value * 100), 100) for value in evidence.reactor[:-1].tolist()]
+    predicted = sum((weight * value for weight, value in zip(solution, crystal, strict=True)), start=base)
+    displayed = ((node, float(weight)) for node, weight in zip(evidence.nodes, solution, strict=False))
+    weights = {node: weight for node, weight in displayed if abs(weight) > DISPLAY}
+    return Regression(weights, float(base), float(predicted))
 
 
 def _regression(evidence: Evidence, row: np.ndarray[Any, np.dtype[np.float64]]) -> Regression:

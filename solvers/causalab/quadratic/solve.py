@@ -19,8 +19,7 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.errors import CycleError
 from calibrant.solvers.causalab.answer import Answer
 from calibrant.solvers.causalab.evidence import Evidence, Floats, evidence_of
-from calibrant.solvers.causalab.local import PER_UNIT, in_hundredths
-from calibrant.solvers.causalab.quadratic.rational_fit import fit_rationally
+from calibrant.solvers.causalab.rational_fit import exact_readings, fit_rationally
 from calibrant.solvers.causalab.replay import EXACT, mechanism_of, misfit, predict_frequency
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
@@ -135,12 +134,11 @@ def _fit_linear_weights(
     columns: Floats, constants: Floats, goal: Floats, squares: Iterable[float]
 ) -> tuple[list[float], float] | None:
     """Return linear weights and constants, and the residual, exact but for one rounding each."""
-    unit, square_unit = Fraction(1, PER_UNIT), Fraction(1, 10**SQUARE_DECIMALS)
-    readings = [[value * unit for value in row] for row in in_hundredths(columns).tolist()]
-    exact_squares = [round(weight / square_unit) * square_unit for weight in map(Fraction, squares)]
+    readings = list(map(exact_readings, columns.tolist()))
+    exact_squares = [Fraction(round(weight * 10**SQUARE_DECIMALS), 10**SQUARE_DECIMALS) for weight in squares]
     goals = [
-        value * unit - sum(weight * reading * reading for weight, reading in zip(exact_squares, row, strict=True))
-        for value, row in zip(in_hundredths(goal).tolist(), readings, strict=True)
+        value - sum(weight * reading * reading for weight, reading in zip(exact_squares, row, strict=True))
+        for value, row in zip(exact_readings(goal.tolist()), readings, strict=True)
     ]
     stretches = [list(map(Fraction, row)) for row in constants.astype(int).tolist()]
     return fit_rationally([[*row, *stretch] for row, stretch in zip(readings, stretches, strict=True)], goals)

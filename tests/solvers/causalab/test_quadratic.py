@@ -21,10 +21,10 @@ from calibrant.dsl.causalab.reference import Reading
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
 from calibrant.solvers.causalab.exact import solve
-from calibrant.solvers.causalab.quadratic.rational_fit import fit_rationally
 from calibrant.solvers.causalab.quadratic.solve import ROUNDING, solve_quadratic
 from calibrant.solvers.causalab.quadratic.space import quadratic_dags
 from calibrant.solvers.causalab.quadratic.weights import solve_to_six_decimals
+from calibrant.solvers.causalab.rational_fit import fit_rationally, least_norm_fit
 from calibrant.solvers.outcome import Found
 from tests.support.causalab.laboratories import released_suite
 from tests.support.effort import examples
@@ -137,4 +137,8 @@ def test_rational_fits_are_those_of_linear_algebra() -> None:
         expected = np.linalg.lstsq(matrix, values, rcond=None)[0]
         assert weights == pytest.approx(expected, rel=1e-9)
         assert residual == pytest.approx(np.sqrt(np.mean((matrix @ expected - values) ** 2)), rel=1e-9)
-        assert fit_rationally([[*row, 2 * row[0]] for row in design], goal) is None
+        dependent = [[*row, 2 * row[0]] for row in design]
+        assert fit_rationally(dependent, goal) is None
+        for rows in (dependent, design[:2], dependent[:1]):  # more weights than equations, and the other way round
+            shortest = np.linalg.lstsq(np.array(rows, float), values[: len(rows)], rcond=None)[0]
+            assert list(map(float, least_norm_fit(rows, goal[: len(rows)]))) == pytest.approx(shortest, rel=1e-9)
