@@ -176,7 +176,8 @@ def _value(row: PersonRow, value: float) -> Value:
 def _mean_text(values: Sequence[Value]) -> str:
     mean = clustered_mean(values)
     reach = "" if mean.interval is None else f"  {mean.interval.low:.3f} to {mean.interval.high:.3f}"
-    return f"{mean.mean:.3f}{reach}  {mean.num_participants} people, {mean.num_items} items"
+    people = f"{mean.num_participants} {'person' if mean.num_participants == 1 else 'people'}"
+    return f"{mean.mean:.3f}{reach}  {people}, {mean.num_items} item{'s' if mean.num_items != 1 else ''}"
 
 
 def csv_text(rows: Iterable[PersonRow]) -> str:

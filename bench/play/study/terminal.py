@@ -36,6 +36,7 @@ def play_study(study: Study, participant: str, echo: Callable[[str], None]) -> i
             elif not folder.is_closed(name, stop.key):
                 game = TerminalGame(Player(folder, name, stop.key), echo, is_stored=True, aid=study.terms.aid)
                 if not game.play(lines):
+                    echo(f"Left open; your moves are in {study.out}, and the same command goes on from here.")
                     return 1
                 if study.terms.reveal:
                     game.verdict(as_json=False)
