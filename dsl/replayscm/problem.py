@@ -119,12 +119,14 @@ class Problem:
     """One benchmark item. Solvers are handed `task`; `sealed` stays with the evaluator.
 
     results: reads the model results that the file embeds; called on demand, they dwarf everything else
+    columns: order of the variables in rows of the item's file, which may be the latent one: not for solvers
     """
 
     id: str
     task: Task
     sealed: Sealed
     results: Callable[[], tuple[ModelResult, ...]] = field(default=tuple, compare=False)
+    columns: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def __repr__(self) -> str:
         size = f"{len(self.task.variables)} variables, {len(self.task.training.worlds)} training worlds"

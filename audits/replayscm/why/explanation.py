@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import msgspec
+
 from calibrant.audits.replayscm.ambiguity import restrict_to_grammar
 from calibrant.audits.replayscm.why.choices import Choices
 from calibrant.audits.replayscm.why.contradiction import smallest_contradiction
@@ -15,6 +17,7 @@ from calibrant.audits.replayscm.why.parts import (
     FittingScm,
     OpenVariable,
     Pair,
+    Reading,
     ReplayWhy,
     TableRow,
     WithoutWorld,
@@ -61,9 +64,17 @@ class Parts:
     never: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def explain(task: Task, item: str, *, max_parents: int = DEFAULT_PARENTS, gold: Scm | None = None) -> ReplayWhy:
+def explain(
+    task: Task,
+    item: str,
+    *,
+    max_parents: int = DEFAULT_PARENTS,
+    gold: Scm | None = None,
+    columns: tuple[str, ...] = (),
+) -> ReplayWhy:
     """Return the reason for a task; gold: the sealed SCM, where it is revealed; nothing else that is sealed is read.
 
+    columns: order of the variables in rows of the item's file, in which worlds to copy are written; natural by default
     Where nothing fits, the next wider class that has an SCM is explained, up to six parents. `BudgetSpent` for more
     root sets than are gone through.
     """
@@ -75,7 +86,7 @@ def explain(task: Task, item: str, *, max_parents: int = DEFAULT_PARENTS, gold: 
         parts = wider
     if parts.state in ("open", "uncounted"):
         _compare(parts)
-    why = _assembled(parts, item, max_parents)
+    why = _in_file_order(_assembled(parts, item, max_parents), columns)
     return why if gold is None else with_truth(why, gold)
 
 
@@ -158,6 +169,7 @@ def _assembled(parts: Parts, item: str, asked_parents: int) -> ReplayWhy:
         class_in_words=parts.space.model_class.describe(task),
         max_parents=parts.space.model_class.max_parents,
         evidence=_evidence(task),
+        columns=task.variables,
         pair=_pair(parts),
         witness=parts.witness,
         deciders=parts.deciders,
@@ -166,9 +178,23 @@ def _assembled(parts: Parts, item: str, asked_parents: int) -> ReplayWhy:
         contradiction=smallest_contradiction(task) if parts.state == "empty" else None,
         certificate=None,
     )
-    import msgspec
-
     return msgspec.structs.replace(why, reason=reason(why, asked_parents), facts=facts(why))
+
+
+def _in_file_order(why: ReplayWhy, columns: tuple[str, ...]) -> ReplayWhy:
+    """Return the reason with worlds to copy and their readings in this order of the variables."""
+    if not columns or columns == why.columns:
+        return why
+    places = [why.columns.index(name) for name in columns]
+
+    def reordered(decider: Decider) -> Decider:
+        rows = ["".join(row[place] for place in places) for row in decider.world["rows"]]
+        readings = tuple(
+            Reading("".join(entry.row[place] for place in places), entry.remaining) for entry in decider.readings
+        )
+        return msgspec.structs.replace(decider, world=decider.world | {"rows": rows}, readings=readings)
+
+    return msgspec.structs.replace(why, columns=columns, deciders=tuple(map(reordered, why.deciders)))
 
 
 def _evidence(task: Task) -> Evidence:

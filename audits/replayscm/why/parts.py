@@ -102,7 +102,9 @@ class Decider(msgspec.Struct, frozen=True):
     """A world of one row that splits what fits.
 
     world: a line of `training` in the pool format, with ? for what is to be observed; readings: every possible one, or
-    those of the pair alone where `complete` is false, because the roots are not told
+    those of the pair alone where `complete` is false, because the roots are not told; rows of both: in the order of
+    `ReplayWhy.columns`
+    table_line: the same as a line of the table that the item was made of, empty for other items
     least, most: SCMs left; expected: over SCMs that fit, all alike; in_words: as part of a sentence
     sealed: SCMs that the reading of the gold SCM leaves, where that is revealed
     """
@@ -115,6 +117,7 @@ class Decider(msgspec.Struct, frozen=True):
     expected: float | None
     complete: bool = True
     sealed: str | None = None
+    table_line: str = ""
 
     @property
     def decides(self) -> bool:
@@ -154,12 +157,14 @@ class Contradiction(msgspec.Struct, frozen=True):
 class ReplayWhy(Why, frozen=True, kw_only=True):
     """The reason for a ReplaySCM item; max_parents: of the class that was counted.
 
-    deciders: best first; variables: the open ones; without: where one SCM fits; contradiction: where none can
+    columns: order of the variables in rows of the item's file; deciders: best first; variables: the open ones
+    without: where one SCM fits; contradiction: where none can
     true_mechanisms: prefix texts of the gold SCM, where it is revealed
     """
 
     max_parents: int
     evidence: Evidence
+    columns: tuple[str, ...]
     pair: Pair | None = None
     witness: Witness | None = None
     deciders: tuple[Decider, ...] = ()

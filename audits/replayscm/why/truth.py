@@ -17,7 +17,7 @@ def with_truth(why: ReplayWhy, gold: Scm) -> ReplayWhy:
     """Return the reason with the gold SCM, what its readings leave, and which of the pair has its function."""
     facts = [Fact(_pair_words(why, gold), "gold")] if why.pair is not None else []
     mechanisms = {name: render(gold.mechanisms[name]) for name in gold.order}
-    deciders = tuple(_with_reading(decider, why.evidence.variables, gold) for decider in why.deciders)
+    deciders = tuple(_with_reading(decider, why.columns, gold) for decider in why.deciders)
     return msgspec.structs.replace(why, true_mechanisms=mechanisms, sealed=tuple(facts), deciders=deciders)
 
 

@@ -22,7 +22,7 @@ from calibrant.bench.runs.records import config_digest
 from calibrant.bench.version import program_version
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.build import problem_from_record
-from calibrant.dsl.replayscm.pools.files import record_from_problem
+from calibrant.dsl.replayscm.pools.files import file_record
 from calibrant.dsl.replayscm.pools.records import ProblemRecord
 from calibrant.dsl.replayscm.problem import Problem
 
@@ -121,7 +121,7 @@ class UnfinishedPool:
             if isinstance(result, Failure):
                 failures[names[key.place]] = result.error
             else:
-                self._file.append(_Line(self._work, key.place, record_from_problem(result.problem), result.report))
+                self._file.append(_Line(self._work, key.place, file_record(result.problem), result.report))
             progress(name, done, len(keys))
         if failures:
             instance = min(failures, key=names.index)

@@ -33,7 +33,8 @@ class ReplayExplanations:
         try:
             if item.task.extension is not None:
                 return explain_extended(item, steps, reveal_sealed=reveal_sealed)
-            return explain(item.task, item.id, gold=item.sealed.gold if reveal_sealed else None)
+            gold = item.sealed.gold if reveal_sealed else None
+            return explain(item.task, item.id, gold=gold, columns=item.columns)
         except (BudgetSpent, ValueError) as reason:
             raise CalibrantError(f"{item.id} cannot be explained: {reason}") from None
 

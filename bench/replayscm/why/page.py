@@ -174,7 +174,8 @@ def _decider(why: ReplayWhy) -> dict[str, Any] | None:
     return {
         "heading": "What would settle it" if best.decides else "What would help most",
         "words": words.decider_words(why, best),
-        "world": words.world_json(best),
+        "world": words.world_text(best),
+        "hint": words.world_hint(why, best),
         "also": words.also(why),
         "readings": [
             {"row": entry.row, "remaining": number_text(int(entry.remaining))} for entry in best.readings[:MAX_READINGS]

@@ -93,8 +93,20 @@ def expected_text(number: float) -> str:
     return f"{number:.1f}" if number < 1000 else number_text(round(number))
 
 
-def world_json(decider: Decider) -> str:
-    return json.dumps(decider.world)
+def world_text(decider: Decider) -> str:
+    """Return the world as a line to copy: of the table that the item was made of, else of a pool's `training`."""
+    return decider.table_line or json.dumps(decider.world)
+
+
+def world_hint(why: ReplayWhy, decider: Decider) -> str:
+    """Say what to replace in the line to copy, and where the line belongs."""
+    (row,) = decider.world["rows"]
+    observe = [name for name, character in zip(why.columns, row, strict=True) if character == "?"]
+    blanks = f"each ? by the 0 or 1 that you observe ({', '.join(observe)})" if observe else ""
+    if decider.table_line:
+        return f"A line of the table; replace {blanks}." if blanks else "A line of the table."
+    order = f"A world of `training`; characters of a row are {' '.join(why.columns)}, in the file's order"
+    return f"{order}; replace {blanks}." if blanks else f"{order}."
 
 
 def also(why: ReplayWhy) -> str:
@@ -156,7 +168,8 @@ def lines(why: ReplayWhy) -> Iterator[str]:
         yield ""
         heading = "What would settle it" if why.deciders[0].decides else "What would help most"
         yield f"{heading}: {decider_words(why, why.deciders[0])}"
-        yield world_json(why.deciders[0])
+        yield world_text(why.deciders[0])
+        yield world_hint(why, why.deciders[0])
         if why.deciders[0].sealed is not None:
             yield f"Sealed: the row of the true SCM leaves {number_text(int(why.deciders[0].sealed))}."
         if more := also(why):

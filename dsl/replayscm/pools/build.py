@@ -82,7 +82,7 @@ def problem_from_record(record: ProblemRecord, results: Results | None = None) -
     stored = tuple(
         ModelResult(r.model, r.raw_response, r.extracted_answer, r.evaluation, r.verdict) for r in record.results
     )
-    return Problem(record.id, task, sealed, results or ResultsInMemory(stored))
+    return Problem(record.id, task, sealed, results or ResultsInMemory(stored), variables)
 
 
 class ResultsInMemory:

@@ -124,18 +124,32 @@ def native_lines(pool: Pool) -> Iterator[bytes]:
     encode = msgspec.json.Encoder(order="deterministic").encode
     yield encode(HeaderRecord(FORMAT, VERSION, pool.name, dict(pool.metadata)))
     for problem in pool.problems:
-        yield encode(record_from_problem(problem))
+        yield encode(file_record(problem))
+
+
+def file_record(problem: Problem) -> ProblemRecord:
+    """Return the native record with rows in the order of the file that the problem was read from.
+
+    Not for solvers: an author may list the variables in the latent order.
+    """
+    return _record(problem, problem.columns or problem.task.variables)
 
 
 def record_from_problem(problem: Problem) -> ProblemRecord:
-    """Return the native record of a problem; `problem_from_record` takes it back to an equal problem."""
+    """Return the native record of a problem, rows in natural order.
+
+    `problem_from_record` takes it back to an equal problem.
+    """
+    return _record(problem, problem.task.variables)
+
+
+def _record(problem: Problem, variables: tuple[str, ...]) -> ProblemRecord:
     task, sealed = problem.task, problem.sealed
     if sealed.spelling is not None:
         raise ValueError(f"'{problem.id}' was renamed: read from a file it would have other flips and contexts")
     units = problem.worlds[0].units if problem.worlds else ()
     environments = sealed.environments
     disclosure = record_from_disclosure(task.disclosure)
-    variables = task.variables
     if task.extension is not None:  # its lists give row strings and contexts their order
         variables = task.extension.variables
         disclosure = msgspec.structs.replace(disclosure, roots=list(task.extension.roots))
