@@ -19,7 +19,7 @@ from calibrant.bench.report.layout import Source, Table, TableRow
 from calibrant.bench.report.overview.packing import MAX_LISTED, pack_answers, pack_details, script_json
 from calibrant.bench.report.overview.responses import Responses
 from calibrant.bench.report.overview.results import Results
-from calibrant.bench.report.overview.screen import cell_counts, first_screen, overall_screen, plural
+from calibrant.bench.report.overview.screen import UNIFORM, cell_counts, first_screen, overall_screen, plural
 from calibrant.bench.report.sections import Section
 from calibrant.bench.report.svg import inline_svg
 
@@ -178,9 +178,9 @@ def _method(part: PageSection) -> Iterator[dict[str, str]]:
         classes += " Answers whose evidence was not counted are drawn as outlined boxes."
     yield {"anchor": "classes", "title": "Classes", "text": classes}
     levels = (
-        "Guess: an answer drawn before any evidence, all alike. Draw: the mean share of the hypotheses that fit whose"
-        " answer is right. Ceiling: the mean of the largest share that one answer has among them, or certified bounds"
-        " of it. A level stands only where it is known for every answer of a system."
+        "Guess: an answer drawn before any evidence, all alike. Uniform draw: the mean share of the hypotheses that fit"
+        " whose answer is right. Uniform ceiling: the mean of the largest share that one answer has among them, or"
+        f" certified bounds of it. {UNIFORM} A level stands only where it is known for every answer of a system."
     )
     yield {"anchor": "levels", "title": "Levels", "text": levels}
     yield {"anchor": "files", "title": "Files", "text": "Pools, with the digest of what each file holds:"}

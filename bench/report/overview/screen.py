@@ -32,6 +32,10 @@ GLYPHS = {
     "missed": "\N{BALLOT X}",
 }
 DASH = "\N{EN DASH}"
+UNIFORM = (
+    "Uniform: all hypotheses that fit are alike, as in Uniform of the attribution table. Chance and Best there are of a"
+    " guesser that weighs them by the generator's prior, where there is one."
+)
 
 
 def fragment(*parts: str) -> str:
@@ -82,7 +86,7 @@ def first_screen(results: Results, options: str) -> dict[str, Any]:
         "axis": Markup(axis()),
         "legend": list(_legend(results)),
         "level_headings": _level_headings(results),
-        "levels_caption": f"Means over {words.items}; levels are chances of being right.",
+        "levels_caption": f"Means over {words.items}; levels are chances of being right. {UNIFORM}",
         "matrix": _matrix(results),
         "counted": results.is_counted,
         "lists": list(_lists(results)),
@@ -120,7 +124,7 @@ def _counts(system: SystemResult, results: Results) -> str:
 
 def _level_headings(results: Results) -> list[str]:
     cost = results.guide.words.cost
-    headings = ["System", "n", "Right", "95 % interval", "Earned", "Guess", "Draw", "Ceiling"]
+    headings = ["System", "n", "Right", "95 % interval", "Earned", "Guess", "Uniform draw", "Uniform ceiling"]
     return headings + ([] if cost is None else [f"{cost.unit[0].upper()}{cost.unit[1:]}"])
 
 
@@ -162,11 +166,11 @@ def _legend(results: Results) -> Iterator[dict[str, Any]]:
         value = f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f}{DASH}{high:.2f}"
         yield {"mark": _line("guess"), "text": f"guess: {words.guess.removeprefix('a guess ')}, {value}"}
     if words.draw and any(level.draw is not None for level in levels):
-        yield {"mark": _line("draw"), "text": f"draw: {words.draw.removeprefix('a draw ')}"}
+        yield {"mark": _line("draw"), "text": f"uniform draw: {words.draw.removeprefix('a draw ')}"}
     if words.ceiling and any(level.ceiling is not None for level in levels):
         mark = Markup('<path class="ceiling" d="M4 3h10l-5 8z"/>')
         is_bounded = not all(level.is_ceiling_exact for level in levels)
-        text = f"ceiling: {words.ceiling}" + (", at least and at most" if is_bounded else "")
+        text = f"uniform ceiling: {words.ceiling}" + (", at least and at most" if is_bounded else "")
         yield {"mark": mark, "text": text}
 
 

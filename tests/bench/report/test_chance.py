@@ -17,7 +17,12 @@ from calibrant.bench.core.attribution import CHANCE, KEY, answer_status
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.pools.bundled import bundled_pools, bundled_sample
 from calibrant.bench.replayscm.audit.generator_ceiling import BehaviourReplay
+from calibrant.bench.replayscm.guide import GUIDE
 from calibrant.bench.replayscm.tables.expectations import _canonical, _share, _showing, expect_under_prior
+from calibrant.bench.report.answers.named import NamedAnswer
+from calibrant.bench.report.overview.results import read_results
+from calibrant.bench.report.overview.screen import first_screen
+from calibrant.bench.report.pool_attribution import expected_rates
 from calibrant.bench.report.rows import Grouping, group
 from tests.support.commands import called
 
@@ -114,3 +119,21 @@ def test_skill_is_undefined_where_the_best_is_no_better_than_a_draw() -> None:
     answers = [(_context(f"i{n}"), _score("earned", 1.0, 1.0)) for n in range(8)]
     (row,) = group(answers, METRICS, Grouping.SETTING)
     assert (row.rates["skill"].value, row.rates["skill"].text) == (None, "\N{EN DASH}")
+
+
+def test_levels_of_a_report_have_the_name_of_the_column_that_they_equal() -> None:
+    """The bundled pool has a prior: its chance is another figure than a uniform draw."""
+    item = benchmark_of(HIDDEN_ORDER).items.read_pool(HIDDEN_ORDER).items[0]
+    expected = expected_rates(benchmark("replayscm"), item, {})
+    drawn = GUIDE.levels(item, (), {}).draw
+    assert drawn == expected["uniform"] == 0.3680555555555556
+    assert expected["draw"] == 1.0
+    score = {"valid": True, "heldoutExact": False, "trainExact": False}
+    context = AnswerContext("m", "p", "0" * 64, 1, item.id, item.setting, "")
+    results = read_results("replayscm", "ReplaySCM", [NamedAnswer("m", context, score)], METRICS, GUIDE)
+    results.systems[0].outcomes[0].levels = GUIDE.levels(item, (), {})
+    screen = first_screen(results, "")
+    cells = dict(zip(screen["level_headings"][1:], screen["rows"][0]["level_cells"], strict=True))
+    assert cells["Uniform draw"] == "0.368"
+    assert not {"Draw", "Chance"} & cells.keys()
+    assert any(entry["text"].startswith("uniform draw: ") for entry in screen["legend"])
