@@ -59,7 +59,7 @@ class ReplayGuide:
     ) -> Explanation:
         recorded = score.get(KEY) or {}
         members = recorded.get("members")
-        remaining = f" {fit_text(members, 'SCM', 'SCMs')} the training worlds." if members else ""
+        remaining = f" {fit_text(members, 'SCM', 'SCMs')} the training worlds ({recorded['class']})." if members else ""
         return Explanation(
             sentences=(
                 class_sentence(recorded, is_right=is_right(score, context.setting)) + remaining,

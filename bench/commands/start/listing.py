@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from calibrant.bench.pages.aligned import Fitted
 
 DEFAULT_LIMIT = 20
+COUNTED = "counted"  # key of the class whose hypotheses are counted
 COLUMNS = {
     "id": "Id",
     "setting": "Setting",
@@ -147,8 +148,10 @@ def _rows(of: Benchmark[Any], items: Iterable[Any], *, why: bool) -> Iterator[di
     for item in items:
         row = {"id": item.id, "setting": item.setting, "suite": group(item)}
         if why:
-            reason = reason_record(explain_item(of, item))
+            explained = explain_item(of, item)
+            reason = reason_record(explained)
             row |= {"fit": reason.fit, "reason": reason.reason}
+            row[COUNTED] = None if isinstance(explained, str) else explained.class_in_words
         yield row
 
 
@@ -180,6 +183,7 @@ def _print_rows(rows: Iterable[Mapping[str, Any]], num_rows: int, number: int, n
         for row in rows:
             sys.stdout.write(json.dumps(row) + "\n")
         return
+    rows = list(rows)
     texts = [{key: _cell(key, row.get(key)) for key in COLUMNS} for row in rows]
     left_out: tuple[str, ...] = ()
     if texts:
@@ -188,8 +192,24 @@ def _print_rows(rows: Iterable[Mapping[str, Any]], num_rows: int, number: int, n
     more = "" if num_rows == number else "; --limit 0 for all, --json for scripts"
     plural = "" if number == 1 else "s"
     typer.echo(f"{num_rows} of {number} {noun}s{more}" if more else f"{number} {noun}{plural}", err=True)
+    for line in _counted_lines(rows):
+        typer.echo(line, err=True)
     if left_out:
         _print_left_out(left_out)
+
+
+def _counted_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a line for each class whose hypotheses are counted; of several, which items it is counted for."""
+    heading = "Left" if any(row.get("left") for row in rows) else "Fit"
+    ids: dict[str, list[str]] = {}
+    for row in rows:
+        if row.get(COUNTED) and (row.get("left") or row.get("fit")):
+            ids.setdefault(row[COUNTED], []).append(str(row["id"]))
+    for counted, named in ids.items():
+        first = in_one_line(named[0])
+        others = len(set(named)) - 1
+        items = f" (of {first}{f' and {others} more' if others else ''})" if len(ids) > 1 else ""
+        yield f"{heading} counts {counted}{items}"
 
 
 def _print_left_out(headings: Sequence[str]) -> None:

@@ -58,5 +58,6 @@ class AnswerFilter:
             "class": attribution.get("kind"),
             "moves": steps if isinstance(steps, int) else None,
             "left": attribution.get("members"),
+            "counted": attribution.get("class"),
             "right": self.of.metrics.success.is_right(score, context.setting),
         }

@@ -13,6 +13,7 @@ from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.player import Player
 from calibrant.bench.play.pool import PlayPool
+from calibrant.bench.pools.bundled import bundled_sample
 from tests.support.commands import called
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
@@ -77,3 +78,18 @@ def test_every_benchmark_says_what_is_right() -> None:
     page = (EXAMPLES.parent / "metrics.md").read_text()
     for name in NAMES:
         assert benchmark(name).metrics.success.meaning in page
+
+
+def test_a_count_names_the_class_that_it_is_of(tmp_path: Path) -> None:
+    """Reasons may not read gold, whose parents set the class of attributions: the two differ on this item."""
+    name = "CAL_vhs_n8_dense_20000001"
+    header, *lines = bundled_sample("hidden_order").read_text("utf-8").splitlines()
+    pool, given, scores = tmp_path / "one.jsonl", tmp_path / "given.jsonl", tmp_path / "scores.jsonl"
+    pool.write_text(f"{header}\n{next(line for line in lines if name in line)}\n", encoding="utf-8")
+    given.write_text(json.dumps({"id": name, "response": "{}"}) + "\n", encoding="utf-8")
+    assert called("score", pool, given, "--out", scores).returncode == 0
+    why, answers = called("list", pool, "--why"), called("list", pool, "--scores", scores, "--class", "short")
+    assert "24,576" in why.stdout
+    assert "Fit counts functional parents <= 4, any formula size, Hidden-order" in why.stderr
+    assert "1.3 \N{MULTIPLICATION SIGN} 10" in answers.stdout
+    assert "Left counts functional parents <= 5, any formula size, Hidden-order" in answers.stderr

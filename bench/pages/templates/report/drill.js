@@ -66,7 +66,7 @@
     const table = make("table", { class: "answers-list" },
       make("thead", {}, make("tr", {}, ...heads.map((text, place) => make("th", { scope: "col", ...(place > 1 ? { class: "number" } : {}) }, text)))),
       make("tbody", {}, ...body));
-    const parts = [make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Answers" }, table), make("p", { class: "note" }, `Left: ${pack.hypotheses} that fit the evidence.`)];
+    const parts = [make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Answers" }, table), make("p", { class: "note" }, `Left: ${pack.hypotheses} of the counted class that fit the evidence.`)];
     if (answers.length > shown) {
       const more = make("button", { type: "button" }, `${Math.min(PAGE, answers.length - shown)} more of ${answers.length - shown}`);
       more.addEventListener("click", () => { shown += PAGE; route(); });
