@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice, product
 
+from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.count import Layers, Weights, total
@@ -158,9 +159,15 @@ class _Walk:
         names = [self.space.task.variables[v] for v in variables]
         tables = [self._agreeing(v, *choice[v]) for v in variables]
         model: Scm | None = None
+        # by bits: hashing a table takes longer than the look-up
+        written: list[dict[int, Formula]] = [{} for _ in variables]
         for selection in product(*tables):
-            formulas = [self._formula(v, choice[v][0], table) for v, table in zip(variables, selection, strict=True)]
-            mechanisms = dict(zip(names, formulas, strict=True))
+            mechanisms = {}
+            for v, name, table, formulas in zip(variables, names, selection, written, strict=True):
+                formula = formulas.get(table.bits)
+                if formula is None:
+                    formula = formulas[table.bits] = self._formula(v, choice[v][0], table)
+                mechanisms[name] = formula
             model = Scm(self.roots, mechanisms) if model is None else model.with_mechanisms(mechanisms)
             yield model
 
