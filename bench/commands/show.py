@@ -217,7 +217,7 @@ def _explain_answers(
     reasons = [explanations.explain(item, answer, name) for name, answer in answers]
     if html is not None:
         bodies = (explanations.body(why, f"answer-{number}") for number, why in enumerate(reasons))
-        write_atomically(html, why_page(reasons[0], Markup("\n").join(bodies), pool.name))
+        write_atomically(html, why_page(reasons[0], Markup("\n").join(bodies), pool.name, "Is the answer right?"))
         typer.echo(f"{in_one_line(item.id)}: {html}")
     elif as_json:
         typer.echo(json.dumps([why.to_dict() for why in reasons], indent=1))

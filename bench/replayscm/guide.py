@@ -12,6 +12,7 @@ from calibrant.bench.core.attribution import KEY
 from calibrant.bench.replayscm.verdict import is_right
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text
+from calibrant.dsl.action import ActionError
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.problem import Problem
@@ -59,13 +60,16 @@ class ReplayGuide:
     ) -> Explanation:
         recorded = score.get(KEY) or {}
         members = recorded.get("members")
+        stated, differs = _read_answer(item, answer)
         remaining = f" {fit_text(members, 'SCM', 'SCMs')} the training worlds ({recorded['class']})." if members else ""
         return Explanation(
             sentences=(
                 class_sentence(recorded, is_right=is_right(score, context.setting)) + remaining,
                 _failure(score),
             ),
-            response=_answer_text(answer),
+            response=_answer_text(stated),
+            differs=differs,
+            response_note="read from the text of the response" if stated is not answer else "",
             gold="" if item is None or item.sealed.gold is None else _formulas(item.sealed.gold.mechanisms),
             gold_note="the latent SCM",
             chips=tuple(_chips(score)),
@@ -75,6 +79,31 @@ class ReplayGuide:
 
 def _formulas(mechanisms: Mapping[str, Any]) -> str:
     return "\n".join(f"{name} = {render(formula)}" for name, formula in sorted(mechanisms.items()))
+
+
+def _read_answer(
+    item: Problem | None, answer: Mapping[str, Any] | str
+) -> tuple[Mapping[str, Any] | str, tuple[str, ...]]:
+    """Return an answer in the form of gold where it can be read, and the mechanisms that are other functions there."""
+    if item is None or item.sealed.gold is None or item.task.extension is not None:
+        return answer, ()
+    from calibrant.bench.replayscm.scoring import SCORING
+    from calibrant.dsl.replayscm.score import Evaluator
+
+    try:
+        stated = SCORING.extract(item, answer)
+    except ActionError:
+        return answer, ()
+    model, gold = Evaluator(item).score_answer(stated).model, item.sealed.gold
+    if model is None:
+        return answer, ()
+    functions = model.local_functions
+    differs = tuple(
+        name
+        for name in {**gold.mechanisms, **model.mechanisms}
+        if functions.get(name) != gold.local_functions.get(name)
+    )
+    return (stated if isinstance(answer, str) else answer), differs
 
 
 def _answer_text(answer: Mapping[str, Any] | str) -> str:

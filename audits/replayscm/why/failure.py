@@ -11,7 +11,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from calibrant.audits.why import Count, Fact, Span, Why, listed, spans
+from calibrant.audits.replayscm.attribution import HeldoutDecision
+from calibrant.audits.why import Count, Fact, Span, Why, listed, number_text, spans
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import natural
@@ -119,8 +120,11 @@ class FailureWhy(Why, frozen=True, kw_only=True):
     experiment: SubmittedExperiment | None
 
 
-def explain_failure(problem: Problem, score: Score, system: str) -> FailureWhy:
-    """Compare a valid answer with gold, or with the reference; `ValueError` for one that cannot be compared."""
+def explain_failure(problem: Problem, score: Score, system: str, decision: HeldoutDecision | None = None) -> FailureWhy:
+    """Compare a valid answer with gold, or with the reference; `ValueError` for one that cannot be compared.
+
+    decision: whether the training worlds decided the held-out ones; None where it is not counted
+    """
     model = score.model
     if model is None:
         raise ValueError(score.failure or "the answer is not valid")
@@ -136,10 +140,10 @@ def explain_failure(problem: Problem, score: Score, system: str) -> FailureWhy:
     return FailureWhy(
         benchmark="replayscm",
         item=problem.id,
-        title=_title(problem, score, wrong),
+        title=_title(problem, score, wrong, decision),
         state="open" if wrong else "decided",
         reason=_reason(score, wrong, mismatch),
-        facts=tuple(_facts(score, compared)),
+        facts=(*_facts(score, compared), *_decision_facts(decision)),
         open=tuple(c.name for c in compared if c.relation != "same"),
         decided=tuple(c.name for c in compared if c.relation == "same"),
         count=Count(lower=str(number), upper=str(number)),
@@ -153,10 +157,20 @@ def explain_failure(problem: Problem, score: Score, system: str) -> FailureWhy:
     )
 
 
-def _title(problem: Problem, score: Score, wrong: list[VariableComparison]) -> str:
+def _title(problem: Problem, score: Score, wrong: list[VariableComparison], decision: HeldoutDecision | None) -> str:
     if not (score.correct and score.heldout_exact):
         return f"Why does this answer to {problem.id} fail?"
-    return f"{problem.id}: an exact answer with another meaning" if wrong else f"{problem.id}: a right answer"
+    luck = "" if decision is None or decision.decided else ", by luck"
+    name = "an exact answer with another meaning" if wrong else "a right answer"
+    return f"{problem.id}: {name}{luck}"
+
+
+def _decision_facts(decision: HeldoutDecision | None) -> Iterator[Fact]:
+    if decision is None:
+        return
+    remaining = "one answer" if decision.decided else "several answers"
+    number = "1 SCM fits" if decision.members == 1 else f"{number_text(decision.members)} SCMs fit"
+    yield Fact(f"the evidence left {remaining}: {number} ({decision.in_words})", "good" if decision.decided else "warn")
 
 
 def _compare(problem: Problem, target: Scm, model: Scm, variable: str) -> VariableComparison:

@@ -35,10 +35,14 @@ class FailureExplanations:
             raise CalibrantError(
                 f"{item.id}: answers to items with noise, hidden variables or episodes are not compared"
             )
+        from calibrant.bench.replayscm.scoring import ATTRIBUTE
+
         evaluator = Evaluator(item, compiles=False)
         score = evaluator.score_text(answer) if isinstance(answer, str) else evaluator.score_answer(answer)
         try:
-            return explain_failure(item, score, system)
+            return explain_failure(
+                item, score, system, None if item.task.reference is not None else ATTRIBUTE.decide_heldout(item)
+            )
         except ValueError as reason:
             raise CalibrantError(f"{system} on {item.id}: {reason}") from None
 

@@ -65,7 +65,9 @@ class Explanation:
     """One answer in words.
 
     sentences: what the evidence had decided, and what that says about the answer
-    response, gold: as text; gold is empty where it is not at hand
+    response, gold: as text; empty where they are not at hand
+    differs: names before ` = ` in lines of both that state something else; None where both are compared as words
+    title: instead of that of the answer's class; empty without one
     notes: (below the response, below gold); chips: (tone, text) of the verdict, and a sentence below them
     headings, moves: the last steps, or rows of another kind, named by `moves_title`; empty for answers without any
     remaining: hypotheses that were open when it was given, of answers of people; None where it is not counted
@@ -74,6 +76,8 @@ class Explanation:
     sentences: tuple[str, ...]
     response: str
     gold: str = ""
+    differs: tuple[str, ...] | None = None
+    title: str = ""
     response_note: str = ""
     gold_note: str = ""
     chips: tuple[tuple[str, str], ...] = ()

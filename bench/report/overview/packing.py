@@ -118,7 +118,9 @@ def pack_details(results: Results, responses: Responses) -> list[Any]:
 
 
 def _detail(explanation: Explanation, line: str) -> dict[str, Any]:
-    detail = {key: value for key, value in asdict(explanation).items() if value}
+    detail = {
+        key: value for key, value in asdict(explanation).items() if value or (key == "differs" and value is not None)
+    }
     for key in ("response", "gold"):
         if key in detail:
             detail[key] = _cut(detail[key])

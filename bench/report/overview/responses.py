@@ -15,9 +15,11 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.attribution import is_misfit
 from calibrant.bench.core.registry import benchmark, benchmark_of, stated_name
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
 from calibrant.bench.report.overview.results import CLASSES, Outcome, Results
+from calibrant.bench.report.overview.sentences import INVALID, MISFIT
 from calibrant.bench.report.people.group import participant_of
 from calibrant.bench.report.people.remaining import RemainingLists
 from calibrant.bench.report.scored_answers import context_of
@@ -33,6 +35,7 @@ from calibrant.bench.scoring.transcript_replay import steps_of
 from calibrant.dsl.episode import Step
 
 DEFAULT_EMBEDDED = 200  # responses of a class
+NOT_STORED = "Files of verdicts do not hold responses: give the run, or --predictions, to read it here."
 MAX_LINE_CHARS = 3_000  # of a prediction line that is embedded; longer ones are named by file and line
 MAX_TEXT_CHARS = 2_000  # of a response or of gold
 MAX_DETAIL_BYTES = 9_000_000  # of all embedded responses of a report
@@ -123,6 +126,10 @@ def read_responses(results: Results, sources: ResponseSources) -> Responses:
             outcome.levels = _levels(results, item, raw.steps, outcome, computed)
         if key in chosen and responses.num_bytes < MAX_DETAIL_BYTES:
             explanation = results.guide.explain(item, raw.context, raw.answer, raw.steps, outcome.score)
+            if outcome.is_invalid or (outcome.kind == "short" and is_misfit(outcome.score)):
+                explanation = replace(explanation, title=INVALID if outcome.is_invalid else MISFIT)
+            if explanation.response == NOT_STORED:
+                explanation = replace(explanation, response="", response_note=NOT_STORED)
             if item is not None and participant_of(raw.context.system):
                 remaining = remaining_lists.get(raw.context.pool_digest, item, raw.steps)
                 explanation = replace(explanation, remaining=remaining)
@@ -200,7 +207,7 @@ def _of_verdicts(name: str, file: Path) -> Iterator[RawAnswer]:
         return
     for number, (context, _) in enumerate(scored_lines(file), 1):
         if context.benchmark == name:
-            yield RawAnswer(context, "not in this file of verdicts", (), str(file), number, str)
+            yield RawAnswer(context, NOT_STORED, (), str(file), number, str)
 
 
 class _LocatedPredictions(Predictions):

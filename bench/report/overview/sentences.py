@@ -20,6 +20,8 @@ TITLES = {
     "wrong": "Wrong",
 }
 NO_ANSWER = "No answer"
+INVALID = "Wrong: an invalid answer"
+MISFIT = "Wrong: it contradicts the evidence"
 MAX_DENOMINATOR = 100  # of weights of samples that are written as decimals
 
 

@@ -97,6 +97,14 @@
     return text.split(/(\s+|[{}[\](),:=])/).map((word) => (word.trim() && /\w/.test(word) && !has.has(word) ? make(tag, {}, word) : word));
   };
 
+  // lines of a mechanism that differs; a right answer has no marks, and one in another form than gold none either
+  const compared = (detail, text, other, tag, right) => {
+    if (right || !text || !other) return [text];
+    if (!detail.differs) return marked(text, other, tag);
+    const differs = new Set(detail.differs);
+    return text.split(/(?<=\n)/).map((line) => (differs.has(line.split(" = ")[0]) ? make(tag, {}, line) : line));
+  };
+
   const command = (id, text) => {
     const done = make("span", { class: "soft", id: `${id}-copied`, role: "status" });
     return make("div", { class: "command fix" }, make("pre", { id }, text), make("button", { type: "button", "data-copy": id }, "Copy"), " ", done);
@@ -104,7 +112,7 @@
 
   const responseView = (pack, answer) => {
     const detail = detailOf(pack, answer);
-    const title = answer.answered ? pack.titles[answer.kind] : pack.titles.none;
+    const title = detail?.title ?? (answer.answered ? pack.titles[answer.kind] : pack.titles.none);
     const box = make("article", { class: "response" }, make("h1", { tabindex: "-1" }, title));
     if (!detail) {
       const where = answer.line ? `line ${answer.line} of ${answer.file}` : "the input";
@@ -118,8 +126,8 @@
       const panel = (heading, content, note) => make("section", { class: "panel", "aria-label": heading }, make("h2", {}, heading), content, make("p", { class: "note" }, note ?? ""));
       const gold = detail.gold ?? "";
       box.append(make("div", { class: "three" },
-        panel("Response", make("pre", { tabindex: "0" }, ...(gold ? marked(detail.response, gold, "ins") : [detail.response])), detail.response_note),
-        panel("Gold", gold ? make("pre", { tabindex: "0" }, ...marked(gold, detail.response, "del")) : make("p", { class: "soft" }, "Not in the inputs: give the pool with --pool."), detail.gold_note),
+        panel("Response", detail.response ? make("pre", { tabindex: "0" }, ...compared(detail, detail.response, gold, "ins", right)) : make("p", { class: "soft" }, detail.response_note ?? ""), detail.response ? detail.response_note : ""),
+        panel("Gold", gold ? make("pre", { tabindex: "0" }, ...compared(detail, gold, detail.response, "del", right)) : make("p", { class: "soft" }, "Not in the inputs: give the pool with --pool."), detail.gold_note),
         panel("Verdict", chips, detail.verdict_note)));
       if (detail.remaining) box.append(remainingPanel(...detail.remaining));
       if (detail.moves) box.append(movesPanel(detail));
