@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from calibrant.bench.core.attribution import KEY, KINDS
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.rates import SUPPRESSED, UNDEFINED
 from calibrant.bench.terminal.width import RECORDS_BELOW
@@ -14,8 +15,9 @@ from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 ALL = "all"
 LABELS = {"setting": "Setting", "system": "System", "pool": "Pool", "stratum": "Stratum"}
-NEEDED = 4  # so many of the first rather than a label without which the rows are still distinct
+NEEDED = 4  # columns that come before labels
 GAP = 2  # columns between two cells
+ASKED = {KEY: ("n", *KINDS)}  # by view: what it is asked for; nothing of such a view is left out
 MIN_TEXT_WIDTH = 24  # columns of wrapped cells; in fewer a line holds one or two words
 
 
@@ -43,6 +45,8 @@ def table_text(
 ) -> Fitted:
     """Return rows as aligned columns; those that are undefined in every row are left out, and those beyond the width.
 
+    Of views in ASKED the columns beyond the width follow in further blocks.
+
     view: the name of one, by default the first; `all`; or headings or keys of columns with commas between them, which
         are shown whatever the width; `CalibrantError` says which there are
     """
@@ -53,6 +57,8 @@ def table_text(
         if all(row["coverage"] in ("1.000", UNDEFINED) for row in rows):
             del headings["coverage"]
         headings = {k: head for k, head in headings.items() if any(row.get(k, UNDEFINED) != UNDEFINED for row in rows)}
+        if view in ASKED:
+            return Fitted("\n\n".join(_blocks(headings, rows, ASKED[view], width)), ())
     else:
         headings, width = named_columns(measures, view), None
         headings = {k: h for k, h in headings.items() if k != "stratum" or any(k in row for row in rows)}
@@ -94,9 +100,12 @@ def fit_columns(
     *,
     first: Sequence[str] = (),
     labels: Collection[str] = LABELS.keys(),
+    needed: int = NEEDED,
     width: int | None,
 ) -> Fitted:
     """Return the rows with as many columns as fit the width, `first` first; labels go last, while rows differ by them.
+
+    needed: so many of the first rather than a label without which the rows are still distinct
 
     Below 60 columns a row that does not fit is a paragraph, and nothing is left out.
     """
@@ -106,11 +115,25 @@ def fit_columns(
     if width is not None and sum(widths.values()) - GAP > width:
         if width < RECORDS_BELOW:
             return Fitted("\n\n".join(paragraphs(headings, rows, labels, width)), ())
-        chosen = _chosen(list(headings), labels, first, cells, widths, width + GAP)
+        chosen = _chosen(list(headings), labels, first, needed, cells, widths, width + GAP)
     text = aligned(
         [headings[key] for key in chosen], [list(row) for row in zip(*(cells[k] for k in chosen), strict=True)]
     )
     return Fitted(text, tuple(headings[key] for key in headings if key not in chosen))
+
+
+def _blocks(
+    headings: Mapping[str, str], rows: Sequence[Mapping[str, str]], first: Sequence[str], width: int | None
+) -> Iterator[str]:
+    """Yield the rows with as many columns as fit the width, then with the labels of these and those that follow."""
+    fitted = fit_columns(headings, rows, first=first, needed=len(first), width=width)
+    yield fitted.text
+    labels = {key: headings[key] for key in LABELS if key in headings and headings[key] not in fitted.left_out}
+    rest = {key: heading for key, heading in headings.items() if heading in fitted.left_out and key not in LABELS}
+    while rest:
+        fitted = fit_columns(labels | rest, rows, needed=1, width=width)
+        yield fitted.text
+        rest = {key: heading for key, heading in rest.items() if heading in fitted.left_out}
 
 
 def paragraphs(
@@ -150,6 +173,7 @@ def _chosen(
     keys: Sequence[str],
     possible_labels: Collection[str],
     most: Sequence[str],
+    num_needed: int,
     cells: Mapping[str, Sequence[str]],
     widths: Mapping[str, int],
     width: int,
@@ -157,7 +181,7 @@ def _chosen(
     labels = [key for key in keys if key in possible_labels]
     first = [key for key in most if key in keys]
     candidates = first + [key for key in keys if key not in labels and key not in first]
-    needed = set(candidates[:NEEDED])
+    needed = set(candidates[:num_needed])
     chosen: set[str] = set()
     number = len(next(iter(cells.values()), ()))
     are_distinct = _distinct([cells[key] for key in labels], number)  # samples of one system are not
@@ -174,7 +198,7 @@ def _chosen(
         if needed <= chosen:
             break
     if not any(key in chosen for key in candidates):
-        chosen |= set(candidates[:NEEDED])  # labels alone are no table
+        chosen |= set(candidates[:num_needed])  # labels alone are no table
     return [key for key in keys if key in chosen]
 
 

@@ -56,6 +56,34 @@ def test_no_line_on_standard_output_is_wider(
     assert "\x1b" not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_every_column_of_attributions_is_shown_with_its_values_whatever_the_width(
+    width: int, files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks of the narrow table together are the wide one, and the classes are in the first of them from 80 on."""
+    line = words("table RUN --attribution --pool POOL", files)
+    monkeypatch.setenv("COLUMNS", str(width))
+    narrow = called(*line)
+    monkeypatch.setenv("COLUMNS", "400")
+    whole = called(*line)
+    assert "left out" not in narrow.stderr + whole.stderr
+    blocks = [columns_of(block) for block in narrow.stdout.split("\n\n")]
+    joined = {heading: cells for block in blocks for heading, cells in block.items()}
+    expected = columns_of(whole.stdout)
+    assert len(expected) > 15
+    assert {k: v for k, v in expected.items() if k not in ("Setting", "System", "Pool")} == {
+        k: v for k, v in joined.items() if k not in ("Setting", "System", "Pool")
+    }
+    assert width < 80 or {"n", "Earned", "Lucky", "Missed", "Short"} <= blocks[0].keys()
+    assert all("System" in block for block in blocks)
+
+
+def columns_of(block: str) -> dict[str, list[str]]:
+    """Return the columns of a table by heading; cells are two spaces apart, headings may have one inside."""
+    headings, *rows = (re.split(r" {2,}", line.strip()) for line in block.strip().splitlines())
+    return {heading: [row[place] for row in rows] for place, heading in enumerate(headings)}
+
+
 def test_help_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert max(map(len, called("--help").stdout.splitlines())) <= 80
