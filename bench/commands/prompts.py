@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import typer
 
@@ -14,6 +14,10 @@ from calibrant.bench.commands.options import Aid, Limit, NewFolder, Only, PoolPa
 from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import in_one_line
+
+if TYPE_CHECKING:
+    from calibrant.bench.core.benchmark import Benchmark
+    from calibrant.bench.terminal.next_commands import NextCommand
 
 FIRST_CORRECT = "first-correct"
 THINK = (
@@ -220,9 +224,8 @@ def training(
     field. Questions that no answer is right for are left out, and so are those beyond the solver's budget. CauSim only.
     """
     from calibrant.bench.core.capabilities import WORKED_SOLUTIONS
-    from calibrant.bench.core.items import unknown_item
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.runs.runner import Selection
+    from calibrant.bench.terminal.next_commands import print_next
 
     of = benchmark_of(pool)
     solutions = of.require(WORKED_SOLUTIONS)
@@ -238,12 +241,7 @@ def training(
         raise typer.BadParameter("give one of --order, --curriculum and --select", param_hint="--curriculum")
     if order is not None and order not in orders:
         raise typer.BadParameter(f"unknown order '{order}'; known: {', '.join(orders)}", param_hint="--order")
-    selection = Selection(frozenset(only or ()), limit)
-    content = of.items.read_pool(pool)
-    items = [item for _, item in selection.of(content)]
-    missing = sorted(set(selection.only) - {item.id for item in items})
-    if missing:
-        raise unknown_item(pool.name, missing[0], [item.id for item in content.items])
+    items = _selected_items(of, pool, only or (), limit)
     if curriculum is not None or responses is not None:
         lines = (
             solutions.write_curriculum(out, items, curriculum)
@@ -252,7 +250,33 @@ def training(
         )
         for line in lines:
             typer.echo(line, err=True)
+        print_next(_after_training(pool))
         return
     num_written, left_out = solutions.write(out, items, order or orders[0])
     more = f"; {left_out} instances without a solution are left out" if left_out else ""
     typer.echo(f"{num_written} examples written to {out}{more}", err=True)
+    print_next(_after_training(pool, solutions.curricula[0]))
+
+
+def _selected_items(of: Benchmark[Any], pool: Path, only: Collection[str], limit: int | None) -> list[Any]:
+    """Return the items of a pool that are named, or the first ones; `CalibrantError` for an id that it lacks."""
+    from calibrant.bench.core.items import unknown_item
+    from calibrant.bench.runs.runner import Selection
+
+    content = of.items.read_pool(pool)
+    items = [item for _, item in Selection(frozenset(only), limit).of(content)]
+    missing = sorted(set(only) - {item.id for item in items})
+    if missing:
+        raise unknown_item(pool.name, missing[0], [item.id for item in content.items])
+    return items
+
+
+def _after_training(pool: Path, curriculum: str = "") -> Iterator[NextCommand]:
+    """Yield what can be done after examples are written; curriculum: of the same items, if any."""
+    from calibrant.bench.terminal.next_commands import NextCommand, unused_path
+
+    if curriculum:
+        yield NextCommand(("schema", "training"), "the fields")
+        blocks = ("training", pool, "--curriculum", curriculum, "--out", unused_path("curriculum"))
+        yield NextCommand(blocks, "from easy to hard")
+    yield NextCommand(("prompts", pool, "--out", unused_path("prompts.jsonl")), "what a model is asked")

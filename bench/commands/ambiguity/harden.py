@@ -57,7 +57,7 @@ def harden(
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.capabilities import HARDEN, HardenRequest
     from calibrant.bench.runs.runner import Selection
-    from calibrant.bench.terminal.next_commands import NextCommand, print_next
+    from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
 
     of = benchmark_of(pool)
     options = given.convert(of.name, pool.name)  # names the option that the benchmark lacks, before the command
@@ -72,6 +72,15 @@ def harden(
         typer.echo(note, err=True)
     for line in hardened.lines:
         typer.echo(line)
-    if hardened.num_short:
-        print_next([NextCommand(("list", out, "--why"), "what is still open")])
+    written = sorted(certificates.glob("*.json"))[:1] if certificates is not None else []
+    still_open = [NextCommand(("list", out, "--why"), "what is still open")] if hardened.num_short else []
+    check = [NextCommand(("verify", *written, out), "check a certificate")] if written else []
+    print_next(
+        [
+            *still_open,
+            *check,
+            NextCommand(("prompts", out, "--out", unused_path("prompts.jsonl")), "what a model is asked"),
+            NextCommand(("run", "exact", out, "--out", unused_path("runs")), "the exact solver"),
+        ]
+    )
     return 1 if hardened.num_short else 0

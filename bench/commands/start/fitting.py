@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
@@ -12,7 +13,11 @@ from calibrant.bench.commands.guard import READS, WRITES, Writes
 from calibrant.bench.commands.options import AsJson, refuse_options
 from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT
 
-DEFAULT_PARENTS = 4
+if TYPE_CHECKING:
+    from calibrant.bench.terminal.next_commands import NextCommand
+
+DEFAULT_PARENTS, MAX_PARENTS = 4, 6
+FEW_NETWORKS = 5  # shown where one was
 
 
 MaxParents: TypeAlias = Annotated[
@@ -107,6 +112,7 @@ def fit(
     """
     from calibrant.bench.core.capabilities import FITTING
     from calibrant.bench.core.registry import sole_provider
+    from calibrant.bench.terminal.next_commands import print_next
 
     if score is None and best is not None:
         raise typer.BadParameter("it is about networks: give --score", param_hint="--best")
@@ -126,7 +132,28 @@ def fit(
     else:
         for line in fitted.lines():
             typer.echo(line)
+        widest = (max_parents or DEFAULT_PARENTS) if not fitted.fits else MAX_PARENTS
+        print_next(_next_commands(html, out, certificates, widest))
     return 0 if fitted.fits else 1
+
+
+def _next_commands(
+    html: Path | None, out: Path | None, certificates: Path | None, widest: int
+) -> Iterator[NextCommand]:
+    """Yield what can be done after a fit; widest: parents that were allowed, where more might fit."""
+    from calibrant.bench.terminal.next_commands import NextCommand, invocation, unused_path
+
+    again = invocation.get()
+    if widest < MAX_PARENTS:
+        yield NextCommand((*again, "--max-parents", widest + 1), "a wider class")
+    if html is None:
+        yield NextCommand((*again, "--html", unused_path("why.html")), "what is open, drawn")
+    if out is None:
+        yield NextCommand((*again, "--out", unused_path("table.jsonl")), "as an item")
+        return
+    yield NextCommand(("audit", out), "count what fits")
+    if written := sorted(certificates.glob("*.json"))[:1] if certificates is not None else []:
+        yield NextCommand(("verify", *written, out), "check the certificate")
 
 
 def _print_networks(
@@ -134,6 +161,7 @@ def _print_networks(
 ) -> None:
     from calibrant.bench.core.capabilities import FITTING
     from calibrant.bench.core.registry import sole_provider
+    from calibrant.bench.terminal.next_commands import NextCommand, invocation, print_next
 
     networks = sole_provider(FITTING).networks(table, do=do, score=score, best=best, max_parents=max_parents)
     if as_json:
@@ -141,3 +169,5 @@ def _print_networks(
     else:
         for line in networks.lines():
             typer.echo(line)
+        more = [NextCommand((*invocation.get(), "--best", FEW_NETWORKS), "the next best")] if best == 1 else []
+        print_next([*more, NextCommand((*invocation.get(), "--json"), "all figures")])

@@ -54,6 +54,38 @@ def test_a_run_names_what_can_be_done_with_its_records(files: Files, capsys: pyt
     assert paste(capsys.readouterr().err, capsys) == ["report", "table", "table"]
 
 
+TABLE = "X1,X2,X3,set\n0,0,0,\n1,1,1,\n0,1,1,X2\n1,0,0,X2\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "named"),
+    [
+        ("fit a.csv --do set", 0, ["fit", "fit"]),
+        ("fit a.csv --do set --target X3 --html w.html --out p.jsonl", 0, ["audit"]),
+        ("fit a.csv --do set --target X3 --out p.jsonl --certificates c", 0, ["fit", "audit", "verify"]),
+        ("fit a.csv --do set --target X3 --max-parents 1", 1, ["fit", "fit", "fit"]),
+        ("fit a.csv --do set --score bde", 0, ["fit", "fit"]),
+        ("training POOL --out t.jsonl", 0, ["schema", "training", "prompts"]),
+        ("training POOL --curriculum block --out blocks", 0, ["prompts"]),
+        ("harden POOL --out h.jsonl --certificates c", 0, ["verify", "prompts", "run"]),
+    ],
+)
+def test_fits_worked_solutions_and_harder_pools_name_what_is_next(
+    line: str,
+    code: int,
+    named: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = Files.made("causim", tmp_path)
+    Path("a.csv").write_text(TABLE if code == 0 else TABLE.replace("0,1,1", "0,1,0"), encoding="utf-8")
+    capsys.readouterr()
+    assert main([str(files.pool) if word == "POOL" else word for word in line.split()]) == code
+    assert paste(capsys.readouterr().err, capsys) == named
+
+
 @pytest.mark.parametrize("line", ["score POOL PREDICTIONS --out s.jsonl", "audit POOL", "run copy POOL --out runs"])
 def test_with_json_nothing_is_named_and_standard_output_is_json(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
