@@ -132,7 +132,7 @@ def _show(
     item = items.item(instance)
     visible = item if gold else items.shown(item)
     if why or svg is not None or html is not None:
-        _explain(of, pool, visible, (), html, svg, gold=gold, as_json=as_json)
+        _explain(of, pool, visible, (), html, svg, instance, gold=gold, as_json=as_json)
     else:
         _show_item(of, visible, gold=gold, as_json=as_json)
 
@@ -144,11 +144,17 @@ def _explain(
     steps: Sequence[Any],
     html: Path | None,
     svg: Path | None,
+    name: str,
     *,
     gold: bool,
     as_json: bool,
 ) -> None:
-    """Write or print why an item is open after these steps; gold: also what is sealed."""
+    """Write or print why an item is open after these steps.
+
+    name: by which the item was asked for; files have the item's id alone, which may be the public one: they are handed
+        on, and the pool's id may tell stratum and seed
+    gold: also what is sealed
+    """
     from calibrant.bench.pages.capabilities import EXPLANATIONS
     from calibrant.bench.pages.why.page import why_page
     from calibrant.dsl.atomic_write import write_atomically
@@ -167,6 +173,8 @@ def _explain(
     for file in (html, svg):
         if file is not None:
             typer.echo(f"{in_one_line(item.id)}: {file}")
+    if name != item.id and (html or svg or not as_json):
+        typer.echo(f"{in_one_line(name)} is {in_one_line(item.id)} there, an id that tells nothing of it", err=True)
 
 
 def _explain_episode(
@@ -187,7 +195,7 @@ def _explain_episode(
         names = ", ".join(name for name, _ in episodes)
         raise CalibrantError(f"{len(episodes)} episodes on {instance}: choose one with --system: {names}")
     ((_, steps),) = episodes
-    _explain(of, pool, item, steps, html, None, gold=gold, as_json=as_json)
+    _explain(of, pool, item, steps, html, None, item.id, gold=gold, as_json=as_json)
 
 
 def _explain_answers(

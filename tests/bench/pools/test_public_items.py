@@ -173,3 +173,18 @@ def test_public_ids_depend_on_the_file_alone(tmp_path: Path) -> None:
     assert pools[0].item(ids[0][1]) == pools[0].items.items[1]
     assert pools[0].ids.item_id(ids[2][0]) is None
     assert pools[0].ids.salt != pools[2].ids.salt
+
+
+def test_a_page_has_the_public_id_and_the_terminal_states_whose_it_is(tmp_path: Path) -> None:
+    """Standard output and pages are handed on; what was typed is named beside them, and with --gold on the page."""
+    pool, page = tmp_path / "pool.jsonl", tmp_path / "page.html"
+    write_drawn(benchmark("causim"), pool, ("chain",), 7, 1)
+    items = PublicPool(benchmark("causim"), pool)
+    own = items.items.items[0].id
+    public = items.ids.public(own)
+    done = called("show", pool, own, "--html", page)
+    assert own not in done.stdout + page.read_text(encoding="utf-8")
+    assert done.stderr == f"{own} is {public} there, an id that tells nothing of it\n"
+    assert called("show", pool, public, "--html", page).stderr == ""
+    assert called("show", pool, own, "--html", page, "--gold").stderr == ""
+    assert own in page.read_text(encoding="utf-8")
