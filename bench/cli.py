@@ -17,6 +17,8 @@ from typing import Any
 from calibrant.bench.compiling import tell_compiling
 from calibrant.bench.terminal import printable_streams
 
+# A sum in a matrix product may depend on the number of threads, and several of them take more processor time.
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
 OK, BAD_INPUT, INTERRUPTED = 0, 2, 130  # 1, a failed check, is what a command returns
 
 
@@ -25,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # an ASCII terminal shows a dash as a question mark
     tell_compiling()
+    os.environ.setdefault(*ONE_THREAD)  # read when numpy is imported
     with printable_streams():
         return _run(list(sys.argv[1:] if arguments is None else arguments) or ["--help"])
 

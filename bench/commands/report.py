@@ -231,10 +231,14 @@ def _add_attributions(
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.report.pool_attribution import AttributionCoverage, add_attributions
 
-    attributions = {
-        name: list(add_attributions(listed, [path for path in pools if benchmark_of(path).name == name]))
-        for name, listed in answers.items()
-    }
+    attributions: dict[str, list[Answer]] = {}
+    for name, listed in answers.items():
+        keys = [(context.pool_digest, context.instance, id(score)) for context, score in listed]  # of shared scores
+        distinct = dict(zip(keys, listed, strict=True))
+        of_benchmark = [path for path in pools if benchmark_of(path).name == name]
+        attributed = (score for _, score in add_attributions(distinct.values(), of_benchmark))
+        score_by_key = dict(zip(distinct, attributed, strict=True))
+        attributions[name] = [(context, score_by_key[key]) for key, (context, _) in zip(keys, listed, strict=True)]
     coverage = AttributionCoverage()
     for context, score in chain.from_iterable(attributions.values()):
         coverage.count(context, score)

@@ -20,6 +20,8 @@ def weighted_mean(values: Weighted) -> float | None:
     """Return the mean of a multiset of values, the same however they came in; None if there is none."""
     if len(values) < 2:
         return next(iter(values), None)
+    if all(times.__class__ is int and value in (0, 1) for value, times in values.items()):  # as exact, and faster
+        return float(values.get(1, 0) / sum(values.values()))
     count = sum(values.values(), Fraction(0))
     total = sum((Fraction(value) * times for value, times in values.items()), Fraction(0))
     return float(total / count)
@@ -30,10 +32,19 @@ def rate_text(values: Weighted, *, conditional: bool, decimals: int = 3, num_ite
 
     num_items: number of items it is over, if not one for each time a value occurs
     """
-    mean = weighted_mean(values)
+    return mean_text(
+        weighted_mean(values),
+        conditional=conditional,
+        decimals=decimals,
+        num_items=sum(values.values()) if num_items is None else num_items,
+    )
+
+
+def mean_text(mean: float | None, *, conditional: bool, decimals: int, num_items: int | Fraction) -> str:
+    """Return a mean over so many items as tables print it."""
     if mean is None:
         return UNDEFINED
-    if conditional and is_suppressed(sum(values.values()) if num_items is None else num_items):
+    if conditional and is_suppressed(num_items):
         return SUPPRESSED
     return f"{mean:.{decimals}f}"
 

@@ -18,7 +18,7 @@ import numpy as np
 from calibrant.bench.core.answer_context import PEOPLE, AnswerContext
 from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet
 from calibrant.bench.core.observations import ObservationReader, Values
-from calibrant.bench.core.rates import SUPPRESSED, UNDEFINED, rate_text, weighted_mean
+from calibrant.bench.core.rates import SUPPRESSED, UNDEFINED, mean_text, weighted_mean
 from calibrant.bench.core.samples import Item, Right, Sample, Sampled, SampleList
 from calibrant.bench.report.intervals import Interval, bootstrap_intervals
 from calibrant.dsl.errors import in_one_line
@@ -83,8 +83,9 @@ class Rate(NamedTuple):
 
     @classmethod
     def of(cls, column: Metric, values: Mapping[float, int | Fraction], num_items: int) -> Rate:
-        text = rate_text(values, conditional=column.conditional, decimals=column.decimals, num_items=num_items)
-        return cls(None if text in (UNDEFINED, SUPPRESSED) else weighted_mean(values), text, num_items)
+        mean = weighted_mean(values)
+        text = mean_text(mean, conditional=column.conditional, decimals=column.decimals, num_items=num_items)
+        return cls(None if text in (UNDEFINED, SUPPRESSED) else mean, text, num_items)
 
 
 @dataclass
@@ -195,6 +196,10 @@ class Row:
         """
         if self.participants:
             return {column.key: self._people_rate(place) for place, column in enumerate(self.columns)}
+        if all(len(answers) == 1 for answers in self.answers.values()):
+            counts = self._count_values()
+            numbers = [count.total() for count in counts]
+            return self._rates_of(counts, numbers)
         weights: list[dict[float, Fraction | int]] = [{} for _ in self.columns]
         num_items = [0] * len(self.columns)
         for answers in self.answers.values():
@@ -207,11 +212,19 @@ class Row:
                 num_items[place] += bool(defined)
                 for value, times in defined:
                     weights[place][value] = weights[place].get(value, 0) + weight * times
+        return self._rates_of(weights, num_items)
+
+    def _count_values(self) -> list[Counter[float]]:
+        """Return how often each metric has each value, where every item has one answer."""
+        columns = zip(*(answers[0] for answers in self.answers.values()), strict=True)
+        return [Counter(value for value in column if value is not None) for column in columns]
+
+    def _rates_of(self, weights: Sequence[Mapping[float, int | Fraction]], num_items: Sequence[int]) -> dict[str, Rate]:
         rates = {
             column.key: Rate.of(column, known_weights, number)
             for column, known_weights, number in zip(self.columns, weights, num_items, strict=True)
         }
-        return rates | {column.key: self._skill(column.skill_of) for column in self.columns if column.skill_of}
+        return rates | {column.key: self.skill(column) for column in self.columns if column.skill_of}
 
     def _people_rate(self, place: int) -> Rate:
         """Return the mean over participants of one metric, of each the mean over the items that they took."""
@@ -229,9 +242,11 @@ class Row:
                 weights[value] = weights.get(value, 0) + Fraction(1, len(listed))
         return Rate.of(self.columns[place], weights, num_items)
 
-    def _skill(self, keys: tuple[str, ...]) -> Rate:
+    def skill(self, column: Metric) -> Rate:
         """Return (rate - chance) / (best - chance) over the answers for which all are known, with its interval."""
-        places = [self.places[key] for key in (*keys, "chance", "best")]
+        if self.participants:
+            return self._people_rate(self.places[column.key])
+        places = [self.places[key] for key in (*column.skill_of, "chance", "best")]
         sums: dict[str, list[float]] = {}
         for item, answers in sorted(self.answers.items()):
             for values in answers:
@@ -312,8 +327,12 @@ def group(
     """Group answers into rows with all metrics, names in one line; in no order."""
     reader = ObservationReader(metrics, handling, with_hidden=True)
     groups = RowGroups(metrics, reader.columns, by, with_strata=with_strata, unit=unit)
+    observed: dict[tuple[str, int], tuple[Mapping[str, Any], tuple[Values, Sample]]] = {}  # scores that are shared
     for context, score in answers:
-        groups.add(context, *reader.read_values(context.setting, score))
+        key = context.setting, id(score)
+        if key not in observed:
+            observed[key] = score, reader.read_values(context.setting, score)  # the score lives as long as its id
+        groups.add(context, *observed[key][1])
     rows = groups.rows()
     for row in rows:
         row.key = row.key._replace(setting=in_one_line(row.setting), stratum=in_one_line(row.stratum))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.core.registry import NAMES, benchmark_of
+from calibrant.bench.core.registry import NAMES, benchmark_of, stated_name
 from calibrant.bench.core.samples import Item
+from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.pools.capabilities import STORED_RESULTS
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.scored_answers import scored_answers
+from calibrant.bench.runs.records import stated_benchmarks
 from calibrant.bench.scoring.input.answer_fields import FieldNames
 from calibrant.bench.scoring.input.json_lines import STANDARD_INPUT
 from calibrant.bench.scoring.input.prediction_file import PredictionFile
@@ -45,7 +50,7 @@ class Sources:
         answers_by_benchmark: dict[str, list[Answer]] = {name: [] for name in NAMES}
         keys: set[tuple[str, str, str, str, int]] = set()
         recognised: list[str] = []
-        for context, score in self._score_all(recognised):
+        for context, score in share_equal(self._score_all(recognised)):
             key = (
                 context.pool_digest,
                 context.instance,
@@ -88,8 +93,9 @@ class Sources:
 
     def transcripts(self) -> dict[str, list[Path]]:
         """Return, by benchmark of the pools, what may hold whole episodes and can be read again."""
-        folders = [path for path in self.runs if path.is_dir()]
-        paths_by_benchmark = {benchmark_of(pool).name: list(folders) for pool in self.pools}
+        paths_by_benchmark = {
+            name: folders_of(name, self.runs) for name in dict.fromkeys(benchmark_of(pool).name for pool in self.pools)
+        }
         for path in self.predictions:
             if self.pools and path != STANDARD_INPUT:
                 paths_by_benchmark[benchmark_of(self._pools_of(path)[0]).name].append(path)
@@ -112,6 +118,30 @@ class Sources:
 
 def _first_line(path: Path) -> dict[str, Any]:
     return next((content or {} for _, content in PredictionFile(path).objects()), {})
+
+
+def share_equal(answers: Iterable[Answer]) -> Iterator[Answer]:
+    """Yield the answers; equal scores on an item are one object, so that what follows reads it once.
+
+    Many systems give the same answer to an item. Verdicts that are computed at first access stay as they are.
+    """
+    shared: dict[tuple[str, str, bytes], Mapping[str, Any]] = {}
+    for context, score in answers:
+        if isinstance(score, dict):
+            parts = score.parts if isinstance(score, MeanScore) else ()
+            content = msgspec.msgpack.encode((score, parts))  # not JSON, which has no number for nan
+            key = context.pool_digest, context.instance, blake2b(content, digest_size=16).digest()
+            score = shared.setdefault(key, score)
+        yield context, score
+
+
+def folders_of(name: str, runs: Sequence[Path]) -> list[Path]:
+    """Return the folders among these that have a record of this benchmark."""
+    return [
+        path
+        for path in runs
+        if path.is_dir() and any(stated_name(stated) == name for stated in stated_benchmarks(path))
+    ]
 
 
 def items_of_pools(name: str, pools: Sequence[Path]) -> dict[Item, Any]:

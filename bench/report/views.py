@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import fsum, sqrt
 from statistics import fmean
 
@@ -13,7 +14,7 @@ from calibrant.bench.core.rates import SUPPRESSED, is_suppressed
 from calibrant.bench.report.formats import shown_columns
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
-from calibrant.bench.report.rows import Row
+from calibrant.bench.report.rows import Rate, Row
 from calibrant.bench.statistics import NORMAL_95, wilson
 
 ROW_LABELS = (
@@ -28,7 +29,7 @@ def view_table(view: View, rows: Sequence[Row], notes: tuple[str, ...]) -> Table
     lines = tuple(
         TableRow(
             (row.setting, row.stratum, row.system, row.pool, str(row.num_items)),
-            tuple(_metric_cell(row, column) for column in view.metrics),
+            _metric_cells(row, view.metrics),
         )
         for row in rows
     )
@@ -46,19 +47,26 @@ def view_tables(views: Mapping[str, View], rows: Sequence[Row], notes: Callable[
     return [table for view, table in tables if table.headings or not view.optional]
 
 
-def _metric_cell(row: Row, column: Metric) -> Cell:
-    """Return the mean of a metric over the items of a row; of skill the ratio, both with an interval."""
-    if column.skill_of:
-        rate = row.rates[column.key]
-        return NOTHING if rate.value is None else cell(f"{rate.value:.2f}", rate.interval, decimals=2)
-    return mean_cell([_item_mean(answers, row.places[column.key]) for answers in row.answers.values()], column)
+def _metric_cells(row: Row, columns: Sequence[Metric]) -> tuple[Cell, ...]:
+    """Return the means of metrics over the items of a row; of skill the ratio; each with an interval."""
+    means = [*zip(*map(_item_means, row.answers.values()), strict=True)]
+    return tuple(
+        _skill_cell(row.skill(column)) if column.skill_of else mean_cell(means[row.places[column.key]], column)
+        for column in columns
+    )
 
 
-def _item_mean(answers: Sequence[Values], place: int) -> float | None:
-    """Return the mean over an item's answers, so that every item weighs the same."""
-    if len(answers) == 1:
-        return answers[0][place]
-    defined = [value for values in answers if (value := values[place]) is not None]
+def _skill_cell(rate: Rate) -> Cell:
+    return NOTHING if rate.value is None else cell(f"{rate.value:.2f}", rate.interval, decimals=2)
+
+
+def _item_means(answers: Sequence[Values]) -> Values:
+    """Return the mean of each metric over an item's answers, so that every item weighs the same."""
+    return answers[0] if len(answers) == 1 else tuple(map(_defined_mean, zip(*answers, strict=True)))
+
+
+def _defined_mean(values: Sequence[float | None]) -> float | None:
+    defined = [value for value in values if value is not None]
     return fmean(defined) if defined else None
 
 
@@ -73,12 +81,17 @@ def mean_cell(values: Sequence[float | None], column: Metric) -> Cell:
         return NOTHING
     if column.conditional and is_suppressed(len(defined)):
         return Cell(SUPPRESSED)
-    return cell(f"{fmean(defined):.{column.decimals}f}", _interval(defined, column), decimals=column.decimals)
-
-
-def _interval(values: Sequence[float], column: Metric) -> Interval | None:
     if column.decimals == SHARE_DECIMALS:
-        return Interval(*wilson(sum(values), len(values)))
+        return _share_cell(fmean(defined), sum(defined), len(defined))
+    return cell(f"{fmean(defined):.{column.decimals}f}", _interval(defined), decimals=column.decimals)
+
+
+@lru_cache(20_000)  # most of 10^5 cells are of few counts
+def _share_cell(share: float, total: float, number: int) -> Cell:
+    return cell(f"{share:.{SHARE_DECIMALS}f}", Interval(*wilson(total, number)), decimals=SHARE_DECIMALS)
+
+
+def _interval(values: Sequence[float]) -> Interval | None:
     if len(set(values)) < 2:
         return None
     mean = fmean(values)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache, partial
 from pathlib import Path
 from sys import intern
 from typing import Annotated, Any, NamedTuple
@@ -19,6 +21,7 @@ from calibrant.bench.protocols.base import Outcome
 from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES
 
 RECORD_VERSION = 1
 
@@ -162,6 +165,34 @@ def folder_records(folder: Path) -> Iterator[Record]:
     if not path.is_file():
         raise CalibrantError(f"{folder}: no {FILE_NAME} there; give the folder that `calibrant run --out` wrote")
     return read_records(path)
+
+
+class _RecordHead(msgspec.Struct):
+    benchmark: str | None = None
+
+
+def stated_benchmarks(folder: Path) -> frozenset[str | None]:
+    """Return the benchmarks that the records in a run's folder state; None for records that state none.
+
+    Other fields are passed over, which is faster than reading them. A line that is no record states nothing:
+    `read_records` refuses it.
+    """
+    path = folder / FILE_NAME
+    if not path.is_file():
+        return frozenset()
+    status = path.stat()
+    return _stated_benchmarks(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache
+def _stated_benchmarks(path: Path, size: int, modified: int) -> frozenset[str | None]:
+    """Return what the lines of a file of this size and time of change state."""
+    decoder, names = msgspec.json.Decoder(_RecordHead), set[str | None]()
+    with path.open("rb") as lines:
+        for line in iter(partial(lines.readline, MAX_JSON_BYTES + 1), b""):
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                names.add(decoder.decode(line).benchmark)
+    return frozenset(names)
 
 
 class RunFile(JsonlFile[Record]):

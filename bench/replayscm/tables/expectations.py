@@ -33,6 +33,7 @@ from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 NUM_DRAWS = 400  # members of the posterior, whose most frequent behaviours are weighed
 NUM_WEIGHED = 4  # of these behaviours
+TOLERANCE = 1e-9  # of sums of shares
 
 Expected = dict[str, float | None]
 
@@ -87,7 +88,22 @@ def expect_under_prior(item: Problem) -> Expected | None:
     behaviours = Counter(replay.behaviour(posterior.sample(rng)) for _ in range(NUM_DRAWS))
     frequent = sorted(behaviours, key=lambda values: (-behaviours[values], repr(values)))[:NUM_WEIGHED]
     draw = _share(posterior, heldout)
-    return {"draw": draw, "best": max([draw, *(_share(posterior, _showing(heldout, b)) for b in frequent)])}
+    return {"draw": draw, "best": _largest_share(posterior, heldout, draw, frequent)}
+
+
+def _largest_share(posterior: Posterior, heldout: Panel, gold_share: float, behaviours: Sequence[Behaviour]) -> float:
+    """Return the largest share of gold's columns and of these behaviours'.
+
+    An SCM shows one of several columns, so all shares together are at most 1: what is left bounds those that follow.
+    """
+    shares: dict[tuple[object, ...], float] = {tuple(heldout.columns.values()): gold_share}
+    for _, *columns in behaviours:
+        if 1 - sum(shares.values()) < max(shares.values()) - TOLERANCE:
+            break
+        key = tuple(columns)
+        if key not in shares:  # other roots may have the same columns
+            shares[key] = _share(posterior, _showing(heldout, key))
+    return max(shares.values())
 
 
 def _canonical(item: Problem) -> tuple[Task, Panel]:
@@ -109,9 +125,8 @@ def _share(posterior: Posterior, heldout: Panel) -> float:
     return sum(masses) / posterior.mass
 
 
-def _showing(heldout: Panel, behaviour: Behaviour) -> Panel:
-    """Return the held-out worlds as a behaviour shows them."""
-    _, *columns = behaviour
+def _showing(heldout: Panel, columns: Sequence[object]) -> Panel:
+    """Return the held-out worlds with these columns."""
     worlds = []
     for world, start in zip(heldout.worlds, heldout.starts, strict=False):
         rows = (1 << world.num_rows) - 1

@@ -23,7 +23,7 @@ from calibrant.bench.report.overview.sentences import INVALID, MISFIT
 from calibrant.bench.report.people.group import participant_of
 from calibrant.bench.report.people.remaining import RemainingLists
 from calibrant.bench.report.scored_answers import context_of
-from calibrant.bench.report.sources import items_of_pools
+from calibrant.bench.report.sources import folders_of, items_of_pools
 from calibrant.bench.runs.records import FILE_NAME, Record, read_records
 from calibrant.bench.scoring.input.answer_fields import FieldNames
 from calibrant.bench.scoring.input.eval_logs import is_eval_log
@@ -174,8 +174,9 @@ def choose_embedded(results: Results, embed: int) -> frozenset[AnswerKey]:
 
 
 def _raw_answers(name: str, sources: ResponseSources) -> Iterator[RawAnswer]:
+    folders = folders_of(name, sources.runs)
     for source in sources.runs:
-        if source.is_dir():
+        if source in folders:
             yield from _of_run(name, source)
         elif source.is_file():
             yield from _of_verdicts(name, source)

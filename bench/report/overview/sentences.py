@@ -117,15 +117,14 @@ def _earned(system: SystemResult) -> str:
 def _discordant_pair(systems: Sequence[SystemResult]) -> tuple[SystemResult, SystemResult] | None:
     """Return the pair, ahead by right and behind by earned, with the largest difference of earned; then of right."""
     best, pair = (Fraction(0), Fraction(0)), None
-    for place, ahead in enumerate(systems):
-        for behind in systems[place + 1 :]:
-            by_right = Fraction(ahead.right) / ahead.num_items - Fraction(behind.right) / behind.num_items
-            by_earned = (
-                Fraction(behind.counts["earned"]) / behind.num_items
-                - Fraction(ahead.counts["earned"]) / ahead.num_items
-            )
-            if by_right > 0 and by_earned > 0 and (by_earned, by_right) > best:
-                best, pair = (by_earned, by_right), (ahead, behind)
+    shares = [(Fraction(s.right) / s.num_items, Fraction(s.counts["earned"]) / s.num_items) for s in systems]
+    for place, (right, earned) in enumerate(shares):
+        for place_behind in range(place + 1, len(shares)):
+            right_behind, earned_behind = shares[place_behind]
+            if right > right_behind and earned_behind > earned:  # a subtraction takes ten times as long
+                differences = earned_behind - earned, right - right_behind
+                if differences > best:
+                    best, pair = differences, (systems[place], systems[place_behind])
     return pair
 
 
