@@ -54,9 +54,11 @@ html_theme_options = {
     for theme in ("light", "dark")
 }
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_show_sphinx = False
 html_last_updated_fmt = None
-pygments_style = "friendly"
+pygments_style = "a11y-high-contrast-light"  # 4.5 on our panels, which "friendly" misses; the theme requires them
+pygments_dark_style = "a11y-high-contrast-dark"
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
