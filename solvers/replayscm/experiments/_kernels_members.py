@@ -1,4 +1,4 @@
-"""Kernel: readings of SCMs with hidden variables and flips, many worlds at a time."""
+"""Kernels: readings of SCMs with hidden variables and flips, and their mismatches, many worlds at a time."""
 
 from __future__ import annotations
 
@@ -46,6 +46,47 @@ def noisy_outcomes(
                 # after the mechanism and before its children: noise propagates (docs/semantics.md)
                 word ^= flips[d, r] & bit
             readings[d, r] = word
+
+
+@kernel
+def count_mismatches(
+    order: I64,  # [d, m] as in noisy_outcomes
+    masks: I64,  # [d, m]
+    tables: U64,  # [d, m]
+    noisy: U64,  # [1] variables that noise flips; the others of `order` are hidden and computed
+    readings: U64,  # [r] observed values
+    targets: U64,  # [r]
+    spans: I64,  # [c + 1] first row of each world, and the end
+    wrong: I64,  # [d, c] out
+) -> None:
+    """Count the cells of each world that differ from each member's mechanisms, judged on observed parents."""
+    bit_one = np.uint64(1)
+    zero = np.uint64(0)
+    for d in range(order.shape[0]):
+        for c in range(wrong.shape[1]):
+            number = 0
+            for r in range(spans[c], spans[c + 1]):
+                word = readings[r]
+                for i in range(order.shape[1]):
+                    bit = bit_one << np.uint64(order[d, i])
+                    if targets[r] & bit != zero:
+                        continue
+                    pattern = 0
+                    place = 0
+                    mask = masks[d, i]
+                    while mask:
+                        low = mask & -mask
+                        if word & np.uint64(low) != zero:
+                            pattern |= 1 << place
+                        place += 1
+                        mask ^= low
+                    is_one = tables[d, i] >> np.uint64(pattern) & bit_one != zero
+                    if noisy[0] & bit != zero:
+                        if is_one != (word & bit != zero):
+                            number += 1
+                    elif is_one:
+                        word |= bit
+            wrong[d, c] = number
 
 
 @kernel

@@ -332,11 +332,10 @@ def _logs_by_masses(masses: ApproximateMasses, readings: U64, targets: U64, span
 
 def _logs_by_mixture(members: MemberArrays, rates: Sequence[Fraction], readings: U64, targets: U64, spans: I64) -> F64:
     """[d, c] logarithm of the mixture's probability of each drawn reading."""
+    cells = _free_cells(members, targets, spans)
     logs = np.empty((len(readings), len(spans) - 1))
-    for d in range(len(readings)):
-        by_member = np.stack(
-            [_log_likelihoods(members, m, float(rates[m]), readings[d], targets, spans) for m in range(len(members))]
-        )
+    for d, reading in enumerate(readings):
+        by_member = _cell_logs(members.mismatches(reading, targets, spans), cells, rates)
         # the largest is taken out before `exp`, so that no number of cells underflows
         top = by_member.max(axis=0)
         logs[d] = top + np.log(np.exp(by_member - top).mean(axis=0))
@@ -345,37 +344,22 @@ def _logs_by_mixture(members: MemberArrays, rates: Sequence[Fraction], readings:
 
 def _flip_logs(members: MemberArrays, rates: Sequence[Fraction], flips: U64, targets: U64, spans: I64) -> F64:
     """[d, c] logarithm of the probability of the flips in free cells, which is that of the reading given the member."""
-    noisy = np.uint64(sum(1 << v for v in members.noisy))
-    free = ~targets & noisy
+    free = ~targets & np.uint64(sum(1 << v for v in members.noisy))
     wrong = np.add.reduceat(np.bitwise_count(flips & free).astype(np.int64), spans[:-1], axis=1)
-    cells = np.add.reduceat(np.bitwise_count(free).astype(np.int64), spans[:-1])
+    return _cell_logs(wrong, _free_cells(members, targets, spans), rates)
+
+
+def _free_cells(members: MemberArrays, targets: U64, spans: I64) -> I64:
+    """[c] cells of each world that noise can flip."""
+    free = ~targets & np.uint64(sum(1 << v for v in members.noisy))
+    cells: I64 = np.add.reduceat(np.bitwise_count(free).astype(np.int64), spans[:-1])
+    return cells
+
+
+def _cell_logs(wrong: I64, cells: I64, rates: Sequence[Fraction]) -> F64:
+    """[d, c] logarithm of the probability that so many of the cells are flipped; rates: [d]."""
     rate = np.array([float(rate) for rate in rates])[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         flip_terms = np.where(wrong > 0, wrong * np.log(rate), 0.0)
     logs: F64 = flip_terms + (cells - wrong) * np.log1p(-rate)
     return logs
-
-
-def _log_likelihoods(members: MemberArrays, member: int, rate: float, reading: U64, targets: U64, spans: I64) -> F64:
-    """[c] logarithm of the probability of a reading under one member: each mechanism judged on observed parents."""
-    word = reading.copy()
-    wrong = np.zeros(len(reading), np.int64)
-    cells = np.zeros(len(reading), np.int64)
-    for v, mask, table in zip(members.order[member], members.masks[member], members.tables[member], strict=True):
-        pattern, place, rest = np.zeros(len(reading), np.uint64), 0, int(mask)
-        while rest:
-            low = (rest & -rest).bit_length() - 1
-            pattern |= (word >> np.uint64(low) & np.uint64(1)) << np.uint64(place)
-            place, rest = place + 1, rest & rest - 1
-        value = np.uint64(table) >> pattern & np.uint64(1)
-        if int(v) in members.noisy:
-            free = (targets >> np.uint64(v) & np.uint64(1)) == 0
-            wrong += free & ((word >> np.uint64(v) & np.uint64(1)) != value)
-            cells += free
-        else:
-            word |= value << np.uint64(v)
-    with np.errstate(divide="ignore"):
-        flip, stay = np.log(np.float64(rate)), np.log1p(-rate)
-    terms = np.where(wrong > 0, wrong * flip, 0.0) + (cells - wrong) * stay
-    likelihoods: F64 = np.add.reduceat(terms, spans[:-1])
-    return likelihoods

@@ -13,7 +13,7 @@ from calibrant.dsl.formulas.table import permute
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms, evaluation_order
 from calibrant.dsl.replayscm.scm import LocalFunction
-from calibrant.solvers.replayscm.experiments._kernels_members import noisy_outcomes
+from calibrant.solvers.replayscm.experiments._kernels_members import count_mismatches, noisy_outcomes
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -45,6 +45,16 @@ class MemberArrays:
         readings = np.empty((len(self), len(words)), np.uint64)
         noisy_outcomes(self.order, self.masks, self.tables, words, targets, flips, readings)
         return readings & self.observed
+
+    def mismatches(self, reading: U64, targets: U64, spans: I64) -> I64:
+        """[d, c] free cells of a reading of each world that differ from each member's mechanisms.
+
+        reading: [r] observed values; spans: [c + 1] first row of each world
+        """
+        noisy = np.array([sum(1 << v for v in self.noisy)], np.uint64)
+        wrong = np.empty((len(self), len(spans) - 1), np.int64)
+        count_mismatches(self.order, self.masks, self.tables, noisy, reading, targets, spans, wrong)
+        return wrong
 
     def draw_flips(self, rng: np.random.Generator, rates: Sequence[Fraction], num_rows: int) -> U64:
         """[d, r] flips of the observed endogenous cells, independent with each member's rate."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
 from random import Random
 
@@ -12,7 +14,7 @@ from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
 from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE
+from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE, known_rate
 from calibrant.dsl.replayscm.extensions.prior import Prior
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.solvers.replayscm.experiments.members import MemberArrays
@@ -20,6 +22,7 @@ from calibrant.solvers.replayscm.experiments.packed_candidates import alike_shar
 from calibrant.solvers.replayscm.experiments.witnesses import Witnesses
 from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
+from calibrant.solvers.replayscm.noise.rows import EvidenceRow
 
 NUM_MEMBERS = 12
 
@@ -77,3 +80,29 @@ def test_witnesses_prove_a_split_while_they_fit(num_hidden: int) -> None:
     fresh = Witnesses(scm_class, index, arrays, keys, worlds[:1])
     assert fresh.is_split
     assert not fresh.split_after(worlds[1:])
+
+
+@pytest.mark.parametrize(("num_vars", "num_hidden"), [(5, 0), (5, 1), (4, 2)])
+def test_mismatches_give_the_likelihood_of_every_world(num_vars: int, num_hidden: int) -> None:
+    rng, rate = Random(num_vars + num_hidden), Fraction(1, 10)
+    silent = _scm_class(num_vars, num_hidden, 2)
+    scm_class = replace(silent, noise=known_rate(rate))
+    sampler = posterior_sampler(Posterior(silent))
+    listed = [sampler.draw(rng) for _ in range(NUM_MEMBERS)]
+    endogenous = [silent.observed.index(v) for v in silent.endogenous]
+    worlds = []
+    for number in (1, 3, 2):
+        clamped = sum(1 << v for v in rng.sample(endogenous, 1))
+        worlds.append([EvidenceRow(rng.getrandbits(num_vars), clamped) for _ in range(number)])
+    rows = [row for world in worlds for row in world]
+    reading, targets = (
+        np.array(values, np.uint64) for values in zip(*((r.word, r.clamped) for r in rows), strict=True)
+    )
+    wrong = MemberArrays(scm_class, listed).mismatches(reading, targets, np.array([0, 1, 4, 6]))
+    assert wrong.max() > 0
+    for member, counts in zip(listed, wrong.tolist(), strict=True):
+        prior = Posterior(scm_class).likelihood(member)
+        for world, number in zip(worlds, counts, strict=True):
+            cells = (len(endogenous) - 1) * len(world)
+            expected = prior * rate**number * (1 - rate) ** (cells - number)
+            assert Posterior(scm_class).condition_rows(world).likelihood(member) == expected
