@@ -37,6 +37,11 @@ def attribution_record(attribution: Attribution) -> dict[str, Any]:
     return record if attribution.posterior is None else record | {POSTERIOR: attribution.posterior}
 
 
+def attribution_of_tie(recorded: Mapping[str, Any], *, correct: bool) -> dict[str, Any]:
+    """Return the attribution of an answer that fits the same evidence equally well as a recorded one."""
+    return {**recorded, "kind": KINDS[(not recorded["decided"]) * 2 + (not correct)]}
+
+
 def decided_from(recorded: Mapping[str, Any], level: float) -> dict[str, Any]:
     """Return a recorded attribution, or its part about a graph; noisy readings decide from this posterior on.
 

@@ -62,9 +62,14 @@ class Scorable(ABC, Generic[I]):
     def score(self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
         """Return the score of an answer, ready for JSON; a transcript is replayed before it counts."""
 
-    def score_ties(self, item: I, answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return the scores of equally good answers; what only explains a single answer may be left out."""
-        return [self.score(item, answer, ()) for answer in answers]
+    def score_ties(
+        self, item: I, answers: Sequence[Mapping[str, Any]], steps: Sequence[Step[Any]]
+    ) -> list[dict[str, Any]]:
+        """Return the scores of equally good answers; what only explains a single answer may be left out.
+
+        steps: of an episode, whose submission each of the answers replaces
+        """
+        return [self.score(item, answer, steps) for answer in answers]
 
     @abstractmethod
     def extract(self, item: I, response: str | Mapping[str, Any]) -> dict[str, Any]:

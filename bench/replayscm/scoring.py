@@ -50,12 +50,16 @@ class ReplayScmScoring(Scorable[Problem]):
             return verdicts.record(verdicts.score(answer, steps), steps)
         return score_record(Evaluator(item).score_answer(answer))
 
-    def score_ties(self, item: Problem, answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def score_ties(
+        self, item: Problem, answers: Sequence[Mapping[str, Any]], steps: Sequence[Step[Any]]
+    ) -> list[dict[str, Any]]:
         from calibrant.bench.replayscm.verdict import score_record
         from calibrant.dsl.replayscm.score import Evaluator
 
         if item.task.extension is not None:
-            return super().score_ties(item, answers)
+            verdicts = _extended_verdicts(item)
+            scores = (verdicts.evaluator.score_answer(answer, steps) for answer in answers)
+            return [verdicts.record(score, steps) for score in scores]
         evaluator = Evaluator(item)  # one for all: it packs the worlds
         records = [score_record(evaluator.score_answer(answer)) for answer in answers]
         for record in records:  # distinct ones are kept: what explains a single answer would make each distinct

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.core.attribution import KEY, NO_ANSWER
+from calibrant.bench.core.attribution import KEY, NO_ANSWER, attribution_of_tie
 from calibrant.bench.core.registry import benchmark, stated_name
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.runs.records import Key, Record, Timing, folder_records
@@ -63,9 +63,16 @@ def _read_run(folder: Path, with_steps: bool) -> Iterator[tuple[Key, bytes, Answ
         if with_steps and record.steps is not msgspec.UNSET:
             score = {**score, STEPS: steps_of(record.steps)}
         if record.ties is not msgspec.UNSET and record.ties.scores:
-            parts, ties = [(part.times, part.score) for part in record.ties.scores], record.ties
+            parts, ties = [(part.times, _tied_score(record, part.score)) for part in record.ties.scores], record.ties
             score = MeanScore(score, parts, is_drawn=ties.count is not None and int(ties.count) > ties.scored)
         yield record.key, _content(record), context_of(record), score
+
+
+def _tied_score(record: Record, score: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the score of an answer as good as a record's, with its attribution where the record has one."""
+    if record.attribution is msgspec.UNSET:
+        return score
+    return {**score, KEY: attribution_of_tie(record.attribution, correct=score.get("correct") is True)}
 
 
 def _read_verdicts(file: Path) -> Iterator[tuple[_Answer, bytes, AnswerContext, Mapping[str, Any]]]:

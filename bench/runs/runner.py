@@ -22,6 +22,7 @@ from calibrant.bench.runs.pool_cache import read_pool_once
 from calibrant.bench.runs.records import Key, Record, RunFile, TiedScore, TiedScores, config_digest, step_records
 from calibrant.bench.runs.workers import Answer, Workers, open_workers
 from calibrant.bench.version import program_version
+from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, UnknownItemError, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.stored_items import item_ids
@@ -168,14 +169,14 @@ class _Batch:
             benchmark=item.benchmark if is_stated(item.benchmark) else msgspec.UNSET,
             steps=msgspec.UNSET if steps is None else step_records(steps),
             attribution=msgspec.UNSET if attribution is None else attribution,
-            ties=msgspec.UNSET if result.ties is None else self._tied_scores(item, result.ties),
+            ties=msgspec.UNSET if result.ties is None else self._tied_scores(item, result.ties, steps or ()),
             timing=answer.timing,
         )
 
-    def _tied_scores(self, item: Item[Any, Any], ties: Ties) -> TiedScores:
+    def _tied_scores(self, item: Item[Any, Any], ties: Ties, steps: Sequence[Step[Any]]) -> TiedScores:
         """Score the equally good answers; distinct scores are few."""
         times: dict[bytes, int] = {}
-        for record in self.benchmark.scoring.score_ties(item, ties.answers):
+        for record in self.benchmark.scoring.score_ties(item, ties.answers, steps):
             score = msgspec.json.encode(record, order="sorted")
             times[score] = times.get(score, 0) + 1
         scores = [TiedScore(number, msgspec.json.decode(score)) for score, number in sorted(times.items())]

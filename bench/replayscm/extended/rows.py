@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from calibrant.bench.protocols.base import ProtocolResult, nothing_found
+from calibrant.bench.protocols.base import ProtocolResult, Ties, nothing_found
 from calibrant.dsl.replayscm.extensions.extension import Question
 from calibrant.dsl.replayscm.problem import Task
 
@@ -60,7 +60,20 @@ def _answer(row: str, infer: Inference, handout: Any) -> ProtocolResult:
             raise ValueError(f"the submission was refused: {step.refused}")
     share = {} if solved.posterior_share is None else {"posterior_share": float(solved.posterior_share)}
     provenance = {"from": solved.provenance, **share}
-    return ProtocolResult("found", dict(solved.submission), None, provenance)
+    return ProtocolResult("found", dict(solved.submission), None, provenance, _ties(solved))
+
+
+def _ties(solved: ExtendedAnswer) -> Ties | None:
+    """Return the maps that are as probable and as small as the answer; None of answers that are no such maps."""
+    from calibrant.solvers.outcome import Found
+    from calibrant.solvers.replayscm.experiments.answers import map_submission
+
+    if solved.choice is None:
+        return None
+    tied = solved.choice.ties()
+    if not isinstance(tied, Found):
+        return Ties(None, note=tied.reached)
+    return Ties(tied.value.count, [map_submission(formulas) for formulas in tied.value.maps])
 
 
 def _play(row: str, episode: ScmEpisode) -> Sequence[EvidenceWorld]:

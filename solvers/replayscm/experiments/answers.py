@@ -10,7 +10,7 @@ from random import Random
 
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
-from calibrant.dsl.formulas.text import render
+from calibrant.dsl.formulas.text import Grammar, render
 from calibrant.dsl.replayscm.episodes.episode import task_class
 from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms, replay_row
@@ -22,9 +22,10 @@ from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.experiments.policies import stop_worlds
 from calibrant.solvers.replayscm.experiments.shares import request_rows
 from calibrant.solvers.replayscm.hidden.sampling import posterior_sampler
-from calibrant.solvers.replayscm.noise.best_map import best_map
+from calibrant.solvers.replayscm.noise.best_map import BestMap, best_map
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.noise.predictions import MAX_LISTED_CELLS, cell_marginals, free_bits
+from calibrant.solvers.replayscm.noise.tied_maps import TiedMaps, tied_maps
 
 # 256: a share is off by at most 0.031 (one standard error)
 NUM_BEHAVIOUR_DRAWS = 256
@@ -33,15 +34,30 @@ NUM_FORECAST_DRAWS = 4_096
 
 
 @dataclass(frozen=True)
+class MapChoice:
+    """A most probable map, and the posterior that it was chosen from."""
+
+    posterior: Posterior
+    grammar: Grammar
+    best: BestMap
+
+    def ties(self) -> Found[TiedMaps] | OutOfBudget:
+        """Return all maps that are as probable and as small, or draws from them."""
+        return tied_maps(self.posterior, self.grammar, self.best)
+
+
+@dataclass(frozen=True)
 class ExtendedAnswer:
     """An answer object of the task, and how it was found.
 
     submission: what `submit` takes; posterior_share: of a map; provenance: exact, or from how many draws
+    choice: of a most probable map, among equals by a tie rule
     """
 
     submission: Mapping[str, object]
     posterior_share: Fraction | None
     provenance: str
+    choice: MapChoice | None = None
 
 
 def answer_exact(task: Task, worlds: Sequence[EvidenceWorld]) -> Outcome[ExtendedAnswer]:
@@ -54,7 +70,8 @@ def answer_exact(task: Task, worlds: Sequence[EvidenceWorld]) -> Outcome[Extende
     except ValueError as error:
         return Impossible(f"{error}; class: {posterior.scm_class.describe()}")
     provenance = "exact" if best.is_smallest else "exact; the smallest among many columns of hidden variables"
-    return Found(ExtendedAnswer(map_submission(best.formulas), best.share, provenance))
+    choice = MapChoice(posterior, task.grammar, best)
+    return Found(ExtendedAnswer(map_submission(best.formulas), best.share, provenance, choice))
 
 
 def answer_posterior(task: Task, worlds: Sequence[EvidenceWorld], item_id: str) -> Outcome[ExtendedAnswer]:

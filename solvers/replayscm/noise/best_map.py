@@ -44,13 +44,14 @@ MAX_SIGNED_COLUMNS = 128  # of those with the maximum: searched for the smallest
 
 
 class Option(NamedTuple):
-    """The best mechanism over one parent set."""
+    """The best mechanism over one parent set; tables: bits of all functions of that size, that of the formula first."""
 
     weight: Fraction
     mismatches: int
     size: int
     formula: Formula
     mask: Mask
+    tables: Sequence[int]
 
 
 class Partial(NamedTuple):
@@ -68,6 +69,7 @@ class BestMap:
 
     formulas: by variable, hidden ones too; share: its posterior; num_columns: hidden columns that attain it
     is_smallest: whether all of these were searched, so that no SCM of the same posterior has smaller formulas
+    weight: prior x probability of the rows; signed_columns: hidden columns under which SCMs as small attain it
     """
 
     formulas: Mapping[str, Formula]
@@ -76,6 +78,8 @@ class BestMap:
     size: int
     num_columns: int
     is_smallest: bool
+    weight: Fraction
+    signed_columns: tuple[tuple[HiddenColumn, ...], ...]
 
 
 def best_map(posterior: Posterior, grammar: Grammar) -> BestMap:
@@ -87,21 +91,28 @@ def best_map(posterior: Posterior, grammar: Grammar) -> BestMap:
     """
     columns, is_complete = _best_columns(posterior, grammar)
     best: tuple[tuple[Fraction, int], Partial] | None = None
+    attaining: dict[tuple[Fraction, int], list[tuple[HiddenColumn, ...]]] = {}
     # a negated column has the same posterior and other formulas, which decide ties by size
     for signed in (signed for pair in columns[:MAX_SIGNED_COLUMNS] for signed in product(*map(_signs, pair))):
         for partial in _column_front(posterior, grammar, signed):
             value = partial.weight * rate_factor(posterior, partial.mismatches)
             key = value, -partial.size
+            listed = attaining.setdefault(key, [])
+            if not listed or listed[-1] is not signed:  # two partials of a column may have one key
+                listed.append(signed)
             if value and (best is None or key > best[0]):
                 best = key, partial
     if best is None:
         raise ValueError("no SCM of the class has positive posterior")
-    (value, _), partial = best
+    key, partial = best
+    value = key[0]
     names = posterior.scm_class.variables
     formulas = {names[v]: option.formula for v, option in sorted(partial.chosen, key=lambda pair: pair[0])}
     is_smallest = is_complete and len(columns) <= MAX_SIGNED_COLUMNS
     share = value / exact_mass(posterior)
-    return BestMap(formulas, share, partial.mismatches, partial.size, len(columns), is_smallest)
+    return BestMap(
+        formulas, share, partial.mismatches, partial.size, len(columns), is_smallest, value, tuple(attaining[key])
+    )
 
 
 def _best_columns(posterior: Posterior, grammar: Grammar) -> tuple[list[tuple[HiddenColumn, ...]], bool]:
@@ -141,6 +152,17 @@ def _signs(column: HiddenColumn) -> list[HiddenColumn]:
 
 
 def _column_front(posterior: Posterior, grammar: Grammar, columns: Sequence[HiddenColumn]) -> list[Partial]:
+    options = column_options(posterior, grammar, columns)
+    return _best_orders(options, root_mask(posterior.scm_class))
+
+
+def root_mask(scm_class: MechanismClass) -> Mask:
+    """Return the roots as a mask of observed variables."""
+    return sum(1 << scm_class.observed.index(root) for root in scm_class.roots)
+
+
+def column_options(posterior: Posterior, grammar: Grammar, columns: Sequence[HiddenColumn]) -> dict[int, list[Option]]:
+    """Return by variable the best mechanism over each parent set, under these columns of the hidden variables."""
     scm_class = posterior.scm_class
     options: dict[int, list[Option]] = {}
     for v, local in posterior.local_rows.items():
@@ -151,12 +173,12 @@ def _column_front(posterior: Posterior, grammar: Grammar, columns: Sequence[Hidd
         name = scm_class.variables[column.index]
         table = _partial(len(places), values)
         # a hidden variable of unknown parents may be a constant
-        formula = _smallest(
-            [table], [scm_class.variables[u] for u in places], grammar, _mentioned_roots(scm_class, name)
+        formula, least = _smallest(
+            [table], [scm_class.variables[u] for u in places], grammar, mentioned_roots(scm_class, name)
         )
         weight = scm_class.mechanism_weight(name, column.num_parents)
-        options[column.index] = [Option(weight, 0, formula.size, formula, column.parents)]
-    return _best_orders(options, sum(1 << scm_class.observed.index(root) for root in scm_class.roots))
+        options[column.index] = [Option(weight, 0, formula.size, formula, column.parents, least)]
+    return options
 
 
 def _options(posterior: Posterior, grammar: Grammar, variable: int, rows: VariableRows) -> list[Option]:
@@ -173,19 +195,19 @@ def _options(posterior: Posterior, grammar: Grammar, variable: int, rows: Variab
             pairs[mask] = weight, 0
         elif not (scm_class.noise.is_silent and mismatches):
             pairs[mask] = weight, mismatches
-    mentioned = _mentioned_roots(scm_class, names[variable])
+    mentioned = mentioned_roots(scm_class, names[variable])
     options = []
     for mask, (weight, mismatches) in pairs.items():
         # a subset is available wherever the set is, so a set that it exceeds is in no best SCM
         if not weight or any(_exceeds(pairs[sub], (weight, mismatches)) for sub in pairs if sub & mask == sub != mask):
             continue
         tables = _best_tables(rows, variable, mask, fewest[mask][0])
-        formula = _smallest(tables, [names[u] for u in members_of(mask)], grammar, mentioned)
-        options.append(Option(weight, mismatches, formula.size, formula, mask))
+        formula, least = _smallest(tables, [names[u] for u in members_of(mask)], grammar, mentioned)
+        options.append(Option(weight, mismatches, formula.size, formula, mask, least))
     return options
 
 
-def _mentioned_roots(scm_class: MechanismClass, variable: str) -> list[str]:
+def mentioned_roots(scm_class: MechanismClass, variable: str) -> list[str]:
     """Return the roots that a formula of a variable may mention."""
     return [root for root in scm_class.roots if root in scm_class.admissible_parents(variable)]
 
@@ -227,23 +249,28 @@ def _partial(num_vars: int, values: Mapping[int, int]) -> PartialTable:
 
 def _smallest(
     tables: Sequence[PartialTable], names: Sequence[str], grammar: Grammar, mentioned: Sequence[str]
-) -> Formula:
-    """Return a smallest formula of a completion that depends on all names; the first of several by table bits.
+) -> tuple[Formula, Sequence[int]]:
+    """Return a smallest formula of a completion that depends on all names, and the bits of all tables of that size.
+
+    The formula is of the first of these.
 
     mentioned: roots that a constant may mention. `BudgetSpent` for too many open rows
     """
     if 1 <= len(names) <= MAX_CATALOGUE_VARS:
         return _smallest_listed(tables, names, synthesis_operators(grammar))
-    formulas = [
-        _formula(table, names, grammar, mentioned)
+    formulas = {
+        table.bits: table_formula(table, names, grammar, mentioned)
         for partial in tables
         for table in _completions(partial)
         if len(support(table)) == len(names)
-    ]
-    return min(formulas, key=lambda formula: formula.size)
+    }
+    best = min(formulas.values(), key=lambda formula: formula.size)
+    return best, [bits for bits, formula in formulas.items() if formula.size == best.size]
 
 
-def _smallest_listed(tables: Sequence[PartialTable], names: Sequence[str], operators: tuple[str, ...]) -> Formula:
+def _smallest_listed(
+    tables: Sequence[PartialTable], names: Sequence[str], operators: tuple[str, ...]
+) -> tuple[Formula, Sequence[int]]:
     """Return a smallest formula from the complete catalogue of functions that depend on all names."""
     functions = essential_functions(MAX_CATALOGUE_VARS, operators)
     span = slice(functions.starts[len(names)], functions.ends[len(names)])
@@ -253,11 +280,12 @@ def _smallest_listed(tables: Sequence[PartialTable], names: Sequence[str], opera
         agreeing |= (bits ^ np.uint64(partial.value)) & np.uint64(partial.care) == 0
     places = np.flatnonzero(agreeing)
     # the catalogue ascends by size, then bits: of equals the first
-    best = places[np.argmin(sizes[places])]
-    return formula_for(TruthTable(len(names), int(bits[best])), names, operators)
+    least = bits[places[sizes[places] == sizes[places].min()]].tolist()
+    return formula_for(TruthTable(len(names), least[0]), names, operators), least
 
 
-def _formula(table: TruthTable, names: Sequence[str], grammar: Grammar, mentioned: Sequence[str]) -> Formula:
+def table_formula(table: TruthTable, names: Sequence[str], grammar: Grammar, mentioned: Sequence[str]) -> Formula:
+    """Return a smallest formula of a table over names; a constant mentions the first of the roots."""
     operators = synthesis_operators(grammar)
     if names:
         return formula_for(table, names, operators)

@@ -5,25 +5,22 @@ or, if that ignores a parent, its cheapest single flip. (A table that is constan
 other argument twice, so after one flip it depends on all; any other table differs somewhere, at no less cost.)
 
 Numbers come from polynomials in the mismatches, packed into integers, so that ties are counted without listing
-tables. A candidate is a pair of prior weight and mismatches; of several only those count that no other exceeds in both.
+tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
 
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind
-from calibrant.solvers.acyclic.least_cost import Mask, members_of
+from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
+from calibrant.solvers.replayscm.noise.layered_maxima import Front, LayeredMaxima, SetMaximum, merged, pruned
 from calibrant.solvers.replayscm.noise.local_weights import clean_patterns, invert, pattern_counts
 from calibrant.solvers.replayscm.noise.posterior import Posterior, extend_rows
 from calibrant.solvers.replayscm.noise.rows import VariableRows
-
-Front: TypeAlias = dict[tuple[Fraction, int], int]
-"""(weight, mismatches) of SCMs that none exceeds in both -> how many there are."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +73,11 @@ def most_probable(posterior: Posterior) -> MostProbable:
     Sums over layers of DAGs: up to 3**m states for m endogenous variables.
     """
     fronts = [_column_front(posterior, columns) for columns in hidden_columns(posterior.scm_class, posterior.words)]
-    together = _pruned(_merged(fronts))
+    together = pruned(merged(fronts))
     values: dict[Fraction, int] = {}
-    for (weight, mismatches), number in together.items():
+    for (weight, mismatches), least in together.items():
         value = weight * rate_factor(posterior, mismatches)
-        values[value] = values.get(value, 0) + number
+        values[value] = values.get(value, 0) + least.number
     # pairs that differ may have equal posterior: their numbers add up
     best = max(values)
     return MostProbable(best / posterior.mass, values[best], min(mismatches for _, mismatches in together))
@@ -97,7 +94,7 @@ def rate_factor(posterior: Posterior, mismatches: int) -> Fraction:
 
 def _column_front(posterior: Posterior, columns: Sequence[HiddenColumn]) -> Front:
     scm_class = posterior.scm_class
-    options: dict[int, dict[Mask, tuple[Fraction, int, int]]] = {}
+    options: dict[int, dict[Mask, SetMaximum]] = {}
     for v, local in posterior.local_rows.items():
         rows = extend_rows(local, columns)
         options[v] = {}
@@ -109,83 +106,9 @@ def _column_front(posterior: Posterior, columns: Sequence[HiddenColumn]) -> Fron
                 # rates are summed out here; below 1/2 each term falls with mismatches, so the fewest stay best
                 mismatches = 0
             if weight and not (scm_class.noise.is_silent and mismatches):
-                options[v][mask] = weight, mismatches, number
+                options[v][mask] = SetMaximum(weight, mismatches, 0, number)
     for column in columns:
         weight = scm_class.mechanism_weight(scm_class.variables[column.index], column.num_parents)
-        options[column.index] = {column.parents: (weight, 0, column.num_functions)}
+        options[column.index] = {column.parents: SetMaximum(weight, 0, 0, column.num_functions)}
     roots = sum(1 << scm_class.observed.index(root) for root in scm_class.roots)
-    return _Layered(options, roots).completions(0, 0)
-
-
-class _Layered:
-    """Maxima over DAGs by layers: each DAG is met exactly once, so that numbers are right.
-
-    options: variable -> parent set -> weight, mismatches, number of functions
-    """
-
-    def __init__(self, options: Mapping[int, Mapping[Mask, tuple[Fraction, int, int]]], roots: Mask) -> None:
-        self.options = options
-        self.roots = roots
-        self.full = sum(1 << v for v in options)
-        self._memo: dict[tuple[Mask, Mask], Front] = {}
-
-    def completions(self, placed: Mask, last: Mask) -> Front:
-        if placed == self.full:
-            return {(Fraction(1), 0): 1}
-        key = placed, last
-        if key not in self._memo:
-            self._memo[key] = _pruned(_merged(self._next_layers(placed, last)))
-        return self._memo[key]
-
-    def _next_layers(self, placed: Mask, last: Mask) -> Iterator[Front]:
-        fronts = {v: self._fresh(v, placed, last) for v in members_of(self.full & ~placed)}
-        able = sum(1 << v for v, front in fronts.items() if front)
-        layer = 0
-        while True:
-            # next non-empty subset of those that can follow: 3**m states (placed, last), up to 4**m steps
-            layer = (layer - able) & able
-            if not layer:
-                return
-            product = self.completions(placed | layer, layer)
-            for v in members_of(layer):
-                product = _product(product, fronts[v])
-            yield product
-
-    def _fresh(self, variable: int, placed: Mask, last: Mask) -> Front:
-        """Return the front of parent sets among `placed` that touch the last layer; any set for the first layer."""
-        available = placed | self.roots
-        candidates = [
-            {(weight, mismatches): number}
-            for mask, (weight, mismatches, number) in self.options[variable].items()
-            if not mask & ~available and (mask & last or not last)
-        ]
-        return _pruned(_merged(candidates))
-
-
-def _merged(fronts: Iterable[Front]) -> Front:
-    merged: Front = {}
-    for front in fronts:
-        for key, number in front.items():
-            merged[key] = merged.get(key, 0) + number
-    return merged
-
-
-def _product(first: Front, second: Front) -> Front:
-    product: Front = {}
-    for (weight, mismatches), number in first.items():
-        for (other_weight, other_mismatches), other_number in second.items():
-            key = weight * other_weight, mismatches + other_mismatches
-            product[key] = product.get(key, 0) + number * other_number
-    return product
-
-
-def _pruned(front: Front) -> Front:
-    """Drop what another exceeds: by mismatches, then by weight, only growing weights stay."""
-    pruned: Front = {}
-    top = Fraction(0)
-    # exceeded in both means less probable at every rate below 1/2
-    for weight, mismatches in sorted(front, key=lambda key: (key[1], -key[0])):
-        if weight > top:
-            pruned[weight, mismatches] = front[weight, mismatches]
-            top = weight
-    return pruned
+    return LayeredMaxima(options, roots).front  # sizes are 0: functions count, not formulas

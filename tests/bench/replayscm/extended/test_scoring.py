@@ -12,11 +12,18 @@ import msgspec
 import pytest
 
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.core.verdict import MeanScore
+from calibrant.bench.protocols.registry import protocols_of
 from calibrant.bench.replayscm.extended.scoring import ExtendedVerdicts
 from calibrant.bench.replayscm.fields import VerdictLine
+from calibrant.bench.report.scored_answers import scored_answers
+from calibrant.bench.runs.records import folder_records
+from calibrant.bench.runs.runner import run
+from calibrant.bench.runs.workers import timed_answer
 from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
+from calibrant.bench.scoring.transcript_replay import steps_of
 from calibrant.dsl.episode import Step, TranscriptError
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
@@ -216,3 +223,32 @@ def test_worlds_to_forecast_are_the_held_out_ones(changes: Callable[[Any], Any],
     with pytest.raises(PoolError, match=message) as error:
         problem_from_record(msgspec.convert(record, ProblemRecord))
     assert "\n" not in str(error.value)
+
+
+def test_tables_attribute_the_ties_of_an_episode(tmp_path: Path) -> None:
+    """Row `abstain` has three most probable SCMs here: each is attributed as the benchmark attributes it alone."""
+    item = small_problem(0, num_worlds=2)
+    write_pool(Pool("pool", (item,)), tmp_path / "pool.jsonl")
+    run(protocols_of(REPLAYSCM)["abstain"](), [tmp_path / "pool.jsonl"], tmp_path / "runs")
+    ((_, score),) = scored_answers([tmp_path / "runs"])
+    (record,) = folder_records(tmp_path / "runs")
+    assert isinstance(score, MeanScore)
+    assert isinstance(record.steps, list)
+    steps = steps_of(record.steps)
+    expected = [REPLAYSCM.attribution(item, {}, steps, part) for _, part in score.parts]
+    assert [part["attribution"] for _, part in score.parts] == expected
+    assert sum(times for times, _ in score.parts) == 3
+
+
+@pytest.mark.parametrize(("rate", "is_episode"), [("1/10", True), (None, True), ("1/10", False)])
+def test_ties_are_scored_as_if_each_were_submitted(rate: str | None, is_episode: bool) -> None:
+    item = small_problem(0, rate=rate, is_episode=is_episode, num_worlds=2)
+    answer = timed_answer(protocols_of(REPLAYSCM)["abstain" if is_episode else "exact"](), REPLAYSCM.handout(item))
+    ties, steps = answer.result.ties, answer.steps or ()
+    assert ties is not None
+    assert ties.count == len(ties.answers) > 1
+    assert answer.result.answer in ties.answers
+    records = REPLAYSCM.scoring.score_ties(item, ties.answers, steps)
+    for submission, record in zip(ties.answers, records, strict=True):
+        replayed = [Step({"submit": submission}, None, "", 0) if "submit" in s.action else s for s in steps]
+        assert record == REPLAYSCM.scoring.score(item, submission, replayed)

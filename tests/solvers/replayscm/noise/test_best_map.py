@@ -15,15 +15,26 @@ from calibrant.dsl.replayscm.extensions.reference import Mechanisms, posterior_w
 from calibrant.dsl.replayscm.scm import local_function
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.replayscm.noise import best_map as best_map_module
+from calibrant.solvers.replayscm.noise import tied_maps as tied_maps_module
 from calibrant.solvers.replayscm.noise.best_map import best_map
 from calibrant.solvers.replayscm.noise.posterior import Posterior
+from calibrant.solvers.replayscm.noise.tied_maps import Formulas, tied_maps
 from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
 
 
 def _size(mechanisms: Mechanisms) -> int:
     sizes = (formula_for(f.table, f.parents or ("A",), STANDARD_OPERATORS).size for f in mechanisms.values())
     return sum(sizes)
+
+
+def _functions(mechanisms: Mechanisms) -> frozenset[tuple[str, tuple[str, ...], int]]:
+    return frozenset((v, tuple(f.parents), f.table.bits) for v, f in mechanisms.items())
+
+
+def _replayed(formulas: Formulas) -> frozenset[tuple[str, tuple[str, ...], int]]:
+    return _functions({v: local_function(formula) for v, formula in formulas.items()})
 
 
 @pytest.mark.parametrize("rate", [Fraction(0), Fraction(1, 10), Fraction(2, 5)])
@@ -49,7 +60,56 @@ def test_best_and_smallest_of_all_members(rate: Fraction, num_hidden: int, state
         functions = {v: local_function(formula) for v, formula in result.formulas.items()}
         assert posterior.likelihood(functions) == top
         assert result.size == sum(formula.size for formula in result.formulas.values())
-        assert result.size == min(_size(mechanisms) for mechanisms, weight in weighed if weight == top)
+        least = min(_size(mechanisms) for mechanisms, weight in weighed if weight == top)
+        assert result.size == least
+        expected = [_functions(m) for m, weight in weighed if weight == top and _size(m) == least]
+        tied = tied_maps(posterior, STANDARD, result)
+        assert isinstance(tied, Found)
+        assert tied.value.count == len(tied.value.maps) == len(expected)
+        assert {_replayed(formulas) for formulas in tied.value.maps} == set(expected)
+        assert {sum(f.size for f in formulas.values()) for formulas in tied.value.maps} == {least}
+        assert _replayed(result.formulas) in expected
+
+
+@pytest.mark.parametrize(("rate", "num_hidden"), [(Fraction(0), 0), (Fraction(1, 10), 0), (Fraction(1, 10), 1)])
+def test_draws_of_tied_maps_are_uniform(rate: Fraction, num_hidden: int) -> None:
+    """Of 40 or more ties half as many draws: distinct ones as often as of independent uniform draws."""
+    rng, num_drawn, expected, variance = Random(f"ties {rate} {num_hidden}"), 0, 0.0, 0.0
+    for _ in range(6):
+        scm_class = random_class(rng, 4, num_hidden=num_hidden, max_parents=2, rate=rate)
+        evidence = random_worlds(rng, scm_class, random_member(rng, scm_class), 1, 2)
+        posterior = Posterior(scm_class).condition(*evidence)
+        best = best_map(posterior, STANDARD)
+        listed = tied_maps(posterior, STANDARD, best)
+        assert isinstance(listed, Found)
+        count = listed.value.count
+        if count < 2:
+            continue
+        drawn = tied_maps(posterior, STANDARD, best, max_listed=count - 1)
+        assert isinstance(drawn, Found)
+        assert drawn.value.count == count == len(drawn.value.maps) + 1
+        every = {_replayed(formulas) for formulas in listed.value.maps}
+        distinct = {_replayed(formulas) for formulas in drawn.value.maps}
+        assert distinct <= every
+        # of k draws among n, independent and uniform: n (1 - (1 - 1/n)**k) distinct ones, with this variance
+        k, n = count - 1, count
+        one, two = (1 - 1 / n) ** k, (1 - 2 / n) ** k
+        num_drawn, expected = num_drawn + len(distinct), expected + n * (1 - one)
+        variance += n * one + n * (n - 1) * two - n * n * one * one
+    assert expected > 0
+    assert abs(num_drawn - expected) <= 4 * variance**0.5 + 1e-9
+
+
+def test_ties_that_are_not_counted_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = Random("uncounted")
+    scm_class = random_class(rng, 4, rate=Fraction(1, 10))
+    posterior = Posterior(scm_class).condition(*random_worlds(rng, scm_class, random_member(rng, scm_class), 1, 2))
+    best = best_map(posterior, STANDARD)
+    assert isinstance(tied_maps(posterior, STANDARD, replace(best, is_smallest=False)), OutOfBudget)
+    monkeypatch.setattr(tied_maps_module, "MAX_MECHANISMS", 1)
+    outcome = tied_maps(posterior, STANDARD, best)
+    assert isinstance(outcome, OutOfBudget)
+    assert "more than 1 mechanisms" in outcome.reached
 
 
 @pytest.mark.parametrize("prior", list(Prior))
