@@ -187,6 +187,8 @@ def _print_rows(rows: Iterable[Mapping[str, Any]], num_rows: int, number: int, n
     texts = [{key: _cell(key, row.get(key)) for key in COLUMNS} for row in rows]
     left_out: tuple[str, ...] = ()
     if texts:
+        width = max(len(text["left"]) for text in texts)
+        texts = [{**text, "left": text["left"].rjust(width)} for text in texts]
         text, left_out = _table(texts)
         typer.echo(text)
     more = "" if num_rows == number else "; --limit 0 for all, --json for scripts"
