@@ -98,7 +98,10 @@ class Score:
 
     @property
     def correct(self) -> bool:
-        """Full task success: train-exact; with the right roots in Hidden-roots; jointly in Alternative-SCM."""
+        """Published task success: train-exact; with the right roots in Hidden-roots; jointly in Alternative-SCM.
+
+        Reports, lists and attributions call an answer right if it is held-out exact (docs/metrics.md).
+        """
         if self.alternative is not None:
             return bool(self.alternative.joint)
         if self.train is None or self.problem.task.kind is TaskKind.ALTERNATIVE:
