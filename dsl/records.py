@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import IO, Annotated, Any, Generic, NoReturn, Protocol, TypeVar
@@ -133,7 +134,11 @@ def write_records(path: Path, header: Header, records: Iterable[msgspec.Struct])
 
 
 def decode_line(line: str, record: type[R], *, where: str = "") -> R:
-    """Decode a JSON line as a record, strictly: no unknown, repeated or mistyped field; `PoolError` names the field."""
+    """Decode a JSON line as a record, strictly: no unknown, repeated or mistyped field; `PoolError` names the field.
+
+    The id of the record is named too, and what its `EXAMPLES` (path -> what is allowed there) have for the field.
+    """
+    raw: Any = None
     try:
         raw = load_json(line, object_pairs_hook=unique_keys, parse_constant=_no_constant)
         check_nesting(raw, max_items=len(line))
@@ -147,7 +152,25 @@ def decode_line(line: str, record: type[R], *, where: str = "") -> R:
     except RecursionError:
         raise PoolError("nested too deeply", field=where) from None
     except ValueError as error:  # JSON errors, and msgspec's, which name the path of the field
-        raise PoolError(" ".join(str(error).split())[:300], field=where) from None
+        message = " ".join(str(error).split())[:300]
+        raise PoolError(f"{message}{_remedy(message, record)}", instance=_id_of(raw), field=where) from None
+
+
+def _id_of(raw: Any) -> str:
+    name = raw.get("id") if isinstance(raw, dict) else None
+    return short_repr(name) if isinstance(name, str) and name else ""
+
+
+def _remedy(message: str, record: type[Any]) -> str:
+    """Return what would be allowed where a conversion failed; empty where that is not known."""
+    _, _, path = message.partition(" - at `")
+    examples: Mapping[str, str] = getattr(record, "EXAMPLES", {})
+    allowed = next((text for start, text in examples.items() if path.startswith(start)), "")
+    if "unknown field `" in message and not path:
+        name, fields = message.split("unknown field `")[1].split("`")[0], msgspec.structs.fields(record)
+        close = get_close_matches(name, [field.encode_name for field in fields], 1)
+        allowed = f"did you mean {close[0]!r}?" if close else ""
+    return f"; {allowed}" if allowed else ""
 
 
 def decoded_again(line: str, record: type[R]) -> R:

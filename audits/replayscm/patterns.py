@@ -50,10 +50,13 @@ class PatternCoverage:
         return Fraction(self.num_seen, self.total) if self.total else Fraction(1)
 
 
+GOLD_EXAMPLE = '"sealed": {"gold": {"X3": "(and X1 X2)"}}'
+
+
 def latent_scm(problem: Problem) -> Scm:
     """Return the gold SCM, which audits of local evidence and simulated worlds cannot do without."""
     if problem.sealed.gold is None:
-        raise ValueError(f"problem '{problem.id}' has no gold SCM")
+        raise ValueError(f"problem '{problem.id}' has no gold SCM; add it to the item: {GOLD_EXAMPLE}")
     return problem.sealed.gold
 
 

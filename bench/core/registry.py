@@ -18,6 +18,8 @@ from calibrant.dsl.records import FORMAT
 
 NAMES = tuple(TITLES)
 LOGS = {"metric_type": "blickets"}  # a field in the first line of files that bring their items along
+ITEM_FIELDS = {"sealed", "training", "variables", "task"}  # of items, in no line of predictions
+HEADER_EXAMPLE = '{"format": "calibrant-pool", "version": 1, "name": "mine"}'
 LINE_FIELDS = {"item", *ID_FIELDS}  # of predictions, records and traces, in no header of a pool
 DEFAULT = "replayscm"  # of files without a name: the published YAML, and native files that are older than the field
 
@@ -117,5 +119,7 @@ def _stated_benchmark(path: Path) -> Any:
         return "causalab"
     if isinstance(header, dict) and "format" not in header and not LINE_FIELDS.isdisjoint(header):
         keys = short_repr(", ".join(header)).strip("'\"")
-        raise PoolError(f"no pool: its first line is about an instance, with the fields {keys}", file=path.name)
+        remedy = f"; a pool begins with a header: put a line before it such as {HEADER_EXAMPLE}"
+        remedy = "" if ITEM_FIELDS.isdisjoint(header) else remedy
+        raise PoolError(f"no pool: its first line is about an instance, with the fields {keys}{remedy}", file=path.name)
     return header.get("benchmark", DEFAULT) if isinstance(header, dict) else DEFAULT

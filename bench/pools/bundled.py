@@ -19,6 +19,7 @@ def bundled_files() -> Mapping[str, tuple[Path, ...]]:
 def bundled_sample(name: str) -> Path:
     """Return the bundled pool file of that name: a benchmark's, a setting of the first one, or an extra."""
     benchmark_by_pool = {pool: of.name for of in benchmarks() for pool in (*of.bundled, *of.bundled_extras)}
+    name = name.removeprefix("sample_") if name not in benchmark_by_pool else name
     if name not in benchmark_by_pool:
         raise ValueError(f"unknown pool '{name}'; known: {', '.join(benchmark_by_pool)}")
     return _file(benchmark_by_pool[name], name)

@@ -74,6 +74,9 @@ def context_of_line(line: Mapping[str, Any]) -> AnswerContext:
     )
 
 
+_REMEDY = "; predictions are scored first: calibrant score POOL PREDICTIONS --out VERDICTS"
+
+
 def scored_lines(path: Path) -> Iterator[ScoredPrediction]:
     """Yield what `calibrant score` wrote, for a table; `CalibrantError` names file and line of anything else."""
     number = 0
@@ -85,6 +88,6 @@ def scored_lines(path: Path) -> Iterator[ScoredPrediction]:
         try:
             yield ScoredPrediction(context_of_line(line), line)
         except (msgspec.ValidationError, CalibrantError):
-            raise CalibrantError(f"{path}: line {number}: not a line that `calibrant score` wrote") from None
+            raise CalibrantError(f"{path}: line {number}: not a line that `calibrant score` wrote{_REMEDY}") from None
     if not number:
         raise CalibrantError(f"{path}: no verdicts in it; `calibrant score --out` writes them")

@@ -13,7 +13,7 @@ from calibrant.bench.runs.records import folder_records
 from calibrant.bench.scoring.input.answer_fields import FieldNames
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
-from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.pool_text import pool_digest
 
 
@@ -25,14 +25,19 @@ def submitted_answers(
     An answer is an object, or the text of a response that is read when it is scored.
     """
     digest = pool_digest(pool)
-    matching = [
+    answered = [
         (context, answer)
         for context, answer in read_answers(sources, [pool], fields)
-        if (context.pool_digest, context.instance) == (digest, instance) and system in (None, context.system)
+        if (context.pool_digest, context.instance) == (digest, instance)
     ]
+    matching = [(context, answer) for context, answer in answered if system in (None, context.system)]
     if not matching:
         of_system = "" if system is None else f" of {system}"
-        raise CalibrantError(f"no answer{of_system} to {instance} of this pool in {', '.join(map(str, sources))}")
+        known = ", ".join(dict.fromkeys(in_one_line(context.system) for context, _ in answered))
+        there = f"; there are answers of {known}" if known else ""
+        raise CalibrantError(
+            f"no answer{of_system} to {instance} of this pool in {', '.join(map(str, sources))}{there}"
+        )
     names = named_systems(context for context, _ in matching)
     return [(name, answer) for name, (_, answer) in zip(names, matching, strict=True)]
 

@@ -106,6 +106,8 @@ def answer_field(line: Mapping[str, Any], named: str | None = None) -> AnswerFie
         return AnswerField(null, "null", ("",))
     if named:
         raise CalibrantError(f"no answer in the field {short_repr(named)}; its keys are {keys_of(line)}")
+    if {"valid", "correct"} <= line.keys():
+        raise CalibrantError("no answer in it, but a verdict of `calibrant score`: give the predictions that it scored")
     raise CalibrantError(f"no answer in it; its keys are {keys_of(line)}; --text-field names the one that holds it")
 
 

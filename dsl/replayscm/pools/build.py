@@ -153,7 +153,9 @@ def _scm(texts: Mapping[str, str] | None, variables: tuple[str, ...], grammar: G
         try:
             mechanisms[variable] = parse(text, grammar, frozenset(variables) - {variable})
         except ParseError as error:
-            raise PoolError(str(error), field=where) from None
+            is_infix = error.kind == "trailing" and (error.token in OPERATORS or error.token in "&|^=")
+            form = "; formulas are in prefix form, such as (and X1 X2)" if is_infix else ""
+            raise PoolError(f"{error}{form}", field=where) from None
     try:
         return Scm(tuple(v for v in variables if v not in mechanisms), mechanisms)
     except CalibrantError as error:

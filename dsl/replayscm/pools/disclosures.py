@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, get_args
 
 import msgspec
 from msgspec import Meta
@@ -39,6 +39,7 @@ class HiddenRootsRecord(msgspec.Struct, forbid_unknown_fields=True, tag="hidden_
 
 
 DisclosureRecord: TypeAlias = OrderedRecord | BlocksRecord | HiddenOrderRecord | HiddenRootsRecord
+DISCLOSURE_TYPES = tuple(str(record.__struct_config__.tag) for record in get_args(DisclosureRecord))
 
 
 def disclosure_from_record(record: DisclosureRecord, variables: tuple[str, ...]) -> Disclosure:

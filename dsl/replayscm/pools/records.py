@@ -6,17 +6,18 @@ characters 0 and 1 with one character per variable in the order of `variables`.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
 
 from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
 from calibrant.dsl.replayscm.extensions.records import ExtensionRecord
-from calibrant.dsl.replayscm.pools.disclosures import DisclosureRecord
+from calibrant.dsl.replayscm.pools.disclosures import DISCLOSURE_TYPES, DisclosureRecord
 from calibrant.dsl.texts.rewording import Wording
 
 FORMAT = "calibrant-pool"
+WORLD_EXAMPLE = '{"id": "w0", "rows": ["000", "111"], "constants": {"X1": 1}}'
 VERSION = 1
 
 
@@ -73,6 +74,13 @@ class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
 class ProblemRecord(ExtensionRecord, forbid_unknown_fields=True, omit_defaults=True):
     """One instance: what solvers see, and `sealed` apart from it."""
+
+    EXAMPLES: ClassVar[dict[str, str]] = {
+        "$.disclosure.type": f"allowed: {', '.join(DISCLOSURE_TYPES)}",
+        "$.sealed.gold": 'gold is an object of formulas in prefix form, such as {"X3": "(and X1 X2)"}',
+        "$.sealed.heldout": f"a world is an object such as {WORLD_EXAMPLE}",
+        "$.training": f"a world is an object such as {WORLD_EXAMPLE}",
+    }
 
     id: Annotated[str, Meta(description="unique in the pool")]
     kind: Annotated[str, Meta(description="the benchmark's name of what is asked")]
