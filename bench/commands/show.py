@@ -157,6 +157,7 @@ def _explain(
     """
     from calibrant.bench.pages.capabilities import EXPLANATIONS
     from calibrant.bench.pages.why.page import why_page
+    from calibrant.bench.terminal.written import print_written
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.errors import in_one_line
 
@@ -170,9 +171,9 @@ def _explain(
         typer.echo(json.dumps(why.to_dict(), indent=1))
     elif html is None and svg is None:
         typer.echo("\n".join(explanations.lines(why)))
-    for file in (html, svg):
+    for kind, file in (("page", html), ("picture", svg)):
         if file is not None:
-            typer.echo(f"{in_one_line(item.id)}: {file}")
+            print_written(file, kind)
     if name != item.id and (html or svg or not as_json):
         typer.echo(f"{in_one_line(name)} is {in_one_line(item.id)} there, an id that tells nothing of it", err=True)
 
@@ -216,8 +217,8 @@ def _explain_answers(
     from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS
     from calibrant.bench.pages.why.page import why_page
     from calibrant.bench.report.answers.submitted import submitted_answers
+    from calibrant.bench.terminal.written import print_written
     from calibrant.dsl.atomic_write import write_atomically
-    from calibrant.dsl.errors import in_one_line
 
     explanations = of.require(ANSWER_EXPLANATIONS)
     item = item_of(of.items.read_pool(pool), instance)
@@ -226,7 +227,7 @@ def _explain_answers(
     if html is not None:
         bodies = (explanations.body(why, f"answer-{number}") for number, why in enumerate(reasons))
         write_atomically(html, why_page(reasons[0], Markup("\n").join(bodies), pool.name, "Is the answer right?"))
-        typer.echo(f"{in_one_line(item.id)}: {html}")
+        print_written(html)
     elif as_json:
         typer.echo(json.dumps([why.to_dict() for why in reasons], indent=1))
     else:
@@ -261,6 +262,7 @@ def _show_episodes(
 ) -> None:
     """Print episodes, or write their page; gold: also what is sealed."""
     from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS
+    from calibrant.bench.terminal.written import print_written
     from calibrant.dsl.atomic_write import write_atomically
 
     item, episodes = _episodes(of, pool, instance, runs, system, fields)
@@ -269,7 +271,7 @@ def _show_episodes(
         typer.echo("\n\n".join(views.text(item, steps, name) for name, steps in episodes))
         return
     write_atomically(page, views.page(item, episodes))
-    typer.echo(f"{len(episodes)} episode{'' if len(episodes) == 1 else 's'}: {page}")
+    print_written(page)
 
 
 def _episodes(
@@ -287,6 +289,8 @@ def _episodes(
     from calibrant.dsl.pool_text import pool_digest
 
     item, digest = item_of(of.items.read_pool(pool), instance), pool_digest(pool)
+    if not of.play.is_played(item):
+        raise CalibrantError(f"{instance} is answered at once, without steps: add --gold to compare answers with gold")
     chosen = [
         transcript
         for transcript in transcripts(runs, [pool], fields)

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from calibrant.bench.terminal import printable
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
+MAX_UNBROKEN = 8  # characters: ten columns of such names fit a page of 1280
 
 
 def html_page(template: str, content: Mapping[str, Any]) -> str:
@@ -22,9 +24,15 @@ def html_page(template: str, content: Mapping[str, Any]) -> str:
     return printable(_environment().get_template(template).render(content))
 
 
+def breakable(name: str) -> Markup:
+    """Return a name that may be broken every MAX_UNBROKEN characters: a column of it is no wider."""
+    parts = [name[k : k + MAX_UNBROKEN] for k in range(0, len(name), MAX_UNBROKEN)]
+    return Markup("<wbr>").join(parts)
+
+
 @cache  # a board has hundreds of pages of one template
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -32,3 +40,5 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["breakable"] = breakable
+    return environment

@@ -19,26 +19,48 @@ SEPARATORS = ",;+ "
 
 
 @dataclass(frozen=True)
+class TableLayout:
+    """Form of a line of a CSV file: its columns in order, the one that names the columns set, its delimiter."""
+
+    header: tuple[str, ...]
+    do: str | None
+    delimiter: str
+
+    def line(self, values: Mapping[str, str], targets: Sequence[str]) -> str:
+        """Return a line of these values, with what was set at the end where the file has no column for it."""
+        named = "+".join(targets)
+        cells = [named if name == self.do else values[name] for name in self.header]
+        return self.delimiter.join([*cells, *([named] if targets and self.do is None else [])])
+
+
+@dataclass(frozen=True)
 class BooleanTable:
     """Table of bits to fit.
 
     names: of columns; rows: a bit a column; targets: columns that were set, per row; source: for messages
-    first_line: number of the first row, as messages and the reason count them
+    numbers: of the rows, as messages and the reason count them: lines of a file
+    layout: the form of a line, of a table that is a file
     """
 
     names: tuple[str, ...]
     rows: tuple[tuple[int, ...], ...]
     targets: tuple[frozenset[str], ...]
     source: str
-    first_line: int
+    numbers: tuple[int, ...]
+    layout: TableLayout | None = None
 
 
 def boolean_table(
-    columns: Mapping[str, Sequence[Any]], do: str | None, source: str, first_line: int = 1
+    columns: Mapping[str, Sequence[Any]],
+    do: str | None,
+    source: str,
+    numbers: Sequence[int] = (),
+    layout: TableLayout | None = None,
 ) -> BooleanTable:
     """Check and convert columns of values; `CalibrantError` names source, line and column of what is wrong.
 
-    do: the column that names the columns set in each row, or nothing; first_line: number of the first row
+    do: the column that names the columns set in each row, or nothing; numbers: of the rows, from 1 by default
+    layout: of a line, of a file
     """
     names = [name for name in columns if name != do]
     if do is not None and do not in columns:
@@ -52,10 +74,11 @@ def boolean_table(
     for name, values in columns.items():
         if len(values) != number:
             raise CalibrantError(f"{source}, column {short_repr(name)}: {len(values)} values, not {number}")
-    bits = [[_bit(value, name, source, first_line + r) for r, value in enumerate(columns[name])] for name in names]
+    numbers = tuple(numbers or range(1, number + 1))
+    bits = [[_bit(value, name, source, numbers[r]) for r, value in enumerate(columns[name])] for name in names]
     settings = columns[do] if do is not None else [""] * number
-    targets = [_targets(value, names, do or "", source, first_line + r) for r, value in enumerate(settings)]
-    return BooleanTable(tuple(names), tuple(zip(*bits, strict=True)), tuple(targets), source, first_line)
+    targets = [_targets(value, names, do or "", source, numbers[r]) for r, value in enumerate(settings)]
+    return BooleanTable(tuple(names), tuple(zip(*bits, strict=True)), tuple(targets), source, numbers, layout)
 
 
 def _check_names(names: Sequence[str], source: str) -> None:

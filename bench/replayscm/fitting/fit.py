@@ -8,12 +8,15 @@ from math import comb
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from calibrant.audits.replayscm.why.contradiction import smallest_contradiction
 from calibrant.audits.replayscm.why.explanation import explain
-from calibrant.audits.replayscm.why.parts import ReplayWhy
+from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy
+from calibrant.audits.replayscm.why.sentences import title
 from calibrant.bench.pages.why.page import why_page
 from calibrant.bench.replayscm.audit.certificates import write_certificates
-from calibrant.bench.replayscm.fitting.columns import BooleanTable
+from calibrant.bench.replayscm.fitting.columns import BooleanTable, TableLayout
 from calibrant.bench.replayscm.fitting.sources import table_of
 from calibrant.bench.replayscm.why.drawing import drawing
 from calibrant.bench.replayscm.why.page import body
@@ -107,10 +110,13 @@ class Fit:
         """
         if self.why is not None and html is not None:
             write_atomically(html, why_page(self.why, body(self.why, "why"), name))
+            yield f"page written to {html}"
         if self.why is not None and svg is not None:
             write_atomically(svg, drawing(self.why))
+            yield f"picture written to {svg}"
         if out is not None:
             write_pool(Pool(out.name.partition(".")[0], (self.problem,)), out)
+            yield f"pool written to {out}"
         if self.why is not None and certificates is not None:
             model_class = ModelClass(self.why.max_parents)
             yield from write_certificates([self.problem], certificates, lambda _: model_class)
@@ -163,7 +169,10 @@ def _fewest_roots(table: BooleanTable, max_parents: int) -> Fit:
     reason = f"no column is a function of at most {max_parents} others where it was not set; every root set was tried"
     reason += f"; {_what_to_raise(max_parents)}"
     return Fit(
-        _problem(_task(table, HiddenRoots(natural(table.names), len(table.names)))), None, Impossible(reason), None
+        _problem(table, _task(table, HiddenRoots(natural(table.names), len(table.names)))),
+        None,
+        Impossible(reason),
+        None,
     )
 
 
@@ -185,12 +194,43 @@ def _fit_under(table: BooleanTable, task: Task, target: str | None, max_parents:
     _require_size(table, task, max_parents)
     outcome = solve(task, max_parents=max_parents, nested_roots=False)
     if isinstance(outcome, Impossible):
-        return Fit(_problem(task), target, Impossible(_report_exhaustion(outcome, task, target, max_parents)), None)
+        return Fit(
+            _problem(table, task), target, Impossible(_report_exhaustion(outcome, task, target, max_parents)), None
+        )
     try:
-        why = explain(task, ITEM, max_parents=max_parents)
+        why = explain(task, ITEM, max_parents=max_parents, columns=table.names)
     except (BudgetSpent, ValueError):
-        return Fit(_problem(task), target, outcome, None)
-    return Fit(_problem(task), target, outcome, why)
+        return Fit(_problem(table, task), target, outcome, None)
+    return Fit(_problem(table, task), target, outcome, _of_table(why, table, target))
+
+
+def _of_table(why: ReplayWhy, table: BooleanTable, target: str | None) -> ReplayWhy:
+    """Return the reason in the words of the table: its name, its order of columns, the target last, lines to add."""
+    evidence = why.evidence
+    names = (*(name for name in table.names if name != target), *([] if target is None else [target]))
+    places = [evidence.variables.index(name) for name in names]
+    worlds = tuple(
+        msgspec.structs.replace(world, rows=tuple("".join(row[place] for place in places) for row in world.rows))
+        for world in evidence.worlds
+    )
+    deciders = tuple(
+        msgspec.structs.replace(decider, table_line=_table_line(decider, table.layout)) for decider in why.deciders
+    )
+    return msgspec.structs.replace(
+        why,
+        title=title(table.source, why.state),
+        evidence=msgspec.structs.replace(evidence, variables=names, worlds=worlds),
+        deciders=deciders,
+    )
+
+
+def _table_line(decider: Decider, layout: TableLayout | None) -> str:
+    """Return a world of one row as a line of the file; empty for a table that is no file."""
+    if layout is None:
+        return ""
+    (row,) = decider.world["rows"]
+    values = zip((name for name in layout.header if name != layout.do), row, strict=True)
+    return layout.line(dict(values), list(decider.world.get("constants", ())))
 
 
 def _report_exhaustion(outcome: Impossible, task: Task, target: str | None, max_parents: int) -> str:
@@ -233,14 +273,16 @@ def _world(
 ) -> World:
     texts = ["".join(str(table.rows[r][k]) for k in order) for r in rows]
     assigned = natural(targets)
+    noun = "row" if table.layout is None else "line"
     return World(
         f"do_{'_'.join(assigned)}" if assigned else "observed",
         Intervention(assigned=assigned),
         names,
-        tuple(str(table.first_line + r) for r in rows),
+        tuple(f"{noun} {table.numbers[r]}" for r in rows),
         columns_from_rows(texts, len(names)),
     )
 
 
-def _problem(task: Task) -> Problem:
-    return Problem(ITEM, task, Sealed(None, None, Panel(task.variables, ()), task.variables))
+def _problem(table: BooleanTable, task: Task) -> Problem:
+    sealed = Sealed(None, None, Panel(task.variables, ()), task.variables)
+    return Problem(ITEM, task, sealed, columns=table.names)

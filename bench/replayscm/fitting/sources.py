@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.replayscm.fitting.columns import BITS, BooleanTable, boolean_table
+from calibrant.bench.replayscm.fitting.columns import BITS, BooleanTable, TableLayout, boolean_table
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.parse_limits import TooLargeError, read_bounded
 
@@ -24,9 +24,15 @@ def read_csv(path: Path, do: str | None) -> BooleanTable:
     head = text.split("\n", 1)[0]
     delimiter = min((c for c in ",;\t" if c in head), key=head.index, default=",")
     try:
-        lines = [line for line in csv.reader(text.splitlines(), delimiter=delimiter, strict=True) if line]
+        reader = csv.reader(text.splitlines(), delimiter=delimiter, strict=True)
+        numbered = [(reader.line_num, line) for line in reader if line]
     except csv.Error as error:
         raise CalibrantError(f"{path.name} is not CSV: {error}") from None
+    lines = [line for _, line in numbered]
+    if text.lstrip().startswith('{"'):
+        raise CalibrantError(
+            f"{path.name} is JSON lines, no CSV; of a pool, see its items by: calibrant list {path.name}, then show"
+        )
     if not lines:
         raise CalibrantError(f"{path.name} is empty; the first line has the names of the columns")
     names = [name.strip() for name in lines[0]]
@@ -40,11 +46,12 @@ def read_csv(path: Path, do: str | None) -> BooleanTable:
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
         raise CalibrantError(f"{path.name} has two columns '{repeated}'")
-    for number, line in enumerate(lines[1:], 2):
+    for number, line in numbered[1:]:
         if len(line) != len(names):
             raise CalibrantError(f"{path.name}, row {number}: {len(line)} values under {len(names)} names")
     columns = {name: [line[k] for line in lines[1:]] for k, name in enumerate(names)}
-    return boolean_table(columns, do, path.name, 2)
+    layout = TableLayout(tuple(names), do, delimiter)
+    return boolean_table(columns, do, path.name, [number for number, _ in numbered[1:]], layout)
 
 
 def table_of(data: Any, do: str | None, columns: Sequence[str] | None) -> BooleanTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from itertools import accumulate
 
 from calibrant.audits.replayscm.why.parts import ReplayWhy
 from calibrant.bench.pages.design.page import standalone_svg
@@ -13,7 +14,8 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.formulas.infix import infix
 from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
 
-COLUMN, ROW, LEFT, TOP, SPACE = 44, 26, 20, 34, 36
+LEAST_COLUMN, ROW, LEFT, TOP, SPACE, GAP = 44, 26, 20, 34, 36, 16
+WIDTHS = dict.fromkeys("mM", 13.8) | dict.fromkeys("wW", 14.6) | dict.fromkeys("ijl", 5.0) | {" ": 4.8, "_": 6.8}
 RULES = """
 text{font:13px system-ui,sans-serif;fill:var(--ink)}.soft{fill:var(--soft)}.name{font-weight:600}
 .box{fill:var(--panel);stroke:var(--edge)}.box.open{fill:var(--warn-ground);stroke:var(--warn);stroke-width:2}
@@ -29,30 +31,34 @@ def drawing(why: ReplayWhy) -> str:
     variable = why.pair.differing[0]
     rows = words.table(why)
     names = [*rows[0].values, variable]
-    parts = [f'<text class="soft" x="{LEFT}" y="20">what {escape(variable)} shows</text>']
-    for k, name in enumerate(names):
-        parts.append(_cell(name, LEFT + COLUMN * k, TOP, "name"))
+    heading, note = f"what {variable} shows", f"?  never seen with {variable} free"
+    widths = [max(LEAST_COLUMN, text_width(name) + GAP) for name in names]
+    centres = [
+        LEFT + before + width / 2 for before, width in zip(accumulate(widths, initial=0.0), widths, strict=False)
+    ]
+    table_width = sum(widths)
+    parts = [f'<text class="soft" x="{LEFT}" y="20">{escape(heading)}</text>']
+    parts += [_cell(name, centre, TOP, "name") for name, centre in zip(names, centres, strict=True)]
     for r, row in enumerate(rows):
         y = TOP + ROW * (r + 1)
         if row.differs:
             parts.append(
-                f'<rect class="look" x="{LEFT}" y="{y - 18}" width="{COLUMN * len(names)}" height="{ROW - 2}" rx="5"/>'
+                f'<rect class="look" x="{LEFT}" y="{y - 18}" width="{table_width:.0f}" height="{ROW - 2}" rx="5"/>'
             )
         observed = "?" if row.observed is None else str(row.observed)
-        for k, value in enumerate([*map(str, row.values.values()), observed]):
-            parts.append(_cell(value, LEFT + COLUMN * k, y, "name" if value == "?" else ""))
+        for value, centre in zip([*map(str, row.values.values()), observed], centres, strict=True):
+            parts.append(_cell(value, centre, y, "name" if value == "?" else ""))
     table_height = TOP + ROW * (len(rows) + 1)
-    parts.append(
-        f'<text class="warn" x="{LEFT}" y="{table_height + 4}">?  never seen with {escape(variable)} free</text>'
-    )
-    x, height = LEFT + COLUMN * len(names) + SPACE + 0.0, table_height + 24.0
+    parts.append(f'<text class="warn" x="{LEFT}" y="{table_height + 4}">{escape(note)}</text>')
+    x = LEFT + max(table_width, text_width(heading), text_width(note)) + SPACE
+    height = table_height + 24.0
     models = (why.pair.first, why.pair.second)
     drawings = draw_together([graph(why, m, letter, names) for m, letter in zip(models, "AB", strict=True)], "pair")
     for svg, model, words_above in zip(drawings, models, ("fits", "fits too"), strict=True):
         inner, width, tall = _inner(svg)
         formula = infix(parse(model.mechanisms[variable], ALL_OPERATORS)) if variable in model.mechanisms else "a root"
         label = f"{variable} = {formula}"
-        width = max(width, 7.2 * len(label) + 20)
+        width = max(width, text_width(label) + 20)
         parts.append(f'<text class="soft" x="{x + 12}" y="20">{words_above}</text>')
         parts.append(f'<g transform="translate({x} 24)">{inner}</g>')
         parts.append(f'<text x="{x + 12}" y="{tall + 44}">{escape(label)}</text>')
@@ -66,8 +72,13 @@ def drawing(why: ReplayWhy) -> str:
     return standalone_svg(svg, RULES)
 
 
+def text_width(text: str) -> float:
+    """Return at least the width of a text of 13 px, bold, in pixels; by letters of DejaVu Sans, a wide typeface."""
+    return sum(WIDTHS.get(letter, 10.6 if letter.isupper() else 9.3) for letter in text)
+
+
 def _cell(text: str, x: float, y: float, kind: str) -> str:
-    return f'<text class="{kind}" x="{x + COLUMN / 2}" y="{y}" text-anchor="middle">{escape(text)}</text>'
+    return f'<text class="{kind}" x="{x:.1f}" y="{y}" text-anchor="middle">{escape(text)}</text>'
 
 
 def _inner(svg: str) -> tuple[str, float, float]:

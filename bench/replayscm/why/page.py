@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -11,12 +11,14 @@ from markupsafe import Markup
 from calibrant.audits.replayscm.why.parts import FittingScm, ReplayWhy
 from calibrant.audits.replayscm.why.sentences import witness_row
 from calibrant.audits.why import number_text
-from calibrant.bench.pages.html_page import html_page
-from calibrant.bench.pages.why.graphs import Graph, GraphNode, draw_together
+from calibrant.bench.pages.html_page import MAX_UNBROKEN, html_page
+from calibrant.bench.pages.why.graphs import LETTER, Graph, GraphNode, draw_together
 from calibrant.bench.replayscm.why import words
 from calibrant.dsl.formulas.infix import infix
 from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
 
+EVIDENCE_ROOM = 220  # pixels for columns of variables beside world and unit, in a third of a page of 1280
+TABLE_ROOM = 130  # the same beside seen, A, B and where, in half of the rest
 MAX_EVIDENCE = 12  # rows of evidence on the first screen
 MAX_READINGS = 40  # readings of a world that are listed
 
@@ -40,6 +42,10 @@ def body(why: ReplayWhy, prefix: str) -> Markup:
         "parents": list(parting.values) if parting else [],
         "table": _table(why),
         "table_caption": _table_caption(why),
+        "count_origin": words.count_origin(why),
+        "unit_heading": words.unit_heading(why),
+        "is_wide": _width(why.evidence.variables) > EVIDENCE_ROOM,
+        "is_stacked": _width(parting.values if parting else ()) > TABLE_ROOM,
         "witness_words": words.witness_words(why),
         "without": [
             {
@@ -56,6 +62,11 @@ def body(why: ReplayWhy, prefix: str) -> Markup:
         **_models(why, prefix),
     }
     return Markup(html_page("why/replayscm.html", content))
+
+
+def _width(names: Iterable[str]) -> float:
+    """Return the width of the columns of a table under these names, in pixels."""
+    return sum(LETTER * min(len(name), MAX_UNBROKEN) + 15 for name in names)
 
 
 def _evidence_summary(why: ReplayWhy) -> str:

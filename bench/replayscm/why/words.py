@@ -40,9 +40,17 @@ def places(names: tuple[str, ...]) -> str:
     for name in names[:MAX_PLACES]:
         world, _, unit = name.partition(" ")
         by_world.setdefault(world, []).append(unit)
-    visible = "; ".join(f"{world} {', '.join(units)}" for world, units in by_world.items())
+    visible = "; ".join(f"{world} {_units_text(units)}" for world, units in by_world.items())
     more = len(names) - MAX_PLACES
     return f"{visible}; {more} more" if more > 0 else visible
+
+
+def _units_text(units: list[str]) -> str:
+    """Return units as a list: u0, u1; lines of a table as lines 2, 3."""
+    for noun in ("line", "row"):
+        if len(units) > 1 and all(unit.startswith(f"{noun} ") for unit in units):
+            return f"{noun}s {', '.join(unit.removeprefix(f'{noun} ') for unit in units)}"
+    return ", ".join(units)
 
 
 def shown_but_set(why: ReplayWhy) -> str:
@@ -89,6 +97,32 @@ def decider_words(why: ReplayWhy, decider: Decider) -> str:
     return f"{world} It leaves {range_text(decider)} of {why.count.in_words()} SCMs{expected}."
 
 
+def count_origin(why: ReplayWhy) -> str:
+    """Say how the count comes about, beside a table that may have fewer rows than what is counted; empty without."""
+    roots, names = why.evidence.roots, why.evidence.variables
+    if why.pair is None or not why.pair.rows:
+        return ""
+    general = "Counted are all sets of parents that fit; the table is over the parents of A and B alone."
+    if roots is None or len(roots) + 1 != len(names) or len(roots) > why.max_parents or not why.count.is_exact:
+        return general
+    (variable,) = set(names) - set(roots)
+    place = names.index(variable)
+    free = [row for world in why.evidence.worlds if variable not in world.targets for row in world.rows]
+    total = 1 << len(roots)
+    never = total - len({row[:place] + row[place + 1 :] for row in free})
+    if int(why.count.lower) != 1 << never:
+        return general
+    rows = f"of the {total} rows over {listed(list(roots))}, {never} were never seen with {variable} free"
+    return f"{why.count.in_words()} = 2 to the {never}: {rows}, and each of them may be 0 or 1."
+
+
+def unit_heading(why: ReplayWhy) -> str:
+    """Return what rows of the evidence are called: units, or lines of a table."""
+    units = [unit for world in why.evidence.worlds for unit in world.units]
+    nouns = [noun for noun in ("line", "row") if units and all(unit.startswith(f"{noun} ") for unit in units)]
+    return nouns[0].capitalize() if nouns else "Unit"
+
+
 def expected_text(number: float) -> str:
     return f"{number:.1f}" if number < 1000 else number_text(round(number))
 
@@ -104,7 +138,9 @@ def world_hint(why: ReplayWhy, decider: Decider) -> str:
     observe = [name for name, character in zip(why.columns, row, strict=True) if character == "?"]
     blanks = f"each ? by the 0 or 1 that you observe ({', '.join(observe)})" if observe else ""
     if decider.table_line:
-        return f"A line of the table; replace {blanks}." if blanks else "A line of the table."
+        names = " and ".join(decider.world.get("constants", ()))
+        setting = f" It sets {names}: name that in a column, and give the column with --do." if names else ""
+        return f"A line of the table; replace {blanks}.{setting}" if blanks else f"A line of the table.{setting}"
     order = f"A world of `training`; characters of a row are {' '.join(why.columns)}, in the file's order"
     return f"{order}; replace {blanks}." if blanks else f"{order}."
 
@@ -158,6 +194,8 @@ def lines(why: ReplayWhy) -> Iterator[str]:
                 for row in rows
             ]
             yield aligned([*parents, "seen", "A", "B", "where"], body)
+        if origin := count_origin(why):
+            yield origin
         if note := shown_but_set(why):
             yield f"Shown, but not for {why.pair.differing[0]}: {note}"
         if why.witness:

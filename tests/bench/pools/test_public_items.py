@@ -184,7 +184,8 @@ def test_a_page_has_the_public_id_and_the_terminal_states_whose_it_is(tmp_path: 
     public = items.ids.public(own)
     done = called("show", pool, own, "--html", page)
     assert own not in done.stdout + page.read_text(encoding="utf-8")
-    assert done.stderr == f"{own} is {public} there, an id that tells nothing of it\n"
-    assert called("show", pool, public, "--html", page).stderr == ""
-    assert called("show", pool, own, "--html", page, "--gold").stderr == ""
+    written = f"page written to {page}\n"
+    assert done.stderr == f"{written}{own} is {public} there, an id that tells nothing of it\n"
+    assert called("show", pool, public, "--html", page).stderr == written
+    assert called("show", pool, own, "--html", page, "--gold").stderr == written
     assert own in page.read_text(encoding="utf-8")

@@ -69,8 +69,10 @@ def test_the_page_has_the_reason_of_the_terminal_and_marks_the_row(tmp_path: Pat
 def test_the_command_writes_page_drawing_and_json_of_one_object(tmp_path: Path) -> None:
     pool = write_classroom(tmp_path)
     done = called("show", pool, "lamp", "--html", tmp_path / "why.html", "--svg", tmp_path / "why.svg")
-    assert (done.returncode, done.stderr) == (0, "")
+    files = f"page written to {tmp_path / 'why.html'}\npicture written to {tmp_path / 'why.svg'}\n"
     public = PublicIds.of_pool(pool, [lamp()]).public("lamp")
+    files += f"lamp is {public} there, an id that tells nothing of it\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", files)
     assert (tmp_path / "why.html").read_text(encoding="utf-8") == lamp_page(public)
     svg = (tmp_path / "why.svg").read_text(encoding="utf-8")
     assert svg.startswith("<svg ")

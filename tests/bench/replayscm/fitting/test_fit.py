@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import calibrant
 from calibrant.bench.replayscm.fitting.columns import BooleanTable
 from calibrant.bench.replayscm.fitting.sources import table_of
+from calibrant.bench.replayscm.why.words import count_origin
 from calibrant.dsl.formulas.reference import evaluate
 from tests.support.commands import called
 from tests.support.replayscm.brute_force import function_size
@@ -52,7 +53,7 @@ def test_a_column_without_variation_is_a_constant_in_all_that_is_printed(tmp_pat
     (tmp_path / "still.csv").write_text("a,b,y\n0,0,0\n0,0,1\n", encoding="utf-8")
     page, picture = tmp_path / "still.html", tmp_path / "still.svg"
     done = called("fit", tmp_path / "still.csv", "--html", page, "--svg", picture)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, f"page written to {page}\npicture written to {picture}\n")
     assert done.stdout.startswith("roots: y\na = 0\nb = 0\n")
     printed = called("fit", tmp_path / "still.csv").stdout
     assert "\nA  a = 0\nB  a = b\n" in printed
@@ -103,7 +104,7 @@ def test_frames_arrays_mappings_and_rows_are_the_same_table() -> None:
     assert table_of(frame.to_dict("records"), None, None) == expected
     array = np.array([[0, 1], [1, 0], [1, 0]])
     assert table_of(array, None, ["A", "Y"]) == expected
-    assert expected == BooleanTable(("A", "Y"), ((0, 1), (1, 0), (1, 0)), (frozenset(),) * 3, "the data", 1)
+    assert expected == BooleanTable(("A", "Y"), ((0, 1), (1, 0), (1, 0)), (frozenset(),) * 3, "the data", (1, 2, 3))
 
 
 @pytest.mark.parametrize(
@@ -135,3 +136,40 @@ def test_each_fault_is_one_line(text: str, arguments: tuple[str, ...], reason: s
     done = called("fit", path, *arguments)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert reason in done.stderr
+
+
+def test_advice_for_a_csv_file_is_a_line_of_it_and_pages_use_its_words(tmp_path: Path) -> None:
+    """The columns are in no alphabetical order, and an empty line shifts the lines of the file."""
+    file = tmp_path / "pump.csv"
+    file.write_text("Tank;Light;Power\n0;0;0\n\n0;0;1\n1;1;1\n", encoding="utf-8")
+    printed = called("fit", file, "--target", "Light", "--html", tmp_path / "why.html", "--out", tmp_path / "out.jsonl")
+    assert printed.stderr.splitlines() == [
+        f"page written to {tmp_path / 'why.html'}",
+        f"pool written to {tmp_path / 'out.jsonl'}",
+    ]
+    lines = printed.stdout.splitlines()
+    (advice,) = (line for line in lines if ";?;" in line)
+    assert advice == "1;?;0"
+    assert "Why is \u201cpump.csv\u201d ambiguous?" in lines
+    assert [number for number in range(2, 6) if f"line {number}" in printed.stdout] == [2, 4, 5]
+    assert '{"id"' not in printed.stdout
+    pool = json.loads((tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()[1])
+    assert pool["variables"] == ["Tank", "Light", "Power"]
+    assert pool["training"][0]["rows"] == ["000", "001", "111"]
+    page = (tmp_path / "why.html").read_text(encoding="utf-8")
+    assert re.findall(r'class="middle">(\w+)</th>', page)[:3] == ["Tank", "Power", "Light"]
+    assert "Words on this page" in page
+    for value in "01":
+        file.write_text(f"Tank;Light;Power\n0;0;0\n0;0;1\n1;1;1\n{advice.replace('?', value)}\n", encoding="utf-8")
+        assert "One SCM fits" in called("fit", file, "--target", "Light").stdout
+
+
+@pytest.mark.parametrize("shown", [0b1, 0b1011, 0b11111111, 0b10000001])
+def test_the_page_says_how_the_count_comes_about(shown: int) -> None:
+    fitted = calibrant.fit(rows_of(0b10010110, shown), target="Y")
+    assert fitted.why is not None
+    never = 8 - shown.bit_count()
+    expected = (
+        f"{fitted.why.count.in_words()} = 2 to the {never}: of the 8 rows over A, B and C, {never} were never seen"
+    )
+    assert count_origin(fitted.why).startswith(expected if never else "")
