@@ -33,10 +33,10 @@ def submitted_answers(
     matching = [(context, answer) for context, answer in answered if system in (None, context.system)]
     if not matching:
         of_system = "" if system is None else f" of {system}"
-        known = ", ".join(dict.fromkeys(in_one_line(context.system) for context, _ in answered))
-        there = f"; there are answers of {known}" if known else ""
+        systems = ", ".join(dict.fromkeys(in_one_line(context.system) for context, _ in answered))
+        others = f"; there are answers of {systems}" if systems else ""
         raise CalibrantError(
-            f"no answer{of_system} to {instance} of this pool in {', '.join(map(str, sources))}{there}"
+            f"no answer{of_system} to {instance} of this pool in {', '.join(map(str, sources))}{others}"
         )
     names = named_systems(context for context, _ in matching)
     return [(name, answer) for name, (_, answer) in zip(names, matching, strict=True)]
