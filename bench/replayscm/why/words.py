@@ -201,7 +201,7 @@ def lines(why: ReplayWhy) -> Iterator[str]:
         if why.witness:
             yield witness_words(why)
     for entry in why.without:
-        yield f"without {entry.world}: {entry.remaining} would fit"
+        yield f"without the rows of {entry.world}: {entry.remaining} SCM{'s' * (entry.remaining != '1')} would fit"
     if why.deciders:
         yield ""
         heading = "What would settle it" if why.deciders[0].decides else "What would help most"
