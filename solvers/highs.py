@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -11,9 +14,14 @@ if TYPE_CHECKING:
     from highspy import Highs
 
 
+def has_highs() -> bool:
+    """Return whether HiGHS is installed."""
+    return find_spec("highspy") is not None
+
+
 def require_highs() -> None:
     """Raise `MissingExtraError` without HiGHS."""
-    if not find_spec("highspy"):
+    if not has_highs():
         raise MissingExtraError("highspy is missing; run: pip install 'calibrant[large]'")
 
 
@@ -21,11 +29,29 @@ def empty_program(**options: str | float | int) -> Highs:
     """Create a program without columns and rows; `options` by their names in HiGHS."""
     import highspy
 
-    program = highspy.Highs()
+    with _stdout_discarded():
+        program = highspy.Highs()
     # one thread: a pool is already spread over processes (bench.runs.executors); `options` may ask for more
     for name, chosen in {"output_flag": False, "threads": 1, **options}.items():
         program.setOptionValue(name, chosen)
     return program
+
+
+@contextmanager
+def _stdout_discarded() -> Iterator[None]:
+    """Discard what C code writes to standard output: new HiGHS prints a banner there before options can be set."""
+    try:
+        original = os.dup(1)
+    except OSError:  # closed: nothing can be written to it
+        yield
+        return
+    try:
+        with open(os.devnull, "wb") as discarded:
+            os.dup2(discarded.fileno(), 1)
+        yield
+    finally:
+        os.dup2(original, 1)
+        os.close(original)
 
 
 def run(program: Highs) -> bool:

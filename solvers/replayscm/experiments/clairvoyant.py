@@ -1,7 +1,7 @@
 """The fewest worlds that leave the same members as all candidates together, for one who knows the truth.
 
-Noise-free, without hidden variables, all contexts. Implicit hitting sets, in rounds: an integer program finds a
-smallest set of worlds that meets all requirements so far; counting says whether it leaves as few members as all
+Noise-free, without hidden variables, all contexts. Implicit hitting sets, in rounds: an integer program or MaxSAT
+finds a smallest set of worlds that meets all requirements so far; counting says whether it leaves as few members as all
 candidates do; if not, members are drawn that it leaves, and each adds the requirement that some world refutes it.
 
 For a variable v and a parent set U of the largest size, a pattern is the values of U, and a conflict a pattern that is
@@ -26,6 +26,7 @@ from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.dsl.replayscm.problem import Task
+from calibrant.solvers.highs import require_highs
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.drawn_members import draw
 from calibrant.solvers.replayscm.experiments.covering import dual_weights, fewest_worlds
@@ -41,8 +42,16 @@ MAX_NEW_ROWS = 200  # unmet requirements that are added at a time, those of fewe
 
 
 @dataclass(frozen=True)
+class FewestWorlds:
+    """A minimum that a search proves: indices of the candidates, and the members that all candidates together leave."""
+
+    worlds: tuple[int, ...]
+    floor: int
+
+
+@dataclass(frozen=True)
 class ClairvoyantMinimum:
-    """A proven minimum.
+    """A proven minimum with its certificate.
 
     worlds: indices of the candidates; floor: members that all candidates together leave
     rows: local requirements, which every set that leaves the floor meets; weights: duals; bound: what these prove
@@ -78,8 +87,22 @@ class ClairvoyantSearch:
         self.variables = natural(scm_class.observed)
         self.index = {v: i for i, v in enumerate(self.variables)}
 
+    def fewest(self) -> FewestWorlds:
+        """Return the minimum alone, by HiGHS or, without it, by MaxSAT."""
+        worlds, floor, _, _ = self._search()
+        return FewestWorlds(worlds, floor)
+
     def solve(self) -> ClairvoyantMinimum:
-        """Return the minimum with its certificate; `MissingExtraError` without HiGHS."""
+        """Return the minimum with its certificate; `MissingExtraError` without HiGHS, whose duals it needs."""
+        require_highs()
+        worlds, floor, rows, num_refutations = self._search()
+        rows = [row for row in rows if not row.label.startswith(REFUTED)]  # others check those without the draws
+        weights = dual_weights(rows, len(self.worlds)) if rows else []
+        bound = certified_bound(rows, weights)
+        return ClairvoyantMinimum(worlds, floor, tuple(rows), tuple(weights), bound, num_refutations)
+
+    def _search(self) -> tuple[tuple[int, ...], int, list[CoverRow], int]:
+        """Return the worlds, the floor, the requirements that were needed, and how many came from drawn members."""
         floor = self.count(range(len(self.worlds)))
         requirements = list(self.local_requirements())
         rows: list[CoverRow] = []
@@ -95,14 +118,10 @@ class ClairvoyantSearch:
                 continue
             # every program is a relaxation, so that the first solution at the floor is minimal (implicit hitting set)
             if self.count(chosen) == floor:
-                break
+                return tuple(chosen), floor, rows, num_refutations
             refutations = self._refutations(chosen, rng)
             num_refutations += len(refutations)
             requirements += refutations
-        rows = [row for row in rows if not row.label.startswith(REFUTED)]  # others check those without the draws
-        weights = dual_weights(rows, len(self.worlds)) if rows else []
-        bound = certified_bound(rows, weights)
-        return ClairvoyantMinimum(tuple(chosen), floor, tuple(rows), tuple(weights), bound, num_refutations)
 
     def count(self, chosen: Sequence[int]) -> int:
         """Return how many members the start and these worlds leave."""

@@ -1,4 +1,7 @@
-"""Fewest worlds that meet all requirements: an integer program by HiGHS, its relaxation for dual weights."""
+"""Fewest worlds that meet all requirements: an integer program by HiGHS, its relaxation for dual weights.
+
+Without HiGHS (extra `large`), MaxSAT by RC2 proves the same minimum, more slowly where many worlds are candidates.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.solvers.highs import empty_program, require_highs, run
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.highs import empty_program, has_highs, require_highs, run
 from calibrant.solvers.replayscm.experiments.duals import CoverRow, RowWeight, feasible_weights
+from calibrant.solvers.sat.cnf import Cnf
+from calibrant.solvers.sat.core_guided import CoreGuided
 
 if TYPE_CHECKING:
     from highspy import Highs
@@ -18,7 +24,11 @@ CHOSEN = 0.5
 
 
 def fewest_worlds(rows: Sequence[CoverRow], num_worlds: int) -> list[int]:
-    """Return a smallest set of worlds that meets all rows; `MissingExtraError` without HiGHS."""
+    """Return a smallest set of worlds that meets all rows; which of several depends on the engine."""
+    return _fewest_by_program(rows, num_worlds) if has_highs() else _fewest_by_maxsat(rows)
+
+
+def _fewest_by_program(rows: Sequence[CoverRow], num_worlds: int) -> list[int]:
     program, _ = _program(rows, num_worlds, is_integer=True)
     if not run(program):
         raise AssertionError("a covering program without limits was not solved")
@@ -26,8 +36,32 @@ def fewest_worlds(rows: Sequence[CoverRow], num_worlds: int) -> list[int]:
     return [world for world, value in enumerate(values) if value > CHOSEN]
 
 
+def _fewest_by_maxsat(rows: Sequence[CoverRow]) -> list[int]:
+    usable = sorted({world for row in rows for parts in row.alternatives for part in parts for world in part})
+    cnf = Cnf()
+    literals = {world: cnf.variable(f"x{world}") for world in usable}
+    picked = [[cnf.variable(f"y{number}.{i}") for i in range(len(row.alternatives))] for number, row in enumerate(rows)]
+    solver = CoreGuided(cnf, Budget())
+    try:
+        for literal in literals.values():
+            solver.prefer(-literal, 1)
+        for row, pieces in zip(rows, picked, strict=True):
+            solver.add(pieces)
+            for piece, parts in zip(pieces, row.alternatives, strict=True):
+                for part in parts:
+                    solver.add([-piece, *(literals[world] for world in sorted(part))])
+        model = solver.cheapest_model()
+    finally:
+        solver.close()
+    if model is None:
+        raise AssertionError("a covering problem without a solution")
+    chosen = [world for world, literal in literals.items() if literal in model]
+    assert all(row.is_met(frozenset(chosen)) for row in rows)
+    return chosen
+
+
 def dual_weights(rows: Sequence[CoverRow], num_worlds: int) -> list[RowWeight]:
-    """Return rational weights of the rows, feasible, from the relaxation's duals."""
+    """Return rational weights of the rows, feasible, from the relaxation's duals; `MissingExtraError` without HiGHS."""
     program, places = _program(rows, num_worlds, is_integer=False)
     run(program)
     duals = program.getSolution().row_dual
@@ -40,9 +74,9 @@ def _program(
     rows: Sequence[CoverRow], num_worlds: int, *, is_integer: bool
 ) -> tuple[Highs, list[tuple[int, list[list[int]]]]]:
     """Return the program, and of each requirement its row and those of its alternatives' sets."""
+    require_highs()
     import highspy
 
-    require_highs()
     program = empty_program(random_seed=0)
     num_extra = sum(len(row.alternatives) for row in rows if not row.is_plain)
     for column in range(num_worlds + num_extra):

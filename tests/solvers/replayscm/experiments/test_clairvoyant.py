@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
+from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from calibrant.dsl.errors import MissingExtraError
 from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
 from calibrant.dsl.replayscm.episodes.episode import task_class
+from calibrant.solvers import highs
 from calibrant.solvers.replayscm.experiments.clairvoyant import ClairvoyantMinimum, ClairvoyantSearch
+from calibrant.solvers.replayscm.experiments.covering import _fewest_by_maxsat, _fewest_by_program
 from calibrant.solvers.replayscm.experiments.duals import CoverRow, RowWeight, certified_bound, feasible_weights
 from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of
 
-pytest.importorskip("highspy")
+with_highs = pytest.mark.skipif(not highs.has_highs(), reason="no highspy in this environment")
 
 
 def search_of(line: dict[str, Any]) -> ClairvoyantSearch:
@@ -31,6 +40,58 @@ def _plain(line: dict[str, Any]) -> bool:
     return "clairvoyant" in line and not line["item"]["class"]["hidden"]
 
 
+def test_minima_of_the_vectors_without_highs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(highs, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    lines = [line for line in frontier_vectors("episode") if _plain(line)][2::16]
+    searches = [search_of(line) for line in lines]
+    for line, search in zip(lines, searches, strict=True):
+        fewest = search.fewest()
+        assert (len(fewest.worlds), fewest.floor) == (line["clairvoyant"], line["floor"])
+        assert search.count(fewest.worlds) == fewest.floor
+    with pytest.raises(MissingExtraError, match=r"highspy is missing; run: pip install 'calibrant\[large\]'"):
+        searches[0].solve()
+
+
+def test_both_engines_meet_rows_of_alternatives_with_fewest_worlds() -> None:
+    rng = Random("covers")
+    for _ in range(40):
+        rows = [CoverRow(str(i), _alternatives(rng)) for i in range(rng.randint(1, 6))]
+        sizes = (len(some) for k in range(7) for some in combinations(range(6), k) if _meets(rows, some))
+        least = next(sizes)
+        engines = [_fewest_by_maxsat(rows)]
+        if highs.has_highs():
+            engines.append(_fewest_by_program(rows, 6))
+        for chosen in engines:
+            assert _meets(rows, chosen)
+            assert len(chosen) == least
+
+
+def test_the_banner_of_highs_is_discarded(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    class Highs:
+        def __init__(self) -> None:
+            os.write(1, b"Running HiGHS")
+
+        def setOptionValue(self, name: str, value: object) -> None:  # noqa: N802 (name of HiGHS)
+            print(name)
+
+    monkeypatch.setitem(sys.modules, "highspy", SimpleNamespace(Highs=Highs))
+    highs.empty_program()
+    assert capfd.readouterr().out == "output_flag\nthreads\n"
+
+
+def _alternatives(rng: Random) -> tuple[tuple[frozenset[int], ...], ...]:
+    return tuple(
+        tuple(frozenset(rng.sample(range(6), rng.randint(1, 3))) for _ in range(rng.randint(1, 2)))
+        for _ in range(rng.randint(1, 3))
+    )
+
+
+def _meets(rows: Sequence[CoverRow], chosen: Sequence[int]) -> bool:
+    return all(row.is_met(frozenset(chosen)) for row in rows)
+
+
+@with_highs
 def test_minima_of_the_vectors_are_proven() -> None:
     lines = [line for line in frontier_vectors("episode") if _plain(line)]
     for line in lines[::4]:
@@ -48,6 +109,7 @@ def _minimum() -> ClairvoyantMinimum:
     return search_of(line).solve()
 
 
+@with_highs
 @pytest.mark.parametrize("forgery", ["more", "negative", "missing"])
 def test_forged_weights_prove_nothing(forgery: str) -> None:
     minimum = _minimum()
