@@ -219,13 +219,26 @@ def _explain_answers(
     from calibrant.bench.report.answers.submitted import submitted_answers
     from calibrant.bench.terminal.written import print_written
     from calibrant.dsl.atomic_write import write_atomically
+    from calibrant.dsl.errors import in_one_line
 
     explanations = of.require(ANSWER_EXPLANATIONS)
     item = item_of(of.items.read_pool(pool), instance)
     answers = submitted_answers(runs, pool, item.id, system, fields)
-    reasons = [explanations.explain(item, answer, name) for name, answer in answers]
+    reasons: list[Any] = []
+    refused: list[CalibrantError] = []
+    for name, answer in answers:
+        try:
+            reasons.append(explanations.explain(item, answer, name))
+        except CalibrantError as error:
+            refused.append(error)
+    if not reasons:
+        raise refused[0]
+    notes = [f"not shown: {error}" for error in refused]
+    for note in notes:
+        typer.echo(in_one_line(note), err=True)
     if html is not None:
-        bodies = (explanations.body(why, f"answer-{number}") for number, why in enumerate(reasons))
+        bodies = [explanations.body(why, f"answer-{number}") for number, why in enumerate(reasons)]
+        bodies += [Markup('<p class="note">{}</p>').format(note) for note in notes]
         write_atomically(html, why_page(reasons[0], Markup("\n").join(bodies), pool.name, "Is the answer right?"))
         print_written(html)
     elif as_json:

@@ -127,7 +127,7 @@ def explain_failure(problem: Problem, score: Score, system: str, decision: Heldo
     """
     model = score.model
     if model is None:
-        raise ValueError(score.failure or "the answer is not valid")
+        raise ValueError(f"the answer is not valid: {score.failure}")
     reference = problem.task.reference
     target = problem.sealed.gold if reference is None else reference
     if target is None:

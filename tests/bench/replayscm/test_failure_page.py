@@ -70,7 +70,13 @@ def test_what_cannot_be_explained_is_refused_in_one_line(case: tuple[Path, Path]
     pool, answers = case
     broken = called("show", pool, "case 2", "--run", answers, "--gold", "--system", "broken")
     assert (broken.returncode, broken.stdout) == (2, "")
-    assert "broken on case 2: " in broken.stderr
+    assert "broken on case 2: the answer is not valid: " in broken.stderr
+    page = answers.with_suffix(".html")
+    for options in ((), ("--json",), ("--html", page)):
+        others = called("show", pool, "case 2", "--run", answers, "--gold", *options)
+        assert others.returncode == 0
+        assert others.stderr.startswith("not shown: broken on case 2: the answer is not valid: ")
+    assert "not shown: broken on case 2" in page.read_text("utf-8")
     nobody = called("show", pool, "case 2", "--run", answers, "--gold", "--system", "x")
     assert (nobody.returncode, "no answer of x to case 2" in nobody.stderr) == (2, True)
     both = called("show", pool, "case 2", "--run", answers, "--gold", "--why")
