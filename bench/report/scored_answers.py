@@ -76,6 +76,8 @@ def _tied_score(record: Record, score: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read_verdicts(file: Path) -> Iterator[tuple[_Answer, bytes, AnswerContext, Mapping[str, Any]]]:
+    if not file.exists():
+        raise CalibrantError(f"{file}: there is no such file or folder")
     if not file.is_file():
         raise CalibrantError(f"{file}: neither a folder of a run nor a file that `calibrant score` wrote")
     if is_eval_log(file):
