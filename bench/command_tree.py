@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, str] = {
     "list": "start.listing:list_items",
     "difficulty": "difficulty:difficulty",
     "release": "suites.release:release",
+    "submission": "suites.submission:submission",
     "board": "suites.board:board",
     "variants": "suites.variants:variants",
     "pool": "pool:pool_app",

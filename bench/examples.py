@@ -92,6 +92,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "calibrant variants pool.jsonl --kinds rename,rows --copies 4 --out variants.jsonl",
         "calibrant variants pool.jsonl --check variants.jsonl",
     ),
+    "submission": (
+        "calibrant submission suite-1.0 questions.jsonl --system my-model --system-version 3f2c9d1"
+        " --submitter 'A. Submitter' --date 2026-03-04 --out submissions/my-model",
+    ),
     "board": ("calibrant board suite-1.0 submissions --out site",),
     "release": (
         "calibrant release suite.toml --out suite-1.0",

@@ -41,6 +41,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Publish": {
         "release": "Build a suite that certifies itself",
+        "submission": "Write answers as a submission to a suite",
         "board": "Score submissions to a suite again",
         "variants": "Copy items under other names and orders",
     },

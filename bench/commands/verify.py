@@ -26,7 +26,9 @@ QUICK_SECONDS = 1.0  # a check that is over by then shows no steps of its own
 
 def verify(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="CERT... POOL", help="Certificates, then the pool file."), READS
+        list[Path],
+        typer.Argument(metavar="CERT... POOL", help="Certificates, or folders of them; then the pool file."),
+        READS,
     ],
     budget: Annotated[
         float,
@@ -48,7 +50,8 @@ def verify(
 
     if len(paths) < 2:
         raise typer.BadParameter("give at least one certificate, and the pool as the last argument")
-    *certificates, pool = paths
+    *given, pool = paths
+    certificates = [certificate for path in given for certificate in _certificates(path)]
     check = benchmark_of(pool).require(VERIFY).check_against(pool)
     with progress_bar("verifying ") as progress:
         checks = []
@@ -57,6 +60,18 @@ def verify(
             checks.append(check_file(path, check, budget, _steps(path, progress)))
         progress("certificates", len(certificates), len(certificates))
     return _print(checks, as_json=as_json)
+
+
+def _certificates(path: Path) -> list[Path]:
+    """Return a file as it is, the JSON files of a folder by name."""
+    from calibrant.dsl.errors import CalibrantError
+
+    if not path.is_dir():
+        return [path]
+    files = sorted(path.glob("*.json"))
+    if not files:
+        raise CalibrantError(f"{path}: no certificate in it: no file ends in .json")
+    return files
 
 
 def _steps(path: Path, progress: Progress) -> Listener:

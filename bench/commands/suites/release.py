@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,12 @@ from calibrant.bench.commands.guard import READS
 from calibrant.bench.commands.options import NewFolder, Workers, execution
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.help_groups import INPUT
+
+if TYPE_CHECKING:
+    from calibrant.bench.suites.manifest import Manifest
+    from calibrant.bench.terminal.next_commands import NextCommand
+
+MAX_POOLS = 3  # whose certificates a line at the end verifies
 
 
 def release(
@@ -40,7 +46,7 @@ def release(
     from calibrant.bench.suites.digests import sha256_of
     from calibrant.bench.suites.release.build import build_release
     from calibrant.bench.suites.release.lock import read_lock
-    from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
+    from calibrant.bench.terminal.next_commands import print_next
 
     stated = None if lock is None else read_lock(lock)
     name = "" if lock is None else lock.name
@@ -53,7 +59,20 @@ def release(
     typer.echo(f"public  sha256 {sha256_of(out / 'public' / 'SHA256SUMS')}")
     typer.echo(f"gold    sha256 {sha256_of(out / 'gold' / 'SHA256SUMS')}")
     typer.echo(f"root    {manifest.root}")
-    board = NextCommand(("board", out, "submissions", "--out", unused_path("site")), "score submissions")
-    print_next(
-        [NextCommand(("verify", out / "gold/POOL/certificates/*", out / "gold/POOL/POOL.jsonl"), "check"), board]
-    )
+    print_next(next_commands(out, manifest))
+
+
+def next_commands(out: Path, manifest: Manifest) -> list[NextCommand]:
+    """Return how to verify each pool's certificates, and how to submit: a row's answers, by way of example."""
+    from calibrant.bench.suites.manifest import GOLD, ROWS
+    from calibrant.bench.terminal.next_commands import NextCommand
+
+    pools = [out / GOLD / pool.name for pool in manifest.pools]
+    verified = [("verify", pool / "certificates", pool / f"{pool.name}.jsonl") for pool in pools[:MAX_POOLS]]
+    commands = [NextCommand(words, "count again") for words in verified]
+    rows = sorted((out / GOLD / ROWS).glob("*/*.jsonl"))
+    if rows:
+        about = ("--system", "my-system", "--system-version", "1", "--submitter", "me", "--date", manifest.date)
+        words = ("submission", out, rows[0], *about, "--out", Path("submissions") / "my-system")
+        commands.append(NextCommand(words, "submit answers"))
+    return commands

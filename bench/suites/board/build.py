@@ -52,7 +52,7 @@ def build_board(
     """
     require_free(out, "a board")
     if not submissions.is_dir():
-        raise CalibrantError(f"{submissions}: not a folder of submissions")
+        raise CalibrantError(f"{submissions}: not a folder of submissions; `calibrant submission` writes one into it")
     suite = open_suite(suite_folder, progress, expected=expected)
     try:
         with making_folder(out) as (site, scratch):

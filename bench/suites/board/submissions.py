@@ -129,7 +129,7 @@ def read_submissions(
     for number, name in enumerate(names):
         system = ""
         try:
-            card = _read_card(folder, name, manifest)
+            card = read_card(folder, name, manifest)
             system = f"{card.system} {card.version}"
             if not are_rows and card.date.isoformat() < manifest.date:
                 raise CalibrantError(f"{CARD}: its date {card.date} is before that of the suite, {manifest.date}")
@@ -179,7 +179,7 @@ def _safe_name(name: str, number: int) -> str:
     return name if _FOLDER_NAME.fullmatch(name) else f"entry {number + 1}: {short_repr(name)}"
 
 
-def _read_card(folder: Path, name: str, manifest: Manifest) -> Card:
+def read_card(folder: Path, name: str, manifest: Manifest) -> Card:
     """Return the card of a submission to this suite; refuse links, other entries, and another suite or version."""
     if not _FOLDER_NAME.fullmatch(name):
         raise CalibrantError("a name of a submission is 1 to 64 letters, digits, dots, - and _")
@@ -219,7 +219,7 @@ def _copy_files(folder: Path, card: Card, manifest: Manifest, target: Path) -> t
         if num_bytes > MAX_SUBMISSION_BYTES:
             raise CalibrantError(f"its files have more than {MAX_SUBMISSION_BYTES} bytes together")
         copy = target / name
-        digest = _copy(folder / name, copy)
+        digest = copy_file(folder / name, copy)
         if digest != stated:
             raise CalibrantError(f"{name}: changed: its SHA-256 is {digest[:8]}, the card has {stated[:8]}")
         files[pools[name]] = copy
@@ -227,7 +227,7 @@ def _copy_files(folder: Path, card: Card, manifest: Manifest, target: Path) -> t
     return files, total.hexdigest()
 
 
-def _copy(source: Path, target: Path) -> str:
+def copy_file(source: Path, target: Path) -> str:
     """Copy a file within bounds, never through a link; return its SHA-256."""
     digest, size = sha256(), 0
     with open(os.open(source, os.O_RDONLY | os.O_NOFOLLOW), "rb") as reading, target.open("xb") as writing:

@@ -33,6 +33,7 @@ NOT_EXECUTED = {
     "difficulty": "It needs answers of several systems; [difficulty](difficulty.md) shows one.",
     "pool subset": "It needs runs of several systems; [difficulty](difficulty.md) shows one.",
     "release": "It takes a minute; [releases](releases.md) builds a suite.",
+    "submission": "It needs a suite; [releases](releases.md) builds one, and submits to it.",
     "board": "It needs a suite; [releases](releases.md) builds one, and its board.",
     "export": "It needs the extra `hub`; [data sets](hub.md) shows an export.",
 }
