@@ -18,7 +18,7 @@ from tests.support.commands import command, refused
 
 BYTES = b"what must not be lost\n"
 TEXTS = {"protocol": "exact", "instance": "ID"}  # required arguments that are no paths
-OPTIONS = {"seed": "1", "items": "2"}
+OPTIONS = {"seed": "1", "items": "2", "date": "2026-03-04"} | dict.fromkeys(("system", "version", "submitter"), "name")
 
 
 class Command(NamedTuple):
