@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,6 +13,9 @@ from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import ITEMS, OUTPUT
+
+if TYPE_CHECKING:
+    from calibrant.bench.terminal.next_commands import NextCommand
 
 _OUT = Writes(beside=("{}.unfinished/instances.jsonl", "{}.unfinished/instances.lock", "heldout_{}"), goes_on=True)
 
@@ -47,7 +50,7 @@ def generate(
     FILE.unfinished until FILE is written; the same command goes on from there.
     """
     from calibrant.bench.core.registry import benchmark as named
-    from calibrant.bench.pools.capabilities import GENERATE, GenerateRequest
+    from calibrant.bench.pools.capabilities import CHECK, GENERATE, GenerateRequest
 
     of = named(benchmark)
     generator = of.require(GENERATE)
@@ -59,7 +62,10 @@ def generate(
         )
     for line in lines:
         typer.echo(line, err=True)
-    _print_next(out)
+    repeats = of.require(CHECK).repeats([out])
+    if repeats:
+        typer.echo(f"{len(repeats)} items ask what an earlier one asks: small strata have few different ones", err=True)
+    _print_next(out, *[_distinct(out)] * bool(repeats))
 
 
 def sample(
@@ -92,11 +98,18 @@ def sample(
     _print_next(out)
 
 
-def _print_next(pool: Path) -> None:
+def _distinct(pool: Path) -> NextCommand:
+    from calibrant.bench.terminal.next_commands import NextCommand, unused_path
+
+    return NextCommand(("pool", "distinct", pool, unused_path("distinct.jsonl")), "leave out repeats")
+
+
+def _print_next(pool: Path, *more: NextCommand) -> None:
     from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
 
     print_next(
         [
+            *more,
             NextCommand(("list", pool), "what is in it"),
             NextCommand(("prompts", pool, "--out", unused_path("prompts.jsonl")), "what a model is asked"),
             NextCommand(("run", "exact", pool, "--out", unused_path("runs")), "the exact solver"),

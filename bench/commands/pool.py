@@ -1,4 +1,4 @@
-"""Commands on pool files: convert, alternatives, check, unpack, stats, schema."""
+"""Commands on pool files: convert, alternatives, check, unpack, stats, distinct, subset, schema."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from calibrant.bench.commands.difficulty import subset
-from calibrant.bench.commands.guard import WRITES, Writes, guard_paths, require_apart
+from calibrant.bench.commands.guard import READS, WRITES, Writes, guard_paths, require_apart
 from calibrant.bench.commands.options import AsJson, ItemOption, OfBenchmark, PoolPath, PoolPaths, with_options
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
@@ -222,6 +222,38 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
         tables.append(aligned(list(listed[0]), [list(row.values()) for row in listed]))
     if tables:
         typer.echo("\n\n".join(tables))
+
+
+@pool_app.command(cls=GroupedOptions, epilog=epilog("pool distinct"))
+@guard_paths
+def distinct(
+    source: PoolPath,
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Native JSONL file to write."), WRITES],
+    others: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--apart-from",
+            metavar="POOL",
+            help="Pool whose items are left out too, of training for instance; may be repeated.",
+            rich_help_panel=ITEMS,
+        ),
+        READS,
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take the items that ask something new, so that a test does not repeat what was trained on.
+
+    Small strata have few different items, however many are generated. An item repeats another if a system is shown and
+    asked the same, whatever its id; of equal ones the first stays. `calibrant pool check` names them.
+    """
+    from calibrant.bench.pools.distinct import write_distinct
+
+    written = write_distinct(source, target, others or ())
+    if as_json:
+        typer.echo(json.dumps(written.to_dict(), indent=1))
+    else:
+        for line in written.lines():
+            typer.echo(in_one_line(line), err=True)
 
 
 pool_app.command("subset", cls=GroupedOptions, epilog=epilog("pool subset"))(guard_paths(subset))

@@ -146,6 +146,12 @@ def export(
             "--license", metavar="ID", help="License of the data, as the Hub names it.", rich_help_panel=OUTPUT
         ),
     ] = "",
+    split: Annotated[
+        str,
+        typer.Option(
+            "--split", metavar="NAME", help="Split that the items are, as train or test.", rich_help_panel=OUTPUT
+        ),
+    ] = "test",
     audits: Annotated[
         Path | None,
         typer.Option(
@@ -164,7 +170,7 @@ def export(
     """
     from calibrant.bench.hub.export import export as write_export
 
-    number = write_export(pools, out, name=name, license_=license_, audits=audits)
+    number = write_export(pools, out, name=name, license_=license_, split=split, audits=audits)
     typer.echo(f"{number} items written to {out}", err=True)
 
 

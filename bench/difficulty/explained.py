@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from calibrant.bench.difficulty.outcomes import OutcomeTable, read_outcomes
 from calibrant.bench.difficulty.response_theory import ModelName, ResponseModel, fit_responses
 from calibrant.bench.difficulty.subsets import Subset, choose_subset
 from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pools.parts import write_part
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.parse_limits import TooLargeError, read_bounded
@@ -161,7 +162,7 @@ def write_subset(
     pool: Any = of.items.read_pool(source)
     names = tuple(table.keys[row][1] for row in chosen.rows)
     chosen_ids = set(names)
-    of.items.write_pool(replace(pool, items=tuple(item for item in pool.items if item.id in chosen_ids)), target)
+    write_part(of, pool, (item for item in pool.items if item.id in chosen_ids), target)
     return WrittenSubset(names, len(pool.items), chosen, target)
 
 

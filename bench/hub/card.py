@@ -8,7 +8,6 @@ import yaml
 
 from calibrant.bench.hub.describe import Described
 
-SPLIT = "test"
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
 
@@ -28,7 +27,7 @@ def _settings(part: Described) -> dict[str, object]:
         **license_,
         "tags": ["causal-inference", *["synthetic"] * part.drawn_from_seeds, "benchmark", "calibrant"],
         "size_categories": [next((name for limit, name in SIZES if number < limit), "n>1M")],
-        "configs": [{"config_name": "default", "data_files": [{"split": SPLIT, "path": part.file}]}],
+        "configs": [{"config_name": "default", "data_files": [{"split": part.split, "path": part.file}]}],
     }
 
 
@@ -55,7 +54,7 @@ def _page(part: Described) -> Iterator[str]:
     yield "```python"
     yield "from datasets import load_dataset"
     yield ""
-    yield f'items = load_dataset("path/to/this/folder", split="{SPLIT}")'
+    yield f'items = load_dataset("path/to/this/folder", split="{part.split}")'
     yield "```"
     yield "Answers are scored by `calibrant score`; `calibrant.rewards` takes these columns as they are."
     yield ""

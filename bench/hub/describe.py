@@ -9,6 +9,8 @@ from typing import Protocol
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.hub.columns import Column, Row
 
+SPLIT = "test"  # of the data sets of lm-evaluation-harness too
+
 
 class Rows(Protocol):
     """Rows that can be gone through again and again."""
@@ -22,7 +24,7 @@ class Described:
     """One part of an export.
 
     file: name of its Parquet file; sha256 and size: of that file; license: an identifier, or empty
-    drawn_from_seeds: every pool states a seed; audits: lines on what audits counted
+    drawn_from_seeds: every pool states a seed; audits: lines on what audits counted; split: its name
     """
 
     name: str
@@ -34,6 +36,7 @@ class Described:
     license: str = ""
     drawn_from_seeds: bool = False
     audits: Sequence[str] = ()
+    split: str = SPLIT
 
     @property
     def with_gold(self) -> bool:

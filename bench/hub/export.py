@@ -4,34 +4,47 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import file_digest
 from pathlib import Path
 
+from calibrant.bench.core.options import OptionError
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.hub.audit_results import audit_lines
 from calibrant.bench.hub.card import card
 from calibrant.bench.hub.columns import columns_of, record_text
 from calibrant.bench.hub.croissant import croissant
-from calibrant.bench.hub.describe import Described
+from calibrant.bench.hub.describe import SPLIT, Described
 from calibrant.bench.hub.rows import ExportRows
 from calibrant.bench.hub.table import exported_items, write_table
 from calibrant.bench.terminal import printable
-from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.errors import CalibrantError, short_repr
 
 QUESTIONS, GOLD = "questions", "gold"
 
 
-def export(pools: Sequence[Path], out: Path, *, name: str = "", license_: str = "", audits: Path | None = None) -> int:
+def export(
+    pools: Sequence[Path],
+    out: Path,
+    *,
+    name: str = "",
+    license_: str = "",
+    split: str = SPLIT,
+    audits: Path | None = None,
+) -> int:
     """Write the folders `questions` and `gold` into `out`, which must not be there, or empty; how many items.
 
-    audits: folder of `calibrant audit --out`, whose counts the cards state
+    split: its name in the data set; audits: folder of `calibrant audit --out`, whose counts the cards state
 
     All of it appears, or nothing. Items are read back before that, and are the same.
     """
     _require_free(out)
+    if not re.fullmatch(r"[a-z]\w{0,29}", split, re.ASCII):
+        raise OptionError(f"{short_repr(split)} is no name of a split: small letters, as train or test", "--split")
     existing = next(folder for folder in out.absolute().parents if folder.exists())
     scratch = Path(tempfile.mkdtemp(dir=existing, prefix=f".{out.name}."))
     try:
@@ -42,7 +55,8 @@ def export(pools: Sequence[Path], out: Path, *, name: str = "", license_: str = 
         results = [] if audits is None else audit_lines(audits, rows.pool_digests)
         for part, column in ((QUESTIONS, "benchmark"), (GOLD, "pool")):  # a pool's name may say what is in it
             title = name or " and ".join(dict.fromkeys(row[column] for row in rows))
-            _write(scratch / part, part, rows, title, license_, results)
+            described = _written(scratch / part, part, rows, title, results)
+            _write_cards(scratch / part, replace(described, license=license_, split=split))
         _require_same(scratch / GOLD / f"{GOLD}.parquet", rows)
         rows_file.unlink()
         scratch.chmod(0o755)
@@ -59,24 +73,27 @@ def _require_free(out: Path) -> None:
         raise CalibrantError(f"{out}: there already; an export is a folder of its own")
 
 
-def _write(folder: Path, part: str, rows: ExportRows, title: str, license_: str, audits: Sequence[str]) -> None:
+def _written(folder: Path, part: str, rows: ExportRows, title: str, audits: Sequence[str]) -> Described:
+    """Write the rows; return what describes them."""
     folder.mkdir()
     file = folder / f"{part}.parquet"
     columns = columns_of(rows, with_gold=part == GOLD)
     write_table(file, rows if part == GOLD else rows.by_id(), columns)
     with file.open("rb") as content:
         digest = file_digest(content, "sha256").hexdigest()
-    described = Described(
+    return Described(
         name=f"{title} ({part})",
         file=file.name,
         sha256=digest,
         size=file.stat().st_size,
         rows=rows,
         columns=columns,
-        license=license_,
         drawn_from_seeds=rows.drawn_from_seeds,
         audits=audits if part == GOLD else (),  # names of pools and bounds of classes tell of what is sealed
     )
+
+
+def _write_cards(folder: Path, described: Described) -> None:
     (folder / "README.md").write_text(printable(card(described)), encoding="utf-8")
     (folder / "croissant.json").write_text(json.dumps(croissant(described), indent=1) + "\n", encoding="utf-8")
 

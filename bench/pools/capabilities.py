@@ -248,6 +248,10 @@ class Checkable(Protocol):
         """Yield a report for each file; a duplicate may stand in an earlier one."""
         ...
 
+    def repeats(self, pools: Sequence[Path]) -> Mapping[str, str]:
+        """Return which items of the last pool ask what an earlier item asks, of any of the pools, and which by id."""
+        ...
+
 
 class AlternativesMakeable(Protocol):
     """A benchmark that makes items of another kind of a pool's, for `calibrant pool alternatives`."""

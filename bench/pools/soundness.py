@@ -70,6 +70,14 @@ class ItemChecks:
     def check(self, pools: Sequence[Path], options: Any) -> Iterator[CheckReport]:
         return check_items(benchmark_named(self.name), pools, self.soundness)
 
+    def repeats(self, pools: Sequence[Path]) -> Mapping[str, str]:
+        benchmark, first_ids = benchmark_named(self.name), dict[bytes, str]()
+        claims: dict[str, str] = {}
+        for path in pools:
+            notes = (_duplicate(item, self.soundness, first_ids) for item in benchmark.items.read_pool(path).items)
+            claims = {note.instance: note.claim for note in notes if note is not None}
+        return claims
+
 
 def check_items(benchmark: Benchmark[Any], paths: Sequence[Path], soundness: Soundness[Any]) -> Iterator[CheckReport]:
     """Read pools and check every item; a duplicate may stand in an earlier file. `PoolError` for what is no pool."""
@@ -96,13 +104,23 @@ def _check(report: CheckReport, item: Item[Any, Any], soundness: Soundness[Any])
 def _notes(
     benchmark: Benchmark[Any], item: Item[Any, Any], soundness: Soundness[Any], first_ids: dict[bytes, str]
 ) -> Iterator[Note]:
-    key = soundness.duplicate_key(item)
-    if key is not None:
-        first = first_ids.setdefault(key, item.id)
-        if first is not item.id:
-            yield Note(DUPLICATE, item.id, f"the same as {first}")
+    duplicate = _duplicate(item, soundness, first_ids)
+    if duplicate is not None:
+        yield duplicate
     if reason := soundness.explain_undecided(item):
         yield Note(UNDECIDED, item.id, reason)
     for finding in benchmark.require(FINDINGS).findings(item):
         if finding.verdict is ClaimStatus.PROVED:
             yield Note(finding.kind, item.id, finding.claim)
+
+
+def _duplicate(item: Item[Any, Any], soundness: Soundness[Any], first_ids: dict[bytes, str]) -> Note | None:
+    """Return the note on an item that asks what an earlier one asks.
+
+    first_ids: by key; this item's is added
+    """
+    key = soundness.duplicate_key(item)
+    if key is None:
+        return None
+    first = first_ids.setdefault(key, item.id)
+    return None if first is item.id else Note(DUPLICATE, item.id, f"the same as {first}")

@@ -48,7 +48,8 @@ def check_pool(
     """
     first_items = {} if first_items is None else first_items
     pool = read_pool(path, keep_results=False)
-    report, duplicates = CheckReport(pool.name, file_digest(path), len(pool)), list[Note]()
+    report = CheckReport(pool.name, file_digest(path), len(pool))
+    duplicates = _duplicates(path, pool.problems, first_items)
     for problem in pool.problems:
         for name, check in CHECKS.items():
             reason = check(problem)
@@ -56,15 +57,23 @@ def check_pool(
                 report.applied[name] += 1
             if reason:
                 report.failures.append((name, problem.id, reason))
-        first = first_items.setdefault(_task_digest(problem), (str(path), problem.id))
-        if first != (str(path), problem.id):
-            where = "" if first[0] == str(path) else f" of {first[0]}"
-            duplicates.append(Note(DUPLICATE, problem.id, f"the same as {first[1]}{where}"))
     report.notes = duplicates or None
     report.unread = count_unused_fields(path)
     report.official, genuine = _official(path.name, report.digest)
     report.official_failure = must_be_official and not genuine
     return report
+
+
+def _duplicates(path: Path, problems: Iterable[Problem], first_items: dict[bytes, tuple[str, str]]) -> list[Note]:
+    """Return a note on each problem that asks what an earlier one asks; first_items: as of `check_pool`."""
+    notes = []
+    for problem in problems:
+        place = (str(path), problem.id)
+        first = first_items.setdefault(_task_digest(problem), place)
+        if first is not place:
+            where = "" if first[0] == str(path) else f" of {first[0]}"
+            notes.append(Note(DUPLICATE, problem.id, f"the same as {first[1]}{where}"))
+    return notes
 
 
 def _task_digest(problem: Problem) -> bytes:
@@ -167,6 +176,13 @@ class ScmChecks:
 
     def check(self, pools: Sequence[Path], options: CheckOptions) -> Iterator[CheckReport]:
         return check_pools(pools, must_be_official=options.official)
+
+    def repeats(self, pools: Sequence[Path]) -> Mapping[str, str]:
+        first_items: dict[bytes, tuple[str, str]] = {}
+        notes: list[Note] = []
+        for path in pools:
+            notes = _duplicates(path, read_pool(path, keep_results=False).problems, first_items)
+        return {note.instance: note.claim for note in notes}
 
 
 CHECK = ScmChecks()

@@ -58,6 +58,7 @@ EXAMPLES: Mapping[str, str] = {
     "harden": "calibrant harden pool.jsonl --out hard.jsonl",
     "training": "calibrant training causim.jsonl --limit 4 --out training.jsonl",
     "variants": "calibrant variants switches.jsonl --kinds rename --copies 1 --out variants.jsonl",
+    "pool distinct": "calibrant pool distinct detectors.jsonl different.jsonl",
     "pool check": "calibrant pool check pool.jsonl",
     "pool stats": "calibrant pool stats detectors.jsonl",
     "pool convert": "calibrant pool convert pool.jsonl pool.yaml",
