@@ -12,6 +12,7 @@ from calibrant.bench.replayscm.extended.rows import task_evidence
 from calibrant.bench.replayscm.extended.scoring import is_episode
 from calibrant.dsl.replayscm.episodes.episode import task_class
 from calibrant.dsl.replayscm.problem import Problem
+from calibrant.solvers.replayscm.canonical import canonical_problem
 
 BLIND = "trivial"
 
@@ -35,4 +36,5 @@ def _blind_rows(problem: Problem) -> list[str]:
     if is_episode(problem):
         stated = problem.sealed.labels.get("blind", "none")
         return [] if stated == "none" else stated.split()
-    return right_blind_rows(problem, task_class(problem.task), task_evidence(problem.task)) or []
+    seen = canonical_problem(problem)  # as rows see it: which rows are kept depends on their order
+    return right_blind_rows(seen, task_class(seen.task), task_evidence(seen.task)) or []

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from calibrant.audits.claims import Refused
 from calibrant.bench.lab.renamings.replayscm import rename
 from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.replayscm.extended.audit import finding_records
 from calibrant.bench.replayscm.extended.certificates import check_certificate, item_certificates
 from calibrant.bench.replayscm.extended.labels import clairvoyant_minimum, item_labels
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
@@ -153,3 +154,18 @@ def test_what_is_not_supported_is_refused_in_one_line(name: str, tmp_path: Path)
     done = called("pool", "check", pool)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     assert "small_0" in done.stderr
+
+
+def test_an_audit_says_of_blind_rows_what_a_run_shows(tmp_path: Path) -> None:
+    """Which noisy rows are kept depends on their order, and a run answers the canonical form."""
+    items = tuple(small_problem(seed, rate="1/10", is_episode=False) for seed in range(24))
+    pool, runs = tmp_path / "pool.jsonl", tmp_path / "runs"
+    write_pool(Pool("pool", items), pool)
+    claimed = {
+        problem.id
+        for problem in read_pool(pool).problems
+        if "trivial" in [finding.kind for finding in finding_records(problem)]
+    }
+    assert called("run", "noise-blind", pool, "--out", runs, "--workers", "1").returncode == 0
+    records = map(json.loads, (runs / "records.jsonl").read_text("utf-8").splitlines())
+    assert claimed == {record["instance"] for record in records if record["score"]["heldoutExact"]} != set()
