@@ -62,10 +62,10 @@ def generate(
         )
     for line in lines:
         typer.echo(line, err=True)
-    repeats = of.require(CHECK).repeats([out])
+    repeats = of.require(CHECK).find_repeats([out])
     if repeats:
         typer.echo(f"{len(repeats)} items ask what an earlier one asks: small strata have few different ones", err=True)
-    _print_next(out, *[_distinct(out)] * bool(repeats))
+    _print_next(out, *[_command_without_repeats(out)] * bool(repeats))
 
 
 def sample(
@@ -98,7 +98,7 @@ def sample(
     _print_next(out)
 
 
-def _distinct(pool: Path) -> NextCommand:
+def _command_without_repeats(pool: Path) -> NextCommand:
     from calibrant.bench.terminal.next_commands import NextCommand, unused_path
 
     return NextCommand(("pool", "distinct", pool, unused_path("distinct.jsonl")), "leave out repeats")

@@ -50,8 +50,8 @@ def verify(
 
     if len(paths) < 2:
         raise typer.BadParameter("give at least one certificate, and the pool as the last argument")
-    *given, pool = paths
-    certificates = [certificate for path in given for certificate in _certificates(path)]
+    *places, pool = paths
+    certificates = [certificate for path in places for certificate in _list_certificates(path)]
     check = benchmark_of(pool).require(VERIFY).check_against(pool)
     with progress_bar("verifying ") as progress:
         checks = []
@@ -62,7 +62,7 @@ def verify(
     return _print(checks, as_json=as_json)
 
 
-def _certificates(path: Path) -> list[Path]:
+def _list_certificates(path: Path) -> list[Path]:
     """Return a file as it is, the JSON files of a folder by name."""
     from calibrant.dsl.errors import CalibrantError
 

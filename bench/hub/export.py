@@ -55,7 +55,7 @@ def export(
         results = [] if audits is None else audit_lines(audits, rows.pool_digests)
         for part, column in ((QUESTIONS, "benchmark"), (GOLD, "pool")):  # a pool's name may say what is in it
             title = name or " and ".join(dict.fromkeys(row[column] for row in rows))
-            described = _written(scratch / part, part, rows, title, results)
+            described = _write_rows(scratch / part, part, rows, title, results)
             _write_cards(scratch / part, replace(described, license=license_, split=split))
         _require_same(scratch / GOLD / f"{GOLD}.parquet", rows)
         rows_file.unlink()
@@ -73,7 +73,7 @@ def _require_free(out: Path) -> None:
         raise CalibrantError(f"{out}: there already; an export is a folder of its own")
 
 
-def _written(folder: Path, part: str, rows: ExportRows, title: str, audits: Sequence[str]) -> Described:
+def _write_rows(folder: Path, part: str, rows: ExportRows, title: str, audits: Sequence[str]) -> Described:
     """Write the rows; return what describes them."""
     folder.mkdir()
     file = folder / f"{part}.parquet"

@@ -248,7 +248,7 @@ class Checkable(Protocol):
         """Yield a report for each file; a duplicate may stand in an earlier one."""
         ...
 
-    def repeats(self, pools: Sequence[Path]) -> Mapping[str, str]:
+    def find_repeats(self, pools: Sequence[Path]) -> Mapping[str, str]:
         """Return which items of the last pool ask what an earlier item asks, of any of the pools, and which by id."""
         ...
 

@@ -37,10 +37,10 @@ def write_distinct(source: Path, target: Path, others: Sequence[Path]) -> Distin
     Of equal items the first stays. `CalibrantError` if none would: a pool has an item.
     """
     of = one_benchmark([*others, source])
-    claims = of.require(CHECK).repeats([*others, source])
+    claims = of.require(CHECK).find_repeats([*others, source])
     pool: Any = of.items.read_pool(source)
-    kept = tuple(item for item in pool.items if item.id not in claims)
-    if not kept:
+    items = tuple(item for item in pool.items if item.id not in claims)
+    if not items:
         raise CalibrantError(f"{source}: each of its {len(pool.items)} items repeats one of the other pools")
-    write_part(of, pool, kept, target)
-    return DistinctPool(target, len(kept), claims)
+    write_part(of, pool, items, target)
+    return DistinctPool(target, len(items), claims)

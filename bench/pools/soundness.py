@@ -70,11 +70,11 @@ class ItemChecks:
     def check(self, pools: Sequence[Path], options: Any) -> Iterator[CheckReport]:
         return check_items(benchmark_named(self.name), pools, self.soundness)
 
-    def repeats(self, pools: Sequence[Path]) -> Mapping[str, str]:
+    def find_repeats(self, pools: Sequence[Path]) -> Mapping[str, str]:
         benchmark, first_ids = benchmark_named(self.name), dict[bytes, str]()
         claims: dict[str, str] = {}
         for path in pools:
-            notes = (_duplicate(item, self.soundness, first_ids) for item in benchmark.items.read_pool(path).items)
+            notes = (_note_duplicate(item, self.soundness, first_ids) for item in benchmark.items.read_pool(path).items)
             claims = {note.instance: note.claim for note in notes if note is not None}
         return claims
 
@@ -104,7 +104,7 @@ def _check(report: CheckReport, item: Item[Any, Any], soundness: Soundness[Any])
 def _notes(
     benchmark: Benchmark[Any], item: Item[Any, Any], soundness: Soundness[Any], first_ids: dict[bytes, str]
 ) -> Iterator[Note]:
-    duplicate = _duplicate(item, soundness, first_ids)
+    duplicate = _note_duplicate(item, soundness, first_ids)
     if duplicate is not None:
         yield duplicate
     if reason := soundness.explain_undecided(item):
@@ -114,7 +114,7 @@ def _notes(
             yield Note(finding.kind, item.id, finding.claim)
 
 
-def _duplicate(item: Item[Any, Any], soundness: Soundness[Any], first_ids: dict[bytes, str]) -> Note | None:
+def _note_duplicate(item: Item[Any, Any], soundness: Soundness[Any], first_ids: dict[bytes, str]) -> Note | None:
     """Return the note on an item that asks what an earlier one asks.
 
     first_ids: by key; this item's is added

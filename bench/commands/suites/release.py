@@ -59,10 +59,10 @@ def release(
     typer.echo(f"public  sha256 {sha256_of(out / 'public' / 'SHA256SUMS')}")
     typer.echo(f"gold    sha256 {sha256_of(out / 'gold' / 'SHA256SUMS')}")
     typer.echo(f"root    {manifest.root}")
-    print_next(next_commands(out, manifest))
+    print_next(list_next_commands(out, manifest))
 
 
-def next_commands(out: Path, manifest: Manifest) -> list[NextCommand]:
+def list_next_commands(out: Path, manifest: Manifest) -> list[NextCommand]:
     """Return how to verify each pool's certificates, and how to submit: a row's answers, by way of example."""
     from calibrant.bench.suites.manifest import GOLD, ROWS
     from calibrant.bench.terminal.next_commands import NextCommand

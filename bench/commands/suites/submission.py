@@ -16,7 +16,7 @@ from calibrant.bench.help_groups import INPUT
 
 
 class Relationship(StrEnum):
-    """Of the submitter to the developer of the system."""
+    """Relationship of the submitter to the developer of the system."""
 
     FIRST_PARTY = "first_party"
     THIRD_PARTY = "third_party"

@@ -36,5 +36,5 @@ def _blind_rows(problem: Problem) -> list[str]:
     if is_episode(problem):
         stated = problem.sealed.labels.get("blind", "none")
         return [] if stated == "none" else stated.split()
-    seen = canonical_problem(problem)  # as rows see it: which rows are kept depends on their order
-    return right_blind_rows(seen, task_class(seen.task), task_evidence(seen.task)) or []
+    canonical = canonical_problem(problem)  # as rows see it: which rows are kept depends on their order
+    return right_blind_rows(canonical, task_class(canonical.task), task_evidence(canonical.task)) or []

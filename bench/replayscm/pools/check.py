@@ -49,7 +49,7 @@ def check_pool(
     first_items = {} if first_items is None else first_items
     pool = read_pool(path, keep_results=False)
     report = CheckReport(pool.name, file_digest(path), len(pool))
-    duplicates = _duplicates(path, pool.problems, first_items)
+    duplicates = _note_duplicates(path, pool.problems, first_items)
     for problem in pool.problems:
         for name, check in CHECKS.items():
             reason = check(problem)
@@ -64,7 +64,7 @@ def check_pool(
     return report
 
 
-def _duplicates(path: Path, problems: Iterable[Problem], first_items: dict[bytes, tuple[str, str]]) -> list[Note]:
+def _note_duplicates(path: Path, problems: Iterable[Problem], first_items: dict[bytes, tuple[str, str]]) -> list[Note]:
     """Return a note on each problem that asks what an earlier one asks; first_items: as of `check_pool`."""
     notes = []
     for problem in problems:
@@ -177,11 +177,11 @@ class ScmChecks:
     def check(self, pools: Sequence[Path], options: CheckOptions) -> Iterator[CheckReport]:
         return check_pools(pools, must_be_official=options.official)
 
-    def repeats(self, pools: Sequence[Path]) -> Mapping[str, str]:
+    def find_repeats(self, pools: Sequence[Path]) -> Mapping[str, str]:
         first_items: dict[bytes, tuple[str, str]] = {}
         notes: list[Note] = []
         for path in pools:
-            notes = _duplicates(path, read_pool(path, keep_results=False).problems, first_items)
+            notes = _note_duplicates(path, read_pool(path, keep_results=False).problems, first_items)
         return {note.instance: note.claim for note in notes}
 
 

@@ -27,35 +27,35 @@ def write_submission(manifest: Manifest, answers: Sequence[Path], statements: di
     names = [path.name for path in answers]
     for path in answers:
         if path.name not in pools:
-            raise CalibrantError(f"{path}: its name says which pool it answers; call it {' or '.join(pools)}")
+            raise CalibrantError(f"{path}: a file is called as the pool that it answers: {' or '.join(pools)}")
         if names.count(path.name) > 1:
             raise CalibrantError(f"{path}: a second file for the same pool")
-    with making_folder(out) as (made, _):
-        made.mkdir()
-        files = {path.name: copy_file(path, made / path.name) for path in answers}
+    with making_folder(out) as (folder, _):
+        folder.mkdir()
+        files = {path.name: copy_file(path, folder / path.name) for path in answers}
         stated = statements | {"suite": manifest.name, "suite_version": manifest.release, "files": files}
         try:
             card = msgspec.convert(stated, Card)
         except msgspec.ValidationError as error:
             raise CalibrantError(f"{CARD}: {error}") from None
-        (made / CARD).write_text("".join(_toml_lines(card)), encoding="utf-8")
-        if read_card(made.parent, made.name, manifest) != card:
+        (folder / CARD).write_text("".join(_format_lines(card)), encoding="utf-8")
+        if read_card(folder.parent, folder.name, manifest) != card:
             raise AssertionError(f"{CARD} does not say what was stated")
     return card
 
 
-def _toml_lines(card: Card) -> Iterator[str]:
+def _format_lines(card: Card) -> Iterator[str]:
     """Yield the card's fields that are not their defaults, tables last; its texts have no characters to escape."""
     fields = {name: value for name, value in msgspec.to_builtins(card).items() if value not in (None, {})}
     tables = {name: value for name, value in fields.items() if isinstance(value, dict)}
     for name, value in fields.items():
         if name not in tables:
-            yield f"{name} = {value if name == 'date' else _toml(value)}\n"
+            yield f"{name} = {value if name == 'date' else _format_toml(value)}\n"
     for name, table in tables.items():
         yield f"\n[{name}]\n"
-        yield from (f"{_toml(key)} = {_toml(value)}\n" for key, value in table.items())
+        yield from (f"{_format_toml(key)} = {_format_toml(value)}\n" for key, value in table.items())
 
 
-def _toml(value: str | float) -> str:
+def _format_toml(value: str | float) -> str:
     """Return a text or a number as TOML, whose texts are those of JSON."""
     return json.dumps(value, ensure_ascii=False)

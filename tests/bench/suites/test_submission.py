@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.bench.commands.suites.release import next_commands
+from calibrant.bench.commands.suites.release import list_next_commands
 from calibrant.bench.suites.board.submissions import Submission, read_submissions
 from calibrant.bench.suites.manifest import read_manifest
 from tests.support.commands import refused
@@ -29,7 +29,7 @@ def test_what_a_release_names_as_next_works(
     """As its user types it: a folder of certificates, and the line after the submission."""
     monkeypatch.chdir(tmp_path)
     manifest = read_manifest(suite)
-    commands = next_commands(suite, manifest)
+    commands = list_next_commands(suite, manifest)
     assert [command.words[0] for command in commands] == ["verify", "verify", "submission"]
     for command in commands[1:]:
         assert main(list(map(str, command.words))) == 0
@@ -61,7 +61,9 @@ def test_what_no_board_would_take_is_refused_and_nothing_is_left(
     shutil.copyfile(suite / "gold" / "rows" / "exact" / "questions.jsonl", other)
     line = _line(suite, out)
     twice = [*line[:3], line[2], *line[3:]]
-    assert "call it detectors.jsonl or questions.jsonl" in refused(capsys, *line[:2], other, *line[3:])
+    assert "the pool that it answers: detectors.jsonl or questions.jsonl" in refused(
+        capsys, *line[:2], other, *line[3:]
+    )
     assert "a second file for the same pool" in refused(capsys, *twice)
     assert "are given together" in refused(capsys, *line, "--cost", "1")
     assert "three capital letters" in refused(capsys, *line, "--cost", "1", "--currency", "dollars")
