@@ -1,7 +1,8 @@
 """The network of a family in layers: width is the share of members, colour the sign, dots are clauses.
 
-A dot is a clause of several literals. Each clause that is drawn has its own share; edges of which no clause is drawn
-have theirs. An edge that closes a cycle with others is laid out upside down, and keeps its direction.
+A dot is a clause of several literals. Each clause that is drawn has the width of its own share; edges of which no
+clause is drawn have that of theirs. Lines are solid where all members have the edge, whatever its clauses. An edge that
+closes a cycle with others is laid out upside down, and keeps its direction.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ GATE = "\N{BULLET}"  # no name of a node begins with it
 
 @dataclass(frozen=True)
 class _Line:
-    """A line of the drawing: from a node or gate to another, with its share and what it stands for."""
+    """A line of the drawing: from a node or gate to another, with its share and what it stands for.
+
+    is_open: whether only some members have the edge that the line is part of
+    """
 
     source: str
     target: str
@@ -45,6 +49,7 @@ class _Line:
     share: float
     title: str
     has_head: bool = True
+    is_open: bool = False
 
 
 def network(why: LogicWhy, prefix: str) -> str:
@@ -91,21 +96,34 @@ def _lines(why: LogicWhy) -> Iterator[_Line]:
     """Yield clauses of one literal, the most frequent ones of several as gates, and the edges that are then missing."""
     clauses = [(parse_clause(part.text), part.share) for part in why.clauses]
     gates = [entry for entry in clauses if len(entry[0].literals) > 1][:MAX_GATES]
+    certain = {(edge.source, edge.sign, edge.target) for edge in why.edges if edge.share == 1}
     covered = set()
     for clause, share in [entry for entry in clauses if len(entry[0].literals) == 1]:
         (source, sign), title = clause.literals[0], f"{clause}: {percent(share)} of the members"
-        covered.add((source, sign, clause.target))
-        yield _Line(source, clause.target, sign, share, title)
+        edge = (source, sign, clause.target)
+        covered.add(edge)
+        if edge in certain and share < 1:
+            title += f"; {_arrow(*edge)}: all members"
+        yield _Line(source, clause.target, sign, share, title, is_open=edge not in certain)
     for clause, share in gates:
         title = f"{clause}: {percent(share)} of the members"
+        open_literals = [literal for literal in clause.literals if (*literal, clause.target) not in certain]
         for source, sign in clause.literals:
-            covered.add((source, sign, clause.target))
-            yield _Line(source, _gate_name(clause), sign, share, title, sign == -1)
-        yield _Line(_gate_name(clause), clause.target, 1, share, title)
-    for edge in why.edges:
-        if (edge.source, edge.sign, edge.target) not in covered:
-            title = f"{edge.text}: {percent(edge.share)} of the members" if edge.share else f"{edge.text}: no member"
-            yield _Line(edge.source, edge.target, edge.sign, edge.share, title)
+            edge = (source, sign, clause.target)
+            covered.add(edge)
+            of_edge = title if edge not in certain or share == 1 else f"{title}; {_arrow(*edge)}: all members"
+            is_open = (source, sign) in open_literals
+            yield _Line(source, _gate_name(clause), sign, share, of_edge, sign == -1, is_open)
+        yield _Line(_gate_name(clause), clause.target, 1, share, title, is_open=bool(open_literals))
+    for part in why.edges:
+        if (part.source, part.sign, part.target) not in covered:
+            title = f"{part.text}: {percent(part.share)} of the members" if part.share else f"{part.text}: no member"
+            is_open = 0 < part.share < 1
+            yield _Line(part.source, part.target, part.sign, part.share, title, is_open=is_open)
+
+
+def _arrow(source: str, sign: int, target: str) -> str:
+    return f"{source} {'→' if sign == 1 else '⊣'} {target}"
 
 
 def _gate_name(clause: Clause) -> str:
@@ -180,7 +198,7 @@ class _Layout:
             points.reverse()
         path = curve_path(points)
         colour = "edge" if not line.share else "scale-3" if line.sign == 1 else "bad"
-        dash = "" if line.share in (0, 1) else ";stroke-dasharray:6 4"
+        dash = ";stroke-dasharray:6 4" if line.is_open else ""
         width = 1.0 if not line.share else 1.2 + 3.2 * line.share
         head = "none" if not line.share else "plus" if line.sign == 1 else "minus"
         end_mark = f' marker-end="url(#{prefix}-{head})"' if line.has_head else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,20 @@ def test_the_page_has_the_candidates_of_the_file_alone(files: tuple[Path, Path],
         candidates.write_text(f"TR:a,TR:b\n{rows}", encoding="utf-8")
         assert called("family", *files, *LIMITS, "--predict", candidates, "--html", page).returncode == 0
         assert f"<mark>{best}</mark> was never measured" in page.read_text(encoding="utf-8")
+
+
+def test_lines_are_solid_where_all_members_have_the_edge(files: tuple[Path, Path], tmp_path: Path) -> None:
+    """Two members, a and `a and b`: the edge from a is in both, though neither of its clauses is."""
+    files[1].write_text("TR:a,TR:b,DA:ALL,DV:d\n1,0,30,0.5\n0,1,30,0\n0,0,30,0\n1,1,30,1\n", encoding="utf-8")
+    page = tmp_path / "page.html"
+    assert called("family", *files, *LIMITS, "--html", page).returncode == 0
+    lines = re.findall(r'<path d="[^"]*" style="([^"]*)"[^>]*><title>([^<]*)</title>', page.read_text("utf-8"))
+    dashed = {(title, "dasharray" in style) for style, title in lines}
+    assert dashed == {
+        ("d&lt;-a: 50.0 % of the members; a → d: all members", False),
+        ("d&lt;-a+b: 50.0 % of the members; a → d: all members", False),
+        ("d&lt;-a+b: 50.0 % of the members", True),  # from b to the gate, and from the gate on
+    }
 
 
 def test_measurements_become_an_item_without_a_sealed_part(files: tuple[Path, Path], tmp_path: Path) -> None:
