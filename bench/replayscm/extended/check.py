@@ -14,6 +14,8 @@ from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.submission import Rejection
 from calibrant.dsl.replayscm.world import World
 
+MEASURED = "flips follow from sealed.seed: leave it out for measured rows"
+
 
 def row_difference(problem: Problem, worlds: Sequence[World], *, is_noisy: bool) -> str | None:
     """Return where gold's rows, with the flips that the seed fixes, differ; empty if nowhere.
@@ -39,7 +41,8 @@ def row_difference(problem: Problem, worlds: Sequence[World], *, is_noisy: bool)
             for variable in scm_class.endogenous:
                 if computed[variable] != values[variable]:
                     replayed, expected = computed[variable], values[variable]
-                    return f"world {world.id}, row {row}: {variable} is {expected}, computed {replayed}"
+                    reason = f"world {world.id}, row {row}: {variable} is {expected}, computed {replayed}"
+                    return reason if is_silent else f"{reason}; {MEASURED}"
     return ""
 
 

@@ -119,7 +119,8 @@ def _kind(name: str, disclosure: Disclosure, *, has_reference: bool) -> TaskKind
 
 def _require_kind(kind: TaskKind, extension: Extension | None) -> None:
     if (kind is TaskKind.EPISODE) != (extension is not None and extension.is_episode):
-        raise PoolError("an episode, and only that, has an allowance", field="allowance")
+        reason = f"kind {TaskKind.EPISODE.value}, and only that, has an allowance (worlds are asked for)"
+        raise PoolError(f"{reason}; this item has kind {kind.value}", field="allowance")
     if kind is TaskKind.ALTERNATIVE and extension is not None:
         raise PoolError("Alternative-SCM items have no extensions", field="kind")
 

@@ -251,7 +251,10 @@ SETUPS: dict[str, PageSetup] = {
         written={"my_search.py": "from itertools import combinations", "pyproject.toml": "[build-system]"},
     ),
     "docs/pools.md": PageSetup(
-        written={"mine.jsonl": '{"format": "calibrant-pool"'},
+        written={
+            "mine.jsonl": '{"format": "calibrant-pool", "version": 1, "name": "mine"',
+            "extended.jsonl": '{"format": "calibrant-pool", "version": 1, "name": "extended"',
+        },
         smaller={
             "large_n20,large_n30,large_n40 --per-stratum 2": "large_n20 --per-stratum 1",
             "--per-stratum 5": "--per-stratum 1",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -129,6 +130,16 @@ def _in_names(text: str, names: Mapping[str, str]) -> dict[str, str]:
     """Return values by name of a label such as `H1 0.9 H2 1`."""
     words = text.split()
     return {names.get(name, name): value for name, value in zip(words[::2], words[1::2], strict=True)}
+
+
+def test_rows_that_do_not_follow_the_seed_are_told_how_measured_rows_are_given(tmp_path: Path) -> None:
+    pool = tmp_path / "pool.jsonl"
+    problem = small_problem(0, rate="1/4", is_episode=False)
+    for seed, code in ((problem.sealed.seed, 0), ((problem.sealed.seed or 0) + 1, 1), (None, 0)):
+        write_pool(Pool("pool", (replace(problem, sealed=replace(problem.sealed, seed=seed)),)), pool)
+        done = called("pool", "check", pool)
+        assert done.returncode == code
+        assert ("flips follow from sealed.seed: leave it out for measured rows" in done.stdout) is bool(code)
 
 
 REFUSALS = {

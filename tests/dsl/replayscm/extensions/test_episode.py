@@ -180,6 +180,13 @@ def test_what_is_not_supported_is_refused_in_one_line(changes: dict[str, Any], f
     assert "\n" not in str(error.value)
 
 
+def test_the_kind_of_episodes_is_named_where_an_allowance_has_another() -> None:
+    with pytest.raises(
+        PoolError, match=r"kind CAL_A_SCM_EPISODE, and only that, has an allowance .*has kind CIND_A_SCM"
+    ):
+        problem_from_record(record_of(_line(), kind="CIND_A_SCM"))
+
+
 def test_the_setting_names_the_extensions() -> None:
     settings_of_lines = {problem_of(line).setting for line in frontier_vectors("episode")}
     assert settings_of_lines == {
