@@ -118,7 +118,7 @@ def fit(
         raise typer.BadParameter("it is about networks: give --score", param_hint="--best")
     if score is not None:
         refused = {"--target": target, "--roots": roots, "--html": html, "--svg": svg, "--out": out}
-        reason = "--score learns networks, which have none of this"
+        reason = "not with --score, which prints networks of all columns; it takes --best, --do, --max-parents, --json"
         refuse_options(refused | {"--certificates": certificates}, reason)
         _print_networks(table, do, score, best or 1, max_parents, as_json=as_json)
         return 0

@@ -40,6 +40,7 @@ class BooleanTable:
     names: of columns; rows: a bit a column; targets: columns that were set, per row; source: for messages
     numbers: of the rows, as messages and the reason count them: lines of a file
     layout: the form of a line, of a table that is a file
+    has_do: whether a column names the columns that were set
     """
 
     names: tuple[str, ...]
@@ -48,6 +49,17 @@ class BooleanTable:
     source: str
     numbers: tuple[int, ...]
     layout: TableLayout | None = None
+    has_do: bool = False
+
+    @property
+    def counting(self) -> str:
+        """Return how rows are counted, for messages."""
+        return counting(self.layout)
+
+
+def counting(layout: TableLayout | None) -> str:
+    """Return how rows are counted, for messages."""
+    return "counted from 1" if layout is None else "lines of the file"
 
 
 def boolean_table(
@@ -75,10 +87,17 @@ def boolean_table(
         if len(values) != number:
             raise CalibrantError(f"{source}, column {short_repr(name)}: {len(values)} values, not {number}")
     numbers = tuple(numbers or range(1, number + 1))
-    bits = [[_bit(value, name, source, numbers[r]) for r, value in enumerate(columns[name])] for name in names]
+    bits = []
+    for name in names:
+        wrong = next((r for r, value in enumerate(columns[name]) if _bit(value) is None), None)
+        if wrong is not None:
+            place = f"{source}, row {numbers[wrong]} ({counting(layout)}), column {short_repr(name)}"
+            raise CalibrantError(f"{place}: {_not_boolean(columns, name, wrong, do)}")
+        bits.append([BITS[str(value).strip().lower()] for value in columns[name]])
     settings = columns[do] if do is not None else [""] * number
     targets = [_targets(value, names, do or "", source, numbers[r]) for r, value in enumerate(settings)]
-    return BooleanTable(tuple(names), tuple(zip(*bits, strict=True)), tuple(targets), source, numbers, layout)
+    rows = tuple(zip(*bits, strict=True))
+    return BooleanTable(tuple(names), rows, tuple(targets), source, numbers, layout, do is not None)
 
 
 def _check_names(names: Sequence[str], source: str) -> None:
@@ -106,22 +125,37 @@ def _can_stand_in_formulas(name: str) -> bool:
     return is_name(name) and name.lower() not in OPERATORS
 
 
-def _bit(value: Any, column: str, source: str, line: int) -> int:
-    bit = BITS.get(str(value).strip().lower())
-    if bit is None:
-        where = f"{source}, row {line}, column {short_repr(column)}"
-        wrong = short_repr(value) if str(value).strip() else "an empty cell"
-        raise CalibrantError(f"{where}: {wrong} is not Boolean; allowed: 0, 1, true, false")
-    return bit
+def _bit(value: Any) -> int | None:
+    return BITS.get(str(value).strip().lower())
+
+
+def _not_boolean(columns: Mapping[str, Sequence[Any]], name: str, row: int, do: str | None) -> str:
+    """Return what is wrong with a cell, and what may be meant by its column."""
+    value = columns[name][row]
+    reason = f"{short_repr(value) if not _is_empty(value) else 'an empty cell'} is not Boolean"
+    reason += "; allowed: 0, 1, true, false"
+    others = columns.keys() - {name}
+    if do is None and all(part in others for cell in columns[name] for part in _named(cell)):
+        reason += f"; if this column names those that were set in each row, give do (--do {name})"
+    return reason
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or str(value).strip().lower() in {"", "nan"}
+
+
+def _named(value: Any) -> list[str]:
+    """Return the names in a cell of the column of interventions."""
+    text = "" if value is None else str(value).strip()
+    if text.lower() in NOTHING_SET:
+        return []
+    for separator in SEPARATORS[1:]:
+        text = text.replace(separator, ",")
+    return [part for part in text.split(",") if part]
 
 
 def _targets(value: Any, names: Iterable[str], do: str, source: str, line: int) -> frozenset[str]:
-    text = "" if value is None else str(value).strip()
-    if text.lower() in NOTHING_SET:
-        return frozenset()
-    for separator in SEPARATORS[1:]:
-        text = text.replace(separator, ",")
-    targets = [part for part in text.split(",") if part]
+    targets = _named(value)
     unknown = next((part for part in targets if part not in names), None)
     if unknown is not None:
         where = f"{source}, row {line}, column {short_repr(do)}"

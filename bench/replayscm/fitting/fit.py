@@ -16,6 +16,7 @@ from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy
 from calibrant.audits.replayscm.why.sentences import title
 from calibrant.bench.pages.why.page import why_page
 from calibrant.bench.replayscm.audit.certificates import write_certificates
+from calibrant.bench.replayscm.fitting.advice import advise_bound, contradiction_message
 from calibrant.bench.replayscm.fitting.columns import BooleanTable, TableLayout
 from calibrant.bench.replayscm.fitting.sources import table_of
 from calibrant.bench.replayscm.why.drawing import drawing
@@ -167,7 +168,7 @@ def _fewest_roots(table: BooleanTable, max_parents: int) -> Fit:
         except BudgetSpent as spent:
             raise CalibrantError(f"{table.source}: {spent}; name the roots (--roots A,B,...)") from None
     reason = f"no column is a function of at most {max_parents} others where it was not set; every root set was tried"
-    reason += f"; {_what_to_raise(max_parents)}"
+    reason += f"; {_what_to_do(table, max_parents)}"
     return Fit(
         _problem(table, _task(table, HiddenRoots(natural(table.names), len(table.names)))),
         None,
@@ -176,21 +177,22 @@ def _fewest_roots(table: BooleanTable, max_parents: int) -> Fit:
     )
 
 
-def _what_to_raise(max_parents: int) -> str:
-    if max_parents < MAX_PARENTS:
-        return f"raise max_parents (--max-parents), at most {MAX_PARENTS}"
-    return f"wider classes than {MAX_PARENTS} are not searched: leave out columns, or add one that combines some"
+def _what_to_do(table: BooleanTable, max_parents: int) -> str:
+    """Return the contradicting rows if no bound helps, else the bound to raise."""
+    if max_parents < len(table.names) - 1:
+        return advise_bound(max_parents)
+    for name in table.names:
+        others = natural(column for column in table.names if column != name)
+        clash = smallest_contradiction(_task(table, HiddenOrder(natural(table.names), others)))
+        if clash is not None:
+            return contradiction_message(table, clash)
+    raise AssertionError("every column is a function of the others, but no set of roots fits")
 
 
 def _fit_under(table: BooleanTable, task: Task, target: str | None, max_parents: int) -> Fit:
     clash = smallest_contradiction(task)
     if clash is not None:
-        first, second = (place.split()[-1] for place in (clash.first, clash.second))
-        contradiction = f"{clash.variable} differs, and all that it may depend on is equal"
-        advice = "correct one, or name the columns that were set in a column given by do (--do)"
-        raise CalibrantError(
-            f"{table.source}, rows {first} and {second} contradict each other: {contradiction}; {advice}"
-        )
+        raise CalibrantError(f"{table.source}, {contradiction_message(table, clash)}")
     _require_size(table, task, max_parents)
     outcome = solve(task, max_parents=max_parents, nested_roots=False)
     if isinstance(outcome, Impossible):
@@ -236,14 +238,14 @@ def _table_line(decider: Decider, layout: TableLayout | None) -> str:
 def _report_exhaustion(outcome: Impossible, task: Task, target: str | None, max_parents: int) -> str:
     """Report which class was exhausted, and which bound to raise."""
     if target is None:
-        return f"{outcome.exhausted}; {_what_to_raise(max_parents)}"
+        return f"{outcome.exhausted}; {advise_bound(max_parents)}"
     num_others = len(task.variables) - 1
     sets = sum(comb(num_others, k) for k in range(max_parents + 1))
     claim = (
         f"{target} is no function of at most {max_parents} of the {num_others} other columns: "
         f"all {sets:,} sets were tried"
     )
-    return f"{claim}; {_what_to_raise(max_parents)}"
+    return f"{claim}; {advise_bound(max_parents)}"
 
 
 def _require_size(table: BooleanTable, task: Task, max_parents: int) -> None:

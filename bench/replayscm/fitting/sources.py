@@ -17,6 +17,8 @@ def read_csv(path: Path, do: str | None) -> BooleanTable:
     """Return a CSV file with a head; the delimiter is a comma, a semicolon or a tab, whichever the head has first."""
     try:
         text = read_bounded(path).decode("utf-8-sig")
+    except OSError as error:
+        raise CalibrantError(f"{path}: {error.strerror or error}") from None
     except TooLargeError as error:
         raise CalibrantError(f"{path.name}: {error}") from None
     except UnicodeDecodeError:

@@ -70,7 +70,8 @@ def test_parity_of_seven_says_what_was_exhausted_and_what_to_raise(tmp_path: Pat
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout == (
         "nothing fits: y is no function of at most 4 of the 7 other columns: all 99 sets were tried; "
-        "raise max_parents (--max-parents), at most 6\n"
+        "raise max_parents (--max-parents), at most 6; if values are noisy, learn networks "
+        "(--score bde; learn_networks in Python)\n"
     )
     assert (
         "all 127 sets were tried; wider classes than 6"
@@ -107,12 +108,37 @@ def test_frames_arrays_mappings_and_rows_are_the_same_table() -> None:
     assert expected == BooleanTable(("A", "Y"), ((0, 1), (1, 0), (1, 0)), (frozenset(),) * 3, "the data", (1, 2, 3))
 
 
+def test_rows_that_disagree_are_named_where_no_bound_helps(tmp_path: Path) -> None:
+    """Each column is 0 and 1 beside the same values of the others."""
+    path = tmp_path / "noise.csv"
+    path.write_text("a,b,y\n0,0,0\n0,0,1\n0,1,0\n1,0,0\n", encoding="utf-8")
+    done = called("fit", path)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "rows 2 and 5 (lines of the file) contradict each other: a differs" in done.stdout
+    assert "--score bde" in done.stdout
+    assert "max_parents" not in done.stdout
+    assert called("fit", path, "--score", "bde").returncode == 0
+    refused = called("fit", path, "--score", "bde", "--target", "y")
+    assert refused.returncode == 2
+    assert "--target: not with --score, which prints networks of all columns; it takes --best, --do" in refused.stderr
+
+
+def test_rows_of_data_in_memory_are_counted_from_one() -> None:
+    with pytest.raises(calibrant.CalibrantError, match=r"the data, row 1 \(counted from 1\), column 'A': 2 is not"):
+        calibrant.fit({"A": [2, 1], "B": [0, 1]})
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "reason"),
     [
-        ("A,Y\n0,1\nx,1\n", (), "t.csv, row 3, column 'A': 'x' is not Boolean; allowed: 0, 1, true, false"),
-        ("A,Y\n0,\n", (), "t.csv, row 2, column 'Y': an empty cell is not Boolean"),
-        ("A,Y\n0,1\n0,0\n", ("--target", "Y"), "t.csv, rows 2 and 3 contradict each other: Y differs"),
+        ("A,Y\n0,1\nx,1\n", (), "t.csv, row 3 (lines of the file), column 'A': 'x' is not Boolean; "
+         "allowed: 0, 1, true, false"),
+        ("A,Y\n0,\n", (), "t.csv, row 2 (lines of the file), column 'Y': an empty cell is not Boolean"),
+        ("A,Y\n0,1\n0,0\n", ("--target", "Y"), "t.csv, rows 2 and 3 (lines of the file) contradict "
+         "each other: Y differs"),
+        ("A,Y,set\n0,1,\n0,0,\n", ("--target", "Y", "--do", "set"), "is equal; correct one, or if values are noisy"),
+        ("A,B,set\n0,1,\n0,1,\"A,B\"\n", (), "if this column names those that were set in each row, "
+         "give do (--do set)"),
         ("A,Y\n0,1\n", ("--target", "Z"), "t.csv has no column 'Z'; it has A, Y"),
         ("A,Y\n0,1\n", ("--do", "set"), "t.csv has no column 'set'; it has 'A', 'Y'"),
         ("A,set\n0,B\n", ("--do", "set"), "t.csv, row 2, column 'set': 'B' is no column"),
