@@ -68,6 +68,9 @@ class TextEpisode:
         self._reward = reward
         self._chat: Chat | None = None
 
+    def __repr__(self) -> str:
+        return f"<TextEpisode: {f'{len(self.messages)} messages' if self._chat else 'not begun'}>"
+
     def reset(self) -> list[Message]:
         """Begin anew; the messages that the agent starts from."""
         self._chat = self._opened()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from calibrant.dsl.action import Action
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 T_co = TypeVar("T_co", covariant=True)
 R_co = TypeVar("R_co", covariant=True)
@@ -26,6 +26,10 @@ class Step(Generic[R_co]):
     reading: R_co | None
     refused: str = ""
     cost: int = 0
+
+    def __repr__(self) -> str:
+        reaction = f"refused: {in_one_line(self.refused)[:60]}" if self.refused else short_repr(self.reading)
+        return f"<Step {short_repr(self.action)}: {reaction}>"
 
 
 class Episode(Protocol[T_co, R_co]):

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
+from calibrant.dsl.errors import in_one_line
+
+MAX_REASON_CHARS = 140  # of a reason in a repr; `str` has all of it
+
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -16,14 +20,26 @@ class Found(Generic[T_co]):
     value: T_co
 
 
-@dataclass(frozen=True, slots=True)
+def _shortened(text: str) -> str:
+    """Return a reason for a repr of one line."""
+    line = in_one_line(text)
+    return line if len(line) <= MAX_REASON_CHARS else line[: MAX_REASON_CHARS - 3] + "..."
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Impossible:
     """There is no answer; `exhausted` names the class of candidates that was searched completely."""
 
     exhausted: str
 
+    def __repr__(self) -> str:
+        return f"<Impossible: {_shortened(self.exhausted)}>"
 
-@dataclass(frozen=True, slots=True)
+    def __str__(self) -> str:
+        return f"impossible: {self.exhausted}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class OutOfBudget:
     """The budget ran out before the question was decided; nothing may be concluded but what is stated here.
 
@@ -34,8 +50,15 @@ class OutOfBudget:
     reached: str
     lower_bound: int | None = None
 
+    def __repr__(self) -> str:
+        bound = "" if self.lower_bound is None else f", at least {self.lower_bound}"
+        return f"<{type(self).__name__}: {_shortened(self.reached)}{bound}>"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+    def __str__(self) -> str:
+        return f"not decided: {self.reached}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class BestSoFar(OutOfBudget, Generic[T_co]):
     """The budget ran out with an incumbent that is not proven to be optimal.
 

@@ -7,13 +7,16 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 import calibrant
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.version import __version__
+from calibrant.solvers.outcome import BestSoFar
 from tests.support.commands import CHECKOUT, program
 
 SOURCE = ast.parse((CHECKOUT / "calibrant" / "__init__.py").read_text(encoding="utf-8"))
@@ -122,6 +125,40 @@ def test_reprs_fit_a_line_and_never_show_what_is_sealed(setting: str) -> None:
         assert len(text) <= 200
         assert not any(secret in text for secret in texts)
         assert not re.search(r"\bgold=|latent_order|columns=|mechanisms=|\(and |\(or |\(not |\(xor ", text)
+
+
+LONG = "a reason\nof many words " * 40
+COLUMNS = {"A": [0, 0, 1, 1], "B": [0, 1, 0, 1], "Y": [0, 0, 0, 1]}
+
+
+@pytest.mark.parametrize(
+    ("value", "start"),
+    [
+        (lambda: calibrant.Impossible(LONG), "<Impossible: a reason of many"),
+        (lambda: calibrant.OutOfBudget(LONG, 3), "<OutOfBudget: a reason of many"),
+        (lambda: BestSoFar(LONG, 3, value=LONG, upper_bound=4), "<BestSoFar: a reason of many"),
+        (lambda: calibrant.Step({"do": LONG}, [LONG], LONG), "<Step {'do': 'a reason"),
+        (lambda: calibrant.TextEpisode(cast(Any, None), cast(Any, None), cast(Any, None)), "<TextEpisode: not begun>"),
+        (lambda: calibrant.learn_networks(COLUMNS), "<NetworkFit: 3 columns, score bde, best "),
+        (lambda: calibrant.fit(COLUMNS, target="Y"), "<Fit of Y: size 3, proven least, 1 fit>"),
+        (lambda: calibrant.fit(COLUMNS, target="Y", max_parents=1), "<Fit of Y: Impossible>"),
+    ],
+)
+def test_results_fit_a_line_and_their_text_is_whole(value: Callable[[], Any], start: str) -> None:
+    result = value()
+    assert repr(result).startswith(start)
+    assert "\n" not in repr(result)
+    assert len(repr(result)) <= 200
+    assert not isinstance(result, calibrant.Impossible | calibrant.OutOfBudget) or LONG in str(result)
+
+
+def test_the_text_of_a_fit_has_the_result_or_the_reason_first() -> None:
+    assert str(calibrant.fit(COLUMNS, target="Y")).startswith("Y = A and B\n")
+    assert str(calibrant.fit(COLUMNS, target="Y", max_parents=1)).startswith(
+        "nothing fits: Y is no function of at most 1"
+    )
+    with pytest.raises(calibrant.CalibrantError, match=r"nofile\.csv: No such file"):
+        calibrant.fit("nofile.csv")
 
 
 def test_a_generated_item_and_a_record_fit_a_line(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from calibrant.bench.replayscm.why.drawing import drawing
 from calibrant.bench.replayscm.why.page import body
 from calibrant.bench.replayscm.why.words import lines as why_lines
 from calibrant.dsl.atomic_write import write_atomically
-from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.formulas.infix import infix
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm.disclosure import Disclosure, HiddenOrder, HiddenRoots, natural
@@ -52,6 +52,17 @@ class Fit:
     target: str | None
     outcome: Found[ExactAnswer] | Impossible | OutOfBudget
     why: ReplayWhy | None
+
+    def __repr__(self) -> str:
+        subject = "" if self.target is None else f" of {in_one_line(self.target)[:40]}"
+        if not isinstance(self.outcome, Found):
+            return f"<Fit{subject}: {type(self.outcome).__name__}>"
+        number = "" if self.why is None else f", {self.why.count.in_words()[:60]} fit"
+        return f"<Fit{subject}: size {self.outcome.value.size}, proven least{number}>"
+
+    def __str__(self) -> str:
+        """Return the text of the terminal, the result or the reason first."""
+        return "\n".join(self.lines())
 
     @property
     def formula(self) -> str | None:

@@ -63,6 +63,16 @@ class NetworkFit:
     all_counted: bool
     arcs: Mapping[tuple[str, str], float]
 
+    def __repr__(self) -> str:
+        number = f"{self.num_optimal:,}" if self.all_counted else f"at least {self.num_optimal:,}"
+        best = self.networks[0]
+        columns = f"{len(self.variables)} columns, score {self.score}"
+        return f"<NetworkFit: {columns}, best {best.score:.4f} with {len(best.arcs)} arcs, {number} as good>"
+
+    def __str__(self) -> str:
+        """Return the text of the terminal."""
+        return "\n".join(self.lines())
+
     @property
     def fits(self) -> bool:
         """True: some network always has the highest score."""

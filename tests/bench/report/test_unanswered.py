@@ -74,3 +74,11 @@ def test_of_several_reasons_the_most_frequent_is_printed_in_one_line() -> None:
         "row: 1 item: nothing of the class fits (exhausted: no reason recorded)",
         "row: 5 items: the budget ran out (b; 3 other reasons)",
     ]
+
+
+@pytest.mark.parametrize("command", ["table", "report"])
+def test_a_source_that_does_not_exist_is_named(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, str(tmp_path / "nofile.jsonl")]) == 2
+    assert "nofile.jsonl: there is no such file or folder" in capsys.readouterr().err
