@@ -153,7 +153,8 @@ def decode_line(line: str, record: type[R], *, where: str = "") -> R:
         raise PoolError("nested too deeply", field=where) from None
     except ValueError as error:  # JSON errors, and msgspec's, which name the path of the field
         message = " ".join(str(error).split())[:300]
-        raise PoolError(f"{message}{_remedy(message, record)}", instance=_id_of(raw), field=where) from None
+        name = f"{identity}: " if (identity := _id_of(raw)) else ""
+        raise PoolError(f"{name}{message}{_remedy(message, record)}", field=where) from None
 
 
 def _id_of(raw: Any) -> str:

@@ -153,6 +153,7 @@ def base_line(command: str, files: Files, out: Path) -> list[object]:
         "pool convert": [pool, out / "new.jsonl"],
         "pool alternatives": [pool, out / "new.jsonl"],
         "pool check": [pool],
+        "pool distinct": [pool, out / "new.jsonl"],
         "pool unpack": [pool, out / "folder"],
         "pool stats": [pool],
         "pool schema": [],

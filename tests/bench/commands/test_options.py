@@ -85,6 +85,8 @@ VALUES: dict[str, list[str]] = {
     "--against": ["nobody"],
     "--plots": ["OUT/plots"],
     "--name": ["Title"],
+    "--split": ["train"],
+    "--apart-from": ["POOL"],
     "--license": ["cc-by-4.0"],
     "--order": ["nothing"],
     "--members": ["3"],

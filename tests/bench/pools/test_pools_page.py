@@ -12,7 +12,7 @@ from calibrant.bench.cli import main
 from tests.support.commands import CHECKOUT
 
 PAGE = (CHECKOUT / "docs" / "pools.md").read_text(encoding="utf-8")
-(LINES,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+LINES = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)[0]
 
 
 def _members(pool: Path, capsys: pytest.CaptureFixture[str]) -> str:

@@ -49,7 +49,7 @@ def test_a_pool_without_a_header_is_told_to_add_one(tmp_path: Path) -> None:
 def test_documented_items_are_pools_whose_gold_replays(tmp_path: Path) -> None:
     text = (CHECKOUT / "docs" / "pools.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```json\n(.*?)```", text, re.S)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for block in blocks:
         (tmp_path / "documented.jsonl").write_text(block, encoding="utf-8")
         done = called("pool", "check", tmp_path / "documented.jsonl")
