@@ -75,8 +75,7 @@ def test_a_tutorial_runs_and_shows_what_its_cells_gave(
 ) -> None:
     """Run each cell in this process: one that raises and a command that fails show.
 
-    `make docs`, which continuous integration runs too, and the soak execute the pages as they are, with kernels and
-    processes of their own.
+    `make docs` and the soak execute the pages as they are, with kernels and processes of their own.
     """
     if SOAKING:
         site: Path = request.getfixturevalue("site")

@@ -250,9 +250,13 @@ SETUPS: dict[str, PageSetup] = {
         files={"pool.jsonl": first_items("sample_ordered.jsonl", 2)},
         written={"my_search.py": "from itertools import combinations", "pyproject.toml": "[build-system]"},
     ),
+    "docs/replayscm_episodes.md": PageSetup(
+        written={"own.jsonl": '{"format": "calibrant-pool", "version": 1, "name": "own"'},
+    ),
     "docs/pools.md": PageSetup(
         written={
             "mine.jsonl": '{"format": "calibrant-pool", "version": 1, "name": "mine"',
+            "complete.jsonl": '{"format": "calibrant-pool", "version": 1, "name": "complete"',
             "extended.jsonl": '{"format": "calibrant-pool", "version": 1, "name": "extended"',
         },
         smaller={
@@ -322,8 +326,8 @@ NOT_RUN: tuple[NotRun, ...] = (
     NotRun("docs/limits.md", "python -m calibrant.bench.lab.limits [SWEEP ...]", USAGE),
     NotRun("docs/semantics.md", "expr := NAME", "a grammar"),
     NotRun("docs/speed.md", "python -m calibrant.bench.lab.speed [NAME ...]", USAGE),
-    NotRun("docs/studies.md", "calibrant play lamps.jsonl", PEOPLE),
-    NotRun("docs/studies.md", "calibrant play detectors.jsonl --serve", PEOPLE),
+    NotRun("docs/studies.md", "calibrant play detectors.jsonl", PEOPLE),
+    NotRun("docs/studies.md", "calibrant play --serve detectors.jsonl", PEOPLE),
     NotRun("docs/studies.md", "calibrant play --study study.toml --serve", PEOPLE),
     NotRun("docs/studies.md", "[study]", PEOPLE),
     NotRun("docs/studies.md", 'title = "Afterwards"', PEOPLE),
