@@ -74,6 +74,11 @@ MACHINE = re.compile(r"CI|(?:CALIBRANT|NUMBA)_\w+")  # variables that a newcomer
 PIP = ("pip", "install", "--quiet", "--disable-pip-version-check")
 
 
+def _print_line(text: str) -> None:
+    """Print a line at once: print writes its end apart, and lines of two chains ran into each other."""
+    print(f"{text}\n", end="", flush=True)
+
+
 @dataclass(frozen=True)
 class Process:
     """A module to run with a Python, where and with which variables; what is said should it fail."""
@@ -86,7 +91,7 @@ class Process:
     is_preparation: bool = False  # what fails of it fails again, and is shown, in what follows: it is silent
 
     def start(self) -> subprocess.Popen[bytes]:
-        print("$ python -m", *self.command, flush=True)
+        _print_line(f"$ python -m {' '.join(self.command)}")
         output = subprocess.DEVNULL if self.is_preparation else None
         line = [str(self.python), "-m", *self.command]
         return subprocess.Popen(line, cwd=self.folder, env=self.variables or _variables(), stdout=output, stderr=output)
@@ -95,11 +100,11 @@ class Process:
         """Return the exit code, 0 of a preparation; print how long it took, for whoever wonders where the time goes."""
         start = time.monotonic()
         code = self.start().wait()
-        print(f"# {time.monotonic() - start:.0f} s: {' '.join(self.command)[:80]}", flush=True)
+        _print_line(f"# {time.monotonic() - start:.0f} s: {' '.join(self.command)[:80]}")
         if self.is_preparation:
             return 0
         if code and self.advice:
-            print(self.advice, flush=True)
+            _print_line(self.advice)
         return code
 
 
