@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,10 +12,9 @@ from calibrant.bench.core.words import Act, Draft, Edit, Position, WordsError
 from calibrant.bench.replayscm.people.words import WORDS
 from calibrant.dsl.formulas.infix import infix
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.extensions.extension import ForecastWorld, Question
-from calibrant.dsl.replayscm.problem import Problem, TaskKind
-from calibrant.solvers.outcome import Found
-from calibrant.solvers.replayscm.alternative import AlternativeAnswer, find_alternative
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.solvers.replayscm.alternative import AlternativeAnswer
+from tests.support.play.other_questions import alternative_lines, alternative_of, forecast_of, solved_alternative
 from tests.support.play.right_lines import EPISODES, POOLS, extended_item, first_item
 
 SCORING = benchmark("replayscm").scoring
@@ -37,24 +35,13 @@ def typed(item: Problem, lines: Sequence[str]) -> tuple[Draft, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def alternative() -> tuple[Problem, AlternativeAnswer]:
-    item = first_item(POOLS["replayscm"])
-    task = replace(item.task, kind=TaskKind.ALTERNATIVE, reference=item.sealed.gold)
-    found = find_alternative(task)
-    assert isinstance(found, Found)
-    return replace(item, task=task), found.value
-
-
-def alternative_lines(answer: AlternativeAnswer) -> list[str]:
-    experiment, witness = answer.separation.experiment, answer.witness
-    lines = [f"{name} = {infix(formula)}" for name, formula in answer.model.mechanisms.items()]
-    lines.append(f"experiment {experiment.variable} = {experiment.value}")
-    lines.append("witness " + ", ".join(f"{name} = {bit}" for name, bit in witness["rootAssignment"].items()))
-    return lines + [f"differs {d['variable']} {d['reference']} {d['alternative']}" for d in witness["differences"]]
+    item = alternative_of(first_item(POOLS["replayscm"]))
+    return item, solved_alternative(item)
 
 
 def test_an_alternative_is_typed_as_a_solver_sends_it(alternative: tuple[Problem, AlternativeAnswer]) -> None:
     item, answer = alternative
-    lines = alternative_lines(answer)
+    lines = [*alternative_lines(answer)]
     draft, sent = typed(item, lines)
     mechanisms = {name: render(formula) for name, formula in answer.model.mechanisms.items()}
     assert sent["alternative"] == {"mechanisms": mechanisms}
@@ -94,18 +81,7 @@ def test_a_mistake_in_an_alternative_is_no_edit(line: str, alternative: tuple[Pr
 @pytest.fixture(scope="module")
 def forecast() -> Problem:
     item = extended_item(EPISODES["noisy episode"], is_episode=False)
-    extension = item.task.extension
-    assert extension is not None
-    worlds = tuple(
-        ForecastWorld(
-            dict(world.intervention.constants),
-            tuple("".join(str(row[root]) for root in extension.roots) for row in world.rows()),
-        )
-        for world in item.sealed.heldout.worlds[:2]
-    )
-    asked_for = replace(extension, question=Question.FORECAST, forecast_worlds=worlds)
-    heldout = replace(item.sealed.heldout, worlds=item.sealed.heldout.worlds[:2])
-    return replace(item, task=replace(item.task, extension=asked_for), sealed=replace(item.sealed, heldout=heldout))
+    return forecast_of(item, item.sealed.heldout.worlds[:2])
 
 
 def test_probabilities_are_typed_for_all_rows_for_a_world_and_for_a_row(forecast: Problem) -> None:

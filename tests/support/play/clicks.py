@@ -11,10 +11,10 @@ from calibrant.dsl.formulas.infix import infix
 from calibrant.dsl.replayscm.extensions.extension import Question
 from calibrant.dsl.replayscm.problem import TaskKind
 from tests.support.play.keyboard import KeyboardPage
-from tests.support.play.other_questions import forecast_chances, solved_alternative
+from tests.support.play.other_questions import alternative_choices, forecast_chances, solved_alternative
 from tests.support.play.right_lines import detector_rule, program_answer
+from tests.support.play.solved_by_keys import SETTLED
 
-SETTLED = "!waiting && pendingDraft === null"
 TOKENS = {"(": "pad-parentheses", ")": "pad-right"}
 
 
@@ -98,24 +98,15 @@ def _worlds(page: MousePage, item: Any) -> None:
         return
     mechanisms = gold.mechanisms
     if item.task.kind is TaskKind.ALTERNATIVE:
-        mechanisms = _claim_difference(page, item)
+        answer = solved_alternative(item)
+        for key, index in alternative_choices(item, answer):
+            page.choose(key, index)
+        mechanisms = answer.model.mechanisms
     for name, formula in mechanisms.items():
         page.click(f"formula-{name}")
         for token in re.findall(r"\w+|[()]", infix(formula)):
             page.click(TOKENS.get(token, f"pad-{token}"), is_last=False)
         page.wait(SETTLED)
-
-
-def _claim_difference(page: MousePage, item: Any) -> Any:
-    """Choose experiment, witness and differences of an alternative; its mechanisms."""
-    answer, variables = solved_alternative(item), item.task.variables
-    experiment = answer.separation.experiment
-    page.choose("experiment", 1 + 2 * variables.index(experiment.variable) + experiment.value)
-    for name, bit in answer.witness["rootAssignment"].items():
-        page.choose(f"witness-{name}", 1 + bit)
-    for difference in answer.witness["differences"]:
-        page.choose(f"differs-{difference['variable']}", 1 + difference["reference"])
-    return answer.model.mechanisms
 
 
 def _program(page: MousePage, item: Any) -> None:

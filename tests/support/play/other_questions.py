@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from calibrant.dsl.formulas.infix import infix
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.extensions.extension import ForecastWorld, Question
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.alternative import AlternativeAnswer, find_alternative
 
@@ -21,19 +22,27 @@ def alternative_of(item: Problem) -> Problem:
     return replace(item, task=replace(item.task, kind=TaskKind.ALTERNATIVE, reference=item.sealed.gold))
 
 
-def forecast_of(item: Problem) -> Problem:
-    """Return the question for the first held-out world of a passive extended item, in its first rows."""
-    extension, world = item.task.extension, item.sealed.heldout.worlds[0]
+def forecast_of(item: Problem, worlds: Sequence[World]) -> Problem:
+    """Return the question for held-out worlds of a passive extended item."""
+    extension = item.task.extension
     assert extension is not None
-    shown = replace(world, units=world.units[:NUM_ROWS], columns=tuple(c & (1 << NUM_ROWS) - 1 for c in world.columns))
-    contexts = tuple("".join(str(row[root]) for root in extension.roots) for row in shown.rows())
-    asked = replace(
-        extension,
-        question=Question.FORECAST,
-        forecast_worlds=(ForecastWorld(dict(world.intervention.constants), contexts),),
+    asked_for = tuple(
+        ForecastWorld(
+            dict(world.intervention.constants),
+            tuple("".join(str(row[root]) for root in extension.roots) for row in world.rows()),
+        )
+        for world in worlds
     )
-    heldout = replace(item.sealed.heldout, worlds=(shown,))
+    asked = replace(extension, question=Question.FORECAST, forecast_worlds=asked_for)
+    heldout = replace(item.sealed.heldout, worlds=tuple(worlds))
     return replace(item, task=replace(item.task, extension=asked), sealed=replace(item.sealed, heldout=heldout))
+
+
+def short_forecast_of(item: Problem) -> Problem:
+    """Return the question for the first held-out world of a passive extended item, in its first rows."""
+    world = item.sealed.heldout.worlds[0]
+    columns = tuple(c & (1 << NUM_ROWS) - 1 for c in world.columns)
+    return forecast_of(item, [replace(world, units=world.units[:NUM_ROWS], columns=columns)])
 
 
 def solved_alternative(item: Problem) -> AlternativeAnswer:
@@ -58,6 +67,14 @@ def alternative_action(item: Problem, answer: AlternativeAnswer) -> dict[str, An
         "experiment": answer.separation.experiment.to_dict(),
         "witness": {"rootAssignment": dict(answer.witness["rootAssignment"]), "differences": differences},
     }
+
+
+def alternative_choices(item: Problem, answer: AlternativeAnswer) -> Iterator[tuple[str, int]]:
+    """Yield lists of the page and the entries that state experiment, witness and differences."""
+    experiment = answer.separation.experiment
+    yield "experiment", 1 + 2 * item.task.variables.index(experiment.variable) + experiment.value
+    yield from ((f"witness-{name}", 1 + bit) for name, bit in answer.witness["rootAssignment"].items())
+    yield from ((f"differs-{d['variable']}", 1 + d["reference"]) for d in answer.witness["differences"])
 
 
 def forecast_chances(item: Problem) -> Mapping[tuple[int, int, str], int]:

@@ -45,7 +45,7 @@ def pool_file(kind: str, folder: Path) -> Path:
         if kind == "alternative":
             item = other_questions.alternative_of(first_item(POOLS["replayscm"]))
         else:
-            item = other_questions.forecast_of(extended_item(EPISODES["noisy episode"], is_episode=False))
+            item = other_questions.short_forecast_of(extended_item(EPISODES["noisy episode"], is_episode=False))
         write_pool(Pool(kind, (item,)), folder / f"{kind}.jsonl")
         return folder / f"{kind}.jsonl"
     return episode_pool(folder, EPISODES[kind]) if kind in EPISODES else POOLS[kind]

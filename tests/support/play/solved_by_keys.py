@@ -11,7 +11,7 @@ from calibrant.dsl.replayscm.extensions.extension import Question
 from calibrant.dsl.replayscm.problem import TaskKind
 from tests.support.browser import CONTROL
 from tests.support.play.keyboard import KeyboardPage
-from tests.support.play.other_questions import forecast_chances, solved_alternative
+from tests.support.play.other_questions import alternative_choices, forecast_chances, solved_alternative
 from tests.support.play.right_lines import detector_rule, program_answer
 
 SETTLED = "!waiting && pendingDraft === null"
@@ -91,7 +91,10 @@ def _worlds(page: KeyboardPage, item: Any) -> None:
         return
     mechanisms = gold.mechanisms
     if item.task.kind is TaskKind.ALTERNATIVE:
-        mechanisms = _claim_difference(page, item)
+        answer = solved_alternative(item)
+        for key, index in alternative_choices(item, answer):
+            _choose(page, key, index)
+        mechanisms = answer.model.mechanisms
     hidden = () if extension is None else tuple(extension.hidden)
     for name in (v for v in (*item.task.variables, *hidden) if v in mechanisms):
         page.reach(_control(f"formula-{name}"))
@@ -99,18 +102,6 @@ def _worlds(page: KeyboardPage, item: Any) -> None:
         page.press("Enter")
         page.wait(SETTLED)
     page.press("Enter", CONTROL)
-
-
-def _claim_difference(page: KeyboardPage, item: Any) -> Any:
-    """Choose experiment, witness and differences of an alternative; its mechanisms."""
-    answer, variables = solved_alternative(item), item.task.variables
-    experiment = answer.separation.experiment
-    _choose(page, "experiment", 1 + 2 * variables.index(experiment.variable) + experiment.value)
-    for name, bit in answer.witness["rootAssignment"].items():
-        _choose(page, f"witness-{name}", 1 + bit)
-    for difference in answer.witness["differences"]:
-        _choose(page, f"differs-{difference['variable']}", 1 + difference["reference"])
-    return answer.model.mechanisms
 
 
 def _forecast(page: KeyboardPage, item: Any) -> None:
