@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench.commands.lines import BENCHMARKS, COMMANDS, Files
-from tests.support.commands import CHECKOUT, called
+from tests.support.commands import CHECKOUT, called, jsonl
 
 HINT = re.compile(r"`(calibrant [^`]+)`")
 
@@ -139,10 +139,9 @@ def test_wrong_files_are_one_line(line: str, reason: str, tmp_path: Path, monkey
 def test_a_list_of_answers_keeps_ids_and_systems_and_names_what_it_leaves_out(tmp_path: Path) -> None:
     pool = CHECKOUT / "bench" / "replayscm" / "data" / "sample_hidden_order.jsonl"
     ids = ["CAL_vhs_n9_dense_strict_20000000", "CAL_vhs_n10_extreme_near_impossible_20000002"]
-    given, scores = tmp_path / "given.jsonl", tmp_path / "scores.jsonl"
     systems = ("model-9000", "b")
     lines = [{"id": name, "model": system, "response": "{}"} for name in ids for system in systems for _ in range(2)]
-    given.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    given, scores = jsonl(tmp_path / "given.jsonl", *lines), tmp_path / "scores.jsonl"
     assert called("score", pool, given, "--out", scores).returncode == 0
     done = called(
         "list", pool, "--scores", scores, "--class", "short"

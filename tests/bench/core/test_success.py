@@ -14,7 +14,7 @@ from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.player import Player
 from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.pools.bundled import bundled_sample
-from tests.support.commands import called
+from tests.support.commands import called, jsonl
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 POOL = EXAMPLES / "switches.jsonl"  # X3 = X1 replays its held-out world; X3 = X1 and X2 its training world alone
@@ -84,9 +84,8 @@ def test_a_count_names_the_class_that_it_is_of(tmp_path: Path) -> None:
     """Reasons may not read gold, whose parents set the class of attributions: the two differ on this item."""
     name = "CAL_vhs_n8_dense_20000001"
     header, *lines = bundled_sample("hidden_order").read_text("utf-8").splitlines()
-    pool, given, scores = tmp_path / "one.jsonl", tmp_path / "given.jsonl", tmp_path / "scores.jsonl"
-    pool.write_text(f"{header}\n{next(line for line in lines if name in line)}\n", encoding="utf-8")
-    given.write_text(json.dumps({"id": name, "response": "{}"}) + "\n", encoding="utf-8")
+    pool = jsonl(tmp_path / "one.jsonl", header, next(line for line in lines if name in line))
+    given, scores = jsonl(tmp_path / "given.jsonl", {"id": name, "response": "{}"}), tmp_path / "scores.jsonl"
     assert called("score", pool, given, "--out", scores).returncode == 0
     why, answers = called("list", pool, "--why"), called("list", pool, "--scores", scores, "--class", "short")
     assert "24,576" in why.stdout

@@ -16,7 +16,7 @@ from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.files import file_record, read_pool, record_from_problem, write_pool
 from calibrant.dsl.replayscm.pools.records import ProblemRecord
 from calibrant.dsl.replayscm.problem import Pool, Problem
-from tests.support.commands import called
+from tests.support.commands import called, jsonl
 from tests.support.replayscm.lamp import HEADER
 
 ROWS = ({"Tank": 0, "Power": 0, "Pump": 0, "Flow": 0}, {"Tank": 0, "Power": 1, "Pump": 0, "Flow": 0})
@@ -80,8 +80,7 @@ def test_files_keep_their_order_and_what_solvers_see_stays_natural(tmp_path: Pat
 
 def test_terminal_page_and_json_have_the_world_in_the_files_order(tmp_path: Path) -> None:
     columns = ("Tank", "Power", "Pump", "Flow")
-    pool = tmp_path / "mine.jsonl"
-    pool.write_text("".join(json.dumps(line) + "\n" for line in (HEADER, pump_record(columns))), encoding="utf-8")
+    pool = jsonl(tmp_path / "mine.jsonl", HEADER, pump_record(columns))
     printed = called("show", pool, "pump", "--why").stdout
     assert '"rows": ["100?"]' in printed
     assert "Tank Power Pump Flow" in printed
@@ -96,8 +95,7 @@ def test_terminal_page_and_json_have_the_world_in_the_files_order(tmp_path: Path
 def test_hardened_items_keep_the_files_order(tmp_path: Path) -> None:
     columns = ("Tank", "Power", "Pump", "Flow")
     record = pump_record(columns) | {"sealed": {"gold": {"Pump": "(and Tank Power)", "Flow": "Pump"}}}
-    pool, out = tmp_path / "mine.jsonl", tmp_path / "hard.jsonl"
-    pool.write_text("".join(json.dumps(line) + "\n" for line in (HEADER, record)), encoding="utf-8")
+    pool, out = jsonl(tmp_path / "mine.jsonl", HEADER, record), tmp_path / "hard.jsonl"
     assert called("harden", pool, "--out", out, "--workers", "1").returncode == 0
     hardened = json.loads(out.read_text(encoding="utf-8").splitlines()[1])
     assert tuple(hardened["variables"]) == columns

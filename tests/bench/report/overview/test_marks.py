@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.support.browser import needs_chromium, pressed
-from tests.support.commands import CHECKOUT, called
+from tests.support.commands import CHECKOUT, called, jsonl
 
 POOL = CHECKOUT / "docs" / "examples" / "switches.jsonl"  # X3 = X1 replays all worlds
 RESPONSES = {
@@ -24,7 +23,7 @@ RESPONSES = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("marks")
     lines = [{"id": "lamp", "model": name, "response": text} for name, text in RESPONSES.items()]
-    (folder / "given.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    jsonl(folder / "given.jsonl", *lines)
     assert called("score", POOL, folder / "given.jsonl", "--out", folder / "verdicts.jsonl").returncode == 0
     options = ("--pool", POOL, "--attribution", "--out")
     given = called("report", "--predictions", folder / "given.jsonl", *options, folder / "given.html")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,8 @@ import pytest
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.replayscm.pools.files import read_pool
-from tests.support.commands import CHECKOUT, called
+from tests.support.commands import CHECKOUT, called, jsonl
 from tests.support.replayscm.lamp import HEADER, lamp_record
-
-
-def written(folder: Path, *records: dict[str, Any]) -> Path:
-    path = folder / "mine.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    return path
 
 
 @pytest.mark.parametrize(
@@ -35,7 +28,7 @@ def written(folder: Path, *records: dict[str, Any]) -> Path:
 def test_a_refusal_names_the_item_and_what_is_allowed(
     changes: dict[str, Any], parts: tuple[str, ...], tmp_path: Path
 ) -> None:
-    pool = written(tmp_path, HEADER, lamp_record() | changes)
+    pool = jsonl(tmp_path / "mine.jsonl", HEADER, lamp_record() | changes)
     with pytest.raises(PoolError) as refused:
         read_pool(pool)
     assert all(part in str(refused.value) for part in parts), refused.value
@@ -43,7 +36,7 @@ def test_a_refusal_names_the_item_and_what_is_allowed(
 
 def test_a_pool_without_a_header_is_told_to_add_one(tmp_path: Path) -> None:
     with pytest.raises(PoolError, match=r'begins with a header: .*"format": "calibrant-pool", "version": 1'):
-        benchmark_of(written(tmp_path, lamp_record()))
+        benchmark_of(jsonl(tmp_path / "mine.jsonl", lamp_record()))
 
 
 def test_documented_items_are_pools_whose_gold_replays(tmp_path: Path) -> None:
