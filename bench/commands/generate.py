@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,9 +13,6 @@ from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import ITEMS, OUTPUT
-
-if TYPE_CHECKING:
-    from calibrant.bench.terminal.next_commands import NextCommand
 
 _OUT = Writes(beside=("{}.unfinished/instances.jsonl", "{}.unfinished/instances.lock", "heldout_{}"), goes_on=True)
 
@@ -65,7 +62,7 @@ def generate(
     repeats = of.require(CHECK).find_repeats([out])
     if repeats:
         typer.echo(f"{len(repeats)} items ask what an earlier one asks: small strata have few different ones", err=True)
-    _print_next(out, *[_command_without_repeats(out)] * bool(repeats))
+    _print_next(out, has_repeats=bool(repeats))
 
 
 def sample(
@@ -98,18 +95,13 @@ def sample(
     _print_next(out)
 
 
-def _command_without_repeats(pool: Path) -> NextCommand:
-    from calibrant.bench.terminal.next_commands import NextCommand, unused_path
-
-    return NextCommand(("pool", "distinct", pool, unused_path("distinct.jsonl")), "leave out repeats")
-
-
-def _print_next(pool: Path, *more: NextCommand) -> None:
+def _print_next(pool: Path, *, has_repeats: bool = False) -> None:
     from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
 
+    distinct = NextCommand(("pool", "distinct", pool, unused_path("distinct.jsonl")), "leave out repeats")
     print_next(
         [
-            *more,
+            *([distinct] if has_repeats else []),
             NextCommand(("list", pool), "what is in it"),
             NextCommand(("prompts", pool, "--out", unused_path("prompts.jsonl")), "what a model is asked"),
             NextCommand(("run", "exact", pool, "--out", unused_path("runs")), "the exact solver"),
