@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from calibrant.bench.commands.guard import READS, WRITES
-from calibrant.bench.commands.options import AsJson, PoolPath
+from calibrant.bench.commands.options import AsJson, NewPool, PoolPath
 from calibrant.bench.help_groups import INPUT, ITEMS, METHOD, OUTPUT
 
 Families = Annotated[
@@ -76,7 +76,7 @@ def difficulty(
 
 def subset(
     source: PoolPath,
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="Native JSONL file to write."), WRITES],
+    target: NewPool,
     runs: Annotated[
         list[Path],
         typer.Option(

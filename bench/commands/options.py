@@ -28,6 +28,7 @@ PoolPath: TypeAlias = Annotated[
 PoolPaths: TypeAlias = Annotated[
     list[Path], typer.Argument(metavar="POOL...", help="Pool files: official YAML or native JSONL."), READS
 ]
+NewPool: TypeAlias = Annotated[Path, typer.Argument(metavar="OUT", help="Native JSONL file to write."), WRITES]
 RunSources: TypeAlias = Annotated[
     list[Path] | None,
     typer.Argument(metavar="DIR...", help="Folders of runs; also files written by `calibrant score --out`."),

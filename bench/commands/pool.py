@@ -11,7 +11,7 @@ import typer
 
 from calibrant.bench.commands.difficulty import subset
 from calibrant.bench.commands.guard import READS, WRITES, Writes, guard_paths, require_apart
-from calibrant.bench.commands.options import AsJson, ItemOption, OfBenchmark, PoolPath, PoolPaths, with_options
+from calibrant.bench.commands.options import AsJson, ItemOption, NewPool, OfBenchmark, PoolPath, PoolPaths, with_options
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.examples import epilog
@@ -93,7 +93,7 @@ def _measured_out(inputs: Sequence[Path], third: Path | None, item_option: Seque
 @guard_paths
 def alternatives(
     source: PoolPath,
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="Native JSONL file to write."), WRITES],
+    target: NewPool,
     seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.", rich_help_panel=ITEMS)] = 0,
     open_ended: Annotated[
         bool,
@@ -228,7 +228,7 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
 @guard_paths
 def distinct(
     source: PoolPath,
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="Native JSONL file to write."), WRITES],
+    target: NewPool,
     others: Annotated[
         list[Path] | None,
         typer.Option(

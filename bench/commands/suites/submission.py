@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from calibrant.bench.commands.guard import READS
 from calibrant.bench.commands.options import NewFolder
 from calibrant.bench.help_groups import INPUT
-
-
-class Relationship(StrEnum):
-    """Relationship of the submitter to the developer of the system."""
-
-    FIRST_PARTY = "first_party"
-    THIRD_PARTY = "third_party"
-    COLLABORATIVE = "collaborative"
-    OTHER = "other"
 
 
 def submission(
@@ -50,8 +40,9 @@ def submission(
         str, typer.Option("--developer", metavar="NAME", help="Who made the system.", rich_help_panel=INPUT)
     ] = "unknown",
     relationship: Annotated[
-        Relationship, typer.Option("--relationship", help="Of submitter and developer.", rich_help_panel=INPUT)
-    ] = Relationship.OTHER,
+        Literal["first_party", "third_party", "collaborative", "other"],
+        typer.Option("--relationship", help="Of submitter and developer.", rich_help_panel=INPUT),
+    ] = "other",
     cost: Annotated[
         float | None,
         typer.Option("--cost", min=0, help="What the answers cost, with --currency.", rich_help_panel=INPUT),
@@ -78,7 +69,7 @@ def submission(
         "submitter": submitter,
         "date": date.date(),
         "developer": developer,
-        "relationship": relationship.value,
+        "relationship": relationship,
         "cost": cost,
         "currency": currency,
     }
