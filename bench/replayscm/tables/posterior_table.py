@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -26,8 +25,7 @@ from calibrant.bench.replayscm.protocols.posterior import MostPosterior
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.score import Evaluator
-from calibrant.solvers.replayscm.canonical import canonical_task
-from calibrant.solvers.replayscm.renaming import rename_problem, unchanged_order
+from calibrant.solvers.replayscm.canonical import canonical_problem
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 ROWS: tuple[Protocol, ...] = (Exact(), MostPosterior(choose="probable"), MostPosterior(choose="agreeing"))
@@ -45,15 +43,6 @@ class Outcome(NamedTuple):
     expected: float
     ceiling: float
     size_ceiling: float
-
-
-def canonical_problem(problem: Problem) -> Problem:
-    """Return a problem over canonical names, so that ties and draws do not depend on those of the pool."""
-    canonical = canonical_task(problem.task)
-    orders = unchanged_order(problem.task.training), unchanged_order(problem.sealed.heldout)
-    return replace(
-        problem, task=canonical.task, sealed=rename_problem(problem, canonical.canonical_names, *orders).sealed
-    )
 
 
 def outcome(problem: Problem) -> Outcome:
@@ -121,11 +110,8 @@ def main(paths: list[str]) -> None:
     for row in ROWS:
         row.warm_up()
     for path in map(Path, paths):
-        problems = read_pool(path, keep_results=False).problems
-        print(
-            table_row(path.name.split(".")[0], [outcome(canonical_problem(problem)) for problem in problems]),
-            flush=True,
-        )
+        problems = map(canonical_problem, read_pool(path, keep_results=False).problems)  # names decide no tie or draw
+        print(table_row(path.name.split(".")[0], list(map(outcome, problems))), flush=True)
 
 
 if __name__ == "__main__":
