@@ -144,14 +144,16 @@ class PlayFolder:
 
     def review(self, participant: str, item: ItemKey) -> ReviewedItem:
         """Return an item that a participant ended, beside the ideal learner."""
-        record = self.record(participant, self.game(participant, item))
-        pool, key = self.pools[item.pool_digest], (participant, item)
+        game, key = self.game(participant, item), (participant, item)
+        record, verdict = self.record(participant, game), self.verdict(participant, game)
         with self._scoring:
             if item not in self._ideal:
-                self._ideal[item] = ideal_steps(pool, item.instance)
+                self._ideal[item] = ideal_steps(game.pool, item.instance)
             if key not in self._reviews:
-                public_item = pool.public.shown(pool.item(item.instance))
-                self._reviews[key] = ReviewedItem.of(pool, public_item, record, self._ideal[item])
+                attribution = verdict["attribution"] or {}
+                self._reviews[key] = ReviewedItem(
+                    game.pool.benchmark, game.shown, record, self._ideal[item], attribution
+                )
             return self._reviews[key]
 
     def warm_up(self) -> None:

@@ -14,7 +14,6 @@ from calibrant.bench.core.capabilities import WORDS
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS, TIMELINES
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.play.pool import PlayPool
-from calibrant.bench.play.record import evidence_attribution
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
 from calibrant.bench.report.people.remaining import Remaining, RemainingLists
 from calibrant.bench.report.scored_answers import context_of
@@ -39,7 +38,8 @@ def ideal_steps(pool: PlayPool, instance: str) -> Sequence[Step[Any]] | None:
 class ReviewedItem:
     """One ended item. It is computed from the record alone; what is sealed is part of it.
 
-    item: under the id that the page shows; record: of the participant
+    item: under its public id for participants, under the pool's own for those who run the study
+    record: of the participant
     ideal: steps of the ideal learner, None of a question
     attribution: what the evidence had decided; empty where it is not counted
     """
@@ -49,14 +49,6 @@ class ReviewedItem:
     record: Record
     ideal: Sequence[Step[Any]] | None
     attribution: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, pool: PlayPool, item: Any, record: Record, ideal: Sequence[Step[Any]] | None) -> ReviewedItem:
-        """Return the item of a record; what the evidence of a question decided is counted here.
-
-        item: under its public id for participants, under the pool's own for those who run the study
-        """
-        return cls(pool.benchmark, item, record, ideal, evidence_attribution(pool.benchmark, item, record))
 
     @property
     def steps(self) -> Sequence[Step[Any]]:

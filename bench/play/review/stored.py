@@ -7,7 +7,7 @@ from pathlib import Path
 
 from calibrant.bench.play.journal import check_participant
 from calibrant.bench.play.pool import PlayPool
-from calibrant.bench.play.record import protocol_of
+from calibrant.bench.play.record import evidence_attribution, protocol_of
 from calibrant.bench.play.review.items import ReviewedItem, ideal_steps
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.dsl.errors import CalibrantError
@@ -30,4 +30,7 @@ def stored_reviews(folder: Path, pools: Sequence[PlayPool], participant: str) ->
 
 
 def _review(pool: PlayPool, record: Record) -> ReviewedItem:
-    return ReviewedItem.of(pool, pool.item(record.instance), record, ideal_steps(pool, record.instance))
+    """Return the item of a record; what the evidence of a question decided is counted here."""
+    item = pool.item(record.instance)
+    attribution = evidence_attribution(pool.benchmark, item, record)
+    return ReviewedItem(pool.benchmark, item, record, ideal_steps(pool, record.instance), attribution)
