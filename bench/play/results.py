@@ -19,6 +19,7 @@ from calibrant.bench.core.registry import stated_name
 from calibrant.bench.play.journal import EVENTS
 from calibrant.bench.play.plan import QUESTIONS
 from calibrant.bench.play.pool import PlayPool
+from calibrant.bench.play.record import evidence_attribution
 from calibrant.bench.report.people.clusters import Value, clustered_mean
 from calibrant.bench.report.people.remaining import MAX_EXPORTED, Remaining, RemainingLists
 from calibrant.bench.report.people.timings import seconds_a_move
@@ -89,29 +90,21 @@ def person_rows(folder: Path, pools: Sequence[PlayPool] = ()) -> list[PersonRow]
     rows = []
     for record in records:
         positions[record.protocol] = positions.get(record.protocol, 0) + 1
+        attribution = record.attribution if isinstance(record.attribution, dict) else {}
         remaining = None
         if record.pool_digest in by_digest:
             pool, lists = by_digest[record.pool_digest]
-            record = _attributed(record, pool)
+            item = pool.item(record.instance)
+            attribution = evidence_attribution(pool.benchmark, item, record)
             taken = [] if record.steps is msgspec.UNSET else steps_of(record.steps)
-            remaining = lists.get(pool.digest, pool.public.shown(pool.item(record.instance)), taken)
-        row = _row(record, positions[record.protocol], remaining)
+            remaining = lists.get(pool.digest, pool.public.shown(item), taken)
+        row = _row(record, positions[record.protocol], attribution, remaining)
         rows.append(replace(row, answers=answers.get(row.participant, {})))
     return rows
 
 
-def _attributed(record: Record, pool: PlayPool) -> Record:
-    """Return a record with what the evidence of a question had decided; an episode's has it."""
-    if isinstance(record.attribution, dict) or record.steps is not msgspec.UNSET:
-        return record
-    item = pool.item(record.instance)
-    attribution = pool.benchmark.attribution(item, record.answer, (), record.score)
-    return record if attribution is None else msgspec.structs.replace(record, attribution=attribution)
-
-
-def _row(record: Record, position: int, remaining: Remaining | None) -> PersonRow:
+def _row(record: Record, position: int, attribution: Mapping[str, Any], remaining: Remaining | None) -> PersonRow:
     steps = record.steps if isinstance(record.steps, list) else []
-    attribution = record.attribution if isinstance(record.attribution, dict) else {}
     mean_seconds = seconds_a_move(record)
     counted = "" if remaining is None else str(remaining.count)
     return PersonRow(

@@ -48,20 +48,20 @@ def static_page(study: Study, participant: str = "") -> str:
     participant: whose order it has; empty for the order of the file
     """
     stops: list[dict[str, Any]] = []
+    pools, digests = {pool.digest: pool for pool in study.pools}, [pool.digest for pool in study.pools]
     for stop in study.plan(participant):
         if isinstance(stop, QuestionsStop):
             questions = [dict(question) for question in stop.questions]
             stops.append({"phase": "questions", "name": stop.name, "heading": stop.title, "questions": questions})
             continue
-        pool = next(pool for pool in study.pools if pool.digest == stop.key.pool_digest)
+        pool = pools[stop.key.pool_digest]
         game = Game(pool, stop.key.instance)
         if game.episode is not None:
             raise CalibrantError(
                 f"{study.path.name}: items of {pool.path.name} answer moves; a file cannot: serve the study instead"
             )
         stops.append({"phase": "item", "item": item_state(game, with_cells=False)})
-    digests = [pool.digest for pool in study.pools]
-    kinds = count_kinds(study.plan(participant), {pool.digest: pool for pool in study.pools})
+    kinds = count_kinds(study.plan(participant), pools)
     plan = {"title": study.terms.title, "consent": study.terms.consent, "stops": stops, "digests": digests}
     plan |= {"kinds": kinds}
     return play_page(study.terms.title, participant, json.dumps(plan))
@@ -95,7 +95,7 @@ def _import_one(study: Study, folder: PlayFolder, download: Download) -> str:
     unreadable = []
     places = {answered.stop: place for place, answered in enumerate(download.stops)}
     # in the order of the page, which is that of the file where it was made for nobody
-    for stop in sorted(study.plan(name), key=lambda stop: places.get(_page_name(study, stop), len(places))):
+    for stop in sorted(study.plan(name), key=lambda stop: places.get(_page_name(folder, stop), len(places))):
         if isinstance(stop, QuestionsStop):
             answered = by_stop.get(stop.name)
             if answered is not None and not folder.events(name, stop.key):
@@ -111,11 +111,11 @@ def _import_one(study: Study, folder: PlayFolder, download: Download) -> str:
     )
 
 
-def _page_name(study: Study, stop: Stop) -> str:
+def _page_name(folder: PlayFolder, stop: Stop) -> str:
     """Return the name of a stop in a page: the public id of an item."""
     if isinstance(stop, QuestionsStop):
         return stop.name
-    pool = next(pool for pool in study.pools if pool.digest == stop.key.pool_digest)
+    pool = folder.pools[stop.key.pool_digest]
     return str(pool.public.shown(pool.item(stop.key.instance)).id)
 
 
