@@ -103,18 +103,18 @@ def _lines(why: LogicWhy) -> Iterator[_Line]:
         edge = (source, sign, clause.target)
         covered.add(edge)
         if edge in certain and share < 1:
-            title += f"; {_arrow(*edge)}: all members"
+            title += f"; {edge_arrow(*edge)}: all members"
         yield _Line(source, clause.target, sign, share, title, is_open=edge not in certain)
     for clause, share in gates:
         title = f"{clause}: {percent(share)} of the members"
-        open_literals = [literal for literal in clause.literals if (*literal, clause.target) not in certain]
+        is_open = False
         for source, sign in clause.literals:
             edge = (source, sign, clause.target)
             covered.add(edge)
-            of_edge = title if edge not in certain or share == 1 else f"{title}; {_arrow(*edge)}: all members"
-            is_open = (source, sign) in open_literals
-            yield _Line(source, _gate_name(clause), sign, share, of_edge, sign == -1, is_open)
-        yield _Line(_gate_name(clause), clause.target, 1, share, title, is_open=bool(open_literals))
+            of_edge = title if edge not in certain or share == 1 else f"{title}; {edge_arrow(*edge)}: all members"
+            is_open |= edge not in certain
+            yield _Line(source, _gate_name(clause), sign, share, of_edge, sign == -1, edge not in certain)
+        yield _Line(_gate_name(clause), clause.target, 1, share, title, is_open=is_open)
     for part in why.edges:
         if (part.source, part.sign, part.target) not in covered:
             title = f"{part.text}: {percent(part.share)} of the members" if part.share else f"{part.text}: no member"
@@ -122,7 +122,8 @@ def _lines(why: LogicWhy) -> Iterator[_Line]:
             yield _Line(part.source, part.target, part.sign, part.share, title, is_open=is_open)
 
 
-def _arrow(source: str, sign: int, target: str) -> str:
+def edge_arrow(source: str, sign: int, target: str) -> str:
+    """Return an edge with the head that it is drawn with: → activates, ⊣ inhibits."""
     return f"{source} {'→' if sign == 1 else '⊣'} {target}"
 
 

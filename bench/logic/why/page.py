@@ -9,7 +9,7 @@ from markupsafe import Markup
 from calibrant.audits.logic.why.parts import LogicWhy
 from calibrant.audits.why import number_text
 from calibrant.bench.logic.family.words import NO_PROBABILITY, percent
-from calibrant.bench.logic.why.network import MAX_NODES, network
+from calibrant.bench.logic.why.network import MAX_NODES, edge_arrow, network
 from calibrant.bench.pages.design.plots import LETTER, figure
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.pages.why.sections import WhyTable, page_json, shown_table
@@ -61,7 +61,7 @@ def edge_table(why: LogicWhy) -> WhyTable:
     ordered = sorted(why.edges, key=lambda edge: (-edge.share, edge.text))
     rows = tuple(
         (
-            f"{edge.source} {'→' if edge.sign == 1 else '⊣'} {edge.target}",
+            edge_arrow(edge.source, edge.sign, edge.target),
             percent(edge.share),
             number_text(int(edge.members)),
             "always" if edge.share == 1 else "open" if edge.share else "never",
