@@ -188,6 +188,11 @@ class Row:
         units = {item: self.unit(item) for item in self.samples}
         return Sampled(self.setting, self.system, self.pool, self.samples, units, rights)
 
+    @property
+    def num_taken(self) -> Counter[str]:
+        """Number of answers by participant, of a group of people; empty for any other system."""
+        return Counter(name for listed in self.participants.values() for name in listed)
+
     @cached_property
     def rates(self) -> dict[str, Rate]:
         """The mean of every metric over the items, each of which weighs the same however often it was answered.
@@ -311,7 +316,7 @@ class RowGroups:
         if not row.participants:
             return row.key.system
         alike = [peer for peer in self._rows.values() if peer.key[-2:] == row.key[-2:]]
-        people = sorted({name for peer in alike for listed in peer.participants.values() for name in listed})
+        people = sorted({name for peer in alike for name in peer.num_taken})
         return f"{row.key.system} ({len(people)})" if len(people) > 1 else f"{PEOPLE}{people[0]}"
 
 

@@ -95,7 +95,7 @@ class ResultTable:
         if self._by is Grouping.STRATUM:
             return
         alike = [peer for peer in rows if (peer.system, peer.pool) == (row.system, row.pool)]
-        taken = Counter(name for peer in alike for listed in peer.participants.values() for name in listed)
+        taken = sum((peer.num_taken for peer in alike), start=Counter[str]())
         low, high = min(taken.values()), max(taken.values())
         if low < row.num_expected:
             reach = f"{low}" if low == high else f"{low} to {high}"
@@ -136,7 +136,7 @@ class ResultTable:
             "options": dict(row.config),
         }
         if row.participants:
-            numbers["participants"] = len({name for listed in row.participants.values() for name in listed})
+            numbers["participants"] = len(row.num_taken)
         if self.metrics.benchmark != NAMELESS_BENCHMARK:
             labels = {"benchmark": self.metrics.benchmark, **labels}
         return labels | numbers | _rate_values(row)
