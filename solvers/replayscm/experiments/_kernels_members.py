@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl._jit import kernel
+from calibrant.solvers.replayscm.noise._kernels_masses import pattern_of
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -31,15 +32,7 @@ def noisy_outcomes(
                 bit = bit_one << np.uint64(order[d, i])
                 if targets[r] & bit != zero:
                     continue
-                pattern = 0
-                place = 0
-                mask = masks[d, i]
-                while mask:
-                    low = mask & -mask
-                    if word & np.uint64(low) != zero:
-                        pattern |= 1 << place
-                    place += 1
-                    mask ^= low
+                pattern = pattern_of(word, masks[d, i])
                 word &= ~bit
                 if tables[d, i] >> np.uint64(pattern) & bit_one != zero:
                     word |= bit
@@ -71,15 +64,7 @@ def count_mismatches(
                     bit = bit_one << np.uint64(order[d, i])
                     if targets[r] & bit != zero:
                         continue
-                    pattern = 0
-                    place = 0
-                    mask = masks[d, i]
-                    while mask:
-                        low = mask & -mask
-                        if word & np.uint64(low) != zero:
-                            pattern |= 1 << place
-                        place += 1
-                        mask ^= low
+                    pattern = pattern_of(word, masks[d, i])
                     is_one = tables[d, i] >> np.uint64(pattern) & bit_one != zero
                     if noisy[0] & bit != zero:
                         if is_one != (word & bit != zero):

@@ -344,14 +344,14 @@ def _logs_by_mixture(members: MemberArrays, rates: Sequence[Fraction], readings:
 
 def _flip_logs(members: MemberArrays, rates: Sequence[Fraction], flips: U64, targets: U64, spans: I64) -> F64:
     """[d, c] logarithm of the probability of the flips in free cells, which is that of the reading given the member."""
-    free = ~targets & np.uint64(sum(1 << v for v in members.noisy))
+    free = ~targets & members.noisy_mask
     wrong = np.add.reduceat(np.bitwise_count(flips & free).astype(np.int64), spans[:-1], axis=1)
     return _cell_logs(wrong, _free_cells(members, targets, spans), rates)
 
 
 def _free_cells(members: MemberArrays, targets: U64, spans: I64) -> I64:
     """[c] cells of each world that noise can flip."""
-    free = ~targets & np.uint64(sum(1 << v for v in members.noisy))
+    free = ~targets & members.noisy_mask
     cells: I64 = np.add.reduceat(np.bitwise_count(free).astype(np.int64), spans[:-1])
     return cells
 

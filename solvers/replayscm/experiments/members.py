@@ -31,6 +31,7 @@ class MemberArrays:
             rows.append([(index[v], *_packed(member[v], index)) for v in order])
         self.observed = np.uint64((1 << len(scm_class.observed)) - 1)
         self.noisy: list[int] = [index[v] for v in scm_class.endogenous]
+        self.noisy_mask = np.uint64(sum(1 << v for v in self.noisy))
         self.order: I64 = np.array([[v for v, _, _ in row] for row in rows], np.int64)
         self.masks: I64 = np.array([[mask for _, mask, _ in row] for row in rows], np.int64)
         self.tables: U64 = np.array([[table for _, _, table in row] for row in rows], np.uint64)
@@ -51,7 +52,7 @@ class MemberArrays:
 
         reading: [r] observed values; spans: [c + 1] first row of each world
         """
-        noisy = np.array([sum(1 << v for v in self.noisy)], np.uint64)
+        noisy = np.array([self.noisy_mask])
         wrong = np.empty((len(self), len(spans) - 1), np.int64)
         count_mismatches(self.order, self.masks, self.tables, noisy, reading, targets, spans, wrong)
         return wrong

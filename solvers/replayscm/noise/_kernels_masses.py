@@ -21,7 +21,7 @@ F64 = npt.NDArray[np.float64]
 
 
 @inline_kernel
-def _pattern(word: np.uint64, mask: int) -> int:
+def pattern_of(word: np.uint64, mask: int) -> int:
     """Gather the bits of a word under a mask, lowest first."""
     pattern = 0
     place = 0
@@ -58,7 +58,7 @@ def count_patterns(
         bit = np.uint64(1) << np.uint64(variables[e])
         for r in range(words.shape[0]):
             if not targets[r] & bit:
-                counts[e, 1 if words[r] & bit else 0, _pattern(words[r], masks[e])] += 1
+                counts[e, 1 if words[r] & bit else 0, pattern_of(words[r], masks[e])] += 1
 
 
 @kernel
@@ -100,9 +100,9 @@ def log_masses(
                 weight = base[e]
                 for r in range(spans[b], spans[b + 1]):
                     if not targets[r] & bit:
-                        new[1 if words[r] & bit else 0, _pattern(words[r], masks[e])] += 1
+                        new[1 if words[r] & bit else 0, pattern_of(words[r], masks[e])] += 1
                 for r in range(spans[b], spans[b + 1]):
-                    pattern = _pattern(words[r], masks[e])
+                    pattern = pattern_of(words[r], masks[e])
                     zeros = new[0, pattern]
                     ones = new[1, pattern]
                     # only patterns of the new rows change, and each once: clearing its cells marks it as done
