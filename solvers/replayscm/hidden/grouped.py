@@ -95,7 +95,7 @@ class ColumnGroups:
         self.columns = columns
         self.hidden = [scm_class.variables.index(name) for name in scm_class.hidden_parents]
         self._hidden_options = {h: {mask: 1} for h, mask in zip(self.hidden, parents, strict=True)}
-        self._roots = sum(1 << scm_class.observed.index(root) for root in scm_class.roots)
+        self._roots = posterior.root_mask
         scale = lcm(*(weight.denominator for weight in scm_class.parent_weights))
         self._prior = [int(weight * scale) for weight in scm_class.parent_weights]
         names = scm_class.hidden_parents

@@ -153,12 +153,7 @@ def _signs(column: HiddenColumn) -> list[HiddenColumn]:
 
 def _column_front(posterior: Posterior, grammar: Grammar, columns: Sequence[HiddenColumn]) -> list[Partial]:
     options = column_options(posterior, grammar, columns)
-    return _best_orders(options, root_mask(posterior.scm_class))
-
-
-def root_mask(scm_class: MechanismClass) -> Mask:
-    """Return the roots as a mask of observed variables."""
-    return sum(1 << scm_class.observed.index(root) for root in scm_class.roots)
+    return _best_orders(options, posterior.root_mask)
 
 
 def column_options(posterior: Posterior, grammar: Grammar, columns: Sequence[HiddenColumn]) -> dict[int, list[Option]]:

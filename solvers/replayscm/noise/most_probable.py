@@ -110,5 +110,4 @@ def _column_front(posterior: Posterior, columns: Sequence[HiddenColumn]) -> Fron
     for column in columns:
         weight = scm_class.mechanism_weight(scm_class.variables[column.index], column.num_parents)
         options[column.index] = {column.parents: SetMaximum(weight, 0, 0, column.num_functions)}
-    roots = sum(1 << scm_class.observed.index(root) for root in scm_class.roots)
-    return LayeredMaxima(options, roots).front  # sizes are 0: functions count, not formulas
+    return LayeredMaxima(options, posterior.root_mask).front  # sizes are 0: functions count, not formulas

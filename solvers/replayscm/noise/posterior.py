@@ -98,7 +98,7 @@ class Posterior:
                 v: {mask: weight for mask, weight in sets.items() if not mask & bit}
                 for v, sets in zip(term.weights.endogenous, term.weights.options, strict=True)
             }
-            sums += term.factor * total(Weights(options, self._root_mask))
+            sums += term.factor * total(Weights(options, self.root_mask))
         return sums / self.mass
 
     def likelihood(self, mechanisms: Mechanisms) -> Fraction:
@@ -131,7 +131,8 @@ class Posterior:
         return tuple(row.word for row in self.rows)
 
     @property
-    def _root_mask(self) -> Mask:
+    def root_mask(self) -> Mask:
+        """Return the roots as a mask of observed variables."""
         return sum(1 << self.scm_class.observed.index(root) for root in self.scm_class.roots)
 
     @cached_property
@@ -205,7 +206,7 @@ class Posterior:
             v: {mask: weight * prior[mask.bit_count()] for mask, weight in sets.items() if weight}
             for v, sets in options.items()
         }
-        return Term(factor, Weights(weighted | dict(hidden), self._root_mask), rate_index)
+        return Term(factor, Weights(weighted | dict(hidden), self.root_mask), rate_index)
 
 
 def noise_likelihood(scm_class: MechanismClass, cells: Mapping[str, int], mismatches: Mapping[str, int]) -> Fraction:

@@ -27,7 +27,6 @@ from calibrant.solvers.replayscm.noise.best_map import (
     Option,
     column_options,
     mentioned_roots,
-    root_mask,
     table_formula,
 )
 from calibrant.solvers.replayscm.noise.layered_maxima import Assignment, Key, LayeredMaxima, SetMaximum
@@ -75,7 +74,6 @@ def tied_maps(
 
 
 def _parts(posterior: Posterior, grammar: Grammar, best: BestMap) -> Iterator[_Part]:
-    roots = root_mask(posterior.scm_class)
     for columns in best.signed_columns:
         options = _attaining_options(posterior, column_options(posterior, grammar, columns), best)
         maxima = LayeredMaxima(
@@ -83,7 +81,7 @@ def _parts(posterior: Posterior, grammar: Grammar, best: BestMap) -> Iterator[_P
                 v: {mask: SetMaximum(o.weight, o.mismatches, o.size, len(o.tables)) for mask, o in by_mask.items()}
                 for v, by_mask in options.items()
             },
-            roots,
+            posterior.root_mask,
         )
         for key, least in maxima.front.items():
             weight, mismatches = key
