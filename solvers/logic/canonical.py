@@ -49,7 +49,7 @@ def canonical_task(task: Task) -> CanonicalTask:
     for number, question in enumerate(task.questions):
         _add_clamps(builder, question, builder.vertex("question", number), index)
     result = canonical_order(builder.build(len(builder.colours)))
-    rank = {vertex: place for place, vertex in enumerate(result.order)}
+    rank = result.rank
     width = len(str(len(nodes)))
     ordered = sorted(nodes, key=lambda name: rank[index[name]])
     new = {name: f"n{place:0{width}}" for place, name in enumerate(ordered, start=1)}  # sorts as it counts
