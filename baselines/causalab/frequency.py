@@ -14,7 +14,7 @@ from calibrant.dsl.causalab.item import Task
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
-from calibrant.solvers.causalab.rational_fit import exact_readings, least_norm_fit
+from calibrant.solvers.causalab.rational_fit import exact_reading, exact_readings, least_norm_fit
 from calibrant.solvers.causalab.space import WeightedDags, frequency_equation, weighted_dags
 
 DISPLAY = 0.01  # weights below what is displayed count as 0
@@ -75,7 +75,7 @@ def least_norm_equation(task: Task) -> Regression:
     )
     seen_values = [value for row in properties for value in row]
     mean = sum(seen_values, start=Fraction(0)) / len(seen_values)
-    crystal = [mean if isnan(value) else Fraction(round(value * 100), 100) for value in evidence.reactor[:-1].tolist()]
+    crystal = [mean if isnan(value) else exact_reading(value) for value in evidence.reactor[:-1].tolist()]
     predicted = sum((weight * value for weight, value in zip(solution, crystal, strict=True)), start=base)
     displayed = ((node, float(weight)) for node, weight in zip(evidence.nodes, solution, strict=False))
     weights = {node: weight for node, weight in displayed if abs(weight) > DISPLAY}

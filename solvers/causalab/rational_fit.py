@@ -10,9 +10,14 @@ from typing import TypeAlias
 Row: TypeAlias = Sequence[Fraction]
 
 
+def exact_reading(value: float) -> Fraction:
+    """Return a reading, which has two decimals, as it was before it became a float."""
+    return Fraction(round(value * 100), 100)
+
+
 def exact_readings(values: Iterable[float]) -> list[Fraction]:
-    """Return readings, which have two decimals, as they were before they became floats."""
-    return [Fraction(round(value * 100), 100) for value in values]
+    """Return readings as they were before they became floats."""
+    return list(map(exact_reading, values))
 
 
 def fit_rationally(design: Sequence[Row], goal: Row) -> tuple[list[float], float] | None:
