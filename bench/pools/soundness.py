@@ -122,5 +122,7 @@ def _note_duplicate(item: Item[Any, Any], soundness: Soundness[Any], first_ids: 
     key = soundness.duplicate_key(item)
     if key is None:
         return None
-    first = first_ids.setdefault(key, item.id)
-    return None if first is item.id else Note(DUPLICATE, item.id, f"the same as {first}")
+    if key in first_ids:
+        return Note(DUPLICATE, item.id, f"the same as {first_ids[key]}")
+    first_ids[key] = item.id
+    return None

@@ -73,6 +73,18 @@ def test_the_settings_of_a_problem_are_no_repeats_but_a_pool_of_itself_is(
     assert "repeats one" in refused(capsys, "pool", "distinct", block, out, "--apart-from", block)
 
 
+def test_items_of_two_files_repeat_each_other_whatever_their_ids(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An id of one letter is one object in both files."""
+    train, out = tmp_path / "train.jsonl", tmp_path / "out.jsonl"
+    (record,) = _generated(train, "causim", 1, "chain", 1)
+    header = train.read_text(encoding="utf-8").splitlines()[0]
+    train.write_text(f"{header}\n{json.dumps({**record, 'id': 'a'})}\n", encoding="utf-8")
+    capsys.readouterr()
+    assert "repeats one" in refused(capsys, "pool", "distinct", train, out, "--apart-from", train)
+
+
 @pytest.mark.parametrize("of", benchmarks(), ids=lambda of: of.name)
 def test_part_of_a_pool_is_a_pool(of: Benchmark[Any], tmp_path: Path) -> None:
     pool = of.items.read_pool(bundled_files()[of.name][0])
