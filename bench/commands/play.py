@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
@@ -169,6 +170,9 @@ def play(
     refuse_options(of_studies, "it is of studies: give --study")
     if pool is None:
         raise typer.BadParameter("give a pool, or --study", param_hint="POOL")
+    if pool.suffix == ".toml" and pool.is_file():
+        hint = f"calibrant play --study {quote(str(pool))} --participant p001, or --serve"
+        raise typer.BadParameter(f"{pool} is a study's file, not a pool: {hint}", param_hint="POOL")
     if review is not None:
         refuse_options({"--jsonl": jsonl, "--html": html, "--serve": serve, "--aid": aid}, "--review plays nothing")
     if serve:
@@ -309,6 +313,8 @@ def _play_study(
     if static is not None:
         write_atomically(static, static_page(study, participant or ""))
         typer.echo(f"{study.terms.title}: {static}")
+        if study.practice is not None:
+            typer.echo("it offers no practice: the file has no verdicts", err=True)
         return 0
     if serve:
         refuse_options({"--participant": participant}, "participants enter their ids, or have links of their own")
@@ -327,7 +333,13 @@ def _serve_study(study: Study, port: int | None) -> int:
     with (
         PlayFolder(study.out, study.pools, study.config) as folder,
         open_service(
-            folder, study.terms, study.plan, study.names, port=port, public_origin=study.section.origin
+            folder,
+            study.terms,
+            study.plan,
+            study.names,
+            port=port,
+            public_origin=study.section.origin,
+            practice=study.practice,
         ) as service,
     ):
         typer.echo(f"open {service.url}")

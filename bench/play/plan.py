@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +47,7 @@ class Terms:
     title: of the study, or the pool; consent: text that has to be agreed to; empty asks for none
     feedback: cells shows which cells formulas fit while they are typed; reveal: the verdict is shown when an item ends
     aid: what is shown after each reading; the path is a file, or the name of an aid
+    minutes: that it takes, as the study states them; 0 where it states none
     """
 
     title: str
@@ -55,17 +55,23 @@ class Terms:
     feedback: Feedback = "none"
     reveal: bool = True
     aid: Path | None = None
+    minutes: int = 0
+
+
+@dataclass(frozen=True)
+class Practice:
+    """Items to try before the start: nothing of them is recorded, and each verdict is shown. pools: those of the stops.
+
+    The pools are not those of the study: both may be read at the same time.
+    """
+
+    pools: Sequence[PlayPool]
+    stops: Sequence[Stop]
 
 
 def aid_config(aid: Path | None) -> dict[str, str]:
     """Return the part of the conditions in records that names the aid; empty without one."""
     return {} if aid is None else {AID: aid.name}
-
-
-def count_kinds(stops: Sequence[Stop], pools: Mapping[str, PlayPool]) -> str:
-    """Return how many items of each kind there are, such as "3 detectors, 1 program"; pools: by digest."""
-    numbers = Counter(pools[stop.key.pool_digest].words.kind for stop in stops if isinstance(stop, ItemStop))
-    return ", ".join(f"{number} {kind[number != 1]}" for kind, number in numbers.items())
 
 
 def pool_plan(pool: PlayPool, instance: str | None) -> tuple[Stop, ...]:

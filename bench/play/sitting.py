@@ -8,13 +8,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from calibrant.bench.core.words import WordsError
+from calibrant.bench.play.consent import consent_html
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.item_state import item_state
-from calibrant.bench.play.plan import ItemStop, QuestionsStop, Stop, Terms, count_kinds
+from calibrant.bench.play.plan import ItemStop, QuestionsStop, Stop, Terms
 from calibrant.bench.play.player import Player
 from calibrant.bench.play.questions import check_answers
 from calibrant.bench.play.review.items import ReviewedItem
 from calibrant.bench.play.review.page import review_page
+from calibrant.bench.play.welcome import PRIVACY, served_place, task_text
 from calibrant.dsl.action import Action
 
 STALE_SECONDS = 15.0  # after which a tab that is silent loses its place to another one
@@ -83,9 +85,12 @@ class Sitting:
             "items": len(items),
         }
         if not self.has_begun:
-            where = "" if self._folder.folder is None else str(self._folder.folder / "records.jsonl")
-            kinds = count_kinds(self._stops, self._folder.pools)
-            return state | {"phase": "start", "consent": self.terms.consent, "folder": where, "kinds": kinds}
+            return state | {
+                "phase": "start",
+                "task": task_text(self._stops, self._folder.pools, self.terms.minutes),
+                "privacy": [PRIVACY, served_place(self._folder.folder)],
+                "consent": consent_html(self.terms.consent),
+            }
         if place == len(self._stops):
             return state | {
                 "phase": "end",

@@ -5,6 +5,7 @@ Text colours reach a contrast of 4.5 on paper, panel, sunk and mark in both them
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -39,14 +40,32 @@ TOKENS: dict[str, Token] = {
     "scale-3": Token("#2a6fb3", "#86bdf0", "ordered, third step"),
     "scale-4": Token("#123f77", "#d2e8ff", "ordered, last step"),
 }
+HIGH_CONTRAST: dict[str, Token] = {
+    "paper": Token("#ffffff", "#000000", "ground of the page"),
+    "panel": Token("#ffffff", "#000000", "ground of boxes and code"),
+    "sunk": Token("#ededed", "#262626", "ground of empty bars"),
+    "line": Token("#1f1f1f", "#f0f0f0", "rules between rows"),
+    "edge": Token("#000000", "#ffffff", "outlines of controls and marks"),
+    "ink": Token("#000000", "#ffffff", "text"),
+    "soft": Token("#1f1f1f", "#f0f0f0", "second text"),
+    "link": Token("#0b2f6b", "#bcd8ff", "links"),
+    "good": Token("#0b3a6f", "#a9d2ff", "right, proven, decided"),
+    "bad": Token("#7a1f00", "#ffbf9f", "wrong, contradicted"),
+    "warn": Token("#4f3600", "#ffdc8a", "open, undecided"),
+    "good-ground": Token("#e4eefa", "#0a2440", "ground of what is decided"),
+    "bad-ground": Token("#fdebe2", "#341400", "ground of what is contradicted"),
+    "warn-ground": Token("#fdf2d3", "#2e2400", "ground of what is open"),
+    "gold": Token("#6b1259", "#ffc4f2", "sealed, revealed"),
+    "mark": Token("#fff0c2", "#3a2f00", "look here"),
+}  # where a reader chooses it: text reaches 7.0 on every ground (WCAG 2.2, 1.4.6)
 TEXT = ("ink", "soft", "link", "good", "bad", "warn", "gold")  # colours of text
 GROUNDS = ("paper", "panel", "sunk", "mark")  # that text stands on
 
 
 def token_rules() -> str:
     """Return the tokens as CSS custom properties: light, dark where the system asks for it, and by `data-theme`."""
-    light = _declarations("light")
-    dark = _declarations("dark")
+    light = _declarations(TOKENS, "light")
+    dark = _declarations(TOKENS, "dark")
     return (
         f":root{{color-scheme:light;{light}}}\n"
         f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n"
@@ -55,8 +74,20 @@ def token_rules() -> str:
     )
 
 
-def _declarations(theme: str) -> str:
-    return "".join(f"--{name}:{getattr(token, theme)};" for name, token in TOKENS.items())
+def contrast_rules() -> str:
+    """Return the tokens of high contrast as CSS, for pages that have `data-contrast=high` on their root."""
+    high, light = ":root[data-contrast=high]", _declarations(HIGH_CONTRAST, "light")
+    dark = _declarations(HIGH_CONTRAST, "dark")
+    return (
+        f"{high}{{{light}}}\n"
+        f"@media (prefers-color-scheme:dark){{{high}:not([data-theme=light]){{{dark}}}}}\n"
+        f"{high}[data-theme=dark]{{{dark}}}\n"
+        f"@media print{{{high},{high}[data-theme=dark]{{{light}}}}}\n"
+    )
+
+
+def _declarations(tokens: Mapping[str, Token], theme: str) -> str:
+    return "".join(f"--{name}:{getattr(token, theme)};" for name, token in tokens.items())
 
 
 def contrast(first: str, second: str) -> float:

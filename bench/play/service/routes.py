@@ -10,10 +10,11 @@ from urllib.parse import parse_qs
 from calibrant.bench.core.words import WordsError
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.journal import check_participant
-from calibrant.bench.play.plan import ItemStop, Stop, Terms
+from calibrant.bench.play.plan import ItemStop, Practice, Stop, Terms
 from calibrant.bench.play.service.address import Address
 from calibrant.bench.play.service.gate import Refusal, Target
 from calibrant.bench.play.service.page import play_page
+from calibrant.bench.play.service.practice import PracticeRooms
 from calibrant.bench.play.service.server import Response
 from calibrant.bench.play.sitting import Sitting, StaleError
 from calibrant.dsl.errors import CalibrantError
@@ -25,6 +26,7 @@ class PlayRoutes:
     """Implements Routes (bench.play.service.server).
 
     plan: the stops of a participant; names: those who may take part; None for any id
+    practice: offered on the start page; None where there is none
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class PlayRoutes:
         terms: Terms,
         plan: Callable[[str], Sequence[Stop]],
         names: Sequence[str] | None,
+        practice: Practice | None = None,
     ) -> None:
         self._folder = folder
         self._address = address
@@ -41,16 +44,29 @@ class PlayRoutes:
         self._plan = plan
         self._names = names
         self._lock = threading.Lock()
-        participants = [*(names or ()), *folder.participants]
-        self._by_token = {address.participant_token(name): name for name in participants}
+        self._rooms = None if practice is None else PracticeRooms(address, terms, practice)
+        self._names_by_token: dict[str, str] = {}
+        self._names_by_practice: dict[str, str] = {}
+        for name in (*(names or ()), *folder.participants):
+            self._admit(name)
+        self._in_use: set[str] = set()  # ids that somebody entered, or whose link somebody opened
         self._sittings: dict[str, Sitting] = {}
+
+    def warm_up(self) -> None:
+        """Load what verdicts of the study and of practice need."""
+        self._folder.warm_up()
+        if self._rooms is not None:
+            self._rooms.warm_up()
 
     def get(self, target: Target) -> Response:
         """Answer a GET: the page, or the state."""
         query = {name: values[-1] for name, values in parse_qs(target.query).items()}
         if target.token == self._address.token:
             if target.verb == "":
-                return Response(200, play_page(self._terms.title, query.get("participant", "")))
+                named = query.get("participant", "")
+                offered = "" if named else self._free_name()
+                is_listed = self._names is not None
+                return Response(200, play_page(self._terms.title, named, offered=offered, is_listed=is_listed))
             raise Refusal(404, "no such page")
         sitting = self._sitting(target.token)
         if target.verb == "":
@@ -65,7 +81,7 @@ class PlayRoutes:
             raise Refusal(404, "no such page")
         with sitting.lock:
             can_write = sitting.claim(query.get("tab", ""), force=query.get("take") == "1")
-            return Response(200, sitting.state() | {"writer": can_write})
+            return Response(200, self._state(target.token, sitting) | {"writer": can_write})
 
     def post(self, target: Target, body: Mapping[str, Any]) -> Response:
         """Answer a POST: a participant who enters, or a move."""
@@ -76,15 +92,26 @@ class PlayRoutes:
         sitting = self._sitting(target.token)
         with sitting.lock:
             if not sitting.claim(str(body.get("tab", ""))[:64]):
-                return Response(423, sitting.state() | {"writer": False, "problem": "another window is in use"})
+                state = self._state(target.token, sitting)
+                return Response(423, state | {"writer": False, "problem": "another window is in use"})
             try:
                 stop = self._do(sitting, target.verb, body)
             except StaleError:
-                return Response(409, sitting.state() | {"writer": True, "problem": "the page was not up to date"})
+                state = self._state(target.token, sitting)
+                return Response(409, state | {"writer": True, "problem": "the page was not up to date"})
             except (CalibrantError, RecursionError) as error:
                 problem = str(error) if isinstance(error, WordsError) else "the move cannot be read"
                 return Response(422, {"problem": problem, "writer": True})
-            return Response(200, sitting.state(stay_at=stop) | {"writer": True})
+            return Response(200, self._state(target.token, sitting, stop) | {"writer": True})
+
+    def _state(self, token: str, sitting: Sitting, stay_at: ItemStop | None = None) -> dict[str, Any]:
+        """Return what the page shows; at the start with the address of practice, in practice with that of the study."""
+        state = sitting.state(stay_at=stay_at)
+        if token in self._names_by_practice:
+            return state | {"study": f"/{self._address.participant_token(sitting.participant)}/"}
+        if self._rooms is not None and state["phase"] == "start":
+            return state | {"practice": f"/{self._rooms.token(sitting.participant)}/"}
+        return state
 
     def _do(self, sitting: Sitting, verb: str, body: Mapping[str, Any]) -> ItemStop | None:
         item, num_moves = str(body.get("item", "")), body.get("moves")
@@ -118,19 +145,43 @@ class PlayRoutes:
         except CalibrantError as error:
             return Response(422, {"problem": str(error)})
         if self._names is not None and name not in self._names:
-            return Response(422, {"problem": "this id does not take part in this study"})
+            return Response(
+                422, {"problem": f"{name} does not take part in this study; enter the id that you were given"}
+            )
         token = self._address.participant_token(name)
         with self._lock:
-            if token not in self._by_token and len(self._by_token) >= MAX_SITTINGS:
+            if token not in self._names_by_token and len(self._names_by_token) >= MAX_SITTINGS:
                 return Response(422, {"problem": "no more participants can enter"})
-            self._by_token.setdefault(token, name)
+            if body.get("offered") is True and self._is_in_use(name):  # two pages may offer the same id
+                free = self._free_name()
+                hint = f"; {free} is free" if free else "; enter the id that you were given"
+                return Response(422, {"problem": f"{name} was taken meanwhile{hint}", "offered": free})
+            self._admit(name)
+            self._in_use.add(name)
         return Response(200, {"address": f"/{token}/"})
 
+    def _free_name(self) -> str:
+        """Return the first id of the list that nobody uses; empty where there is no list, or none is left."""
+        return next((name for name in self._names or () if not self._is_in_use(name)), "")
+
+    def _is_in_use(self, name: str) -> bool:
+        return name in self._in_use or self._folder.has_begun(name)
+
+    def _admit(self, name: str) -> None:
+        """Open the addresses of a participant."""
+        self._names_by_token.setdefault(self._address.participant_token(name), name)
+        if self._rooms is not None:
+            self._names_by_practice.setdefault(self._rooms.token(name), name)
+
     def _sitting(self, token: str) -> Sitting:
-        name = self._by_token.get(token)
-        if name is None:
+        name, practised = self._names_by_token.get(token), self._names_by_practice.get(token)
+        if name is None and practised is None:
             raise Refusal(403, "wrong secret")
         with self._lock:
             if token not in self._sittings:
-                self._sittings[token] = Sitting(self._folder, name, self._plan(name), self._terms)
+                if name is not None:
+                    self._in_use.add(name)
+                    self._sittings[token] = Sitting(self._folder, name, self._plan(name), self._terms)
+                elif practised is not None and self._rooms is not None:
+                    self._sittings[token] = self._rooms.open(practised)
             return self._sittings[token]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from calibrant.bench.play.folder import PlayFolder
-from calibrant.bench.play.plan import Stop, Terms
+from calibrant.bench.play.plan import Practice, Stop, Terms
 from calibrant.bench.play.service.address import HOST, Address, new_secret, read_address, write_address
 from calibrant.bench.play.service.gate import Gate
 from calibrant.bench.play.service.routes import PlayRoutes
@@ -46,6 +46,7 @@ def open_service(
     *,
     port: int | None = None,
     public_origin: str = "",
+    practice: Practice | None = None,
 ) -> Iterator[Service]:
     """Yield a server that listens; `CalibrantError` if the port is taken.
 
@@ -55,7 +56,7 @@ def open_service(
     stored = read_address(folder.folder) if folder.folder is not None else None
     chosen_port = port if port is not None else stored.port if stored is not None else 0
     secret = stored.secret if stored is not None else new_secret()
-    routes = PlayRoutes(folder, Address(chosen_port, secret), terms, plan, names)
+    routes = PlayRoutes(folder, Address(chosen_port, secret), terms, plan, names, practice)
     try:
         server = PlayServer(chosen_port, routes)
     except OSError as error:
@@ -69,7 +70,7 @@ def open_service(
             write_address(folder.folder, address)
             if names:
                 _write_links(folder.folder / LINKS, address, names, public_origin)
-        yield Service(server, address, folder.warm_up)
+        yield Service(server, address, routes.warm_up)
 
 
 def serve_until_stopped(service: Service) -> None:

@@ -11,8 +11,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from calibrant.bench.play.consent import MAX_CONSENT_CHARS
 from calibrant.bench.play.journal import check_participant
-from calibrant.bench.play.plan import MEMBERS, Feedback, ItemStop, QuestionsStop, Stop, Terms, aid_config
+from calibrant.bench.play.plan import MEMBERS, Feedback, ItemStop, Practice, QuestionsStop, Stop, Terms, aid_config
 from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.play.questions import QuestionPage, check_page
 from calibrant.bench.play.study.order import Order, index_of, ordered
@@ -21,7 +22,6 @@ from calibrant.bench.toml_file import read_toml
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 MAX_PARTICIPANTS = 10_000
-MAX_FILE_BYTES = 1_000_000
 _RANGE = re.compile(r"([A-Za-z][A-Za-z_.-]{0,40}?)(\d{1,9})-\1(\d{1,9})", re.ASCII)
 
 
@@ -31,7 +31,8 @@ class StudySection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     out: Annotated[str, Meta(description="folder of moves and records, from the study's file on")]
     title: Annotated[str, Meta(min_length=1, max_length=200, description="as participants read it")] = "Study"
     participants: Annotated[str | list[str], Meta(description='such as "p001-p040", a list of ids, or "any"')] = "any"
-    consent: Annotated[str, Meta(description="file with a text that has to be agreed to; empty asks for none")] = ""
+    minutes: Annotated[int, Meta(ge=0, le=10_000, description="it takes about this long; 0: not stated")] = 0
+    consent: Annotated[str, Meta(description="Markdown file that has to be agreed to; empty asks for none")] = ""
     feedback: Annotated[Feedback, Meta(description="cells: what formulas fit is shown while they are typed")] = "none"
     reveal: Annotated[bool, Meta(description="the verdict is shown when an item ends, and all of them at the end")] = (
         False
@@ -50,18 +51,26 @@ class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     questions: Annotated[str, Meta(description="file of a page of questions")] = ""
 
 
+class PracticeBlock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table [[practice]]: items that may be tried before the start."""
+
+    pool: Annotated[str, Meta(min_length=1, description="file of a pool, from the study's file on")]
+    ids: Annotated[list[str], Meta(description="ids of items, public or the pool's; empty for all")] = []
+
+
 class StudyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file of a study."""
 
     study: StudySection
     block: Annotated[list[Block], Meta(min_length=1)]
+    practice: list[PracticeBlock] = []
     version: Literal[1] = 1
 
 
 class Study:
     """A study that was read and checked; every pool and page is there.
 
-    names: of those who may take part; None for any id; pools: each once
+    names: of those who may take part; None for any id; pools: each once; practice: None where there is none
     """
 
     def __init__(self, path: Path) -> None:
@@ -74,7 +83,7 @@ class Study:
         self.names = _participants(section.participants, path.name)
         consent = _text(self._named_file("consent", section.consent)) if section.consent else ""
         aid = Path(MEMBERS) if section.aid == MEMBERS else path.parent / section.aid if section.aid else None
-        self.terms = Terms(section.title, consent, section.feedback, section.reveal, aid)
+        self.terms = Terms(section.title, consent, section.feedback, section.reveal, aid, section.minutes)
         self.config = {"feedback": section.feedback, "study": section.title, **aid_config(aid)}
         self._pools: dict[Path, PlayPool] = {}
         self._stops = [self._block(number, block) for number, block in enumerate(content.block)]
@@ -83,6 +92,11 @@ class Study:
             if key in keys:
                 raise CalibrantError(f"{path.name}: {key.instance} is named twice; each participant plays an item once")
             keys.add(key)
+        self.practice = self._practice(content.practice)
+        for stop in self.practice.stops if self.practice is not None else ():
+            if stop.key in keys:
+                where = "[[practice]], which shows its verdict, and in a [[block]]"
+                raise CalibrantError(f"{path.name}: {stop.key.instance} is in {where}")
         self.plan = lru_cache(MAX_PARTICIPANTS)(self._plan)
 
     def member(self, name: str) -> str:
@@ -110,6 +124,16 @@ class Study:
             plan += [*ordered(waiting, self.section.order, seed, participant, index), *stops]
             waiting = []
         return tuple(plan)
+
+    def _practice(self, blocks: Sequence[PracticeBlock]) -> Practice | None:
+        """Return the items of practice, each once; None where there are none."""
+        pools: dict[Path, PlayPool] = {}
+        stops: dict[Stop, None] = {}
+        for number, block in enumerate(blocks):
+            path = self._named_file(f"practice {number + 1}: pool", block.pool)
+            pool = pools.setdefault(path.resolve(), PlayPool(path))
+            stops |= dict.fromkeys(ItemStop(pool.key(instance)) for instance in block.ids or pool.indices)
+        return Practice(list(pools.values()), tuple(stops)) if stops else None
 
     def _named_file(self, where: str, name: str) -> Path:
         """Return a file that the study names, relative to its folder; `CalibrantError` if there is none."""
@@ -139,12 +163,18 @@ class Study:
 
 
 def _text(path: Path) -> str:
-    if path.stat().st_size > MAX_FILE_BYTES:
-        raise CalibrantError(f"{path}: at most {MAX_FILE_BYTES:,} bytes are read")
+    """Return the text of consent."""
+    if path.stat().st_size > 4 * MAX_CONSENT_CHARS:
+        raise CalibrantError(f"{path}: at most {MAX_CONSENT_CHARS:,} characters are shown")
     try:
-        return path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise CalibrantError(f"{path}: not a text in UTF-8") from None
+    if len(text) > MAX_CONSENT_CHARS:
+        raise CalibrantError(f"{path}: at most {MAX_CONSENT_CHARS:,} characters are shown")
+    if not text.strip():
+        raise CalibrantError(f"{path}: there is no text in it; leave `consent` out of the study to ask for none")
+    return text
 
 
 def _participants(stated: str | list[str], file: str) -> Sequence[str] | None:

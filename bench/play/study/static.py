@@ -6,18 +6,21 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
+from zlib import crc32
 
 import msgspec
 from msgspec import Meta
 
 from calibrant.bench.core.words import Act, WordsError
+from calibrant.bench.play.consent import consent_html
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.game import Game
 from calibrant.bench.play.item_state import item_state
-from calibrant.bench.play.plan import ItemStop, QuestionsStop, Stop, count_kinds
+from calibrant.bench.play.plan import ItemStop, QuestionsStop, Stop
 from calibrant.bench.play.questions import check_answers
 from calibrant.bench.play.service.page import play_page
 from calibrant.bench.play.study.config import Study
+from calibrant.bench.play.welcome import IN_BROWSER, PRIVACY, task_text
 from calibrant.dsl.errors import CalibrantError
 
 MAX_DOWNLOAD_BYTES = 8_000_000
@@ -47,6 +50,8 @@ def static_page(study: Study, participant: str = "") -> str:
 
     participant: whose order it has; empty for the order of the file
     """
+    if participant:
+        study.member(participant)
     stops: list[dict[str, Any]] = []
     pools, digests = {pool.digest: pool for pool in study.pools}, [pool.digest for pool in study.pools]
     for stop in study.plan(participant):
@@ -61,9 +66,16 @@ def static_page(study: Study, participant: str = "") -> str:
                 f"{study.path.name}: items of {pool.path.name} answer moves; a file cannot: serve the study instead"
             )
         stops.append({"phase": "item", "item": item_state(game, with_cells=False)})
-    kinds = count_kinds(study.plan(participant), pools)
-    plan = {"title": study.terms.title, "consent": study.terms.consent, "stops": stops, "digests": digests}
-    plan |= {"kinds": kinds}
+    plan = {
+        "title": study.terms.title,
+        "task": task_text(study.plan(participant), pools, study.terms.minutes),
+        "privacy": [PRIVACY, IN_BROWSER],
+        "consent": consent_html(study.terms.consent),
+        # numbers: the page refuses other ids, and does not list who takes part
+        "names": None if study.names is None else [crc32(name.encode()) for name in study.names],
+        "stops": stops,
+        "digests": digests,
+    }
     return play_page(study.terms.title, participant, json.dumps(plan))
 
 

@@ -6,6 +6,15 @@ const tab = (() => {
   const fresh = () => [...crypto.getRandomValues(new Uint8Array(12))].map((b) => b.toString(16).padStart(2, "0")).join("");
   try { const old = sessionStorage.getItem("calibrant-tab") || fresh(); sessionStorage.setItem("calibrant-tab", old); return old; } catch { return fresh(); }
 })();
+// large type and high contrast, kept in this browser
+const display = (() => { try { return JSON.parse(localStorage.getItem("calibrant-display")) || {}; } catch { return {}; } })();
+for (const name of ["large", "contrast"]) {
+  const box = document.getElementById(name);
+  const apply = () => { if (name === "large") document.body.classList.toggle("large", box.checked); else document.documentElement.dataset.contrast = box.checked ? "high" : ""; };
+  box.checked = display[name] ?? (name === "contrast" && matchMedia("(prefers-contrast: more)").matches);
+  box.addEventListener("change", () => { display[name] = box.checked; try { localStorage.setItem("calibrant-display", JSON.stringify(display)); } catch { /* for this page alone */ } apply(); });
+  apply();
+}
 function el(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {

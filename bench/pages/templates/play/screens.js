@@ -9,29 +9,40 @@ function picture(item) {
 }
 const CLASSES = { earned: "\u2713 earned: decided and right", lucky: "\u2248 lucky: undecided and right", short: "\u25cb short: undecided and wrong", missed: "\u2717 missed: decided and wrong" };
 const worth = (right, kind) => kind ? CLASSES[kind] : right ? "\u2713 right" : "\u2717 not right";
+const crcTable = [...Array(256).keys()].map((byte) => { for (let bit = 0; bit < 8; bit += 1) byte = byte & 1 ? (byte >>> 1) ^ 0xedb88320 : byte >>> 1; return byte >>> 0; });
+const crc32 = (text) => ([...new TextEncoder().encode(text)].reduce((crc, byte) => crcTable[(crc ^ byte) & 255] ^ (crc >>> 8), -1) ^ -1) >>> 0;
 function enter() {
-  const id = el("input", { type: "text", id: "participant", value: EMBEDDED.participant || `p-${tab.slice(0, 6)}`, "data-key": "participant", autocomplete: "off" });
+  const isListed = EMBEDDED.plan ? EMBEDDED.plan.names !== null : EMBEDDED.listed;
+  let offered = EMBEDDED.offered || (isListed ? "" : `p-${tab.slice(0, 6)}`);
+  const id = el("input", { type: "text", id: "participant", value: EMBEDDED.participant || offered, "data-key": "participant", autocomplete: "off" });
   const go = async () => {
-    if (EMBEDDED.plan) { saved.participant = id.value.trim(); keep(); render(localState()); return; }
-    const answer = await request("enter", { participant: id.value.trim() });
-    if (answer.status === 200) location.href = answer.data.address;
-    else show(answer.data.problem);
+    const name = id.value.trim();
+    if (!name) { show("please enter the id that you were given"); return; }
+    if (EMBEDDED.plan) {
+      if (isListed && !EMBEDDED.plan.names.includes(crc32(name))) { show(`${name} does not take part in this study; enter the id that you were given`); return; }
+      show("");
+      saved.participant = name; keep(); render(localState()); return;
+    }
+    const answer = await request("enter", { participant: name, offered: isListed && name === offered });
+    if (answer.status === 200) { location.href = answer.data.address; return; }
+    show(answer.data.problem);
+    if (answer.data.offered !== undefined) id.value = offered = answer.data.offered;
   };
   id.addEventListener("keydown", (e) => { if (e.key === "Enter") go(); });
-  replaceScreen(el("h1", {}, "Before you begin"), el("p", {}, "Enter the id that you were given, or leave the one below. No name."),
+  replaceScreen(el("h1", {}, "Before you begin"), el("p", {}, EMBEDDED.participant || offered ? "Enter the id that you were given, or leave the one below. No name." : "Enter the id that you were given. No name."),
     el("div", { class: "row" }, el("label", { for: "participant" }, "Participant id"), id, button("Go on", go, { class: "first", "data-key": "enter" })));
 }
 function start() {
   const agreed = el("input", { type: "checkbox", "data-key": "agreed" });
-  const large = el("input", { type: "checkbox", "data-key": "large", onchange: (e) => document.body.classList.toggle("large", e.target.checked) });
-  const kept = `Every move with its time, your answers, and the id ${state.participant}. No name, no address, no recording.`;
+  const consent = el("div", { class: "consent", tabindex: 0, role: "region", "aria-label": "Consent" });
+  consent.innerHTML = state.consent; // its raw HTML is escaped, links and pictures are text
   return [
-    el("h1", {}, "Before you begin"), el("p", {}, `You will solve ${state.items} ${state.items === 1 ? "item" : "items"}: ${state.kinds}. There is nothing to prepare.`),
-    el("section", { class: "panel" }, el("h2", {}, "What is kept"), el("p", {}, kept), EMBEDDED.plan ? el("p", {}, "It stays in this browser until you save it as a file.") : state.folder ? el("p", {}, "It stays on this computer, in ", el("code", {}, state.folder), ".") : el("p", {}, "Nothing is written to a file."), el("p", {}, "You can stop at any time and go on later at this address.")),
-    state.consent ? el("div", { class: "facts" }, state.consent.split(/\n\s*\n/).map((part) => el("p", {}, part))) : null,
+    el("h1", {}, "Before you begin"), el("p", { class: "reason" }, state.task),
+    el("section", { class: "panel" }, el("h2", {}, "What is kept"), state.privacy.map((text) => el("p", {}, text)), el("p", {}, "You can stop at any time and go on later at this address; what you did until then stays there.")),
+    state.consent ? consent : null,
+    el("p", {}, "Participant id: ", el("b", { class: "ids" }, state.participant)),
     state.consent ? el("p", {}, el("label", {}, agreed, " I have read this and agree.")) : null,
-    el("p", {}, el("label", {}, large, " Large type")),
-    el("p", {}, button("Begin", () => send("begin", { agreed: agreed.checked }), { class: "first", "data-key": "begin" })),
+    el("p", { class: "row" }, button("Begin", () => send("begin", { agreed: agreed.checked }), { class: "first", "data-key": "begin" }), state.practice ? el("a", { class: "second", href: state.practice, "data-key": "practice" }, "Practice first") : null, state.practice ? el("span", { class: "soft" }, "Practice is not recorded.") : null),
     el("p", { class: "note" }, "Everything works with the keyboard: Tab to move, Enter to act, ? for keys. Closing the window loses nothing."),
   ];
 }
@@ -60,24 +71,26 @@ function item() {
   const facts = el("details", { open: !it.steps.length && !Object.keys(it.draft).length && it.view.view !== "program" && (it.view.rules ? false : true) }, el("summary", {}, "What is asked"), el("div", { class: "facts" }, (it.view.rules || it.opening.replace(/\n(?=[a-z])/g, " ").split("\n\n")).map((part) => el("p", {}, part))));
   const progress = state.items > 1 ? el("progress", { max: state.items, value: state.number, "aria-label": `item ${state.number} of ${state.items}` }) : null;
   return [
-    el("h1", {}, it.kind), el("div", { class: "progress" }, progress, state.items > 1 ? el("span", {}, `item ${state.number} of ${state.items}`) : null),
+    el("h1", {}, it.kind), state.study ? el("p", {}, "This is practice: nothing is recorded. ", el("a", { href: state.study, "data-key": "leave" }, "Go to the study")) : null, el("div", { class: "progress" }, progress, state.items > 1 ? el("span", {}, `item ${state.number} of ${state.items}`) : null),
     (it.view.brief || []).map((sentence) => el("p", { class: "reason" }, sentence)), it.view.view === "program" ? null : facts, it.aid ? el("p", { class: "note", "data-key": "aid" }, it.aid) : null, view.render(it), it.closed ? ended() : el("p", {}, button("I cannot tell", () => confirm("End this item without an answer?") && send("quit"), { class: "plain", "data-key": "quit", disabled: isFrozen() })),
   ];
 }
 function end() {
   const rows = state.verdicts;
   if (EMBEDDED.plan) return [el("h1", {}, "Done. Please save your answers"), el("p", {}, "They are in this browser alone. Save the file and hand it in."), button("Save my answers", download, { class: "first", "data-key": "save" })];
+  const study = state.study ? el("p", {}, el("a", { class: "first", href: state.study, "data-key": "leave" }, "Go to the study")) : null;
+  if (study && !rows.length) return [el("h1", {}, "That was practice"), study];
   if (!rows.length) return [el("h1", {}, "Done. Thank you."), el("p", {}, "Your answers are recorded; you can close this window.")];
   const right = rows.filter((row) => row.right).length, kindOf = (row) => row.class || (row.right ? "right" : "wrong");
   const count = (kind) => rows.filter((row) => kindOf(row) === kind).length, kinds = ["earned", "lucky", "right", "short", "missed", "wrong"].filter(count);
   const number = (text) => ({ text, number: true }), heads = ["#", "Kind", "Item", "You", number("Fits the evidence"), number("Moves"), number("Ideal")];
   const cell = (text) => el("td", { class: "number" }, String(text)), plain = (child) => el("td", {}, child);
   const cells = rows.map((row, k) => [k + 1, plain(row.kind), el("td", { class: "ids" }, row.item), plain(el("span", { class: `worth ${kindOf(row)}` }, worth(row.right, row.class).split(":")[0])), cell(row.left ? `${row.left.length > 15 ? `about 10^${row.left.length - 1}` : Number(row.left).toLocaleString("en")} left` : "\u2013"), cell(row.moves ?? "\u2013"), cell(row.ideal ?? "\u2013")]);
-  return [el("h1", {}, `Done: ${right} of ${rows.length} right${rows.some((r) => r.class) ? `, ${count("earned")} of them earned` : ""}`),
+  return [el("h1", {}, `${state.study ? "Practice" : "Done"}: ${right} of ${rows.length} right${rows.some((r) => r.class) ? `, ${count("earned")} of them earned` : ""}`),
     el("p", { class: "classes", role: "img", "aria-label": kinds.map((kind) => `${count(kind)} ${kind}`).join(", ") }, kinds.map((kind) => el("span", { class: kind, style: `flex: ${count(kind)}` }))),
     el("ul", { class: "legend" }, Object.entries(CLASSES).map(([kind, text]) => el("li", {}, el("span", { class: "classes key", "aria-hidden": "true" }, el("span", { class: kind })), ` ${text}`))),
     el("p", {}, "Lucky: your evidence still allowed other answers. The ideal learner saw only what it asked for, and chose its own moves where there are any."), table("Your answers", heads, cells),
-    el("p", {}, el("a", { class: "first", href: "review", "data-key": "review" }, "Step through your items beside the ideal learner"))];
+    el("p", {}, el("a", { class: "first", href: "review", "data-key": "review" }, "Step through your items beside the ideal learner")), study];
 }
 function render(next) {
   const before = state;

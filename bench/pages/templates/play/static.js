@@ -5,7 +5,7 @@ function keep() { try { localStorage.setItem(storageKey(), JSON.stringify(saved)
 function localState() {
   const plan = EMBEDDED.plan, items = plan.stops.filter((s) => s.phase === "item");
   const base = { title: plan.title, participant: saved.participant, feedback: "none", items: items.length, done: 0, writer: true };
-  if (!saved.begun) return { ...base, phase: "start", consent: plan.consent, kinds: plan.kinds, folder: "" };
+  if (!saved.begun) return { ...base, phase: "start", consent: plan.consent, task: plan.task, privacy: plan.privacy };
   const stop = plan.stops[saved.place];
   if (!stop) return { ...base, phase: "end", verdicts: [] };
   if (stop.phase === "questions") return { ...base, ...stop };
