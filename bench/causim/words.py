@@ -22,7 +22,7 @@ class CausimWords(Words[CausimItem]):
 
     def opening(self, item: CausimItem) -> str:
         keys = ", ".join(required_keys(item))
-        return "\n\n".join([*item.task.facts, f"Give a value for each of {keys}."])
+        return "\n\n".join([*_plain_facts(item), f"Give a value for each of {keys}."])
 
     def verbs(self, item: CausimItem) -> Sequence[Verb]:
         keys = [key for key in required_keys(item) if key not in item.task.question.do] or required_keys(item)
@@ -77,7 +77,7 @@ class CausimWords(Words[CausimItem]):
 
     def view(self, item: CausimItem) -> dict[str, Any]:
         task = item.task
-        introduction, shown_model, *rest = task.facts
+        introduction, shown_model, *rest = _plain_facts(item)
         fields = []
         for key in required_keys(item):
             choices = _choices(item, key)
@@ -94,6 +94,34 @@ class CausimWords(Words[CausimItem]):
             "parts": rest,
             "fields": fields,
         }
+
+
+def _plain_facts(item: CausimItem) -> list[str]:
+    """Return the parts of a question's text, its assignments without JSON: U_Ruba = qua; the model is as it is."""
+    introduction, shown_model, *rest = item.task.facts
+    return [introduction, shown_model, *("\n".join(map(_plain_line, part.splitlines())) for part in rest)]
+
+
+def _plain_line(line: str) -> str:
+    name, sign, text = line.partition(": ")
+    if not sign or text[:1] not in ("{", "["):
+        return line
+    try:
+        stated = json.loads(text)
+    except ValueError:
+        return line
+    pairs = [f"{key} = {_plain_value(value)}" for key, value in stated.items()] if isinstance(stated, dict) else stated
+    return f"{name}: {', '.join(pairs) or 'none'}" if all(isinstance(pair, str) for pair in pairs) else line
+
+
+def _plain_value(value: Any) -> str:
+    """Return a text without quotation marks; in them if it could be read as a number or a truth value."""
+    if isinstance(value, str):
+        try:
+            json.loads(value)
+        except ValueError:
+            return value
+    return json.dumps(value)
 
 
 def required_keys(item: CausimItem) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from calibrant.bench.play.item_state import item_state
 from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.runs.records import Record, folder_records
 from tests.support.commands import called, jsonl
-from tests.support.play.right_lines import OTHER_QUESTIONS, first_item, pool_file, right_actions, right_lines
+from tests.support.play.right_lines import OTHER_QUESTIONS, POOLS, first_item, pool_file, right_actions, right_lines
 
 KINDS = ("logic", "blickets", "causalab", "causim", "replayscm", "hidden roots", "episode", "hidden episode")
 each = pytest.mark.parametrize("kind", KINDS)
@@ -193,3 +193,14 @@ def test_an_aid_is_shown_after_each_reading_and_named_in_records(
     assert "aid" not in item_state(Game(PlayPool(pool), item.id), with_cells=False)
     other = play(monkeypatch, pool_file("causim", tmp_path), [], *aided)
     assert (other.returncode, "it supports CausaLab" in other.stderr) == (2, True)
+
+
+def test_assignments_of_a_program_are_read_without_json() -> None:
+    pool = PlayPool(POOLS["causim"])
+    openings = [pool.words.opening(pool.item(name)) for name in pool.indices]
+    assert "Given noise: U_Side = jat\nUnknown noise: U_Ruba\n" in openings[0]
+    assert any("Given noise: none\n" in text for text in openings)
+    assert any(" = false" in text for text in openings)
+    givens = [line for text in openings for line in text.split("```")[2].splitlines() if ": " in line]
+    assert givens
+    assert not any(set(line) & set("{}[]") for line in givens)

@@ -68,7 +68,7 @@ function ended() {
 }
 function item() {
   const it = state.item, view = views[it.view.view];
-  const facts = el("details", { open: !it.steps.length && !Object.keys(it.draft).length && it.view.view !== "program" && (it.view.rules ? false : true) }, el("summary", {}, "What is asked"), el("div", { class: "facts" }, (it.view.rules || it.opening.replace(/\n(?=[a-z])/g, " ").split("\n\n")).map((part) => el("p", {}, part))));
+  const facts = el("details", { open: !it.steps.length && !Object.keys(it.draft).length && it.view.view !== "program" && (it.view.rules ? false : true) }, el("summary", {}, "What is asked"), el("div", { class: "facts" }, (it.view.rules || it.opening.split("\n\n")).map((part) => /\S {2,}\S/.test(part) ? el("pre", { tabindex: 0, role: "region", "aria-label": "Table" }, part) : el("p", {}, part.replace(/\n(?=[a-z])/g, " ")))));
   const progress = state.items > 1 ? el("progress", { max: state.items, value: state.number, "aria-label": `item ${state.number} of ${state.items}` }) : null;
   return [
     el("h1", {}, it.kind), state.study ? el("p", {}, "This is practice: nothing is recorded. ", el("a", { href: state.study, "data-key": "leave" }, "Go to the study")) : null, el("div", { class: "progress" }, progress, state.items > 1 ? el("span", {}, `item ${state.number} of ${state.items}`) : null),
@@ -88,7 +88,7 @@ function end() {
   const cells = rows.map((row, k) => [k + 1, plain(row.kind), el("td", { class: "ids" }, row.item), plain(el("span", { class: `worth ${kindOf(row)}` }, worth(row.right, row.class).split(":")[0])), cell(row.left ? `${row.left.length > 15 ? `about 10^${row.left.length - 1}` : Number(row.left).toLocaleString("en")} left` : "\u2013"), cell(row.moves ?? "\u2013"), cell(row.ideal ?? "\u2013")]);
   return [el("h1", {}, `${state.study ? "Practice" : "Done"}: ${right} of ${rows.length} right${rows.some((r) => r.class) ? `, ${count("earned")} of them earned` : ""}`),
     el("p", { class: "classes", role: "img", "aria-label": kinds.map((kind) => `${count(kind)} ${kind}`).join(", ") }, kinds.map((kind) => el("span", { class: kind, style: `flex: ${count(kind)}` }))),
-    el("ul", { class: "legend" }, Object.entries(CLASSES).map(([kind, text]) => el("li", {}, el("span", { class: "classes key", "aria-hidden": "true" }, el("span", { class: kind })), ` ${text}`))),
+    el("ul", { class: "legend" }, Object.entries(CLASSES).map(([kind, text]) => el("li", {}, el("span", { class: "classes key", "aria-hidden": "true" }, el("span", { class: kind })), ` ${text}`)), ["right", "wrong"].filter(count).map((kind) => el("li", {}, el("span", { class: "classes key", "aria-hidden": "true" }, el("span", { class: kind })), ` ${kind === "right" ? "\u2713" : "\u2717"} ${kind}: what the evidence had decided is not counted`))),
     el("p", {}, "Lucky: your evidence still allowed other answers. The ideal learner saw only what it asked for, and chose its own moves where there are any."), table("Your answers", heads, cells),
     el("p", {}, el("a", { class: "first", href: "review", "data-key": "review" }, "Step through your items beside the ideal learner")), study];
 }
@@ -96,7 +96,7 @@ function render(next) {
   const before = state;
   state = { writer: true, ...next };
   const phase = { start, questions, item, end }[state.phase];
-  replaceScreen(...phase().flat().filter((child) => child));
+  replaceScreen(...phase().flat(Infinity).filter((child) => child));
   if (before?.phase !== state.phase || before?.item?.id !== state.item?.id) { say(""); if (before) document.getElementById("main").focus(); window.scrollTo(0, 0); }
   const news = state.item?.last;
   if (news && before?.item?.moves !== state.item.moves) say(state.item.closed ? "The item has ended." : news);
