@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,8 @@ from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.play.review.page import review_page
 from calibrant.bench.play.review.stored import stored_reviews
 from calibrant.solvers.outcome import Found
-from tests.support.commands import called
+from tests.support.accessibility import PHONE, measure, needs_axe
+from tests.support.commands import called, jsonl
 from tests.support.play.right_lines import POOLS, first_item, pool_file, right_lines
 
 KINDS = (*POOLS, "episode")
@@ -73,6 +75,24 @@ def test_what_was_open_is_listed_in_words(page: str) -> None:
     assert "<li>conjunctive A B</li>" in page
     assert "<li>and 31 more</li>" in page
     assert "&#34;rule&#34;" not in page
+
+
+@needs_axe
+def test_items_of_one_id_are_told_apart(tmp_path: Path) -> None:
+    """Two pools may call their items alike; regions and elements of the page are named once all the same."""
+    head, first, second = POOLS["blickets"].read_text(encoding="utf-8").splitlines()[:3]
+    renamed = json.dumps(json.loads(second) | {"id": json.loads(first)["id"]})
+    pools = [
+        jsonl(tmp_path / f"{k}.jsonl", json.loads(head), json.loads(item)) for k, item in enumerate((first, renamed))
+    ]
+    sources = [PlayPool(pool) for pool in pools]
+    with PlayFolder(None, sources, {}) as folder:
+        for source in sources:
+            Player(folder, "p1", source.key(None)).give_up()
+        page = review_page("t", "p1", [folder.review("p1", source.key(None)) for source in sources])
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert measure(page, tmp_path, width=PHONE).violations == []
 
 
 def test_a_command_writes_it_from_records(tmp_path: Path) -> None:
