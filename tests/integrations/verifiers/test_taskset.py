@@ -21,7 +21,11 @@ from tests.support.packages import needs
 needs("verifiers")
 
 import verifiers.v1 as vf
+from pydantic_config import cli
+from verifiers.v1.cli.eval.runner import run_eval
+from verifiers.v1.cli.resolve import narrow_config, with_positional_taskset
 from verifiers.v1.cli.validate import run_validate
+from verifiers.v1.configs.cli.eval import EvalConfig
 from verifiers.v1.configs.cli.validate import ValidateConfig
 from verifiers.v1.utils.loaders import default_harness_id, environment_class, load_taskset, taskset_config_type
 
@@ -36,12 +40,18 @@ TOOLS = Path(sys.executable).parent
 NOT_PUSHED = ("--no-push", "--no-rich", "-m", "stand-in", "--client.api-key-var", "STAND_IN_KEY")
 
 
+@pytest.fixture(autouse=True)
+def _surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let verifiers find `uv` beside its commands, a key, and this checkout."""
+    monkeypatch.setenv("PATH", os.pathsep.join((str(TOOLS), os.environ["PATH"])))
+    monkeypatch.setenv("STAND_IN_KEY", "none")
+    monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
+
+
 def _tool(name: str, *arguments: object) -> str:
-    """Output of one of verifiers' commands, which finds `uv` beside it."""
-    paths = os.pathsep.join((str(TOOLS), os.environ["PATH"]))
-    settings = {**os.environ, "PATH": paths, "STAND_IN_KEY": "none", "PYTHONPATH": str(CHECKOUT)}
+    """Return the output of one of verifiers' commands."""
     line = [str(TOOLS / name), ID, *map(str, arguments)]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=240, check=False, env=settings)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 
@@ -80,12 +90,18 @@ def _traces(folder: Path) -> list[dict[str, Any]]:
     return [trace for line in traces.read_text().splitlines() for trace in json.loads(line)["traces"]]
 
 
-def _played(
+def _options(name: str, url: str, folder: Path) -> tuple[object, ...]:
+    of = ("--env.taskset.benchmark", name, *NOT_PUSHED, "--client.base-url", url, "-o", folder)
+    return (*of, "--env.agent.runtime.type", "subprocess")
+
+
+def _play(
     name: str, model: Callable[[list[dict[str, Any]]], str], folder: Path, *options: object
 ) -> list[dict[str, Any]]:
+    """Return the traces of what the command runs, in this process: a start of the command takes 8 s."""
     with served(model) as url:
-        of = ("--env.taskset.benchmark", name, *NOT_PUSHED, "--client.base-url", url, "-o", folder)
-        _tool("vf-eval", *of, "--env.agent.runtime.type", "subprocess", *options)
+        line = with_positional_taskset([ID, *map(str, (*_options(name, url, folder), *options))])
+        asyncio.run(run_eval(cli(narrow_config(EvalConfig, line), args=line)))
     return _traces(folder)
 
 
@@ -96,7 +112,9 @@ def _asked(messages: list[dict[str, Any]]) -> list[str]:
 def test_a_model_that_answers_at_once(tmp_path: Path) -> None:
     of, items = benchmark("causim"), _drawn("causim", 2)
     right = {of.items.prompt(items[0]): json.dumps(of.training.gold(items[0])), of.items.prompt(items[1]): "no idea"}
-    traces = _played("causim", lambda messages: right[_asked(messages)[0]], tmp_path, "-n", 2)
+    with served(lambda messages: right[_asked(messages)[0]]) as url:
+        _tool("vf-eval", *_options("causim", url, tmp_path), "-n", 2)
+    traces = _traces(tmp_path)
     found = {trace["task"]["data"]["id"]: trace["rewards"]["verdict"]["score"] for trace in traces}
     public = PublicIds.of_seed("causim", 0)
     assert found == {public.public(items[0].id): 1.0, public.public(items[1].id): 0.0}
@@ -115,7 +133,7 @@ def test_a_model_that_experiments_first(tmp_path: Path) -> None:
         return "ACTION: " + json.dumps({"check": of.training.gold(item)})
 
     options = ("-n", 1, "--env.taskset.task.reward", "attributed")
-    (trace,) = _played("blickets", model, tmp_path, *options)
+    (trace,) = _play("blickets", model, tmp_path, *options)
     assert trace["rewards"]["attributed"]["score"] == 0.5
     assert trace["metrics"]["answered"] == 1.0
     assert [said.startswith("The detector is ") for said in heard] == [True]
@@ -139,7 +157,7 @@ def test_a_model_that_sets_a_property_first_in_a_laboratory(tmp_path: Path) -> N
         heard.append(asked[-1])
         return json.dumps(actions[len(asked) - 1])
 
-    (trace,) = _played("causalab", model, tmp_path, "-n", 1)
+    (trace,) = _play("causalab", model, tmp_path, "-n", 1)
     assert trace["rewards"]["verdict"]["score"] == 1.0
     assert trace["metrics"]["answered"] == 1.0
     told = of.play.open(item)
@@ -161,7 +179,7 @@ def test_a_model_that_asks_for_a_world_of_a_causal_model(tmp_path: Path) -> None
         heard.append(asked[-1])
         return "ACTION: " + json.dumps({"submit": gold_by_prompt[asked[0]]})
 
-    (trace,) = _played("replayscm", model, tmp_path, "-n", 1, "--env.taskset.pool", path)
+    (trace,) = _play("replayscm", model, tmp_path, "-n", 1, "--env.taskset.pool", path)
     assert trace["rewards"]["verdict"]["score"] == 1.0
     assert trace["metrics"]["answered"] == 1.0
     assert [said.startswith("World 1 (X1=1):") for said in heard] == [True]
