@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import nan
 from statistics import fmean
 
 from calibrant.audits.replayscm.extended.generate import sample_extended
@@ -16,6 +17,7 @@ from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts, Ex
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.world import Panel
+from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.experiments.policies import POLICIES, play_worlds
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
@@ -70,11 +72,15 @@ def mean_lines(number: int, strata: Sequence[str]) -> Iterator[str]:
             problem = sample_extended(by_name[name], seed)
             minimum = clairvoyant_minimum(problem)
             for policy, numbers in worlds.items():
-                evidence = play_worlds(ScmEpisode(problem), policy, problem.id)
+                try:
+                    evidence = play_worlds(ScmEpisode(problem), policy, problem.id)
+                except BudgetSpent as spent:
+                    yield f"{name:40}  {policy}, item {seed}: out of budget, {spent}"
+                    continue
                 numbers.append(len(evidence) - 1)
                 if minimum is not None:
                     num_left = count_members(Posterior(task_class(problem.task)).condition(*evidence))
                     num_below += num_left == minimum.floor and numbers[-1] < len(minimum.worlds)
             minima += [] if minimum is None else [len(minimum.worlds)]
-        means = "  ".join(f"{fmean(worlds[policy]):6.1f}" for policy in ("greedy", "random"))
-        yield f"{name:40}  {means}  {fmean(minima) if minima else float('nan'):11.1f}  {num_below:8}"
+        means = "  ".join(f"{fmean(worlds[policy] or [nan]):6.1f}" for policy in ("greedy", "random"))
+        yield f"{name:40}  {means}  {fmean(minima or [nan]):11.1f}  {num_below:8}"

@@ -60,14 +60,22 @@ def item_labels(problem: Problem) -> Iterator[tuple[str, str]]:
         yield "bits_start", UNKNOWN
     if scm_class.hidden_parents:
         yield "hidden_needed", _hidden_needed(spelled)
-    evidence = play_worlds(episode, "greedy", problem.id)
-    yield "greedy_worlds", _num_worlds(episode, evidence, problem)
+    evidence: Sequence[EvidenceWorld] | None = None
+    try:
+        evidence = play_worlds(episode, "greedy", problem.id)
+        yield "greedy_worlds", _num_worlds(episode, evidence, problem)
+    except BudgetSpent:
+        yield "greedy_worlds", UNKNOWN
     search = clairvoyant_search(problem)
     if search is not None:
         minimum = search.fewest()  # without the certificate, so that HiGHS is not needed
         yield "clairvoyant", str(len(minimum.worlds))
         yield "floor", str(minimum.floor)
-    yield from _evidence_labels(problem, scm_class, evidence, episode.steps)
+    if evidence is None:
+        # the other labels are about the worlds that greedy asks for
+        yield "bayes_error", UNKNOWN
+    else:
+        yield from _evidence_labels(problem, scm_class, evidence, episode.steps)
 
 
 def _num_worlds(episode: ScmEpisode, evidence: Sequence[EvidenceWorld], problem: Problem) -> str:

@@ -6,7 +6,7 @@ are summed in one go: the last child's weights are added up, each times the func
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,20 +14,22 @@ from itertools import product
 from math import lcm, prod
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_parent_sets
-from calibrant.solvers.replayscm.hidden.patterns import ChildView, JointColumns, child_view, joint_columns
-from calibrant.solvers.replayscm.noise.local_weights import invert, scaled_rate, table_sum
+from calibrant.solvers.replayscm.hidden.patterns import JointColumns, child_view, joint_columns
+from calibrant.solvers.replayscm.hidden.signatures import GroupSums, group_sums, signature_weights, unique_rows
+from calibrant.solvers.replayscm.noise.local_weights import scaled_rate, table_sum
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
 # 2 bytes a cell: 2 GiB over all children, built child by child
 MAX_CELLS = 1 << 30  # columns x parent sets
-# measured: at most 1,024 sums (9 observed variables, a hidden one of 4 parents)
-MAX_TERMS = 1 << 26  # sums x 3**m, m endogenous variables, hidden ones too
+# sums x 3**m, m endogenous variables, hidden ones too
+MAX_TERMS = 1 << 26  # on integers; measured: at most 1,024 sums (9 observed variables, a hidden one of 4 parents)
+# in words, 3 ns each (6,335 sums of 3**9 in 0.34 s); two hidden variables of 3 parents have at most 11,881 columns
+MAX_WORD_TERMS = 1 << 28
 
 _SILENT = scaled_rate(Fraction(0))
 
@@ -76,9 +78,8 @@ def feasible_columns(posterior: Posterior) -> Iterator[tuple[HiddenColumn, ...]]
     """Yield the columns under which some SCM of a noise-free class fits, negations apart; functions are not counted."""
     for part in column_groups(posterior):
         for key, whole in part.group_totals.items():
-            rows = part.groups[key]
-            for row in rows if whole else ():
-                if len(rows) == 1 or part.partial_sum(key, [row]):
+            for row, weight in part.row_totals(key) if whole else ():
+                if weight:
                     yield from map(part.hidden_columns, np.flatnonzero(part.column_places == row).tolist())
 
 
@@ -111,19 +112,17 @@ class ColumnGroups:
 
     def _group_columns(self) -> None:
         local, masks = self.posterior.local_rows, self.posterior.masks
-        signatures, self.options = {}, {}
+        signatures, self.weights = {}, {}
         for v, rows in local.items():
             view = child_view(rows, v, masks[v], self.columns, self.hidden)
             # the exponents are all that a child's weights depend on: equal rows are interchangeable
-            different, places = np.unique(view.exponents, axis=0, return_inverse=True)
-            signatures[v] = places.ravel()
-            self.options[v] = [self._options(v, view, row) for row in different]
+            different, signatures[v] = unique_rows(view.exponents)
+            self.weights[v] = signature_weights(masks[v], self._visible[v], view.masks, different, self._prior)
         # the sum is linear in any one child; leaving out the one with most signatures merges most groups
-        self.last = max(self.options, key=lambda v: len(self.options[v]))
-        self.others = [v for v in self.options if v != self.last]
+        self.last = max(self.weights, key=lambda v: len(self.weights[v]))
+        self.others = [v for v in self.weights if v != self.last]
         keys = np.stack([signatures[v] for v in (*self.others, self.last)], axis=1)
-        alike, places = np.unique(keys, axis=0, return_inverse=True)
-        self.column_places: npt.NDArray[np.int64] = places.ravel()
+        alike, self.column_places = unique_rows(keys)
         numbers = np.zeros(len(alike), np.int64)
         # unbuffered: several columns add to one place, of which `numbers[places] += ...` would count one
         np.add.at(numbers, self.column_places, self.columns.numbers)
@@ -131,12 +130,25 @@ class ColumnGroups:
         self.numbers: list[int] = numbers.tolist()
         self.last_signatures: list[int] = alike[:, -1].tolist()
         self.groups: dict[tuple[int, ...], list[int]] = {}
-        for row, key in enumerate(alike.tolist()):
-            self.groups.setdefault(tuple(key[:-1]), []).append(row)
+        self._keys = [tuple(key) for key in alike[:, :-1].tolist()]
+        for row, key in enumerate(self._keys):
+            self.groups.setdefault(key, []).append(row)
         # hidden variables are in the sums too, each with its one parent set
-        num_vars = len(self.options) + len(self.hidden)
-        if len(self.groups) * 3**num_vars > MAX_TERMS:
-            raise BudgetSpent(f"{len(self.groups):,} sums of 3**{num_vars} terms; budget {MAX_TERMS:,}")
+        num_vars = len(self.weights) + len(self.hidden)
+        num_sums, budget = len(self.groups), MAX_TERMS if self._sums is None else MAX_WORD_TERMS
+        if num_sums * 3**num_vars > budget:
+            raise BudgetSpent(f"{num_sums:,} sums of 3**{num_vars} terms; budget {budget:,}")
+
+    @cached_property
+    def _sums(self) -> GroupSums | None:
+        """Sums of many groups at a time in words; None where numbers are too large for that."""
+        hidden = dict(zip(self.hidden, self.parents, strict=True))
+        return group_sums(self.posterior.masks, self.weights, hidden, self._roots, self.last, sum(self.numbers))
+
+    @cached_property
+    def options(self) -> dict[int, list[dict[Mask, int]]]:
+        """Return the weights of each child's parent sets, by signature; sets of weight 0 are left out."""
+        return {v: [self._options(v, place) for place in range(len(rows))] for v, rows in self.weights.items()}
 
     def hidden_columns(self, column: int) -> tuple[HiddenColumn, ...]:
         """Return a joint column as one column of each hidden variable; their functions are not counted."""
@@ -150,31 +162,44 @@ class ColumnGroups:
     @cached_property
     def group_totals(self) -> dict[tuple[int, ...], int]:
         """Return the sum of each group, to be multiplied by `factor`."""
-        return {key: self.partial_sum(key, rows) for key, rows in self.groups.items()}
+        return dict(zip(self.groups, self._totals(list(self.groups.items())), strict=True))
 
     @property
     def mass(self) -> Fraction:
         whole = sum(self.group_totals.values())
         return Fraction(whole) * self.factor
 
+    def row_totals(self, key: tuple[int, ...]) -> list[tuple[int, int]]:
+        """Return the rows of a group, each with its sum."""
+        rows = self.groups[key]
+        return list(zip(rows, self._totals([(key, [row]) for row in rows]), strict=True))
+
+    def _totals(self, parts: Sequence[tuple[tuple[int, ...], Sequence[int]]]) -> list[int]:
+        """Return the sum over the columns of some rows of each group: the last child's weights are added up."""
+        if self._sums is None:
+            return [self.partial_sum(key, rows) for key, rows in parts]
+        chosen = {v: [key[place] for key, _ in parts] for place, v in enumerate(self.others)}
+        added = [[(self.last_signatures[row], self.numbers[row]) for row in rows] for _, rows in parts]
+        return self._sums.totals(chosen, added)
+
     def partial_sum(self, key: tuple[int, ...], rows: Sequence[int]) -> int:
         """Return the sum over the columns of some rows of a group: the last child's weights are added up."""
         # measured: 1,587 signatures in 85 sums (6 observed variables, a hidden one of 4 parents)
         added: dict[Mask, int] = {}
         for row in rows:
-            for mask, weight in self.options[self.last][self.last_signatures[row]].items():
+            for mask, weight in self._options(self.last, self.last_signatures[row]).items():
                 added[mask] = added.get(mask, 0) + self.numbers[row] * weight
-        chosen = {v: self.options[v][place] for v, place in zip(self.others, key, strict=True)}
-        return total(Weights(chosen | {self.last: added} | self._hidden_options, self._roots))
+        return total(self._choices(key, added))
 
-    def _options(self, variable: int, view: ChildView, exponents: npt.NDArray[np.int16]) -> dict[Mask, int]:
+    def row_weights(self, row: int) -> Weights:
+        """Return the weights of all parent sets under a column of a row."""
+        return self._choices(self._keys[row], self._options(self.last, self.last_signatures[row]))
+
+    def _choices(self, key: Sequence[int], last: Mapping[Mask, int]) -> Weights:
+        chosen = {v: self._options(v, place) for v, place in zip(self.others, key, strict=True)}
+        return Weights(chosen | {self.last: last} | self._hidden_options, self._roots)
+
+    def _options(self, variable: int, place: int) -> dict[Mask, int]:
         """Return the weights of a child's parent sets under one signature."""
-        sums = dict(self._visible[variable])
-        for mask in self.posterior.masks[variable]:
-            # sets that fit no column are listed with 0: the inversion reads every subset
-            sums.setdefault(mask, 0)
-        for mask, exponent in zip(view.masks, exponents.tolist(), strict=True):
-            if exponent >= 0:
-                sums[mask] = 1 << exponent
-        weights = invert({mask: sums[mask] for mask in self.posterior.masks[variable]})
-        return {mask: weight * self._prior[mask.bit_count()] for mask, weight in weights.items() if weight}
+        weights = self.weights[variable][place].tolist()
+        return {mask: weight for mask, weight in zip(self.posterior.masks[variable], weights, strict=True) if weight}

@@ -53,7 +53,7 @@ class GroupedSampler(PosteriorSampler):
         key: tuple[int, ...] = draw_weighted(rng, totals.items(), sum(totals.values()))
         if (place, key) not in self._row_totals:
             # one DAG sum a row, and only in groups that a draw has entered
-            self._row_totals[place, key] = [(row, part.partial_sum(key, [row])) for row in part.groups[key]]
+            self._row_totals[place, key] = part.row_totals(key)
         rows = self._row_totals[place, key]
         row: int = draw_weighted(rng, rows, sum(weight for _, weight in rows))
         # columns of a row differ in nothing but their numbers of functions
@@ -61,10 +61,9 @@ class GroupedSampler(PosteriorSampler):
         mark = draw_below(rng, part.numbers[row])
         column = int(members[np.searchsorted(np.cumsum(part.columns.numbers[members]), mark, side="right")])
         if (place, column) not in self._column_terms:
-            columns = part.hidden_columns(column)
             # noise-free: a single rate, 0
-            (term,) = self.posterior.column_terms(columns)
-            self._column_terms[place, column] = columns, term
+            term = Term(part.factor, part.row_weights(row), 0)
+            self._column_terms[place, column] = part.hidden_columns(column), term
         return (place, column), *self._column_terms[place, column]
 
 

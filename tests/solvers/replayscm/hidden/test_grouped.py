@@ -5,14 +5,16 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
+import numpy as np
 import pytest
 
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.replayscm.hidden import grouped
+from calibrant.solvers.replayscm.hidden import grouped, signatures
 from calibrant.solvers.replayscm.hidden.columns import num_agreeing
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members
-from calibrant.solvers.replayscm.hidden.grouped import grouped_mass
+from calibrant.solvers.replayscm.hidden.grouped import column_groups, grouped_mass
 from calibrant.solvers.replayscm.hidden.patterns import joint_columns
+from calibrant.solvers.replayscm.hidden.signatures import signature_weights, unique_rows
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from tests.support.replayscm.extensions.posteriors import vector_posterior
 from tests.support.replayscm.extensions.random_items import random_class, random_member, random_worlds
@@ -34,6 +36,46 @@ def test_grouped_is_ungrouped(observed: int, hidden: int, max_parents: int, stat
         assert result.mass == posterior.mass > 0
         grouped_items += result.num_sums < result.num_columns
     assert grouped_items or stated == 1  # one parent has a single column
+
+
+@pytest.mark.parametrize(("observed", "hidden", "stated"), [(5, 1, 3), (5, 2, 2), (4, 1, None)])
+def test_sums_in_words_are_sums_of_integers(observed: int, hidden: int, stated: int | None) -> None:
+    rng = Random(f"words {observed} {hidden}")
+    for _ in range(5):
+        scm_class = random_class(rng, observed, num_hidden=hidden, stated=stated)
+        worlds = random_worlds(rng, scm_class, random_member(rng, scm_class), rng.randint(0, 3), rng.randint(1, 4))
+        posterior = Posterior(scm_class).condition(*worlds)
+        for part in column_groups(posterior):
+            expected = {key: part.partial_sum(key, rows) for key, rows in part.groups.items()}
+            assert part.group_totals == expected
+            for key, rows in part.groups.items():
+                assert part.row_totals(key) == [(row, part.partial_sum(key, [row])) for row in rows]
+            for row, column in zip(*np.unique(part.column_places, return_index=True), strict=True):
+                (term,) = posterior.column_terms(part.hidden_columns(int(column)))
+                assert part.row_weights(int(row)).options == term.weights.options
+
+
+def test_sums_of_large_numbers_are_of_integers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six parents have 2**64 functions, which no word holds; with a small word all sums are of integers."""
+    masks = [0, 1, 2, 3]
+    small = signature_weights(masks, {0: 2, 1: 1}, [2, 3], np.array([[1, 2], [-1, 0]], np.int16), [3, 2, 1])
+    large = signature_weights(masks, {0: 2, 1: 1}, [2, 3], np.array([[1, 2], [-1, 0]], np.int16), [3, 2, 1 << 60])
+    assert small.tolist() == [[6, -2, 0, 3], [6, -2, -4, 2]]
+    assert large.tolist() == [[6, -2, 0, 3 << 60], [6, -2, -4, 2 << 60]]
+    rng = Random(5)
+    scm_class = random_class(rng, 5, num_hidden=1, stated=3)
+    posterior = Posterior(scm_class).condition(*random_worlds(rng, scm_class, random_member(rng, scm_class), 3, 4))
+    expected = grouped_mass(posterior)
+    monkeypatch.setattr(signatures, "MAX_BITS", 0)
+    assert grouped_mass(posterior) == expected
+
+
+def test_different_rows_are_in_lexicographic_order() -> None:
+    rng = np.random.default_rng(1)
+    for top, shape in ((3, (40, 3)), (300, (50, 2)), (70_000, (50, 1)), (2, (5, 0))):
+        rows = rng.integers(-1, top, shape)
+        expected, places = np.unique(rows, axis=0, return_inverse=True)
+        assert [part.tolist() for part in unique_rows(rows)] == [expected.tolist(), places.ravel().tolist()]
 
 
 def test_masses_of_noise_free_vectors() -> None:
@@ -64,7 +106,7 @@ def test_a_budget_states_columns_and_sums(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(BudgetSpent, match=r"columns x .* parent sets; budget 10"):
         grouped_mass(Posterior(scm_class).condition(*worlds))
     monkeypatch.setattr(grouped, "MAX_CELLS", 1 << 30)
-    monkeypatch.setattr(grouped, "MAX_TERMS", 10)
+    monkeypatch.setattr(grouped, "MAX_WORD_TERMS", 10)
     with pytest.raises(BudgetSpent, match=r"sums of 3\*\*4 terms; budget 10"):
         grouped_mass(Posterior(scm_class).condition(*worlds))
 
