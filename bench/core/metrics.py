@@ -66,10 +66,16 @@ class Success(NamedTuple):
 
     meaning: of "right", for captions and docs, without a stop
     is_right: (score, setting) -> whether the answer is right; no other field of a score is shown under that word
+    is_defined: the same arguments -> whether the item can tell right from wrong, whatever the answer
     """
 
     meaning: str
     is_right: Callable[[Mapping[str, Any], str], bool]
+    is_defined: Callable[[Mapping[str, Any], str], bool] = lambda score, setting: True
+
+    def judge(self, score: Mapping[str, Any], setting: str) -> bool | None:
+        """Return whether the answer is right; None where that is not defined."""
+        return self.is_right(score, setting) if self.is_defined(score, setting) else None
 
 
 def success_of_field(meaning: str) -> Success:

@@ -64,9 +64,11 @@ def evidence_attribution(of: Benchmark[Any], item: Any, record: Record) -> dict[
 
 def game_verdict(of: Benchmark[Any], item: Any, record: Record) -> dict[str, Any]:
     """Return whether an answer is right, that and what the evidence had decided in words, and both as records."""
-    is_right = of.metrics.success.is_right(record.score, record.setting)
+    is_right = of.metrics.success.judge(record.score, record.setting)
     attribution = evidence_attribution(of, item, record)
-    if record.steps is msgspec.UNSET or record.steps:
+    if is_right is None:
+        text = "neither right nor wrong: nothing is held out"
+    elif record.steps is msgspec.UNSET or record.steps:
         score = {**record.score, KEY: attribution, NO_ANSWER: record.outcome != "found"}
         text = verdict_text(score, is_right=is_right)
     else:

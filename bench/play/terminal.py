@@ -110,7 +110,7 @@ class TerminalGame:
     def verdict(self, *, as_json: bool) -> bool:
         """Print what the game is worth; whether the answer was right."""
         verdict = self.player.verdict()
-        is_right: bool = verdict["right"]
+        is_right: bool = verdict["right"] is not False  # null where nothing is held out
         if as_json:
             lists = RemainingLists(self._pool.benchmark, MAX_EXPORTED)
             remaining = lists.get(self._pool.digest, self.game.item, self.game.steps)

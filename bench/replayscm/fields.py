@@ -136,9 +136,12 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     train_world_exact_accuracy: Annotated[Share, Meta(description="exact worlds over worlds with scored cells")] = UNSET
     train_worlds: Annotated[int | UnsetType, Meta(description="worlds with scored cells")] = UNSET
     train_world_exact_count: Annotated[int | UnsetType, Meta(description="how many of them are exact")] = UNSET
-    heldout_exact: Annotated[Flag, Meta(description="train-exact, and every scored held-out cell is right")] = UNSET
+    # null of extended items without held-out worlds
+    heldout_exact: Annotated[FlagIfKnown, Meta(description="train-exact, and every scored held-out cell is right")] = (
+        UNSET
+    )
     # heldout_exact without the condition train-exact
-    heldout_all_worlds_exact: Annotated[Flag, Meta(description="the latter alone")] = UNSET
+    heldout_all_worlds_exact: Annotated[FlagIfKnown, Meta(description="the latter alone")] = UNSET
     heldout_accuracy: Annotated[Share, Meta(description="right cells over scored cells")] = UNSET
     heldout_world_exact_accuracy: Annotated[Share, Meta(description="exact worlds over worlds with scored cells")] = (
         UNSET

@@ -82,6 +82,7 @@ class MetricReader:
         roots = "mechanism" if setting in ("Hidden-roots", "Hid-Roots") else ""
         self.train_exact = score.get("mechanismTrainExact" if roots else "trainExact") is True
         self.heldout_exact = score.get("mechanismHeldoutExact" if roots else "heldoutExact") is True
+        self.has_heldout = score.get("heldoutExact", False) is not None
         self.root_exact = score.get("rootSetExact") is True if roots else None
         self.is_noisy = "+noise" in setting  # there no map has to agree with every row
         self.is_forecast = "favoured" in score
@@ -119,7 +120,7 @@ def _train(v: MetricReader) -> bool | None:
 
 
 def _heldout(v: MetricReader) -> bool | None:
-    return None if v.is_forecast else v.heldout_exact
+    return None if v.is_forecast or not v.has_heldout else v.heldout_exact
 
 
 def _heldout_world(v: MetricReader) -> float | None:
@@ -348,6 +349,11 @@ def is_right(score: Mapping[str, Any], setting: str) -> bool:
     return score.get("heldoutExact", score.get("favoured")) is True  # a forecast replays nothing
 
 
+def has_heldout(score: Mapping[str, Any], setting: str) -> bool:
+    """Return whether an item has held-out worlds: without them no answer to it is right or wrong."""
+    return score.get("heldoutExact", False) is not None
+
+
 METRICS = MetricSet(
     benchmark="replayscm",
     success=Success(
@@ -355,6 +361,7 @@ METRICS = MetricSet(
         " under noise the clean held-out worlds alone; of Alternative-SCM items joint success; a forecast that favours"
         " the right value of every cell",
         is_right,
+        has_heldout,
     ),
     views={
         "replay": View((*REPLAY_METRICS, *ROOT_METRICS, *ALTERNATIVE_METRICS)),

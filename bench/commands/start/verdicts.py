@@ -59,5 +59,5 @@ class AnswerFilter:
             "moves": steps if isinstance(steps, int) else None,
             "left": attribution.get("members"),
             "counted": attribution.get("class"),
-            "right": self.of.metrics.success.is_right(score, context.setting),
+            "right": self.of.metrics.success.judge(score, context.setting),
         }

@@ -276,6 +276,8 @@ def read_results(
     conditions: dict[str, str] = {}
     for answer in answers:
         context, score = answer.context, answer.score
+        if not metrics.success.is_defined(score, context.setting):
+            continue
         key = context.pool_digest, context.instance
         if key not in keys:
             raw = context.stratum if by_stratum else context.setting

@@ -94,6 +94,18 @@ class ExtendedScore(Score):
         """Return whether a map agrees with every free training cell."""
         return self.replay is not None and self.replay.train_exact
 
+    @cached_property
+    def has_heldout(self) -> bool:
+        """Return whether there are held-out cells to replay, or a forecast, which replays none."""
+        task = self.problem.task
+        if task.extension is not None and task.extension.question is Question.FORECAST:
+            return True
+        endogenous = set(task_class(task).endogenous)
+        return any(
+            world.num_rows and endogenous - set(world.intervention.targets)
+            for world in self.problem.sealed.heldout.worlds
+        )
+
     @property
     def heldout_exact(self) -> bool:
         """Return whether a map replays all clean held-out rows; without noise it has to be train-exact too."""
@@ -152,6 +164,9 @@ class ExtendedScore(Score):
             fields["stage"] = self.rejection.stage
         if self.replay is not None:
             fields |= self._replay_fields(self.replay)
+        if not self.has_heldout:
+            # undefined, which is not the same as wrong; of answers without a map too
+            fields |= {"heldoutExact": None, "heldoutAllWorldsExact": None}
         if self.forecast is not None:
             fields |= {
                 "brier": self.forecast.brier,

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.protocols.registry import protocols_of
@@ -76,6 +77,23 @@ def test_renamed_hidden_variables_are_no_error() -> None:
     record = REPLAYSCM.scoring.score(problem, {"mechanisms": mechanisms}, ())
     assert record["correct"]
     assert record["structure"]["exact_map"]
+
+
+@pytest.mark.parametrize("is_episode", [False, True])
+def test_without_held_out_worlds_an_answer_is_neither_right_nor_wrong(*, is_episode: bool) -> None:
+    problem = small_problem(3, rate="1/20", is_episode=is_episode)
+    problem = replace(problem, sealed=replace(problem.sealed, heldout=replace(problem.sealed.heldout, worlds=())))
+    steps = _played(problem, [{"submit": gold_submission(problem)}]) if is_episode else []
+    for answer in (gold_submission(problem), {"mechanisms": {}}):
+        played = steps if answer["mechanisms"] else []
+        record = REPLAYSCM.scoring.score(problem, answer, played)
+        assert record["heldoutExact"] is record["heldoutAllWorldsExact"] is None
+        assert record["correct"] is False
+        metrics = REPLAYSCM.metrics
+        assert metrics.success.judge(record, problem.setting) is None
+        verdict = metrics.verdict(record, problem.setting, InvalidHandling.PUBLISHED)
+        values = {metric.key: metric.value(verdict) for metric in metrics.columns}
+        assert values["heldout_exact"] is values["heldout_exact_given_train_exact"] is None
 
 
 def test_an_episode_counts_worlds_refusals_and_what_is_left() -> None:
