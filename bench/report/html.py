@@ -36,6 +36,8 @@ def _page_section(name: str, section: Section, answers: Sequence[Answer], conten
     results = read_results(
         name, section.title, group_people(named_answers(answers)), of.metrics, guide, with_times=contents.with_times
     )
+    if not results.systems:  # no item has anything held out
+        return PageSection(name, section, None, Responses(), {})
     sources = ResponseSources(contents.runs, contents.predictions, contents.pools, contents.fields, contents.embed)
     responses = read_responses(results, sources)
     results.intervals = {system.name: _interval(system, results, of.metrics) for system in results.systems}

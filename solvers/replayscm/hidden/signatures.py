@@ -63,7 +63,8 @@ def signature_weights(
     for variable in members_of(reduce(or_, masks)):
         having = [i for i, mask in enumerate(masks) if mask >> variable & 1]
         sums[:, having] -= sums[:, [place[masks[i] ^ 1 << variable] for i in having]]
-    return sums * np.array([prior[mask.bit_count()] for mask in masks], sums.dtype)
+    weights: Numbers = sums * np.array([prior[mask.bit_count()] for mask in masks], sums.dtype)
+    return weights
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,8 @@ def test_without_held_out_worlds_an_answer_is_neither_right_nor_wrong(*, is_epis
     problem = small_problem(3, rate="1/20", is_episode=is_episode)
     problem = replace(problem, sealed=replace(problem.sealed, heldout=replace(problem.sealed.heldout, worlds=())))
     steps = _played(problem, [{"submit": gold_submission(problem)}]) if is_episode else []
-    for answer in (gold_submission(problem), {"mechanisms": {}}):
+    answers: list[dict[str, Any]] = [gold_submission(problem), {"mechanisms": {}}]
+    for answer in answers:
         played = steps if answer["mechanisms"] else []
         record = REPLAYSCM.scoring.score(problem, answer, played)
         assert record["heldoutExact"] is record["heldoutAllWorldsExact"] is None
