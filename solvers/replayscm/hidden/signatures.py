@@ -45,7 +45,7 @@ def signature_weights(
 ) -> Numbers:
     """[s, m] weight of each parent set under each signature, with its prior.
 
-    visible: sums of sets without a hidden variable; seen: the others that fit some column; exponents: [s, x] of these
+    visible: sums of sets without a hidden variable; fitting_sets: the others that fit some column; exponents: [s, x] of these
     prior: integer weight by number of parents
     """
     place = {mask: i for i, mask in enumerate(masks)}
@@ -55,7 +55,7 @@ def signature_weights(
     sums = np.zeros((len(exponents), len(masks)), np.int64 if bits <= MAX_BITS else object)
     for mask, number in visible.items():
         sums[:, place[mask]] = number
-    for column, mask in enumerate(seen):
+    for column, mask in enumerate(fitting_sets):
         fitting = exponents[:, column] >= 0
         powers = exponents[fitting, column].astype(sums.dtype)
         sums[fitting, place[mask]] = np.ones(len(powers), sums.dtype) << powers
