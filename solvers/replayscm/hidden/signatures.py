@@ -41,12 +41,16 @@ def unique_rows(rows: npt.NDArray[np.signedinteger[Any]]) -> tuple[npt.NDArray[n
 
 
 def signature_weights(
-    masks: Sequence[Mask], visible: Mapping[Mask, int], seen: Sequence[Mask], exponents: I16, prior: Sequence[int]
+    masks: Sequence[Mask],
+    visible: Mapping[Mask, int],
+    fitting_sets: Sequence[Mask],
+    exponents: I16,
+    prior: Sequence[int],
 ) -> Numbers:
     """[s, m] weight of each parent set under each signature, with its prior.
 
-    visible: sums of sets without a hidden variable; fitting_sets: the others that fit some column; exponents: [s, x] of these
-    prior: integer weight by number of parents
+    visible: sums of sets without a hidden variable; fitting_sets: the others that fit some column
+    exponents: [s, x] of the latter; prior: integer weight by number of parents
     """
     place = {mask: i for i, mask in enumerate(masks)}
     size = max(mask.bit_count() for mask in masks)
