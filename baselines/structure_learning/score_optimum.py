@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from math import fsum
 from typing import NamedTuple
 
 import numpy as np
@@ -180,7 +181,7 @@ class ScoreOptimum:
         return np.where(np.isfinite(scores), order, -1), scores
 
     def _score_dag(self, dag: list[int]) -> ScoredDag:
-        return ScoredDag(tuple(dag), float(sum(self.table[v, parents] for v, parents in enumerate(dag))))
+        return ScoredDag(tuple(dag), fsum(self.table[v, parents] for v, parents in enumerate(dag)))
 
 
 def _highest(values: F64, count: int) -> list[ScoredParents]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import log
+from math import fsum, log
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -219,7 +219,7 @@ class LocalScores:
 
     def total(self, dag: Dag) -> float:
         """Return the score of a network: the sum over its variables."""
-        return sum(self.local(child, parents) for child, parents in enumerate(dag))
+        return fsum(self.local(child, parents) for child, parents in enumerate(dag))
 
     def of_families(self, children: Sequence[int], parents: Sequence[Mask]) -> F64:
         """Many local scores at once, unchecked."""

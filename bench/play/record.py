@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import fsum
 from typing import Any
 
 import msgspec
@@ -50,7 +51,7 @@ def game_record(game: Game, participant: str, config: Mapping[str, Any], started
         benchmark=item.benchmark if is_stated(item.benchmark) else msgspec.UNSET,
         steps=step_records(steps) if is_episode else msgspec.UNSET,
         attribution=msgspec.UNSET if attribution is None else attribution,
-        timing=Timing(round(sum(game.seconds), 3), started, [round(number, 3) for number in game.seconds]),
+        timing=Timing(round(fsum(game.seconds), 3), started, [round(number, 3) for number in game.seconds]),
     )
 
 

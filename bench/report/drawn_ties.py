@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import sqrt
+from math import fsum, sqrt
 from typing import Any
 
 from calibrant.bench.core.answer_context import AnswerContext
@@ -44,7 +44,7 @@ class DrawnTies:
         """Yield a line for each system and setting with draws: their 95 % interval around the rate of right answers."""
         for (name, setting), system in sorted(self._systems.items()):
             if system.num_drawn:
-                half = NORMAL_95 * sqrt(sum(system.variances)) / system.num_items
+                half = NORMAL_95 * sqrt(fsum(system.variances)) / system.num_items
                 where = f" on {setting}" if setting else ""
                 yield (
                     f"{name}{where}: {system.num_drawn} of {system.num_items} items have more than {system.draws:,}"

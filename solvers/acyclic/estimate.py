@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import exp, isqrt, lgamma, log, log2, log10, sqrt
+from math import exp, fsum, isqrt, lgamma, log, log2, log10, sqrt
 from statistics import NormalDist, fmean, variance
 from typing import NamedTuple, TypeAlias
 
@@ -88,7 +88,7 @@ class Estimate(NamedTuple):
         if not all(self.runs):
             return 0
         # Markov: the product of n runs exceeds number**n / (1 - CONFIDENCE) with probability 1 - CONFIDENCE at most
-        mean = sum(map(log2, self.runs)) + log2(1 - CONFIDENCE)
+        mean = fsum(map(log2, self.runs)) + log2(1 - CONFIDENCE)
         return max(0, _exponential(mean / len(self.runs)) - 1)  # less 1 against rounding
 
     def __str__(self) -> str:
@@ -152,7 +152,7 @@ def _student(freedom: int) -> float:
         (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     )
-    return float(sum(term / freedom**power for power, term in enumerate(terms)))
+    return fsum(term / freedom**power for power, term in enumerate(terms))
 
 
 def _chi_square(share: float, freedom: int) -> float:

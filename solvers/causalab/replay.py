@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from calibrant.dsl.causalab.reference import NO_SHIFT, Reading, bases_after, bases_of, values
+from calibrant.dsl.causalab.reference import NO_SHIFT, Reading, bases_after, bases_of, round_value, values
 from calibrant.dsl.errors import CalibrantError
 from calibrant.solvers.causalab.evidence import Evidence, Floats
 
@@ -85,6 +85,8 @@ def predict_frequency(mechanism: Mechanism, evidence: Evidence) -> float:
             reading[node] = reactor[node]
             continue
         equation = mechanism.equations[node]
-        base = MIDDLE_BASE if equation.base is None else equation.base
-        reading[node] = round(base + sum(t.weight * reading[t.parent] ** t.power for t in equation.terms), 2) + 0.0
+        total = MIDDLE_BASE if equation.base is None else equation.base
+        for term in equation.terms:  # from the left, base first, as the reference adds
+            total += term.weight * reading[term.parent] ** term.power
+        reading[node] = round_value(total)
     return reading[FREQUENCY]

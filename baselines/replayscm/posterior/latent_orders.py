@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import permutations
+from math import fsum
 from random import Random
 from typing import Generic, TypeAlias, TypeVar
 
@@ -61,7 +62,7 @@ class LatentOrders:
     def mean(self) -> float:
         """Total weight of the orders of the other variables, averaged over those of the roots."""
         sums = [self.completions(start) for start in self.starts()]
-        return sum(sums) / len(sums)
+        return fsum(sums) / len(sums)
 
     def completions(self, state: State) -> float:
         """Total weight of all ways to place the rest; `BudgetSpent` when there are too many."""
@@ -69,7 +70,7 @@ class LatentOrders:
             return 1.0
         if state not in self._memo:
             self.budget.spend(1)
-            self._memo[state] = sum(weight * self.completions(after) for _, weight, after in self.steps(state))
+            self._memo[state] = fsum(weight * self.completions(after) for _, weight, after in self.steps(state))
         return self._memo[state]
 
     def heaviest(self) -> dict[int, Mask]:
@@ -127,7 +128,7 @@ class Choice(Generic[T]):
 
     def __init__(self, options: Sequence[tuple[T, float]]) -> None:
         self.options = options
-        self.whole = sum(weight for _, weight in options)
+        self.whole = fsum(weight for _, weight in options)
 
     def draw(self, rng: Random) -> T:
         """One option with probability proportional to its weight."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Iterator
 from itertools import accumulate, combinations
-from math import comb
+from math import comb, fsum
 from random import Random
 from typing import NamedTuple
 
@@ -111,7 +111,7 @@ class LocalPosterior:
         """Probability that a slot with this window agrees with the rows and leaves no shortcut."""
         key = variable, window
         if key not in self._windows:
-            self._windows[key] = sum(mass for _, mass in self.sets(variable, window))
+            self._windows[key] = fsum(mass for _, mass in self.sets(variable, window))
         return self._windows[key]
 
     def functions(self, variable: int, parents: Mask, column: int) -> tuple[list[int], F64]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice, permutations
-from math import inf, log, sqrt
+from math import fsum, inf, log, sqrt
 from random import Random
 from statistics import fmean, variance
 from typing import Any
@@ -185,7 +185,7 @@ class SampledPosterior:
         """Logarithm of what a state weighs, up to the same constant; -inf if the disclosure does not admit it."""
         if self._known is not None and order != self._known:
             return -inf
-        weight = sum(self._root_weight[v] for v in order[: self.num_roots])
+        weight = fsum(self._root_weight[v] for v in order[: self.num_roots])
         placed = sum(1 << v for v in order[: self.num_roots])
         length = self.locals[configuration].configuration.window
         for place in self._places:
@@ -252,7 +252,7 @@ class SampledPosterior:
             tuple(index[v] for v in roots)
             for roots, _ in zip(self.task.disclosure.root_sets(names), range(10_000), strict=False)
         ]
-        weighed = sorted((-sum(self._root_weight[v] for v in roots), roots) for roots in sets)
+        weighed = sorted((-fsum(self._root_weight[v] for v in roots), roots) for roots in sets)
         return [
             (-weight, order)
             for weight, roots in weighed[:START_ROOTS]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
+from math import fsum, prod
 from random import Random
 
 from calibrant.baselines.replayscm.posterior.evidence import MechanismEvidence
@@ -105,7 +105,7 @@ class Posterior:
         candidates = configurations or of_shape(len(task.variables), num_units)
         # a problem of another origin may have the shape of a configuration that could not have generated it
         self.components = self._components(candidates, budget) or self._components(CONFIGURATIONS, budget)
-        self.mass = sum(component.mass for component in self.components)
+        self.mass = fsum(component.mass for component in self.components)
 
     def _components(self, configurations: Sequence[Configuration], budget: Budget) -> list[Component]:
         """Return the parts that explain the evidence."""
@@ -136,7 +136,7 @@ class Posterior:
 
     def probability(self, member: Member) -> float:
         """Return the posterior probability of a member."""
-        return sum(component.member_mass(member) for component in self.components) / self.mass
+        return fsum(component.member_mass(member) for component in self.components) / self.mass
 
     def configurations(self) -> dict[str, float]:
         """Return the posterior probability of each configuration that explains the evidence, by name."""

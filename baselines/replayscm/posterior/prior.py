@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
+from math import fsum
 
 import numpy as np
 import numpy.typing as npt
@@ -181,7 +182,7 @@ def slot_mass(window: int, configuration: Configuration) -> float:
     accepted = [
         1.0 if k == MAX_PARENTS else float(function_weights(k, configuration).weights[ANY].sum()) for k in counts
     ]
-    return sum(accepted) / len(accepted)
+    return fsum(accepted) / len(accepted)
 
 
 @cache

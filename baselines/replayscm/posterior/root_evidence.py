@@ -64,7 +64,7 @@ def _chain_probability(chain: list[tuple[int, int, int]], num_rows: int) -> floa
                         gained = probability * (LEVELS[low] - start) ** entering * ways
                         after[high] = after.get(high, 0.0) + gained
         reached = after
-    return sum(p * (1.0 - (LEVELS[top] if top >= 0 else 0.0)) ** (num_rows - present) for top, p in reached.items())
+    return fsum(p * (1.0 - (LEVELS[top] if top >= 0 else 0.0)) ** (num_rows - present) for top, p in reached.items())
 
 
 def _assignments(low: int, high: int, baseline: int, others: int) -> float:

@@ -27,6 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rows", default="all", help="protocols, with commas between them")
     parser.add_argument("--times", type=int, default=6, help="renamings")
     parser.add_argument("--items", type=int, help="only the first so many items of each pool")
+    parser.add_argument("--every", type=int, default=1, help="only every so manyth item of each pool, from the first on")
     parser.add_argument("--kinds", help="kinds of `calibrant variants` in place of renamings, with commas; or all")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
@@ -34,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     for path in options.pools or list(_bundled()):
         of = benchmark_of(path)
         protocols = applicable_protocols(of, [path])
-        items = read_pool_once(of, path)[1].items[: options.items]
+        items = read_pool_once(of, path)[1].items[:: options.every][: options.items]
         missing = left_out(protocols)
         for row in protocols if options.rows == "all" else options.rows.split(","):
             if row in missing:

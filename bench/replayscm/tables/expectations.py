@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import fsum
 from random import Random
 from typing import Any
 
@@ -98,7 +99,7 @@ def _largest_share(posterior: Posterior, heldout: Panel, gold_share: float, beha
     """
     shares: dict[tuple[object, ...], float] = {tuple(heldout.columns.values()): gold_share}
     for _, *columns in behaviours:
-        if 1 - sum(shares.values()) < max(shares.values()) - TOLERANCE:
+        if 1 - fsum(shares.values()) < max(shares.values()) - TOLERANCE:
             break
         key = tuple(columns)
         if key not in shares:  # other roots may have the same columns
@@ -122,7 +123,7 @@ def _share(posterior: Posterior, heldout: Panel) -> float:
         Component(LocalPosterior(evidence, part.local.configuration), part.roots, part.prior, budget).mass
         for part in posterior.components
     ]
-    return sum(masses) / posterior.mass
+    return fsum(masses) / posterior.mass
 
 
 def _showing(heldout: Panel, columns: Sequence[object]) -> Panel:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from math import fsum
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -183,7 +184,7 @@ def _best(group: Sequence[Row]) -> tuple[str, ...]:
     """Return the system with most answers that replay what is held out, the first of equals."""
 
     def num_right(row: Row) -> float:
-        return sum(o.values[row.places[HELDOUT_EXACT.key]] or 0.0 for o in row.observations)
+        return fsum(o.values[row.places[HELDOUT_EXACT.key]] or 0.0 for o in row.observations)
 
     return tuple(row.system for row in sorted(group, key=num_right, reverse=True)[:1])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
+from math import fsum
 from typing import NamedTuple
 
 from calibrant.bench.pages.design.plots import LETTER, Scale
@@ -181,7 +182,7 @@ def stacked_svg(bars: Mapping[str, Sequence[float]], parts: Mapping[str, str], l
     scale = Scale(0, 1, margin, margin + 420)
     marks: list[str] = []
     for number, (name, values) in enumerate(bars.items()):
-        y, total, done = 12 + number * 28.0, sum(values) or 1.0, 0.0
+        y, total, done = 12 + number * 28.0, fsum(values) or 1.0, 0.0
         marks.append(f'<text x="{margin - 8:.1f}" y="{y + 14:.1f}" text-anchor="end">{_text(name)}</text>')
         for value, token in zip(values, parts.values(), strict=True):
             x, width = scale.at(done / total), scale.at((done + value) / total) - scale.at(done / total)

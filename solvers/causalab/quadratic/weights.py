@@ -8,6 +8,7 @@ that each reading depends on one unknown weight.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import fsum
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def _refine_weights(episode: LabEpisode, answer: Answer) -> Answer:
         if step.reading is None:
             return answer
         reading = step.reading
-        other_terms = sum(squares[q] * reading[q] ** 2 + weights[q] * reading[q] for q in weights if q != parent)
+        other_terms = fsum(squares[q] * reading[q] ** 2 + weights[q] * reading[q] for q in weights if q != parent)
         parent_term = (
             reading[FREQUENCY] - answer.mechanism.frequency_base - other_terms - squares[parent] * reading[parent] ** 2
         )
@@ -78,7 +79,7 @@ def _fits_readings(episode: LabEpisode, mechanism: Mechanism) -> bool:
     for row in evidence.table:
         at = dict(zip(nodes, row.tolist(), strict=True))
         parts = [t.weight * at[t.parent] ** t.power for t in mechanism.frequency.terms]
-        distance = abs(mechanism.frequency_base + sum(parts) - at[FREQUENCY])
+        distance = abs(mechanism.frequency_base + fsum(parts) - at[FREQUENCY])
         if distance > READING_TOLERANCE + float(np.sum(np.abs(parts))) * 1e-6:
             return False
     return True

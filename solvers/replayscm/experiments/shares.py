@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import log2
+from math import fsum, log2
 
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind, known_rate
@@ -66,10 +66,10 @@ def expected_bits(posterior: Posterior, rows: Sequence[tuple[int, Mask]]) -> flo
         raise ValueError("bits need a rate that is common to all variables")
     probabilities = reading_probabilities(posterior, rows).values()
     # doubles: only compared, within BITS_TOLERANCE
-    entropy = -sum(float(p) * log2(p) for p in probabilities)
+    entropy = -fsum(float(p) * log2(p) for p in probabilities)
     grid, cells = posterior.scm_class.noise.grid, num_free_cells(posterior, rows)
     weights = [Fraction(1)] if len(grid) == 1 else list(posterior.noise_posterior)
-    noise = sum(float(weight) * binary_entropy(float(rate)) for (rate, _), weight in zip(grid, weights, strict=True))
+    noise = fsum(float(weight) * binary_entropy(float(rate)) for (rate, _), weight in zip(grid, weights, strict=True))
     return entropy - cells * noise
 
 
