@@ -34,3 +34,13 @@ class AnswerContext(NamedTuple):
     benchmark: str = ""
     reason: str = ""
     is_tied: bool = False
+
+    @property
+    def options(self) -> str:
+        """Return the options as text, equal for equal ones."""
+        return options_text(self.config)
+
+
+def options_text(config: Mapping[str, Any]) -> str:
+    """Return the options of a protocol as text, equal for equal ones in any order; never empty."""
+    return repr(sorted(config.items()))

@@ -11,8 +11,8 @@ from pathlib import Path
 from calibrant.audits.claims import MAX_REASON_CHARS, Refused
 from calibrant.audits.recounting import Listener, RecountLimitError, limited_recount
 from calibrant.bench.pools.capabilities import CertificateCheck
-from calibrant.dsl.errors import in_one_line, short_repr
-from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded
+from calibrant.dsl.errors import PoolError, in_one_line, short_repr
+from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded, unique_keys
 
 
 class Verdict(StrEnum):
@@ -61,23 +61,14 @@ def check_file(
 def parse_certificate(text: bytes) -> Mapping[str, object]:
     """Return the object of a file; `Refused` for what is too large, no JSON, or has a field twice."""
     try:
-        parsed = load_json(text, object_pairs_hook=_unique, parse_constant=_refuse_number, parse_float=_finite)
-    except TooLargeError as error:
+        parsed = load_json(text, object_pairs_hook=unique_keys, parse_constant=_refuse_number, parse_float=_finite)
+    except (TooLargeError, PoolError) as error:
         raise Refused(str(error)) from None
     except (ValueError, RecursionError) as error:
         raise Refused(f"not JSON: {' '.join(str(error).split())}") from None
     if not isinstance(parsed, dict):
         raise Refused("not a JSON object")
     return parsed
-
-
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    fields: dict[str, object] = {}
-    for key, value in pairs:
-        if key in fields:
-            raise Refused(f"the field {short_repr(key)} stands twice in one object")
-        fields[key] = value
-    return fields
 
 
 def _refuse_number(text: str) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,38 @@ class Note(NamedTuple):
     kind: str
     instance: str
     claim: str
+
+
+class FirstItems:
+    """The first item of each content, over the files of a check."""
+
+    def __init__(self) -> None:
+        self._places: dict[bytes, tuple[Path, str]] = {}
+
+    def note_repeat(self, path: Path, item_id: str, content: bytes | None) -> Note | None:
+        """Return the note on an item that asks what an earlier one asks; any other with a content is noted down."""
+        if content is None:
+            return None
+        place = path, item_id
+        first_path, first_id = first = self._places.setdefault(content, place)
+        if first is place:
+            return None
+        where = "" if first_path == path else f" of {first_path}"
+        return Note(DUPLICATE, item_id, f"the same as {first_id}{where}")
+
+
+def claim_repeats(
+    pools: Sequence[Path], read_contents: Callable[[Path], Iterable[tuple[str, bytes | None]]]
+) -> Mapping[str, str]:
+    """Return which items of the last pool ask what an earlier item asks, of any of the pools, and which by id.
+
+    read_contents: yields id and content of each item of a pool, contents equal for items that ask the same
+    """
+    first_items = FirstItems()
+    notes: list[Note | None] = []
+    for path in pools:
+        notes = [first_items.note_repeat(path, item_id, content) for item_id, content in read_contents(path)]
+    return {note.instance: note.claim for note in notes if note is not None}
 
 
 @dataclass
@@ -71,24 +103,26 @@ class ItemChecks:
         return check_items(benchmark_named(self.name), pools, self.soundness)
 
     def find_repeats(self, pools: Sequence[Path]) -> Mapping[str, str]:
-        benchmark, first_ids = benchmark_named(self.name), dict[bytes, str]()
-        claims: dict[str, str] = {}
-        for path in pools:
-            notes = (_note_duplicate(item, self.soundness, first_ids) for item in benchmark.items.read_pool(path).items)
-            claims = {note.instance: note.claim for note in notes if note is not None}
-        return claims
+        items = benchmark_named(self.name).items
+
+        def read_contents(path: Path) -> Iterator[tuple[str, bytes | None]]:
+            return ((item.id, self.soundness.duplicate_key(item)) for item in items.read_pool(path).items)
+
+        return claim_repeats(pools, read_contents)
 
 
 def check_items(benchmark: Benchmark[Any], paths: Sequence[Path], soundness: Soundness[Any]) -> Iterator[CheckReport]:
     """Read pools and check every item; a duplicate may stand in an earlier file. `PoolError` for what is no pool."""
-    first_ids: dict[bytes, str] = {}
+    first_items = FirstItems()
     for path in paths:
         pool = benchmark.items.read_pool(path)
         notes: list[Note] = []
         report = CheckReport(pool.name, pool_digest(path), len(pool), official="", notes=notes)
         for item in pool.items:
             _check(report, item, soundness)
-            notes += _notes(benchmark, item, soundness, first_ids)
+            repeat = first_items.note_repeat(path, item.id, soundness.duplicate_key(item))
+            notes += [repeat] if repeat is not None else []
+            notes += _notes(benchmark, item, soundness)
         yield report
 
 
@@ -101,28 +135,9 @@ def _check(report: CheckReport, item: Item[Any, Any], soundness: Soundness[Any])
             report.failures.append((name, item.id, reason))
 
 
-def _notes(
-    benchmark: Benchmark[Any], item: Item[Any, Any], soundness: Soundness[Any], first_ids: dict[bytes, str]
-) -> Iterator[Note]:
-    duplicate = _note_duplicate(item, soundness, first_ids)
-    if duplicate is not None:
-        yield duplicate
+def _notes(benchmark: Benchmark[Any], item: Item[Any, Any], soundness: Soundness[Any]) -> Iterator[Note]:
     if reason := soundness.explain_undecided(item):
         yield Note(UNDECIDED, item.id, reason)
     for finding in benchmark.require(FINDINGS).findings(item):
         if finding.verdict is ClaimStatus.PROVED:
             yield Note(finding.kind, item.id, finding.claim)
-
-
-def _note_duplicate(item: Item[Any, Any], soundness: Soundness[Any], first_ids: dict[bytes, str]) -> Note | None:
-    """Return the note on an item that asks what an earlier one asks.
-
-    first_ids: by key; this item's is added
-    """
-    key = soundness.duplicate_key(item)
-    if key is None:
-        return None
-    if key in first_ids:
-        return Note(DUPLICATE, item.id, f"the same as {first_ids[key]}")
-    first_ids[key] = item.id
-    return None

@@ -62,8 +62,7 @@ def _is_of(path: Any, of: Benchmark[Any]) -> bool:
 
 
 def _key(context: AnswerContext) -> _Key:
-    config = repr(sorted(context.config.items()))
-    return context.pool_digest, context.instance, context.system, config, context.sample
+    return context.pool_digest, context.instance, context.system, context.options, context.sample
 
 
 def _build_timeline(of: Benchmark[Any], item: Any, transcript: Transcript, name: str) -> Timeline:

@@ -52,7 +52,7 @@ class RowKey(NamedTuple):
     def of(cls, context: AnswerContext, by: Grouping, *, with_strata: bool) -> RowKey:
         stratum = context.stratum if with_strata or by is Grouping.STRATUM else ""
         digest = "" if by is Grouping.SETTING else context.pool_digest
-        return cls(context.setting, stratum, digest, context.system, repr(sorted(context.config.items())))
+        return cls(context.setting, stratum, digest, context.system, context.options)
 
 
 class Observation(NamedTuple):

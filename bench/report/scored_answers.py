@@ -72,7 +72,8 @@ def _tied_score(record: Record, score: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the score of an answer as good as a record's, with its attribution where the record has one."""
     if record.attribution is msgspec.UNSET:
         return score
-    return {**score, KEY: attribution_of_tie(record.attribution, correct=score.get("correct") is True)}
+    success = benchmark(stated_name(record.benchmark)).metrics.success
+    return {**score, KEY: attribution_of_tie(record.attribution, correct=success.is_right(score, record.setting))}
 
 
 def _read_verdicts(file: Path) -> Iterator[tuple[_Answer, bytes, AnswerContext, Mapping[str, Any]]]:

@@ -10,7 +10,17 @@ from typing import Any
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
-from calibrant.bench.sets.table import HEADINGS, LABELS, MARK, MEANINGS, RATES, read_set_lines, short_rate
+from calibrant.bench.sets.table import (
+    HEADINGS,
+    LABELS,
+    MARK,
+    MEANINGS,
+    RATES,
+    group_sets,
+    rate_values,
+    read_set_lines,
+    short_rate,
+)
 from calibrant.bench.variants.consistency import clustered_interval
 from calibrant.dsl.errors import CalibrantError
 
@@ -20,23 +30,22 @@ WITH_INTERVAL = ("valid_rate", "distinct_rate", "reach", "prior_mass")
 
 def set_tables(paths: Sequence[Path]) -> dict[str, Table]:
     """Return a table for each benchmark of the verdicts; `CalibrantError` for lines that do not state theirs."""
-    groups: dict[str, dict[tuple[str, str, int], list[Mapping[str, Any]]]] = {}
+    by_benchmark: dict[str, list[Mapping[str, Any]]] = {}
     for line in read_set_lines(paths):
         name = line.get("benchmark")
         if name not in TITLES:
             raise CalibrantError("verdicts on sets without their benchmark: score the sets again")
-        key = str(line["pool"]), str(line["model"]), int(line[MARK])
-        groups.setdefault(name, {}).setdefault(key, []).append(line)
-    return {name: _table(rows) for name, rows in groups.items()}
+        by_benchmark.setdefault(name, []).append(line)
+    return {name: _table(lines) for name, lines in by_benchmark.items()}
 
 
-def _table(groups: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]) -> Table:
+def _table(verdicts: Sequence[Mapping[str, Any]]) -> Table:
     keys = ("pool", "system", "n", MARK)
     labels = tuple(map(Heading, keys, LABELS))
     headings = tuple(map(Heading, RATES, HEADINGS[len(LABELS) :]))
     rows = tuple(
         TableRow((pool, system, str(len(lines)), str(size)), tuple(_cells(lines)))
-        for (pool, system, size), lines in sorted(groups.items())
+        for (pool, system, size), lines in group_sets(verdicts)
     )
     caption = " ".join(MEANINGS) + " Means over items; 95 % intervals over items (Student's t, Wilson's near 0 and 1)."
     return Table(SETS_TABLE, "Answers that are sets", caption, labels, headings, rows)
@@ -44,7 +53,7 @@ def _table(groups: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]) -
 
 def _cells(lines: Sequence[Mapping[str, Any]]) -> Iterator[Cell]:
     for name in RATES:
-        values = [float(line[name]) for line in lines if line.get(name) is not None]
+        values = rate_values(lines, name)
         if not values:
             yield NOTHING
             continue

@@ -55,7 +55,7 @@ class Sources:
                 context.pool_digest,
                 context.instance,
                 context.system,
-                repr(sorted(context.config.items())),
+                context.options,
                 context.sample,
             )
             if key in keys:

@@ -45,16 +45,26 @@ def read_set_lines(paths: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
             yield line
 
 
-def set_rows(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row for each pool, system and size of sets: means over items, None where no item has a rate."""
+def group_sets(lines: Iterable[Mapping[str, Any]]) -> list[tuple[tuple[str, str, int], list[Mapping[str, Any]]]]:
+    """Return verdicts by pool, system and size of sets, sorted by these."""
     groups: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
     for line in lines:
         groups.setdefault((str(line["pool"]), str(line["model"]), int(line[MARK])), []).append(line)
+    return sorted(groups.items())
+
+
+def rate_values(lines: Iterable[Mapping[str, Any]], name: str) -> list[float]:
+    """Return a rate of all verdicts that have it."""
+    return [float(line[name]) for line in lines if line.get(name) is not None]
+
+
+def set_rows(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each pool, system and size of sets: means over items, None where no item has a rate."""
     rows = []
-    for (pool, system, size), group in sorted(groups.items()):
+    for (pool, system, size), group in group_sets(lines):
         row: dict[str, Any] = {"pool": pool, "system": system, "n": len(group), MARK: size}
         for name in RATES:
-            values = [line[name] for line in group if line.get(name) is not None]
+            values = rate_values(group, name)
             row[name] = fmean(values) if values else None
         rows.append(row)
     return rows

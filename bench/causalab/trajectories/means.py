@@ -74,7 +74,7 @@ def mean_trajectories(transcripts: Iterable[Transcript], items: Mapping[tuple[st
             num_uncounted += 1
             continue
         if moments:
-            options = repr(sorted(context.config.items()))
+            options = context.options
             configurations[context.system][options] = context.config
             courses[context.setting, context.system, options].append(moments)
     rows: list[StepMeans] = []

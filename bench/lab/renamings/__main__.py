@@ -27,7 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rows", default="all", help="protocols, with commas between them")
     parser.add_argument("--times", type=int, default=6, help="renamings")
     parser.add_argument("--items", type=int, help="only the first so many items of each pool")
-    parser.add_argument("--every", type=int, default=1, help="only every so manyth item of each pool, from the first on")
+    parser.add_argument(
+        "--every", type=int, default=1, help="only every so manyth item of each pool, from the first on"
+    )
     parser.add_argument("--kinds", help="kinds of `calibrant variants` in place of renamings, with commas; or all")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from calibrant.audits.soundness import Check
-from calibrant.bench.pools.soundness import DUPLICATE, CheckReport, Note
+from calibrant.bench.pools.soundness import CheckReport, FirstItems, claim_repeats
 from calibrant.bench.replayscm.extended.check import (
     forecast_difference,
     gold_rejection,
@@ -34,22 +34,20 @@ from calibrant.solvers.replayscm.roots import nested_variables
 
 def check_pools(paths: Iterable[Path], *, must_be_official: bool = False) -> Iterator[CheckReport]:
     """Yield a report for each file; a duplicate may stand in an earlier one."""
-    first_items: dict[bytes, tuple[str, str]] = {}
+    first_items = FirstItems()
     for path in paths:
         yield check_pool(path, must_be_official=must_be_official, first_items=first_items)
 
 
-def check_pool(
-    path: Path, *, must_be_official: bool = False, first_items: dict[bytes, tuple[str, str]] | None = None
-) -> CheckReport:
+def check_pool(path: Path, *, must_be_official: bool = False, first_items: FirstItems | None = None) -> CheckReport:
     """Read a pool and check every instance; `PoolError` if it cannot be read at all.
 
-    first_items: digests of the visible parts of earlier instances, with file and id; this file's are added
+    first_items: of earlier files; this file's are added
     """
-    first_items = {} if first_items is None else first_items
+    first_items = first_items or FirstItems()
     pool = read_pool(path, keep_results=False)
     report = CheckReport(pool.name, file_digest(path), len(pool))
-    duplicates = _note_duplicates(path, pool.problems, first_items)
+    repeats = [first_items.note_repeat(path, problem.id, _task_digest(problem)) for problem in pool.problems]
     for problem in pool.problems:
         for name, check in CHECKS.items():
             reason = check(problem)
@@ -57,23 +55,11 @@ def check_pool(
                 report.applied[name] += 1
             if reason:
                 report.failures.append((name, problem.id, reason))
-    report.notes = duplicates or None
+    report.notes = [note for note in repeats if note is not None] or None
     report.unread = count_unused_fields(path)
     report.official, genuine = _official(path.name, report.digest)
     report.official_failure = must_be_official and not genuine
     return report
-
-
-def _note_duplicates(path: Path, problems: Iterable[Problem], first_items: dict[bytes, tuple[str, str]]) -> list[Note]:
-    """Return a note on each problem that asks what an earlier one asks; first_items: as of `check_pool`."""
-    notes = []
-    for problem in problems:
-        place = (str(path), problem.id)
-        first = first_items.setdefault(_task_digest(problem), place)
-        if first is not place:
-            where = "" if first[0] == str(path) else f" of {first[0]}"
-            notes.append(Note(DUPLICATE, problem.id, f"the same as {first[1]}{where}"))
-    return notes
 
 
 def _task_digest(problem: Problem) -> bytes:
@@ -178,11 +164,10 @@ class ScmChecks:
         return check_pools(pools, must_be_official=options.official)
 
     def find_repeats(self, pools: Sequence[Path]) -> Mapping[str, str]:
-        first_items: dict[bytes, tuple[str, str]] = {}
-        notes: list[Note] = []
-        for path in pools:
-            notes = _note_duplicates(path, read_pool(path, keep_results=False).problems, first_items)
-        return {note.instance: note.claim for note in notes}
+        def read_contents(path: Path) -> Iterator[tuple[str, bytes]]:
+            return ((p.id, _task_digest(p)) for p in read_pool(path, keep_results=False).problems)
+
+        return claim_repeats(pools, read_contents)
 
 
 CHECK = ScmChecks()

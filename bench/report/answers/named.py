@@ -31,17 +31,14 @@ def named_answers(answers: Iterable[Answer]) -> list[NamedAnswer]:
     answers = list(answers)
     configs: dict[str, dict[str, Mapping[str, Any]]] = {}
     for context, _ in answers:
-        configs.setdefault(context.system, {}).setdefault(repr(sorted(context.config.items())), context.config)
+        configs.setdefault(context.system, {}).setdefault(context.options, context.config)
     # a report of 10^5 answers has few systems, and the same items again and again
     names: dict[tuple[str, str], str] = {}
     for system, by_text in configs.items():
         differing = differing_names([*by_text.values()])
         names |= {(system, text): in_one_line(system + option_suffix(of, differing)) for text, of in by_text.items()}
     keys = cache(natural)
-    with_names = [
-        NamedAnswer(names[context.system, repr(sorted(context.config.items()))], context, score)
-        for context, score in answers
-    ]
+    with_names = [NamedAnswer(names[context.system, context.options], context, score) for context, score in answers]
     return sorted(
         with_names,
         key=lambda answer: (keys(answer.system), answer.context.pool_digest, keys(answer.context.instance)),

@@ -99,7 +99,7 @@ def answer_key(context: AnswerContext) -> AnswerKey:
         context.pool_digest,
         context.instance,
         context.system,
-        repr(sorted(context.config.items())) if context.config else "",
+        context.options,
         context.sample,
     )
 

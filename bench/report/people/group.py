@@ -25,10 +25,7 @@ def group_people(answers: Sequence[NamedAnswer]) -> list[NamedAnswer]:
 
     Participants whose terms differ (feedback, study) are in groups of their own, named after the difference.
     """
-    keys = [
-        repr(sorted(answer.context.config.items())) if participant_of(answer.context.system) else ""
-        for answer in answers
-    ]
+    keys = [answer.context.options if participant_of(answer.context.system) else "" for answer in answers]
     configs: dict[str, Mapping[str, Any]] = {}
     groups: dict[str, set[str]] = {}
     for answer, key in zip(answers, keys, strict=True):

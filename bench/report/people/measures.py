@@ -34,7 +34,7 @@ def person_answers(system: SystemResult, timings: Mapping[Subject, PersonTiming]
     by_person: dict[str, list[tuple[str, float | None, Outcome]]] = {}
     for outcome in system.outcomes:
         context = outcome.context
-        subject = context.pool_digest, context.instance, context.system, repr(sorted(context.config.items()))
+        subject = context.pool_digest, context.instance, context.system, context.options
         timing = timings.get(subject, PersonTiming("", None))
         by_person.setdefault(participant_of(context.system), []).append(
             (timing.started, timing.seconds_a_move, outcome)

@@ -7,7 +7,7 @@ from math import fsum
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from calibrant.bench.core.answer_context import PEOPLE
+from calibrant.bench.core.answer_context import PEOPLE, options_text
 from calibrant.bench.runs.records import Record, folder_records
 
 Subject: TypeAlias = tuple[str, str, str, str]  # pool digest, item, system, terms
@@ -33,6 +33,6 @@ def read_timings(sources: Iterable[Path]) -> dict[Subject, PersonTiming]:
     for folder in (source for source in sources if source.is_dir()):
         for record in folder_records(folder):
             if record.protocol.startswith(PEOPLE):
-                subject = record.pool_digest, record.instance, record.protocol, repr(sorted(record.config.items()))
+                subject = record.pool_digest, record.instance, record.protocol, options_text(record.config)
                 timings[subject] = PersonTiming(record.timing.started, seconds_a_move(record))
     return timings
