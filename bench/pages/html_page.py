@@ -30,6 +30,19 @@ def breakable(name: str) -> Markup:
     return Markup("<wbr>").join(parts)
 
 
+def code_spans(text: str) -> Markup:
+    """Return a text in which what stands between backticks is code; one backtick without another stays."""
+    pieces = text.split("`")
+    last = len(pieces) - 1
+    marked = [
+        Markup("<code>{}</code>").format(piece) if place % 2 and place < last else Markup.escape(piece)
+        for place, piece in enumerate(pieces)
+    ]
+    if last % 2:
+        marked[-1] = Markup("`") + marked[-1]
+    return Markup("").join(marked)
+
+
 @cache  # a board has hundreds of pages of one template
 def _environment() -> Environment:
     environment = Environment(
@@ -40,5 +53,5 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["breakable"] = breakable
+    environment.filters |= {"breakable": breakable, "code_spans": code_spans}
     return environment

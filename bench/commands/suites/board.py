@@ -43,6 +43,7 @@ def board(
     Exit 1 if anything is red.
     """
     from calibrant.bench.suites.board.build import build_board
+    from calibrant.bench.suites.board.pages import unranked_text
     from calibrant.dsl.errors import in_one_line
 
     with progress_bar() as progress:
@@ -59,4 +60,6 @@ def board(
     for entry in summary.refused:
         typer.echo(in_one_line(f"red  {entry.name}: {entry.reason}"))
     typer.echo(f"{summary.num_ranked} systems ranked, {len(summary.refused)} refused: {summary.page}", err=True)
+    if not summary.num_ranked:
+        typer.echo(f"no system is ranked. {unranked_text(summary.refused)}", err=True)
     return 1 if summary.refused or summary.damage else 0

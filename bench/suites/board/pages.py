@@ -61,6 +61,7 @@ def index_page(board: Board) -> str:
         ],
         "pools": manifest.pools,
         "damage": board.suite.damage,
+        "unranked": "" if systems else unranked_text(board.refused),
         "rows": [_index_row(row, manifest) for row in board.rows],
         "refused": board.refused,
     }
@@ -102,6 +103,14 @@ def cell_page(board: Board, row: BoardRow, cell: BoardCell) -> str:
         "shard": f"{cell.pool}.json",
     }
     return design_page("suites/cell.html", content)
+
+
+def unranked_text(refused: Sequence[RefusedSubmission]) -> str:
+    """Return why a board has no systems."""
+    number = len(refused)
+    if not number:
+        return "There is no submission; the rows of the suite stand alone."
+    return f"All that was submitted is refused, {number} in number, each with its reason."
 
 
 def rate_text(cell: BoardCell) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from calibrant.bench.cli import main
 from calibrant.bench.runs.jobs import Execution
 from calibrant.bench.suites.board.build import BoardSummary, build_board
 from calibrant.bench.suites.board.eee import check_aggregate
@@ -248,6 +249,16 @@ def test_a_damaged_suite_is_not_ranked_by(name: str, repaired: bool, suite: Path
     opened = open_suite(copy)
     assert set(opened.damage) == pools
     assert {pool.name for pool in opened.sound_pools} == {"detectors", "questions"} - pools
+
+
+def test_a_board_without_systems_says_why(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "none").mkdir()
+    (tmp_path / "bad" / "empty").mkdir(parents=True)
+    ends = {"none": (0, "There is no submission"), "bad": (1, "All that was submitted is refused, 1 in number")}
+    for name, (code, reason) in ends.items():
+        assert main(["board", str(suite), str(tmp_path / name), "--out", str(tmp_path / f"{name}-site")]) == code
+        assert f"no system is ranked. {reason}" in capsys.readouterr().err
+        assert reason in (tmp_path / f"{name}-site" / SITE / "index.html").read_text()
 
 
 def test_a_damaged_row_is_red_and_a_damaged_pool_has_no_cells(suite: Path, submissions: Path, tmp_path: Path) -> None:
