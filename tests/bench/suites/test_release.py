@@ -118,7 +118,8 @@ def test_a_suite_without_an_address_names_none(tmp_path: Path) -> None:
     public = tmp_path / "suite" / "public"
     assert "- **Address** not stated" in _lines(public / "datasheet.md")
     page = (public / "index.html").read_text(encoding="utf-8")
-    assert "<code>calibrant pool check</code>" in page and "`calibrant" not in page
+    assert "<code>calibrant pool check</code>" in page
+    assert "`calibrant" not in page
     described = json.loads((public / "croissant.json").read_text(encoding="utf-8"))
     assert (described["url"], "url = " in described["citeAs"]) == ("index.html", False)
     manifest = read_manifest(tmp_path / "suite")
