@@ -35,6 +35,7 @@ class LogicItems(ItemFormats[LogicItem]):
         "fit",
         "size",
         "questions",
+        "wording",
     )
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from calibrant.bench.variants.contract import CopyMap, Record, Variable, Variant, permuted, shuffled
+from calibrant.bench.variants.contract import CopyMap, Record, Variable, Variant, permuted, rephrase, shuffled
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.clause import parse_clause
 from calibrant.dsl.logic.prior import Edge, class_edges
@@ -27,7 +27,7 @@ class LogicVariants(Variable):
     equivalent: the edges after compression, or values that become the same integers
     """
 
-    kinds = ("rename", "rows", "columns", "equivalent")
+    kinds = ("rename", "rows", "columns", "equivalent", "words")
     fixed = frozenset({"id", "labels"})
 
     def vary(self, record: Record, kind: str, random: Random) -> Variant | None:
@@ -38,6 +38,8 @@ class LogicVariants(Variable):
         if kind == "equivalent":
             copies = [copy for copy in (_merge(record), _perturb(record, random)) if copy is not None]
             return Variant(random.choice(copies)) if copies else None
+        if kind == "words":
+            return rephrase(record)
         if len(record["experiments"]) < 2:
             return None
         places = shuffled(range(len(record["experiments"])), random)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from calibrant.dsl.logic.prior import Edge
+from calibrant.dsl.logic.rephrased import PHRASES
 from calibrant.dsl.logic.task import Experiment, Task
+from calibrant.dsl.texts.rewording import reword
 
 _RULES: Final = """\
 A Boolean model gives every node but the stimuli a formula: a set of clauses. A clause v<-a+!b makes v 1 where a is 1
@@ -18,7 +20,7 @@ and b is 0. Every literal of a clause is an edge of the network into v, with its
 
 def prompt(task: Task) -> str:
     """Return the text of a task; values are shown as they were measured."""
-    return "\n\n".join([*facts(task), _form(task)])
+    return "\n\n".join([*facts(task), reword(_form(task), task.wording, PHRASES)])
 
 
 def facts(task: Task) -> tuple[str, ...]:
@@ -45,7 +47,7 @@ def facts(task: Task) -> tuple[str, ...]:
             f" clauses use these edges alone: {', '.join(map(_edge, task.edges)) or 'none'}."
         )
     parts.append(_questions(task.questions, task))
-    return tuple(part for part in parts if part)
+    return tuple(reword(part, task.wording, PHRASES) for part in parts if part)
 
 
 def _edge(edge: Edge) -> str:

@@ -17,6 +17,7 @@ from calibrant.dsl.logic.item import LogicItem, Sealed
 from calibrant.dsl.logic.prior import Edge
 from calibrant.dsl.logic.task import Experiment, Options, Rounding, Setup, Task, Tolerance
 from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_records
+from calibrant.dsl.texts.rewording import Wording
 
 BENCHMARK = "logic"
 MAX_EDGES, MAX_EXPERIMENTS = 20_000, 20_000
@@ -60,6 +61,9 @@ class ItemRecord(msgspec.Struct, forbid_unknown_fields=True):
         UNSET
     )
     labels: Annotated[dict[str, str], Meta(description="stratum, and what describes how hard the item is")] = {}
+    wording: Annotated[
+        Wording | UnsetType, Meta(description="whether the prompt has the standard sentences; absent where it has")
+    ] = UNSET
 
 
 def item_from_record(record: ItemRecord) -> LogicItem:
@@ -76,6 +80,7 @@ def item_from_record(record: ItemRecord) -> LogicItem:
             Options(record.factor, record.rounding, record.compress, record.max_clause),
             Tolerance(record.fit, record.size),
             tuple(map(_experiment, record.questions)),
+            "standard" if isinstance(record.wording, UnsetType) else record.wording,
         )
     except CalibrantError as error:
         raise PoolError(str(error), field="task") from None
@@ -137,6 +142,7 @@ def record_from_item(item: LogicItem) -> ItemRecord:
         [_record(experiment) for experiment in task.questions],
         SealedRecord(model_texts(sealed.gold), list(sealed.answers), sealed.optimum) if sealed else UNSET,
         dict(item.labels),
+        UNSET if task.wording == "standard" else task.wording,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.logic.prior import Edge, class_edges
+from calibrant.dsl.texts.rewording import Wording
 
 Rounding: TypeAlias = Literal["round", "floor", "ceil"]
 ROUNDINGS: Final = ("round", "floor", "ceil")
@@ -80,7 +81,7 @@ class Task:
     """All that a solver may read.
 
     values: a row an experiment, in the order of readouts; None where nothing was measured
-    questions: held-out clamps, whose answers are asked for; none of plain data
+    questions: held-out clamps, whose answers are asked for; none of plain data; wording: of the prompt
     """
 
     prior: tuple[Edge, ...]
@@ -90,6 +91,7 @@ class Task:
     options: Options = Options()
     tolerance: Tolerance = Tolerance()
     questions: tuple[Experiment, ...] = ()
+    wording: Wording = "standard"
 
     def __post_init__(self) -> None:
         check_setup(self.setup)

@@ -56,7 +56,9 @@ def canonical_task(task: Task) -> CanonicalTask:
     experiments = sorted(range(len(task.experiments)), key=lambda number: rank[first + number])
     # times the factor, a quotient is its integer again within .5, which floor and ceil need not return
     options = replace(options, compress=False, rounding="round")
-    renamed = rename_task(replace(task, prior=edges, values=rounded, options=options), new, experiments)
+    renamed = rename_task(
+        replace(task, prior=edges, values=rounded, options=options, wording="standard"), new, experiments
+    )
     readouts = tuple(renamed.setup.readouts.index(new[name]) for name in setup.readouts)
     return CanonicalTask(renamed, {new[name]: name for name in nodes}, readouts, bool(result.automorphisms))
 

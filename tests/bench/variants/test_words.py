@@ -15,12 +15,18 @@ from calibrant.dsl.blickets.item import Condition
 from calibrant.dsl.causalab import rephrased as causalab
 from calibrant.dsl.causalab.item import Family, Traced
 from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.logic import rephrased as logic
 from calibrant.dsl.replayscm import rephrased as replayscm
 from calibrant.dsl.replayscm.extensions.extension import Extension
 from calibrant.dsl.replayscm.extensions.noise import parse_noise
 from calibrant.dsl.replayscm.problem import TaskKind
 
-PHRASES = {"replayscm": replayscm.PHRASES, "blickets": blickets.PHRASES, "causalab": causalab.PHRASES}
+PHRASES = {
+    "replayscm": replayscm.PHRASES,
+    "blickets": blickets.PHRASES,
+    "causalab": causalab.PHRASES,
+    "logic": logic.PHRASES,
+}
 _STATED = re.compile(r"X[0-9]+|[0-9]+(?:\.[0-9]+)?|[\"{}]")  # names, numbers and marks of JSON
 
 
@@ -42,6 +48,8 @@ def _tasks(name: str) -> list[Any]:
         tasks += [replace(first.task, family=Family.QUADRATIC, allowance=0), replace(first.task, noise=True)]
         trace = (Traced(first.task.baseline), Traced(first.task.baseline, "p", 1.0))
         tasks += [replace(first.task, reading=Reading.BASE), replace(first.task, trace=trace)]
+    if name == "logic":
+        tasks += [replace(first.task, questions=())]
     return tasks
 
 
