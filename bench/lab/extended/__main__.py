@@ -19,7 +19,9 @@ MEASUREMENTS: Mapping[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "enumerated": lambda options: enumerated_lines(options.items, options.rates.split(",")),
     "noisy": lambda options: deciding_lines(options.items, options.variables, options.rates.split(",")),
     "hidden": lambda options: hidden_lines(options.items, options.variables),
-    "protocol": lambda options: protocol_lines(options.items),
+    "protocol": lambda options: protocol_lines(
+        options.items, options.variables, options.rates.split(","), [int(text) for text in options.hidden.split(",")]
+    ),
     "text": lambda options: text_lines(options.items),
 }
 """What is measured, by name."""
@@ -33,6 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--variables", type=int, default=6, choices=(6, 8, 10), help="observed variables")
     parser.add_argument("--rates", default="1/50,1/20,1/10,1/5")
+    parser.add_argument("--hidden", default="0,1,2", help="numbers of hidden variables, of `protocol`")
     parser.add_argument("--strata", default="hs_n6_easy_calibration")
     for line in MEASUREMENTS[parser.parse_args(arguments).name](parser.parse_args(arguments)):
         print(line, flush=True)

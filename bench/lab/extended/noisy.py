@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from itertools import product
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -12,19 +13,17 @@ from calibrant.audits.replayscm.extended.attribution import decide_extended
 from calibrant.audits.replayscm.extended.generate import sample_extended
 from calibrant.audits.replayscm.extended.strata import SHAPES, ExtendedStratum
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.protocols.base import Protocol, ProtocolResult
 from calibrant.bench.protocols.registry import protocols_of
 from calibrant.bench.replayscm.extended.labels import right_blind_rows
 from calibrant.bench.replayscm.extended.rows import task_evidence
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.problem import Problem
+from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.experiments.greedy import WorldChooser
 from calibrant.solvers.replayscm.experiments.policies import POLICIES, episode_evidence
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 
-ANSWERED_STRATA = (
-    *((rate, 0) for rate in (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))),
-    *((Fraction(0), num_hidden) for num_hidden in (1, 2)),
-)
 POLICY_NAMES = ("greedy", "random")
 ROWS = ("exact", "posterior", "noise-blind", "hidden-blind", "noisy-weights", "mbde-majority", "majority")
 
@@ -104,25 +103,37 @@ def _drawing(stratum: ExtendedStratum) -> Callable[[int], Problem]:
     return lambda seed: sample_extended(stratum, seed)
 
 
-def protocol_lines(number: int) -> Iterator[str]:
-    """Yield what rows get on passive items of 6 variables with noise or hidden variables.
+def _answer(protocol: Protocol, item: Problem) -> ProtocolResult:
+    try:
+        return protocol.answer(item.task)
+    except BudgetSpent as spent:
+        return ProtocolResult("out_of_budget", provenance={"reached": str(spent)})
 
-    Held-out exact, and bits a cell above gold's law.
+
+def protocol_lines(number: int, num_variables: int, rates: Sequence[str], hidden: Sequence[int]) -> Iterator[str]:
+    """Yield what rows get on passive items without noise and at each rate, by number of hidden variables.
+
+    Held-out exact, and bits a cell above gold's law. Out of budget counts as not exact.
     """
     of = benchmark("replayscm")
     yield "rate, hidden  row             held-out exact  bits a cell above the law"
-    for rate, num_hidden in ANSWERED_STRATA:
-        stratum = _stratum(6, rate, num_hidden)
+    for rate, num_hidden in product([Fraction(0), *map(Fraction, rates)], hidden):
+        # there is nothing to be blind to
+        if not rate and not num_hidden:
+            continue
+        stratum = _stratum(num_variables, rate, num_hidden)
         items = [sample_extended(stratum, seed, is_episode=False) for seed in range(1, number + 1)]
         blind = [right_blind_rows(item, task_class(item.task), task_evidence(item.task)) for item in items]
         case = f"{rate!s:5} {num_hidden:6}"
         yield f"{case}  blind rows that are right: {sum(bool(rows) for rows in blind)} of {number}"
         for name in ROWS:
             protocol = protocols_of(of)[name]()
-            results = [(item, protocol.answer(item.task)) for item in items]
+            results = [(item, _answer(protocol, item)) for item in items]
             scores = [
                 of.scoring.score(item, result.answer or of.scoring.no_answer(item), ()) for item, result in results
             ]
             exact = fmean(score.get("heldoutExact") is True for score in scores)
             excess = [score["excessLogLoss"] for score in scores if score.get("excessLogLoss") is not None]
-            yield f"{case}  {name:14}  {exact:14.3f}  {fmean(excess) if excess else float('nan'):.4f}"
+            spent = sum(result.outcome == "out_of_budget" for _, result in results)
+            note = f"  out of budget: {spent}" if spent else ""
+            yield f"{case}  {name:14}  {exact:14.3f}  {fmean(excess) if excess else float('nan'):.4f}{note}"

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice, product
+from math import lcm, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -219,8 +220,9 @@ def _best_tables(rows: VariableRows, variable: int, mask: Mask, fewest: int) -> 
     values: dict[int, int] = {}
     costs: dict[int, int] = {}
     least = 0
-    for pattern in pattern_counts(rows, variable, mask).keys() | clean.keys():
-        zeros, ones = pattern_counts(rows, variable, mask).get(pattern, (0, 0))
+    counts = pattern_counts(rows, variable, mask)
+    for pattern in counts.keys() | clean.keys():
+        zeros, ones = counts.get(pattern, (0, 0))
         row = sum((pattern >> u & 1) << i for i, u in enumerate(places))
         if pattern in clean:
             values[row] = clean[pattern]
@@ -302,40 +304,76 @@ def _completions(partial: PartialTable) -> list[TruthTable]:
     ]
 
 
+class _State(NamedTuple):
+    """A best assignment while orders are compared.
+
+    weight: over the scales of its variables; code: its parent sets as one number, that of the first variable first
+    """
+
+    weight: int
+    size: int
+    code: int
+    chosen: tuple[tuple[int, Option], ...]
+
+
 def _best_orders(options: Mapping[int, Sequence[Option]], roots: Mask) -> list[Partial]:
     """Return the best assignments of all variables, by dynamic programming over which come first."""
     variables = sorted(options)
+    width = max(option.mask.bit_length() for listed in options.values() for option in listed) if variables else 0
+    # one scale a variable: all assignments of the same variables compare as integers, 20 times faster than fractions
+    scales = {v: lcm(*(option.weight.denominator for option in listed)) for v, listed in options.items()}
+    scaled = {
+        v: [
+            (int(option.weight * scales[v]), option.mask << width * (len(variables) - place), option)
+            for option in options[v]
+        ]
+        for place, v in enumerate(variables, start=1)
+    }
     # by orders, not by layers: a DAG that is met in several orders does no harm to a maximum
-    fronts: dict[Mask, list[Partial]] = {0: [Partial(Fraction(1), 0, 0, ())]}
+    fronts: dict[Mask, dict[int, _State]] = {0: {0: _State(1, 0, 0, ())}}
     for _ in variables:
-        following: dict[Mask, list[Partial]] = {}
-        for placed, partials in fronts.items():
+        following: dict[Mask, dict[int, _State]] = {}
+        for placed, states in fronts.items():
             for v in variables:
                 if placed >> v & 1:
                     continue
-                within = [option for option in options[v] if not option.mask & ~(placed | roots)]
-                for partial in partials:
-                    following.setdefault(placed | 1 << v, []).extend(
-                        Partial(
-                            partial.weight * option.weight,
-                            partial.mismatches + option.mismatches,
-                            partial.size + option.size,
-                            (*partial.chosen, (v, option)),
-                        )
-                        for option in within
-                    )
-        fronts = {placed: _undominated(partials) for placed, partials in following.items()}
-    return next(iter(fronts.values()), [])
+                within = [triple for triple in scaled[v] if not triple[2].mask & ~(placed | roots)]
+                _extend(states, v, within, following.setdefault(placed | 1 << v, {}))
+        fronts = {placed: _undominated(states) for placed, states in following.items()}
+    scale = prod(scales.values())
+    return [
+        Partial(Fraction(state.weight, scale), mismatches, state.size, state.chosen)
+        for mismatches, state in next(iter(fronts.values()), {}).items()
+    ]
 
 
-def _undominated(partials: Sequence[Partial]) -> list[Partial]:
-    """Drop assignments that another exceeds in weight or mismatches, or equals with a smaller size."""
-    pruned: list[Partial] = []
-    top = Fraction(0)
-    ranked = sorted(partials, key=lambda p: (p.mismatches, -p.weight, p.size, sorted((v, o.mask) for v, o in p.chosen)))
-    # mismatches ascend: only a larger weight is not exceeded; parent sets settle ties, whatever the order of options
-    for partial in ranked:
-        if partial.weight > top:
-            pruned.append(partial)
-            top = partial.weight
+def _extend(
+    states: Mapping[int, _State], variable: int, within: Sequence[tuple[int, int, Option]], best: dict[int, _State]
+) -> None:
+    """Add a variable to every assignment; of equal mismatches the largest weight, then the smallest size is kept.
+
+    within: weight, code and option of each parent set; parent sets settle ties, whatever the order of options
+    """
+    for mismatches, state in states.items():
+        for factor, code, option in within:
+            number, weight = mismatches + option.mismatches, state.weight * factor
+            known = best.get(number)
+            if known is not None:
+                if weight < known.weight:
+                    continue
+                rank = state.size + option.size, state.code + code
+                if weight == known.weight and rank >= (known.size, known.code):
+                    continue
+            chosen = (*state.chosen, (variable, option))
+            best[number] = _State(weight, state.size + option.size, state.code + code, chosen)
+
+
+def _undominated(states: Mapping[int, _State]) -> dict[int, _State]:
+    """Drop assignments that another of fewer mismatches equals or exceeds in weight."""
+    pruned: dict[int, _State] = {}
+    top = 0
+    for mismatches in sorted(states):
+        if states[mismatches].weight > top:
+            pruned[mismatches] = states[mismatches]
+            top = states[mismatches].weight
     return pruned
