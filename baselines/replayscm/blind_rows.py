@@ -19,15 +19,19 @@ from calibrant.solvers.replayscm.noise.posterior import Posterior
 def answer_noise_blind(task: Task, worlds: Sequence[EvidenceWorld]) -> Outcome[ExtendedAnswer]:
     """Keep rows in order while the noise-free space is not empty, then answer as `exact` without noise."""
     silent = _without_noise(task)
-    posterior, accepted = Posterior(task_class(silent)), list[EvidenceWorld]()
-    for world in worlds:
-        for row in world.rows:
-            single = EvidenceWorld(world.constants, (row,))
-            after = posterior.condition(single)
-            if exact_mass(after):
-                posterior = after
-                accepted.append(single)
+    singles = [EvidenceWorld(world.constants, (row,)) for world in worlds for row in world.rows]
+    accepted = _consistent_rows(Posterior(task_class(silent)), singles)
     return answer_exact(silent, accepted)
+
+
+def _consistent_rows(posterior: Posterior, rows: Sequence[EvidenceWorld]) -> list[EvidenceWorld]:
+    """Return the rows that are kept one after the other while some SCM of a posterior fits them all."""
+    if not rows or exact_mass(posterior.condition(*rows)):
+        return list(rows)  # evidence that fits together is kept in any order
+    if len(rows) == 1:
+        return []
+    first = _consistent_rows(posterior, rows[: len(rows) // 2])
+    return [*first, *_consistent_rows(posterior.condition(*first), rows[len(rows) // 2 :])]
 
 
 def answer_hidden_blind(task: Task, worlds: Sequence[EvidenceWorld]) -> Outcome[ExtendedAnswer]:
