@@ -357,12 +357,12 @@ def _extend(
     for mismatches, state in states.items():
         for factor, code, option in within:
             number, weight = mismatches + option.mismatches, state.weight * factor
-            known = best.get(number)
-            if known is not None:
-                if weight < known.weight:
+            incumbent = best.get(number)
+            if incumbent is not None:
+                if weight < incumbent.weight:
                     continue
                 rank = state.size + option.size, state.code + code
-                if weight == known.weight and rank >= (known.size, known.code):
+                if weight == incumbent.weight and rank >= (incumbent.size, incumbent.code):
                     continue
             chosen = (*state.chosen, (variable, option))
             best[number] = _State(weight, state.size + option.size, state.code + code, chosen)
