@@ -64,7 +64,7 @@ class CausimWords(Words[CausimItem]):
             raise WordsError(problem)
 
     def draft_lines(self, item: CausimItem, draft: Draft) -> Sequence[str]:
-        return [f"{key} = {json.dumps(value)}" for key, value in draft.items()]
+        return [f"{key} = {_plain_value(value)}" for key, value in draft.items()]
 
     def check_draft(self, item: CausimItem, draft: object) -> Draft:
         keys = required_keys(item)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from calibrant.dsl.action import Action, ActionError
 from calibrant.dsl.episode import Episode, Step
 from calibrant.dsl.errors import CalibrantError
 
+_OBJECT = re.compile(r"\{[^{}]*\}")
 SUBMIT = "submit"  # of a question, the verb of its one action
 
 
@@ -60,6 +63,11 @@ class Game:
     def position(self) -> Position:
         """Public state, against which words are read."""
         return Position(self.steps, self.num_left, self.draft)
+
+    def step_text(self, step: Step[Any]) -> str:
+        """Return what came of a step of the episode in words, its readings without JSON: ph = 3.0, density = 1.5."""
+        assert self.episode is not None
+        return _OBJECT.sub(_plain_object, self.pool.benchmark.play.describe(self.episode, step))
 
     def aid_text(self, aid: Path) -> str:
         """Return what an aid shows now."""
@@ -128,3 +136,12 @@ class Game:
         except CalibrantError as error:
             raise WordsError(str(error)) from None
         return answer
+
+
+def _plain_object(match: re.Match[str]) -> str:
+    try:
+        values = json.loads(match[0])
+    except ValueError:
+        return match[0]
+    end = "." if match.string[match.end() :].startswith(" ") else ""
+    return ", ".join(f"{name} = {value}" for name, value in values.items()) + end

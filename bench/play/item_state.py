@@ -17,7 +17,7 @@ def item_state(game: Game, *, with_cells: bool, aid: Path | None = None) -> dict
 
     with_cells: also which cells of the evidence the draft's formulas fit; aid: whose text is shown too
     """
-    words, item, play = game.pool.words, game.shown, game.pool.benchmark
+    words, item = game.pool.words, game.shown
     steps = [
         {
             "action": dict(step.action),
@@ -27,7 +27,7 @@ def item_state(game: Game, *, with_cells: bool, aid: Path | None = None) -> dict
         }
         for step in game.steps
     ]
-    described = "" if game.episode is None or not game.steps else play.play.describe(game.episode, game.steps[-1])
+    described = game.step_text(game.steps[-1]) if game.steps else ""
     state: dict[str, Any] = {
         "id": item.id,
         "kind": words.kind[0].capitalize(),

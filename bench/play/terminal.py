@@ -46,7 +46,7 @@ class TerminalGame:
         forms = [verb.form for verb in self._pool.words.verbs(self.game.shown)]
         self._echo(f"\nType one line at a time: {' | '.join([*forms, 'help', 'quit'])}")
         for step in self.game.steps:
-            self._echo(self._step_text(step))
+            self._echo(self.game.step_text(step))
         if self._aid is not None:
             self._echo(self.game.aid_text(self._aid))
         for line in self._pool.words.draft_lines(self.game.shown, self.game.draft):
@@ -78,7 +78,7 @@ class TerminalGame:
                 before = self.game.draft
                 step = self.player.do(words.read(item, self.game.position, line))
                 if step is not None:
-                    return "\n".join([self._step_text(step), *self._aid_texts(step)])
+                    return "\n".join([self.game.step_text(step), *self._aid_texts(step)])
                 if self.game.closed:
                     return "Your answer was submitted."
                 if self.game.draft == before:
@@ -120,9 +120,6 @@ class TerminalGame:
             self._echo(verdict["text"])
         return is_right
 
-    def _step_text(self, step: Step[Any]) -> str:
-        return self._pool.benchmark.play.describe(self.game.episode, step)  # type: ignore[arg-type]  # it has steps
-
     def _aid_texts(self, step: Step[Any]) -> list[str]:
         """Return the text of the aid after a step that has a reading; none without an aid."""
         return [] if self._aid is None or not step.cost else [self.game.aid_text(self._aid)]
@@ -136,7 +133,7 @@ class TerminalGame:
             "cost": step.cost,
             "left": self.game.num_left,
             "closed": self.game.closed,
-            "text": self._step_text(step),
+            "text": self._pool.benchmark.play.describe(self.game.episode, step),  # type: ignore[arg-type]  # it has steps
         }
 
     def _event(self, event: dict[str, Any]) -> None:

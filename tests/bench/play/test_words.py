@@ -13,7 +13,7 @@ import pytest
 import calibrant
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark_of
-from calibrant.bench.core.words import Position, WordsError
+from calibrant.bench.core.words import Act, Position, WordsError
 from calibrant.bench.play.game import Game
 from calibrant.bench.play.item_state import item_state
 from calibrant.bench.play.pool import PlayPool
@@ -204,3 +204,16 @@ def test_assignments_of_a_program_are_read_without_json() -> None:
     givens = [line for text in openings for line in text.split("```")[2].splitlines() if ": " in line]
     assert givens
     assert not any(set(line) & set("{}[]") for line in givens)
+
+
+def test_readings_of_a_laboratory_are_read_without_json() -> None:
+    pool = PlayPool(POOLS["causalab"])
+    game = Game(pool, pool.key(None).instance)
+    name = next(iter(pool.words.view(game.shown)["settable"]))
+    stated = pool.words.read(game.shown, game.position, f"set {name} 3")
+    assert isinstance(stated, Act)
+    step = game.act(stated.action)
+    assert step is not None
+    assert f"{name} = 3.0" in game.step_text(step)
+    assert game.step_text(step).endswith(f". Settings left: {game.num_left}.")
+    assert not set(game.step_text(step)) & set('{}"')
