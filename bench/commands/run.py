@@ -78,6 +78,7 @@ def run(
     from calibrant.bench.terminal.next_commands import print_next
     from calibrant.dsl.errors import UnknownNameError
 
+    _refuse_protocol_as_pool(protocol, pools)
     of = one_benchmark(pools)
     listed = applicable_protocols(of, pools) if protocol.strip() == "all" else protocols_of(of)
     protocol_by_name = with_installed(listed, of.name)
@@ -94,6 +95,21 @@ def run(
     if not as_json:
         print_next(_next_commands(pools, out))
     return code
+
+
+def _refuse_protocol_as_pool(protocol: str, pools: Sequence[Path]) -> None:
+    """Raise `CalibrantError` where a protocol stands among the pools."""
+    from calibrant.bench.core.registry import one_benchmark
+    from calibrant.bench.protocols.registry import protocols_of
+    from calibrant.dsl.errors import CalibrantError
+
+    existing = [path for path in pools if path.exists()]
+    missing = [str(path) for path in pools if not path.exists()]
+    names = protocols_of(one_benchmark(existing)) if existing and missing else {}
+    misplaced = [name for name in missing if name in names]
+    if misplaced:
+        together = ",".join([protocol, *misplaced])
+        raise CalibrantError(f"{misplaced[0]} is a protocol; several have commas between them: run {together} POOL")
 
 
 def _next_commands(pools: Sequence[Path], out: Path) -> Iterator[NextCommand]:

@@ -156,6 +156,8 @@ def test_the_same_records_in_two_folders_count_once_and_contradictions_are_refus
 def test_run_refuses_bad_input_in_one_line(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = ["--out", tmp_path / "out", "--workers", 1]
     assert refused(capsys, "run", "nope", pool, *out).startswith("unknown protocol 'nope'; known: exact, ")
+    message = refused(capsys, "run", "static", "exact", pool, *out)
+    assert message == "exact is a protocol; several have commas between them: run static,exact POOL"
     assert refused(capsys, "run", "exact", tmp_path / "gone", *out) == "gone: cannot be read: No such file or directory"
     assert "max_parents is 9" in refused(capsys, "run", "exact", pool, *out, "--max-parents", 9)
     assert "'max_parents' is not NAME=VALUE" in refused(capsys, "run", "exact", pool, *out, "-o", "max_parents")
