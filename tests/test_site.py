@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -195,3 +196,14 @@ def test_a_table_of_measured_figures_stands_beside_the_command_that_makes_it(pag
         if len(MEASURED.findall(own)) > 1 and not COMMAND.search(text)
     ]
     assert silent == []
+
+
+def test_every_column_of_a_table_has_a_heading() -> None:
+    """A screen reader names the column of each cell; axe-core objects to empty ones."""
+    separator = re.compile(r"^\|[ :|-]+\|$")
+    empty = []
+    for page in sorted(DOCS.rglob("*.md")):
+        lines = page.read_text(encoding="utf-8").splitlines()
+        heads = [above for above, line in pairwise(lines) if separator.match(line) and above.startswith("|")]
+        empty += [(page.name, head) for head in heads if not all(map(str.strip, head.strip("|").split("|")))]
+    assert empty == []

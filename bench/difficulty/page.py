@@ -58,7 +58,7 @@ def coefficient_bars(fit: DifficultyFit) -> str:
     if not fit.coefficients:
         return ""
     most = max(abs(c.log_odds) for c in fit.coefficients) or 1.0
-    margin = 16 + max(LETTER * len(c.feature) for c in fit.coefficients)
+    margin = 24 + 1.15 * max(LETTER * len(c.feature) for c in fit.coefficients)
     middle = margin + HALF + 50
     marks = [f'<line class="rule" x1="{middle:.1f}" x2="{middle:.1f}" y1="4" y2="{ROW * len(fit.coefficients) + 8}"/>']
     for k, c in enumerate(fit.coefficients):

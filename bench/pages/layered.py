@@ -92,6 +92,7 @@ def layered_text(picture: LayeredPicture) -> str:
 LETTER, SMALL = 7.8, 7.3  # widths of a letter, of a smaller one
 BOX, CHIP, GAP, FALL, MARGIN, LINE = 44, 18, 34, 78, 20, 20  # heights and distances
 ENTRY, ARROW = 0.32, 9  # the share of a box's upper edge where arrows come in, noise has the rest; room for an arrow
+LEGEND = MARGIN + 36  # where texts of the legend begin
 STYLE = """
 .layered text { font: 13px system-ui, sans-serif; fill: var(--ink); text-anchor: middle; }
 .layered .name { font-weight: 600; }
@@ -130,7 +131,8 @@ def layered_svg(picture: LayeredPicture, meanings: Mapping[Mark, str] = MEANINGS
         f'<path class="tip {kind}" d="M0 0L10 5L0 10z"/></marker>'
         for kind in ("live", "cut")
     )
-    width, height = max(width, 400), height + LINE * len(legend) + 8
+    room = max((LEGEND + SMALL * len(meanings[mark]) + MARGIN for mark in picture.marks), default=0)
+    width, height = max(width, room), height + LINE * len(legend) + 8
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     label = f"Graph of {len(picture.nodes)} variables with their noise"
     content = f"<style>{STYLE}</style><defs>{tips}</defs>{''.join([*body, *legend])}"
@@ -260,4 +262,4 @@ def _node(node: LayeredNode, place: _Place) -> str:
 
 def _legend_line(mark: Mark, meaning: str, y: float) -> str:
     box = f'<g class="{mark}"><rect class="box" x="{MARGIN}" y="{y - 7:.1f}" width="26" height="14" rx="4"/></g>'
-    return f'{box}<text class="legend" x="{MARGIN + 36}" y="{y + 4:.1f}">{escape(meaning)}</text>'
+    return f'{box}<text class="legend" x="{LEGEND}" y="{y + 4:.1f}">{escape(meaning)}</text>'

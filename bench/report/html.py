@@ -9,6 +9,7 @@ from calibrant.bench.core.capabilities import PLAY
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.core.samples import Item
+from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS
 from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.intervals import FEWEST_PROBLEMS, Interval, bootstrap_intervals, wilson_if_constant
 from calibrant.bench.report.overview.page import PageSection, report_page
@@ -47,9 +48,14 @@ def _page_section(name: str, section: Section, answers: Sequence[Answer], conten
         pool = shlex.quote(str(pools[0]))
         commands["why"] = f"calibrant show {pool} {{id}} --why --html why.html"
         folders = [path for path in contents.runs if path.is_dir()]
-        if PLAY in of.provides and folders:
-            run = shlex.quote(str(folders[0]))
-            commands["episode"] = f"calibrant show {pool} {{id}} --run {run} --html episode.html"
+        explanations = responses.explanations.values()
+        has_moves = not explanations or any(entry.moves and not entry.moves_title for entry in explanations)
+        if folders:
+            command = f"calibrant show {pool} {{id}} --run {shlex.quote(str(folders[0]))}"
+            if PLAY in of.provides and has_moves:
+                commands["episode"] = f"{command} --html episode.html"
+            elif ANSWER_EXPLANATIONS in of.provides:
+                commands["gold"] = f"{command} --gold --html answer.html"
     return PageSection(name, section, results, responses, commands, _count_options(contents))
 
 

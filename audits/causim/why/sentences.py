@@ -36,6 +36,11 @@ def reason(
         test = branch.condition.removeprefix("el").removeprefix("if ")
         kind = "whether" if test != branch.condition else "the line"
         return spans((branch.noise,), f" is not given, and {kind} ", (test,), f" decides {listed(list(open_keys))}.")
+    if reveal and set(reveal) == set(open_keys):
+        verb = "is" if len(reveal) == 1 else "are"
+        return spans(
+            (listed(list(reveal)),), f" {verb} asked for, and {number_text(number)} answers agree with what is given."
+        )
     if reveal:
         names = listed(list(reveal))
         verb = "is not given, and its value decides" if len(reveal) == 1 else "are not given, and their values decide"

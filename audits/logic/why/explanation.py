@@ -60,7 +60,7 @@ def explain_family(
     num_questions = len(task.questions)
     order = [] if predictions is None else _order(task, predictions)
     state = _state(family, num_questions, predictions)
-    pair = _pair(family, predictions, order)
+    pair = _pair(family, predictions, _witness(task, predictions, order))
     total = solve_class(task)
     number = str(family.count)
     return LogicWhy(
@@ -126,12 +126,20 @@ def _edges(family: LogicFamily) -> list[EdgeShare]:
     ]
 
 
-def _pair(family: LogicFamily, predictions: Predictions | None, order: list[int]) -> Disagreement | None:
-    """Return a member of each of the two most frequent answers to the experiment that leaves least."""
-    if predictions is None or not order or len(predictions.outcomes[order[0]]) < 2:
+def _witness(task: Task, predictions: Predictions | None, order: list[int]) -> int | None:
+    """Return the experiment whose answer differs between members: that which leaves least, else the first question."""
+    if predictions is None:
         return None
-    clamps = predictions.experiments[order[0]]
-    answers = sorted(predictions.outcomes[order[0]].items(), key=lambda entry: (-entry[1], entry[0]))
+    unmeasured = [k for k in range(len(task.questions)) if task.questions[k] not in task.experiments]
+    return next((k for k in (*order[:1], *unmeasured) if len(predictions.outcomes[k]) > 1), None)
+
+
+def _pair(family: LogicFamily, predictions: Predictions | None, witness: int | None) -> Disagreement | None:
+    """Return a member of each of the two most frequent answers to the witness."""
+    if predictions is None or witness is None:
+        return None
+    clamps = predictions.experiments[witness]
+    answers = sorted(predictions.outcomes[witness].items(), key=lambda entry: (-entry[1], entry[0]))
     first, second = answers[0][0], answers[1][0]
     try:
         members = [first_member(family.after(clamps, reading)) for reading in (first, second)]
@@ -155,7 +163,7 @@ def _reason(family: LogicFamily, pair: Disagreement | None) -> tuple[Span, ...]:
         return spans("One model fits within the limits, ", (f"of size {family.optimum[1]}",), ".")
     numbers = f"{number_text(family.count)} models fit within the limits."
     if pair is None:
-        return spans(f"{numbers} They answer every experiment that was compared alike.")
+        return spans(f"{numbers} They answer every experiment alike, among those compared.")
     task = family.task
     clamps = Clamps(frozenset(pair.stimuli), frozenset(pair.inhibited)).text(task.setup)
     k = next(k for k, (a, b) in enumerate(zip(pair.first_answers, pair.second_answers, strict=True)) if a != b)
@@ -173,10 +181,11 @@ def _facts(family: LogicFamily, predictions: Predictions | None, order: list[int
     facts = [
         Fact("1 model fits", "good") if family.count == 1 else Fact(f"{number_text(family.count)} models fit", "warn"),
         Fact(f"misfit {family.optimum[0]:,} is the least, size {family.optimum[1]} the least at it"),
-        Fact(f"{always} edges in all models", "good" if always else ""),
+        Fact(f"{always} edge{'s' * (always != 1)} in all models", "good" if always else ""),
     ]
     if len(edges) > always:
-        facts.append(Fact(f"{len(edges) - always} edges open", "warn"))
+        unsure = len(edges) - always
+        facts.append(Fact(f"{unsure} edge{'s' * (unsure != 1)} open", "warn"))
     never = len(family.task.edges) - len(edges)
     if never:
         facts.append(Fact(f"{never} edge{'s' * (never != 1)} in none"))

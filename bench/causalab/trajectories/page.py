@@ -82,6 +82,7 @@ def _run_content(number: int, name: str, moments: Sequence[RunMoment]) -> dict[s
     return {
         "anchor": f"run-{number}",
         "system": name,
+        "verdict": moments[-1].stated.remark,
         "steps": steps,
         "plot": Markup(_plot(moments)),
         "headings": HEADINGS,

@@ -65,9 +65,9 @@ def graph(why: QuestionWhy) -> str:
 
 
 MEANINGS = {
-    Mark.SET: "set by do: the arrows into it, and its noise, have no effect",
+    Mark.SET: "set by do: nothing else has an effect",
     Mark.REACHED: "below what is set",
-    Mark.CHANGED: "open: its value differs between worlds that fit",
+    Mark.CHANGED: "open: differs between worlds that fit",
 }
 
 

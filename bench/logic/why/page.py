@@ -51,8 +51,8 @@ def advice(why: LogicWhy) -> list[str]:
     number = len(best.readings)
     return [
         "The experiment that helps most",
-        f"{best.in_words}: members give {number} different answers. {percent(best.share)} of them are expected to be"
-        " left, over members as truth, all alike.",
+        f"{best.in_words}: models give {number} different answers. {percent(best.share)} of them are expected to be"
+        " left, over models as truth, all alike.",
     ]
 
 
@@ -69,15 +69,15 @@ def edge_table(why: LogicWhy) -> WhyTable:
         for edge in ordered
     )
     look = frozenset(k for k, edge in enumerate(ordered) if 0 < edge.share < 1)
-    caption = "Share of the members that use each edge; → activates, ⊣ inhibits"
-    return WhyTable("Edges", caption, ("edge", "share", "members", "status"), rows, look, numeric=frozenset({1, 2}))
+    caption = "Share of the models that use each edge; → activates, ⊣ inhibits"
+    return WhyTable("Edges", caption, ("edge", "share", "models", "status"), rows, look, numeric=frozenset({1, 2}))
 
 
 def clause_table(why: LogicWhy) -> WhyTable:
     """Return the clauses that some member has; a clause is a gate where it has several literals."""
     rows = tuple((c.text, percent(c.share), number_text(int(c.members))) for c in why.clauses[:MAX_CLAUSES])
-    caption = "Share of the members that have each clause; + is and, ! is not"
-    return WhyTable("Clauses", caption, ("clause", "share", "members"), rows, numeric=frozenset({1, 2}))
+    caption = "Share of the models that have each clause; + is and, ! is not"
+    return WhyTable("Clauses", caption, ("clause", "share", "models"), rows, numeric=frozenset({1, 2}))
 
 
 def candidate_table(why: LogicWhy) -> WhyTable:
@@ -94,7 +94,7 @@ def candidate_table(why: LogicWhy) -> WhyTable:
         if len(c.readings) > 1
     )
     readouts = ", ".join(why.readouts)
-    caption = f"Members expected to be left; each: answers of {readouts}, and the members that give them"
+    caption = f"Models expected to be left; each: answers of {readouts}, and the models that give them"
     headings = ("experiment", "left", "answers", "each")
     return WhyTable("Next experiments", caption, headings, rows, frozenset({0}), numeric=frozenset({1, 2}))
 
@@ -102,9 +102,9 @@ def candidate_table(why: LogicWhy) -> WhyTable:
 def spectrum_table(why: LogicWhy) -> WhyTable:
     """Return the members by misfit and size."""
     rows = tuple((f"{p.misfit:,}", str(p.size), number_text(int(p.members))) for p in why.spectrum)
-    caption = "Members by misfit and size"
+    caption = "Models by misfit and size"
     return WhyTable(
-        "Spectrum", caption, ("misfit", "size", "members"), rows, frozenset({0}), numeric=frozenset({0, 1, 2})
+        "Misfit and size", caption, ("misfit", "size", "models"), rows, frozenset({0}), numeric=frozenset({0, 1, 2})
     )
 
 
@@ -126,7 +126,7 @@ def candidate_bars(why: LogicWhy) -> str:
             f'<text x="{margin + width + 8:.1f}" y="{y + 15}">{percent(c.share)}</text>'
         )
     best = telling[0]
-    label = f"Members expected to be left by experiment; least: {best.in_words}, {percent(best.share)}"
+    label = f"Models expected to be left by experiment; least: {best.in_words}, {percent(best.share)}"
     return figure(margin + width + 70, 16 + ROW * len(telling), label, marks)
 
 
@@ -159,7 +159,7 @@ def spectrum_heat(why: LogicWhy) -> str:
                 f'<rect {cell} style="fill:var(--scale-2);fill-opacity:{0.1 + 0.3 * depth:.2f}"/>'
                 f'<text x="{x + step / 2:.1f}" y="{y + 17}" text-anchor="middle">{number_text(number)}</text>'
             )
-    label = f"Members by size, across, and misfit, down: {len(why.spectrum)} points"
+    label = f"Models by size, across, and misfit, down: {len(why.spectrum)} points"
     return figure(margin + step * len(sizes) + 8, 32 + ROW * len(misfits), label, marks)
 
 

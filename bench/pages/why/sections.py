@@ -14,6 +14,7 @@ from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.html_page import html_page
 
 MAX_ROWS = 60  # rows of a table that page and terminal show; JSON has all
+MAX_UNFOLDED = 12  # of a page: further rows are folded, so that what follows the table is in view
 MAX_OUTCOMES = 6  # outcomes of an experiment that are listed one by one
 
 
@@ -61,6 +62,8 @@ def page_json(why: Why) -> str:
 
 def shown_table(table: WhyTable) -> dict[str, Any]:
     """Return a table as templates show it."""
+    lines = [{"cells": row, "look": k in table.look} for k, row in enumerate(table.rows[:MAX_ROWS])]
+    num_unfolded = MAX_UNFOLDED if len(lines) > MAX_UNFOLDED + 3 else len(lines)
     return {
         "title": table.title,
         "caption": table.caption,
@@ -68,7 +71,8 @@ def shown_table(table: WhyTable) -> dict[str, Any]:
         "numeric": table.numeric,
         "sealed": table.sealed,
         "chart": Markup(table.chart),
-        "lines": [{"cells": row, "look": k in table.look} for k, row in enumerate(table.rows[:MAX_ROWS])],
+        "lines": lines[:num_unfolded],
+        "folded": lines[num_unfolded:],
         "more": len(table.rows) - MAX_ROWS,
     }
 

@@ -13,6 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from calibrant.audits.replayscm.findings import Ceiling, Findings, Survivors
+from calibrant.audits.why import number_text
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.pages.why.index import MAX_EMBEDDED, IndexItem, IndexText, index_page
 from calibrant.bench.pools.findings_audit import FindingsRecord, FindingsReport, findings_item
@@ -29,7 +30,6 @@ from calibrant.bench.replayscm.audit.text import (
     heldout_share,
     measures,
     share_text,
-    short_count,
     verdict,
 )
 from calibrant.bench.runs.audits import AuditedPool
@@ -136,7 +136,7 @@ def _cells(record: AuditRecord, bounds: Sequence[int]) -> tuple[str, ...]:
     labels = (record.stratum, record.setting)
     if findings is None:
         return (*labels, *[NOTHING] * (3 + len(bounds) + len(MEASURES)))
-    members = {class_count.max_parents: short_count(class_count.members) for class_count in findings.classes}
+    members = {class_count.max_parents: number_text(int(class_count.members)) for class_count in findings.classes}
     sizes = (str(findings.num_variables), str(findings.num_worlds))
     return (*labels, *sizes, *(members.get(k, NOTHING) for k in bounds), *measures(record), _bounded_total(findings))
 
@@ -158,7 +158,7 @@ def _tiles(records: Sequence[AuditRecord]) -> list[tuple[str, str]]:
     tiles += [(name.replace("_", " "), str(verdicts[name])) for name in ("out_of_budget", "crashed") if verdicts[name]]
     if values:
         middle = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
-        tiles.append(("median share of members that are held-out exact", share_text(middle)))
+        tiles.append(("median share of SCMs that fit and are held-out exact", share_text(middle)))
     missed = sum(_bounded_is_silent(findings) and findings.members(findings.headline) > 1 for findings in done)
     if any(findings.bounded for findings in done):
         tiles.append(("ambiguous, though no bounded search finds anything", str(missed)))

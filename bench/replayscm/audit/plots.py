@@ -5,7 +5,7 @@ All lengths are in SVG user units, rounded to tenths: equal audits give equal by
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 from statistics import median
@@ -78,9 +78,14 @@ class _Scale:
     def __call__(self, value: float) -> float:
         return round(self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start), 1)
 
-    def ticks(self, label: str) -> tuple[Tick, ...]:
+    def ticks(self, text: Callable[[int], str] = str) -> tuple[Tick, ...]:
         step = max(1, ceil((self.high - self.low) / MAX_TICKS))
-        return tuple(Tick(self(value), label.format(value)) for value in range(self.low, self.high + 1, step))
+        return tuple(Tick(self(value), text(value)) for value in range(self.low, self.high + 1, step))
+
+
+def _share_text(exponent: int) -> str:
+    """Return a power of ten of at most 1, in full where that is short."""
+    return f"{10.0**exponent:.{-exponent}f}" if exponent >= -4 else f"10^{exponent}"
 
 
 def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> Scatter:
@@ -101,7 +106,7 @@ def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> 
         column = columns.setdefault((record.stratum, bound), [])
         spread = ((len(column) * 7) % 10 - 4.5) / 10 * lane * 0.62  # points of a column side by side, in a fixed order
         height = y(log10(members)) if members else _BAND
-        title = f"{record.instance}, parents <= {bound}: {members} members"
+        title = f"{record.instance}, parents <= {bound}: {members} SCMs"
         column.append(
             Point(
                 _tenth(centre(record.stratum, bound) + spread),
@@ -120,7 +125,18 @@ def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> 
     labels = tuple(Tick(_tenth(LEFT + width * (i + 0.5)), name or "all instances") for i, name in enumerate(strata))
     visible, left_out = _evenly_chosen(points)
     return Scatter(
-        WIDTH, HEIGHT, _BOX, labels, y.ticks("{}"), visible, tuple(bars), "", "log10 members", "empty", _BAND, left_out
+        WIDTH,
+        HEIGHT,
+        _BOX,
+        labels,
+        y.ticks(),
+        visible,
+        tuple(bars),
+        "",
+        "SCMs that fit, log10",
+        "empty",
+        _BAND,
+        left_out,
     )
 
 
@@ -141,7 +157,7 @@ def agreement_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -
             x(log10(members)),
             y(log10(share)) if share else _BAND,
             "share",
-            f"{record.instance}: {members} members, {share:.3g} of them held-out exact",
+            f"{record.instance}: {members} SCMs, {share:.3g} of them held-out exact",
             anchors.get(record.instance, ""),
         )
         for record, members, share in shares
@@ -151,11 +167,11 @@ def agreement_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -
         WIDTH,
         HEIGHT,
         _BOX,
-        x.ticks("{}"),
-        y.ticks("1e{}"),
+        x.ticks(),
+        y.ticks(_share_text),
         visible,
         (),
-        "log10 members",
+        "SCMs that fit, log10",
         "held-out exact share",
         "none",
         _BAND,

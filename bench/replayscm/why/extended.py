@@ -8,9 +8,10 @@ from markupsafe import Markup
 
 from calibrant.audits.replayscm.extended.why import EdgeShare, ExtendedWhy, percent
 from calibrant.bench.pages.why.ring import RingEdge, RingNode, draw_ring
-from calibrant.bench.pages.why.sections import WhyTable, tables_body
+from calibrant.bench.pages.why.sections import WhyTable, drop_empty, tables_body
 
 MAX_NODES = 12  # more are not drawn
+MAX_FRACTION_CHARS = 24  # longer ones are left to the JSON
 
 
 def extended_body(why: ExtendedWhy, prefix: str) -> Markup:
@@ -48,15 +49,17 @@ def extended_tables(why: ExtendedWhy, chart: str = "") -> list[WhyTable]:
             edge.cause,
             edge.effect,
             share_words(edge),
-            edge.fraction if len(edge.fraction) <= 24 else "",
+            edge.fraction if len(edge.fraction) <= MAX_FRACTION_CHARS else "",
             *(["yes" if (edge.cause, edge.effect) in true_edges else ""] if revealed else []),
         )
         for edge in ranked
     )
-    headings = ("cause", "effect", "posterior", "exactly", *(["sealed: true"] if revealed else []))
+    headings, rows = drop_empty(
+        ("cause", "effect", "posterior", "exactly", *(["sealed: true"] if revealed else [])), rows, 3
+    )
     origin = f", estimated from {why.num_draws} draws (standard error up to 5 %)" if why.num_draws else ", exact"
     caption = f"Posterior probability that the effect depends on the cause{origin}; solid: certain, dashed: open"
-    sealed = frozenset({4} if revealed else ())
+    sealed = frozenset({len(headings) - 1} if revealed else ())
     edges = WhyTable("Edges", caption, headings, rows, chart=chart, numeric=frozenset({2}), sealed=sealed)
     rates = WhyTable(
         "Rate of noise",

@@ -141,7 +141,9 @@ def world_hint(why: ReplayWhy, decider: Decider) -> str:
         names = " and ".join(decider.world.get("constants", ()))
         setting = f" It sets {names}: name that in a column, and give the column with --do." if names else ""
         return f"A line of the table; replace {blanks}.{setting}" if blanks else f"A line of the table.{setting}"
-    order = f"A world of `training`; characters of a row are {' '.join(why.columns)}, in the file's order"
+    order = (
+        f"A world for the item's training worlds; characters of a row are {' '.join(why.columns)}, in the file's order"
+    )
     return f"{order}; replace {blanks}." if blanks else f"{order}."
 
 

@@ -54,7 +54,7 @@ def index_page(board: Board) -> str:
         "crumbs": ("Board", manifest.slug),
         "summary": manifest.summary,
         "chips": [
-            (len(systems), "systems scored again"),
+            (len(systems), f"system{'s' * (len(systems) != 1)} scored again"),
             (len(board.rows) - len(systems), "calibration rows"),
             (len(board.refused), "refused"),
             (f"sha256 {board.suite.digest[:16]}", "of the release"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -12,6 +13,7 @@ from calibrant.bench.logic.why.explainer import EXPLANATIONS
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.clause import Clause, model_size, parse_clause
+from calibrant.dsl.logic.files.setup import candidate_experiments
 from calibrant.dsl.logic.item import LogicItem
 from calibrant.dsl.logic.prior import Edge
 from calibrant.dsl.logic.task import Experiment, Options, Setup, Task, Tolerance, fit_limit
@@ -63,6 +65,18 @@ def test_counts_and_shares_are_those_of_a_listing(why: LogicWhy) -> None:
         str(clause): sum(clause in m for m in members) for clause in frozenset.union(*members)
     }
     assert sum(int(point.members) for point in why.spectrum) == len(members)
+
+
+def test_models_that_differ_on_a_question_alone_are_not_called_alike() -> None:
+    """Every other experiment was measured or is asked for: a question is the witness."""
+    task = _task()
+    questions = tuple(c for c in candidate_experiments(task.setup) if c not in {*task.experiments})
+    why = explain(LogicItem("asked", replace(task, questions=questions)))
+    assert why.pair is not None
+    clamps = Experiment(frozenset(why.pair.stimuli), frozenset(why.pair.inhibited))
+    answers = {reference.predict(m, task.setup, clamps) for m in _members(task)}
+    assert clamps in questions
+    assert len(answers) > 1
 
 
 def test_the_pair_fits_and_disagrees_where_it_says(why: LogicWhy) -> None:

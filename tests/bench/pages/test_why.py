@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 from markupsafe import escape
 
+from calibrant.audits.why import Why
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.pages.capabilities import EXPLANATIONS
 from calibrant.bench.pages.design.plots import Scale, bar_chart
 from calibrant.bench.pages.why.page import why_page
+from calibrant.bench.pages.why.sections import MAX_ROWS, MAX_UNFOLDED, WhyTable, shown_table, tables_body
 from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.runs.reasons import explain_item
 from tests.support.accessibility import DESKTOP, PHONE, measure, needs_axe
 from tests.support.commands import called
 
@@ -79,6 +82,20 @@ def test_after_the_moves_of_a_prediction_the_reason_is_another(tmp_path: Path) -
     assert "choose one with --system" in both.stderr
     done = called("show", pool, item.id, "--run", predictions, "--why", "--system", "long", "--json")
     assert len(json.loads(done.stdout)["moves"]) == 3
+
+
+def test_long_tables_are_folded_and_complete() -> None:
+    table = WhyTable("Rows", "all of them", ("number",), tuple((f"row {k:02d}",) for k in range(70)), frozenset({20}))
+    shown = shown_table(table)
+    rows = [line["cells"][0] for line in (*shown["lines"], *shown["folded"])]
+    assert rows == [f"row {k:02d}" for k in range(MAX_ROWS)]
+    assert (len(shown["lines"]), shown["more"]) == (MAX_UNFOLDED, 10)
+    of = benchmark_of(bundled_sample("causim"))
+    why = explain_item(of, of.items.read_pool(bundled_sample("causim")).items[0])
+    assert isinstance(why, Why)
+    page = str(tables_body(why, [table], (), "why"))
+    assert [page.count(row) for row in rows] == [1] * MAX_ROWS
+    assert page.index("48 more rows") < page.index("row 20")
 
 
 def test_scales_have_round_ticks_and_keep_values_inside() -> None:

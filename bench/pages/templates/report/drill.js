@@ -165,6 +165,7 @@
     const episode = document.querySelector(`.timeline[aria-label="${CSS.escape(`${systemName(pack, answer)} on ${id}`)}"]`);
     if (episode) bar.append(make("a", { href: `#${episode.id}`, class: "button" }, "Step through the episode"));
     else if (pack.commands.episode) show("Step through the episode", fill(pack.commands.episode), true);
+    if (pack.commands.gold) show("Compare with gold", fill(pack.commands.gold), true);
     if (pack.commands.why) show("What would have decided it", fill(pack.commands.why));
     const others = itemAnswers(pack, answer.item).length;
     bar.append(make("a", { class: "button", href: link(segment(pack.name), "~item", String(answer.item)) }, `Same item, other systems (${others})`));

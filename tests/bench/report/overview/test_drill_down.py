@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.runs.records import folder_records
 from tests.support.accessibility import DESKTOP, PHONE, measure, needs_axe
 from tests.support.browser import needs_chromium, pressed
-from tests.support.commands import jsonl
+from tests.support.commands import CHECKOUT, jsonl
 
 ANCHOR = "#blickets/moderator/quiet/hard-3-20-0"
 
@@ -188,3 +189,15 @@ def test_a_script_cannot_be_ended_by_what_a_model_answered(tmp_path: Path) -> No
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<script>alert" not in text
     assert packed(text, "causim")["systems"][0]["name"].startswith("</script>")
+
+
+def test_the_command_beside_an_answer_without_moves_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers of given worlds have no steps to go through: the page offers the comparison with gold."""
+    monkeypatch.chdir(tmp_path)
+    pool = CHECKOUT / "docs" / "examples" / "switches.jsonl"
+    assert main(["run", "copy-parent", str(pool), "--out", "run", "--workers", "1"]) == 0
+    assert main(["report", "run", "--pool", str(pool), "--out", "r.html"]) == 0
+    commands = packed((tmp_path / "r.html").read_text(encoding="utf-8"), "replayscm")["commands"]
+    assert commands.keys() == {"why", "gold"}
+    for command in commands.values():
+        assert main(shlex.split(command.replace("{id}", "lamp"))[1:]) == 0
