@@ -13,7 +13,7 @@ from tests.support.browser import Tab
 from tests.support.commands import CHECKOUT, called
 
 EXAMPLES = CHECKOUT / "docs" / "examples"
-KINDS = ("why", "audit", "report", "episodes", "trajectory", "review")
+KINDS = ("why", "index", "audit", "report", "failure", "episodes", "trajectory", "review")
 LEAST_FONT = """Math.min(...[...document.querySelectorAll("body *")]
   .filter((part) => [...part.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()))
   .filter((part) => part.checkVisibility() && part.getClientRects().length)
@@ -32,7 +32,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     scores, played = folder / "scores.jsonl", folder / "played"
     lines = [
         ("show", switches, "lamp", "--html", pages["why"]),
+        ("list", switches, "--html", pages["index"]),
         ("audit", switches, "--html", pages["audit"]),
+        ("run", "copy-parent", switches, "--out", folder / "answers"),
+        ("show", switches, "lamp", "--run", folder / "answers", "--gold", "--html", pages["failure"]),
         ("score", switches, EXAMPLES / "answers.jsonl", "--out", scores),
         ("report", scores, "--pool", switches, "--attribution", "--out", pages["report"]),
         ("run", "quiet", cells, "--limit", "1", "--out", folder / "cells"),
