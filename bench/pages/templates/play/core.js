@@ -19,6 +19,7 @@ function el(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name.startsWith("aria-") && typeof value === "boolean") element.setAttribute(name, String(value)); // "" is neither
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, String(value));
   }
