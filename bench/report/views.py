@@ -82,7 +82,7 @@ def mean_cell(values: Sequence[float | None], column: Metric) -> Cell:
     if column.conditional and is_suppressed(len(defined)):
         return Cell(SUPPRESSED)
     if column.decimals == SHARE_DECIMALS:
-        return _share_cell(fmean(defined), sum(defined), len(defined))
+        return _share_cell(fmean(defined), fsum(defined), len(defined))
     return cell(f"{fmean(defined):.{column.decimals}f}", _interval(defined), decimals=column.decimals)
 
 

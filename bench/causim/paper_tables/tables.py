@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import comb
+from math import comb, fsum
 from statistics import fmean, stdev
 from typing import Final, NamedTuple, TypeVar
 
@@ -297,4 +297,4 @@ def _systems(questions: Iterable[Asked]) -> list[str]:
 def _share(rights: Sequence[float]) -> Cell:
     if not rights:
         return NOTHING
-    return cell(f"{fmean(rights):.3f}", Interval(*wilson(sum(rights), len(rights))))
+    return cell(f"{fmean(rights):.3f}", Interval(*wilson(fsum(rights), len(rights))))
