@@ -13,6 +13,7 @@ import msgspec
 from calibrant.audits.replayscm.extended.drawn_scms import DrawnScms, draw_scms
 from calibrant.audits.why import Count, Fact, Span, State, Why, number_text, spans
 from calibrant.dsl.episode import Step
+from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.episodes.evidence import steps_evidence, worlds_evidence
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
@@ -89,13 +90,17 @@ def explain_extended(problem: Problem, steps: Sequence[Step[Any]] = (), *, revea
     else:
         evidence = worlds_evidence(scm_class, problem.task.training.worlds)
     posterior = Posterior(scm_class).condition(*evidence)
-    lines = tuple(EvidenceLine(dict(world.constants), tuple(world.rows)) for world in evidence)
+    lines = tuple(EvidenceLine(_in_order(world.constants), tuple(world.rows)) for world in evidence)
     why = explain_posterior(problem.id, posterior, lines, partial(draw_scms, problem.task, evidence, NUM_DRAWS))
     gold = problem.sealed.gold
     if not reveal_sealed or gold is None:
         return why
     edges = tuple((cause, effect) for effect, local in sorted(gold.local_functions.items()) for cause in local.parents)
     return msgspec.structs.replace(why, true_edges=edges, sealed=(Fact(f"{len(edges)} true edges", "gold"),))
+
+
+def _in_order(constants: Mapping[str, int]) -> dict[str, int]:
+    return {variable: constants[variable] for variable in natural(constants)}
 
 
 def explain_posterior(
