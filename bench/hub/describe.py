@@ -8,6 +8,7 @@ from typing import Protocol
 
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.hub.columns import Column, Row
+from calibrant.dsl.texts.plural import plural
 
 SPLIT = "test"  # of the data sets of lm-evaluation-harness too
 
@@ -59,7 +60,7 @@ class Described:
     def summary(self) -> str:
         part = "with their sealed parts and right answers" if self.with_gold else "as a model is shown them"
         return (
-            f"{len(self.rows)} items of {' and '.join(self.benchmarks)}, {part}. A causal mechanism is to be"
+            f"{plural(len(self.rows), 'items')} of {' and '.join(self.benchmarks)}, {part}. A causal mechanism is to be"
             " identified from finite evidence; answers are executed and checked, not compared with a reference text."
         )
 

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import file_digest
+from hashlib import file_digest, sha256
 from pathlib import Path
 
 from calibrant.bench.core.options import OptionError
@@ -52,6 +52,7 @@ def export(
         rows = ExportRows(pools, rows_file)
         if not rows:
             raise CalibrantError("the pools have no items")
+        _require_distinct(rows)
         results = [] if audits is None else audit_lines(audits, rows.pool_digests)
         for part, column in ((QUESTIONS, "benchmark"), (GOLD, "pool")):  # a pool's name may say what is in it
             title = name or " and ".join(dict.fromkeys(row[column] for row in rows))
@@ -71,6 +72,17 @@ def export(
 def _require_free(out: Path) -> None:
     if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
         raise CalibrantError(f"{out}: there already; an export is a folder of its own")
+
+
+def _require_distinct(rows: ExportRows) -> None:
+    """Raise `CalibrantError` if an item stands in two rows, whatever public ids they have."""
+    first: dict[bytes, str] = {}
+    for row in rows:
+        record = sha256(row["record"].encode()).digest()
+        if record in first:
+            item = f"item {short_repr(row['item'])} of {row['pool']}"
+            raise CalibrantError(f"{item} is in {first[record]} already; `calibrant pool distinct` leaves repeats out")
+        first[record] = row["pool"]
 
 
 def _write_rows(folder: Path, part: str, rows: ExportRows, title: str, audits: Sequence[str]) -> Described:

@@ -138,3 +138,13 @@ def test_cards_name_the_file_that_is_beside_them(exported: Path) -> None:
         metadata = json.loads((exported / part / "croissant.json").read_text())
         assert metadata["distribution"][0]["contentUrl"] == f"{part}.parquet"
         assert f"path: {part}.parquet" in (exported / part / "README.md").read_text()
+
+
+def test_an_item_stands_in_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also if the pool is given twice under two names, where its public ids differ."""
+    pool = bundled_sample("blickets")
+    copy = tmp_path / "copy.jsonl"
+    copy.write_text(pool.read_text("utf-8").replace('"name":"', '"name":"copy_', 1), "utf-8")
+    for second in (pool, copy):
+        assert "leaves repeats out" in refused(capsys, "export", pool, second, "--out", tmp_path / "data")
+    assert [path.name for path in tmp_path.iterdir()] == ["copy.jsonl"]
