@@ -200,12 +200,17 @@ def _needs_attribution(columns: str | None, pools: Sequence[Path] | None, *, att
     """Return whether attributions are requested; refuse columns that leave them out, and pools that have no use."""
     from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
     from calibrant.bench.pages.aligned import ALL
+    from calibrant.dsl.texts.nearest import known_names, nearest_names
 
     attribution_names = {name for column in ATTRIBUTION_METRICS for name in (column.key, column.heading)} | {
         ATTRIBUTION
     }
     shows = columns is not None and not attribution_names.isdisjoint(part.strip() for part in columns.split(","))
     if attribution and columns not in (None, ALL) and not shows:
+        for part in map(str.strip, (columns or "").split(",")):
+            if part not in attribution_names and nearest_names(part, attribution_names, 1):
+                known = known_names(part, [column.heading for column in ATTRIBUTION_METRICS])
+                raise typer.BadParameter(f"unknown column '{part}'; {known}", param_hint="--columns")
         examples = "earned,missed,lucky,short"
         reason = f"none of these columns is about it: leave --columns out, or add {examples}, or give all"
         raise typer.BadParameter(reason, param_hint="--attribution")

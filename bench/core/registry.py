@@ -15,6 +15,7 @@ from calibrant.dsl.causalab.configs import is_config
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.pool_text import pool_head
 from calibrant.dsl.records import FORMAT
+from calibrant.dsl.texts.nearest import known_names
 
 NAMES = tuple(TITLES)
 LOGS = {"metric_type": "blickets"}  # a field in the first line of files that bring their items along
@@ -27,7 +28,7 @@ DEFAULT = "replayscm"  # of files without a name: the published YAML, and native
 def benchmark(name: str) -> Benchmark[Any]:
     """Return the benchmark of that name; `CalibrantError` says which there are."""
     if name not in NAMES:
-        raise CalibrantError(f"unknown benchmark {short_repr(name)}; known: {', '.join(NAMES)}")
+        raise CalibrantError(f"unknown benchmark {short_repr(name)}; {known_names(name, NAMES)}")
     return load_benchmark(name)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item
+from calibrant.dsl.texts.nearest import known_names
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 
@@ -35,5 +36,5 @@ class Drawable(ABC, Generic[I]):
     def check_name(self, name: str | None) -> str:
         """Return the suite of that name, by default the first; `CalibrantError` says which there are."""
         if name is not None and name not in self.names:
-            raise CalibrantError(f"unknown suite {short_repr(name)}; known: {', '.join(self.names)}")
+            raise CalibrantError(f"unknown suite {short_repr(name)}; {known_names(name, self.names)}")
         return self.names[0] if name is None else name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations
 from typing import NamedTuple
 
 from calibrant.bench.core.attribution import KEY, KINDS
@@ -12,6 +13,7 @@ from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.rates import SUPPRESSED, UNDEFINED
 from calibrant.bench.terminal.width import RECORDS_BELOW
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.texts.nearest import known_names
 
 ALL = "all"
 LABELS = {"setting": "Setting", "system": "System", "pool": "Pool", "stratum": "Stratum"}
@@ -87,9 +89,9 @@ def named_columns(measures: MetricSet, names: str) -> dict[str, str]:
     for name in filter(None, (part.strip() for part in names.split(","))):
         keys = [key for key, heading in heading_by_key.items() if name in (key, heading)]
         if not keys:
-            names_known = ", ".join(key for key in heading_by_key if key not in LABELS)
-            views = ", ".join(measures.views)
-            raise CalibrantError(f"unknown column {short_repr(name)}; known: {views}, {ALL}, or any of {names_known}")
+            columns = {key: heading for key, heading in heading_by_key.items() if key not in LABELS}
+            known = known_names(name, [*measures.views, ALL, *columns.values(), *columns])
+            raise CalibrantError(f"unknown column {short_repr(name)}; {known}")
         chosen[keys[0]] = heading_by_key[keys[0]]
     return chosen
 
@@ -122,13 +124,30 @@ def fit_columns(
     return Fitted(text, tuple(headings[key] for key in headings if key not in chosen))
 
 
+def blocks_text(rows: Sequence[Mapping[str, str]], first: Sequence[str], width: int) -> str:
+    """Return rows that have the same keys as blocks of as many columns as fit the width, each with labels.
+
+    first: keys of the first block; a column that is undefined in every row is left out
+    """
+    headings = {key: key for key in rows[0] if key in LABELS or any(row[key] != UNDEFINED for row in rows)}
+    return "\n\n".join(_blocks(headings, rows, first, width))
+
+
+def _distinct_labels(labels: Sequence[str], rows: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
+    """Return the fewest labels by which the rows differ, the first of several; all where no choice does that."""
+    choices = chain.from_iterable(combinations(labels, number) for number in range(1, len(labels)))
+    is_distinct = (keys for keys in choices if len({tuple(map(row.get, keys)) for row in rows}) == len(rows))
+    return next(is_distinct, tuple(labels))
+
+
 def _blocks(
     headings: Mapping[str, str], rows: Sequence[Mapping[str, str]], first: Sequence[str], width: int | None
 ) -> Iterator[str]:
-    """Yield the rows with as many columns as fit the width, then with the labels of these and those that follow."""
+    """Yield the rows with as many columns as fit the width, then the other columns, by labels that tell rows apart."""
     fitted = fit_columns(headings, rows, first=first, needed=len(first), width=width)
     yield fitted.text
-    labels = {key: headings[key] for key in LABELS if key in headings and headings[key] not in fitted.left_out}
+    shown = [key for key in LABELS if key in headings and headings[key] not in fitted.left_out]
+    labels = {key: headings[key] for key in _distinct_labels(shown, rows)}
     rest = {key: heading for key, heading in headings.items() if heading in fitted.left_out and key not in LABELS}
     while rest:
         fitted = fit_columns(labels | rest, rows, needed=1, width=width)

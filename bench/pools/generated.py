@@ -18,6 +18,8 @@ from calibrant.bench.runs.jobs import HERE, Execution, Failure, Progress
 from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Pool
+from calibrant.dsl.texts.nearest import known_names
+from calibrant.dsl.texts.plural import plural
 
 
 def write_drawn(
@@ -70,7 +72,7 @@ def chosen_suites(name: str, text: str) -> list[str]:
     suites = list(of.suites.names) if text == "all" else [part.strip() for part in text.split(",")]
     for suite in suites:
         if suite not in of.suites.names:
-            raise OptionError(f"unknown suite '{suite}'; known: {', '.join(of.suites.names)}", "--strata")
+            raise OptionError(f"unknown suite '{suite}'; {known_names(suite, of.suites.names)}", "--strata")
     return suites
 
 
@@ -112,4 +114,4 @@ class SuiteGenerator:
             progress=request.progress,
             options=options,
         )
-        return [f"{number} instances written to {request.out}"]
+        return [f"{plural(number, 'instances')} written to {request.out}"]

@@ -17,6 +17,7 @@ import msgspec
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.options import OptionError
 from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.texts.nearest import known_names
 
 OPTION = "-o"
 _BARE_FRACTION = re.compile(r"\.[0-9]{1,20}")  # .3, which is no JSON number
@@ -57,8 +58,8 @@ def read_item_options(command: str, benchmark: str, pairs: Sequence[str]) -> Ite
         if not equals:
             raise OptionError(f"{short_repr(pair)} is not NAME=VALUE", OPTION)
         if name not in fields:
-            names = ", ".join(fields)
-            raise OptionError(f"unknown option {short_repr(name)} of {TITLES[benchmark]} items; known: {names}", OPTION)
+            known = known_names(name, fields)
+            raise OptionError(f"unknown option {short_repr(name)} of {TITLES[benchmark]} items; {known}", OPTION)
         if name in texts:
             raise OptionError(f"{name} is given twice", OPTION)
         texts[name] = f"0{value}" if _BARE_FRACTION.fullmatch(value) else value

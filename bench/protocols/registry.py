@@ -16,6 +16,7 @@ from calibrant.bench.protocols.base import APPLICABLE, PROTOCOLS, Protocol
 from calibrant.bench.runs.jobs import error_line
 from calibrant.bench.runs.pool_cache import read_pool_once
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, UnknownNameError, short_repr
+from calibrant.dsl.texts.nearest import known_names
 
 Protocols: TypeAlias = Mapping[str, type[Protocol]]
 """The protocols of a benchmark by name, in the order in which `all` runs them."""
@@ -124,7 +125,8 @@ def protocol_class(protocols: Protocols, name: str) -> type[Protocol]:
     broken = _broken(protocols)
     if name in broken:
         raise CalibrantError(f"protocol '{name}': {broken[name]}")
-    message = f"unknown protocol {short_repr(name)}; known: {', '.join(protocols)}; FILE.py:CLASS is one of your own"
+    known = known_names(name, protocols)
+    message = f"unknown protocol {short_repr(name)}; {known}; FILE.py:CLASS is one of your own"
     raise UnknownNameError(message, name, tuple(protocols))
 
 

@@ -22,6 +22,7 @@ from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.terminal import printable
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.texts.nearest import known_names
 
 HTML, TERMINAL = "html", "terminal"
 
@@ -38,7 +39,7 @@ def chosen_tables(names: Sequence[str]) -> frozenset[str]:
     table_ids = list(dict.fromkeys(listed))
     for name in names:
         if name not in table_ids:
-            raise CalibrantError(f"unknown table {short_repr(name)}; known: {', '.join(table_ids)}")
+            raise CalibrantError(f"unknown table {short_repr(name)}; {known_names(name, table_ids)}")
     return frozenset(names)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from difflib import SequenceMatcher, get_close_matches
@@ -12,6 +13,8 @@ from calibrant.dsl.errors import CalibrantError, UnknownItemError, UnknownNameEr
 
 POOLS_FIRST = ("score", "show", "separate", "play", "list", "audit", "harden", "prompts", "export", "training")
 POOLS_LAST = ("run", "verify")
+OFFERED = re.compile(r"'(?P<name>[^']+)'[^']*; did you mean (?P<near>[^ ?]+)")  # of calibrant.dsl.texts.nearest
+MISSING = re.compile("no such file|cannot be read|does not exist", re.IGNORECASE)  # of a message on a file
 MIN_LIKENESS = 0.75  # of a name that is offered
 POOL_NAMES = (".jsonl", ".yaml", ".yml", ".jsonl.gz", ".yaml.gz", ".yml.gz")  # tried beside the answers of a pool
 
@@ -59,6 +62,20 @@ def _corrected(error: Exception, arguments: Sequence[str]) -> list[str]:
     if isinstance(error, UnknownNameError) and error.name in arguments:
         close = get_close_matches(error.name, error.allowed, 1)
         return _replaced(arguments, error.name, close[0]) if close and not error.owners else []
+    return _renamed(str(error), arguments)
+
+
+def _renamed(message: str, arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with the name that the message offers, alone or between commas; empty without one."""
+    offered = OFFERED.search(message)
+    if offered is None:
+        return []
+    for place, word in enumerate(arguments):
+        head, equals, names = word.rpartition("=")
+        parts = names.split(",")
+        if offered["name"] in map(str.strip, parts):
+            renamed = ",".join(offered["near"] if part.strip() == offered["name"] else part for part in parts)
+            return [*arguments[:place], f"{head}{equals}{renamed}", *arguments[place + 1 :]]
     return []
 
 
@@ -84,7 +101,8 @@ def _respelled(error: Exception, arguments: Sequence[str], command: Any) -> list
 def _names_beside(word: str, error: Exception) -> tuple[list[str], bool]:
     """Return paths in the folder of a missing file that the error names, and whether it is there after all."""
     path = Path(word)
-    if path.name not in str(error) or path.exists() or not path.parent.is_dir():
+    is_missing = isinstance(error, OSError) or MISSING.search(str(error))
+    if not is_missing or path.name not in str(error) or path.exists() or not path.parent.is_dir():
         return [], True
     near = [entry.name for entry in sorted(path.parent.iterdir()) if _is_alike(entry.stem, path.stem)]  # suffixes agree
     return [str(path.with_name(name)) for name in near], False

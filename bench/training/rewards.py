@@ -40,7 +40,8 @@ class Lesson:
         try:
             self.item = self.of.items.item_of_record(value)
         except PoolError as error:
-            raise CalibrantError(f"record of {short_repr(value.get('id'))}: {error}") from None
+            where = f"record of {short_repr(value['id'])}" if "id" in value else "a record without an id"
+            raise CalibrantError(f"{where}: {error}") from None
         self._decided: tuple[bool | None] | None = None
 
     def score_completion(self, completion: object) -> ConversationResult | None:

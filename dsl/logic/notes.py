@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from calibrant.dsl.logic.prior import class_edges, node_names, reachable, successors
 from calibrant.dsl.logic.task import Task, kept_names
+from calibrant.dsl.texts.nearest import nearest_names
 
 MAX_LISTED_NAMES = 8
 
@@ -20,10 +21,10 @@ def task_notes(task: Task) -> list[str]:
     candidates = [
         ("edges into stimuli, dropped", map(str, sorted(e for e in prior if e.target in setup.stimuli))),
         ("self-edges, dropped", map(str, sorted(e for e in prior if e.source == e.target))),
-        ("stimuli that the prior lacks", (name for name in setup.stimuli if name not in names)),
+        ("stimuli that the prior lacks", (_with_nearest(s, names) for s in setup.stimuli if s not in names)),
         (
             "readouts that the prior lacks, predicted 0",
-            (r for r in setup.readouts if r not in {*names, *setup.stimuli}),
+            (_with_nearest(r, names) for r in setup.readouts if r not in {*names, *setup.stimuli}),
         ),
         (
             "readouts that no stimulus reaches, of constant misfit",
@@ -39,6 +40,12 @@ def task_notes(task: Task) -> list[str]:
         if reverse != task.edges:
             notes.append("compression depends on names: merging in reverse order leaves other edges; see --no-compress")
     return notes
+
+
+def _with_nearest(name: str, names: Collection[str]) -> str:
+    """Return a name that the prior lacks, with those of the prior that it may be a misspelling of."""
+    near = nearest_names(name, sorted(names))
+    return f"{name} (did you mean {' or '.join(near)}?)" if near else name
 
 
 def _listed(entries: Iterable[str]) -> str:

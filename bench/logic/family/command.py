@@ -20,17 +20,20 @@ from calibrant.bench.logic.family.counted import (
 from calibrant.bench.logic.family.presented import PresentedFamily, UncountedFamily
 from calibrant.bench.logic.family.series import count_series, flag_of, is_series
 from calibrant.bench.logic.options import DataOptions, FamilyOptions
+from calibrant.bench.terminal.hints import HintedError
+from calibrant.bench.terminal.next_commands import invocation
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
 from calibrant.dsl.logic.clause import parse_clause
 from calibrant.dsl.logic.files.setup import candidate_experiments, read_candidates
 from calibrant.dsl.logic.item import LogicItem
 from calibrant.dsl.logic.notes import task_notes
 from calibrant.dsl.logic.records import write_pool
-from calibrant.dsl.logic.task import Experiment, Options, Task, check_experiments
+from calibrant.dsl.logic.task import Experiment, LogicError, Options, Task, check_experiments, fit_fraction
 from calibrant.solvers.logic.data import read_data
 from calibrant.solvers.logic.family import LogicFamily, solve_class, solve_family
 from calibrant.solvers.outcome import Found
 
+MAX_HEAD = 1_000  # bytes of a first line that show its format
 NO_LIMIT = "none"  # of --size
 
 
@@ -39,6 +42,8 @@ class LogicFamilies:
 
     def count(self, prior: Path, data: Path, options: GivenOptions) -> CountedFamily:
         stated: FamilyOptions = options.convert("logic", data.name)
+        _require_order(prior, data)
+        _check_fit(stated.fit)
         if is_series(data):
             return count_series(prior, data, stated, options.values.keys())
         for name in ("extra_errors", "max_parents"):
@@ -77,11 +82,42 @@ class LogicFamilies:
     def convert(self, prior: Path, data: Path, out: Path, options: GivenOptions) -> Sequence[str]:
         if is_series(data):
             raise PoolError("a file of series; a pool of logic models is made of MIDAS data", file=data.name)
+        _require_order(prior, data)
         stated: DataOptions = options.convert("logic", data.name)
         task, notes = _read(prior, data, stated)
         item = LogicItem(item_name(data), task)
         write_pool(out, item.id, [item])
         return (*(f"note  {note}" for note in notes), f"1 item, {in_one_line(item.id)}, written to {out}")
+
+
+def _require_order(prior: Path, data: Path) -> None:
+    """Raise `HintedError` for files in the other order: the first has a head of MIDAS, the second none."""
+    if _is_midas(prior) and not _is_midas(data):
+        words = [str(prior), str(data)]
+        exchanged = {words[0]: words[1], words[1]: words[0]}
+        command = [exchanged.get(word, word) for word in invocation.get()]
+        message = f"{prior.name} holds measurements; the prior network comes first, then the measurements"
+        raise HintedError(message, command=command)
+
+
+def _is_midas(path: Path) -> bool:
+    """Return whether a file begins like MIDAS; False where it cannot be read, which is said later."""
+    try:
+        with path.open("rb") as file:
+            return file.readline(MAX_HEAD).lstrip(b'\xef\xbb\xbf"').startswith((b"TR:", b"DA:", b"DV:", b"ID:"))
+    except OSError:
+        return False
+
+
+def _check_fit(fit: str) -> None:
+    """Raise `OptionError` for a tolerance that is no decimal, naming the option and not a file."""
+    try:
+        fit_fraction(fit)
+    except LogicError:
+        percent = fit.removesuffix("%")
+        is_percent = fit.endswith("%") and percent.isascii() and percent.isdigit()
+        example = f"{int(percent) / 100:g}" if is_percent and len(percent) < 4 else "0.1"
+        raise OptionError(f"{short_repr(fit)}; a decimal of 0 or more, such as {example}, or any", "--fit") from None
 
 
 def _read(prior: Path, data: Path, stated: DataOptions) -> tuple[Task, tuple[str, ...]]:

@@ -21,6 +21,8 @@ from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool
+from calibrant.dsl.texts.nearest import known_names
+from calibrant.dsl.texts.plural import plural
 
 FORMS = ("episode", "passive")
 
@@ -58,7 +60,7 @@ def generate_extended(request: GenerateRequest, form: str, setting: str, audits:
         write_pieces(audits, (f"{json.dumps(report)}\n" for report in results.reports))
         write_pool(Pool(name, results.problems, metadata), request.out)
         yield f"audits written to {audits}"
-        yield f"{len(results.problems)} instances written to {request.out}"
+        yield f"{plural(len(results.problems), 'instances')} written to {request.out}"
 
 
 def make_item(job: ExtendedJob) -> Made:
@@ -77,7 +79,7 @@ def _strata(text: str) -> Sequence[ExtendedStratum]:
     for part in text.split(","):
         name = part.strip()
         if name not in by_name:
-            listed = ", ".join(list(by_name)[:6])
-            raise OptionError(f"unknown stratum {short_repr(name)}; of extended items: {listed}, ...", "--strata")
+            known = known_names(name, by_name)
+            raise OptionError(f"unknown stratum {short_repr(name)} of extended items; {known}", "--strata")
         chosen.append(by_name[name])
     return tuple(chosen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,11 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.formulas.operators import OPERATORS
 from calibrant.dsl.names import is_name
 from calibrant.dsl.replayscm.pools.build import MAX_VARIABLES
+from calibrant.dsl.texts.nearest import known_names, nearest_names
 
 MAX_ROWS = 100_000  # rows of a table; its different rows are what counts, at most 2**columns
 BITS = {"0": 0, "1": 1, "false": 0, "true": 1, "0.0": 0, "1.0": 1}
-NOTHING_SET = {"", "none", "-", "nan", "null"}
+NOTHING_SET = {"", "none", "-", "nan", "null", "<na>"}
 SEPARATORS = ",;+ "
 
 
@@ -76,7 +77,7 @@ def boolean_table(
     """
     names = [name for name in columns if name != do]
     if do is not None and do not in columns:
-        raise CalibrantError(f"{source} has no column {short_repr(do)}; it has {', '.join(map(short_repr, columns))}")
+        raise CalibrantError(f"{source} has no column {short_repr(do)}; {known_names(do, map(str, columns))}")
     _check_names(names, source)
     number = len(next(iter(columns.values())))
     if not number:
@@ -95,7 +96,9 @@ def boolean_table(
             raise CalibrantError(f"{place}: {_not_boolean(columns, name, wrong, do)}")
         bits.append([BITS[str(value).strip().lower()] for value in columns[name]])
     settings = columns[do] if do is not None else [""] * number
-    targets = [_targets(value, names, do or "", source, numbers[r]) for r, value in enumerate(settings)]
+    targets = [
+        _targets(v, names, do or "", source, f"{numbers[r]} ({counting(layout)})") for r, v in enumerate(settings)
+    ]
     rows = tuple(zip(*bits, strict=True))
     return BooleanTable(tuple(names), rows, tuple(targets), source, numbers, layout, do is not None)
 
@@ -141,11 +144,13 @@ def _not_boolean(columns: Mapping[str, Sequence[Any]], name: str, row: int, do: 
 
 
 def _is_empty(value: Any) -> bool:
-    return value is None or str(value).strip().lower() in {"", "nan"}
+    return value is None or str(value).strip().lower() in {"", "nan", "<na>"}
 
 
 def _named(value: Any) -> list[str]:
     """Return the names in a cell of the column of interventions."""
+    if isinstance(value, list | tuple):  # a column of lists
+        return [str(part) for part in value]
     text = "" if value is None else str(value).strip()
     if text.lower() in NOTHING_SET:
         return []
@@ -154,10 +159,12 @@ def _named(value: Any) -> list[str]:
     return [part for part in text.split(",") if part]
 
 
-def _targets(value: Any, names: Iterable[str], do: str, source: str, line: int) -> frozenset[str]:
+def _targets(value: Any, names: Sequence[str], do: str, source: str, row: str) -> frozenset[str]:
     targets = _named(value)
     unknown = next((part for part in targets if part not in names), None)
     if unknown is not None:
-        where = f"{source}, row {line}, column {short_repr(do)}"
-        raise CalibrantError(f"{where}: {short_repr(unknown)} is no column; write columns that were set, or nothing")
+        where = f"{source}, row {row}, column {short_repr(do)}"
+        near = " or ".join(nearest_names(unknown, names))
+        reason = f"did you mean {near}?" if near else "write columns that were set, or nothing"
+        raise CalibrantError(f"{where}: {short_repr(unknown)} is no column; {reason}")
     return frozenset(targets)

@@ -30,6 +30,7 @@ from calibrant.dsl.replayscm.disclosure import Disclosure, HiddenOrder, HiddenRo
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
+from calibrant.dsl.texts.nearest import known_names
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
@@ -160,7 +161,9 @@ def fit(
     table = table_of(data, do, columns)
     for name in [target] if target is not None else roots or ():
         if name not in table.names:
-            raise CalibrantError(f"{table.source} has no column {short_repr(name)}; it has {', '.join(table.names)}")
+            raise CalibrantError(
+                f"{table.source} has no column {short_repr(name)}; {known_names(str(name), table.names)}"
+            )
     free = natural(name for name in table.names if name != target) if target is not None else roots
     if free is not None:
         task = _task(table, HiddenOrder(natural(table.names), natural(free)))

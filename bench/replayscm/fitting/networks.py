@@ -23,6 +23,7 @@ from calibrant.baselines.structure_learning.scores import (
 from calibrant.bench.replayscm.fitting.columns import BooleanTable
 from calibrant.bench.replayscm.fitting.sources import table_of
 from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.texts.plural import plural
 
 SCORES: Mapping[str, Callable[[float], NetworkScore]] = {
     "bde": mbde,
@@ -66,7 +67,7 @@ class NetworkFit:
     def __repr__(self) -> str:
         number = f"{self.num_optimal:,}" if self.all_counted else f"at least {self.num_optimal:,}"
         best = self.networks[0]
-        columns = f"{len(self.variables)} columns, score {self.score}"
+        columns = f"{plural(len(self.variables), 'columns')}, score {self.score}"
         return f"<NetworkFit: {columns}, best {best.score:.4f} with {len(best.arcs)} arcs, {number} as good>"
 
     def __str__(self) -> str:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.bench.replayscm.fitting.columns import BITS, BooleanTable, TableLayout, boolean_table
-from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, read_bounded
+from calibrant.dsl.texts.plural import plural
 
 
 def read_csv(path: Path, do: str | None) -> BooleanTable:
@@ -50,7 +51,9 @@ def read_csv(path: Path, do: str | None) -> BooleanTable:
         raise CalibrantError(f"{path.name} has two columns '{repeated}'")
     for number, line in numbered[1:]:
         if len(line) != len(names):
-            raise CalibrantError(f"{path.name}, row {number}: {len(line)} values under {len(names)} names")
+            raise CalibrantError(
+                f"{path.name}, row {number}: {plural(len(line), 'values')} under {plural(len(names), 'names')}"
+            )
     columns = {name: [line[k] for line in lines[1:]] for k, name in enumerate(names)}
     layout = TableLayout(tuple(names), do, delimiter)
     return boolean_table(columns, do, path.name, [number for number, _ in numbered[1:]], layout)
@@ -58,6 +61,7 @@ def read_csv(path: Path, do: str | None) -> BooleanTable:
 
 def table_of(data: Any, do: str | None, columns: Sequence[str] | None) -> BooleanTable:
     """Return a table from a path, a data frame, a mapping of columns, rows as mappings, or an array with `columns`."""
+    do = None if do is None else str(do)  # frames may name columns by numbers
     if isinstance(data, str | Path):
         return read_csv(Path(data), do)
     if isinstance(data, Mapping):
@@ -92,9 +96,15 @@ def _from_frame(data: Any) -> dict[str, list[Any]]:
         raise CalibrantError(
             f"a {kind} is read with narwhals, which is missing: pip install 'calibrant[frames]', or give a mapping"
         ) from None
+    if hasattr(data, "collect"):
+        raise CalibrantError(f"a {type(data).__name__} has no rows yet: give data.collect()")
+    names = [str(name) for name in getattr(data, "columns", ())]
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise CalibrantError(f"the data has two columns {short_repr(repeated)}")
     try:
         frame = narwhals.from_native(data, eager_only=True)
     except TypeError:
         allowed = "a path, a data frame, a mapping of columns, a list of mappings or an array of two dimensions"
         raise CalibrantError(f"the data must be {allowed}, got {type(data).__name__}") from None
-    return {str(name): frame[name].to_list() for name in frame.columns}
+    return {str(series.name): series.to_list() for series in frame.iter_columns()}

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from calibrant.dsl.texts.nearest import known_names
+
 NUM_ROOTS = 3
 NUM_WORLDS = 8  # training worlds, and as many held-out worlds, of the published strata
 SHORTCUT_CAP = 5  # no accepted mechanism may be mimicked by a formula of at most this size
@@ -131,5 +133,5 @@ def stratum(name: str) -> Stratum:
     for candidate in (*STRATA, *LARGE_STRATA):
         if candidate.name == name:
             return candidate
-    listed = ", ".join(candidate.name for candidate in (*STRATA, *LARGE_STRATA))
-    raise ValueError(f"unknown stratum '{name}'; known: {listed}")
+    known = known_names(name, (candidate.name for candidate in (*STRATA, *LARGE_STRATA)))
+    raise ValueError(f"unknown stratum '{name}'; {known}")

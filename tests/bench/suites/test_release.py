@@ -156,7 +156,7 @@ def test_metadata_without_a_required_field_or_with_a_wrong_digest_is_refused(sui
         ("[statements]", '[statements]\njudges = "x"', "suite.toml: statements: unknown key 'judges'; known: judge,"),
         ("harden = {}", "harden = {goal = 3}", "--goal applies to ReplaySCM, not to CauSim (questions)"),
         ('rows = ["exact", "copy"]', 'rows = ["nothing"]', "unknown protocol 'nothing'; known: "),
-        ('strata = "chain"', 'strata = "chains"', "unknown suite 'chains'; known: "),
+        ('strata = "chain"', 'strata = "chains"', "unknown suite 'chains'; did you mean chain?"),
         ("https://example.org", "example.org", "suite.toml: url: Expected `str` matching regex"),
         ("date = 2026-01-02", "date = soon", "suite.toml: not TOML"),
     ],

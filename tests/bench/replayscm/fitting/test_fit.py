@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -139,11 +140,11 @@ def test_rows_of_data_in_memory_are_counted_from_one() -> None:
         ("A,Y,set\n0,1,\n0,0,\n", ("--target", "Y", "--do", "set"), "is equal; correct one, or if values are noisy"),
         ("A,B,set\n0,1,\n0,1,\"A,B\"\n", (), "if this column names those that were set in each row, "
          "give do (--do set)"),
-        ("A,Y\n0,1\n", ("--target", "Z"), "t.csv has no column 'Z'; it has A, Y"),
-        ("A,Y\n0,1\n", ("--do", "set"), "t.csv has no column 'set'; it has 'A', 'Y'"),
-        ("A,set\n0,B\n", ("--do", "set"), "t.csv, row 2, column 'set': 'B' is no column"),
+        ("A,Y\n0,1\n", ("--target", "Z"), "t.csv has no column 'Z'; known: A, Y"),
+        ("A,Y\n0,1\n", ("--do", "set"), "t.csv has no column 'set'; known: A, Y"),
+        ("A,set\n0,B\n", ("--do", "set"), "t.csv, row 2 (lines of the file), column 'set': 'B' is no column"),
         ("A,A\n0,1\n", (), "t.csv has two columns 'A'"),
-        ("A,Y\n0\n", (), "t.csv, row 2: 1 values under 2 names"),
+        ("A,Y\n0\n", (), "t.csv, row 2: 1 value under 2 names"),
         ("", (), "t.csv is empty"),
         ("A,Y\n", (), "t.csv has no rows"),
         ("a b,Y\n0,1\n", (), "t.csv, column 'a b': rename it, 'a_b' for example: "),
@@ -199,3 +200,23 @@ def test_the_page_says_how_the_count_comes_about(shown: int) -> None:
         f"{fitted.why.count.in_words()} = 2 to the {never}: of the 8 rows over A, B and C, {never} were never seen"
     )
     assert count_origin(fitted.why).startswith(expected if never else "")
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (lambda pd: pd.DataFrame([[0, 1], [1, 0]], columns=["A", "A"]), "the data has two columns 'A'"),
+        (lambda pd: pd.DataFrame([[0, 1], [1, 0]]), "column '0': rename it, 'x_0' for example"),
+        (
+            lambda pd: pd.DataFrame({"A": pd.array([0, None], dtype="Int64"), "Y": [0, 1]}),
+            "an empty cell is not Boolean",
+        ),
+        (lambda pd: pd.DataFrame({"A": [0, 1], "Y": [0, 1], "do": [None, "B"]}), "'B' is no column"),
+        (lambda pd: type("LazyFrame", (), {"collect": None})(), "a LazyFrame has no rows yet: give data.collect"),
+    ],
+)
+def test_frames_that_cannot_be_read_are_one_line(frame: Callable[[Any], Any], message: str) -> None:
+    data = frame(pytest.importorskip("pandas"))
+    do = "do" if "do" in getattr(data, "columns", ()) else None
+    with pytest.raises(calibrant.CalibrantError, match=re.escape(message)):
+        calibrant.fit(data, do=do)
