@@ -16,6 +16,7 @@ from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.causim.values import plain
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
+from calibrant.dsl.texts.plural import plural
 from calibrant.solvers.causim.judge import Judge
 from calibrant.solvers.causim.solution import work_solution
 from calibrant.solvers.outcome import Found
@@ -79,7 +80,7 @@ class CausimSolutions:
             completions.setdefault(instance, []).append(text)
         chats, totals = select_first_correct(items, completions, _is_right)
         write_pieces(path, (f"{json.dumps(chat)}\n" for chat in chats))
-        return [*totals.lines(), f"{len(chats)} chats written to {path}"]
+        return [*totals.lines(), f"{plural(len(chats), 'chats')} written to {path}"]
 
 
 def _is_right(item: CausimItem, text: str) -> bool:

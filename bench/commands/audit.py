@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from calibrant.bench.commands.guard import WRITES, Writes
+from calibrant.bench.commands.guard import WRITES_PAGE, Writes
 from calibrant.bench.commands.options import (
     AsJson,
     Budget,
@@ -25,6 +25,7 @@ from calibrant.bench.commands.options import (
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import METHOD, OUTPUT
+from calibrant.dsl.texts.plural import plural
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
@@ -65,7 +66,7 @@ def audit(
             help="Write a page: why each item is open, and what the audit shows.",
             rich_help_panel=OUTPUT,
         ),
-        WRITES,
+        WRITES_PAGE,
     ] = None,
     certificates: Annotated[
         Path | None,
@@ -142,7 +143,7 @@ def _audit_pool(
         audited = audit_items(of, pool, out or Path(scratch), work, selection, execution=by, progress=progress)
     if out:
         new = len(audited.records) - audited.skipped
-        typer.echo(f"{new} instances audited, {audited.skipped} had a record already", err=True)
+        typer.echo(f"{plural(new, 'instances')} audited, {audited.skipped} had a record already", err=True)
     return audited
 
 
@@ -150,11 +151,12 @@ def _write_page(
     of: Benchmark[Any], audited: AuditedPool[Any], report: AuditReport, pool: Path, file: Path, by: Execution
 ) -> None:
     from calibrant.bench.pages.why.bodies import page_bodies
+    from calibrant.bench.terminal.written import print_written
     from calibrant.dsl.atomic_write import write_atomically
 
     bodies = page_bodies(of.name, audited.items, (record.index for record in audited.records), by)
     write_atomically(file, report.page(pool, bodies))
-    typer.echo(f"report written to {file}", err=True)
+    print_written(file)
 
 
 def _print(report: AuditReport, pool: Path, *, as_json: bool) -> None:

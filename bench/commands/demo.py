@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,10 +15,12 @@ import typer
 
 from calibrant.bench.commands.guard import Writes
 from calibrant.bench.commands.options import AsJson, execution
+from calibrant.bench.core.names import FIRST
 from calibrant.bench.help_groups import EXECUTION, OUTPUT
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
+    from calibrant.bench.terminal.next_commands import NextCommand
 
 FOLDER = Path("calibrant-demo")
 REPORT_FILES = ("report.html", "ladder.svg")
@@ -65,6 +67,8 @@ def demo(
     from calibrant.bench.core.registry import benchmark, benchmarks
     from calibrant.bench.pools.bundled import bundled_files
     from calibrant.bench.protocols.registry import make_protocol, protocols_of
+    from calibrant.bench.terminal.next_commands import print_next
+    from calibrant.bench.terminal.written import print_written
 
     _require_own_report(out or FOLDER, force=force)
     pools = bundled_files()
@@ -75,12 +79,28 @@ def demo(
             chosen = [make_protocol(protocols_of(of), name, {}) for name in of.demo_protocols]
             crashed += run_all(chosen, pools[of.name], records, execution(workers, None))
         print_table([records], as_json=as_json, again=shlex.join(["calibrant", "table", str(out)]) if out else "")
+        typer.echo("Items without an answer are expected: these rows are there to be compared with.", err=True)
         played = [path for name, files in pools.items() for path in files if _is_played(benchmark(name), path)]
-        for line in written_report(records, out or FOLDER, played):
-            typer.echo(line, err=True)
-        typer.echo(f"board:  {_write_board(out or FOLDER, Path(scratch))}", err=True)
+        for kind, file in written_report(records, out or FOLDER, played).items():
+            print_written(file, kind)
+        print_written(_write_board(out or FOLDER, Path(scratch)), "board")
         _sign(out or FOLDER)
+    if not as_json:
+        names = [name for name, files in pools.items() if not {*files}.isdisjoint(played)]
+        print_next(_next_commands(pools[FIRST][0], names[:1], out))
     return 1 if crashed else 0
+
+
+def _next_commands(pool: Path, names: Sequence[str], out: Path | None) -> Iterator[NextCommand]:
+    """Yield what can be tried after the demo; pool: one that is bundled; names: of benchmarks to make items of."""
+    from calibrant.bench.terminal.next_commands import NextCommand, unused_path
+
+    yield NextCommand(("list", pool, "--why"), "why items are open")
+    if out is not None:
+        yield NextCommand(("table", out, "--by", "stratum"), "rows by stratum")
+    for name in names:
+        options = ("--benchmark", name, "--seed", 1, "--per-stratum", 1, "--out", unused_path(f"{name}.jsonl"))
+        yield NextCommand(("generate", *options), "items of your own")
 
 
 def _is_played(of: Benchmark[Any], path: Path) -> bool:
@@ -160,8 +180,8 @@ def _digest(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def written_report(records: Path, folder: Path, pools: Sequence[Path] = ()) -> list[str]:
-    """Write the report, and plots where matplotlib is installed; lines that say where they are.
+def written_report(records: Path, folder: Path, pools: Sequence[Path] = ()) -> dict[str, Path]:
+    """Write the report, and plots where matplotlib is installed; return the files by what they are.
 
     pools: those of which the page has episodes, step by step
     """
@@ -177,11 +197,11 @@ def written_report(records: Path, folder: Path, pools: Sequence[Path] = ()) -> l
     contents = ReportContents(
         with_paper=False, pools=tuple(pools), transcripts=again, runs=(records,), predictions=again
     )
-    lines = [f"report: {folder / 'report.html'}"]
+    files = {"report": folder / REPORT_FILES[0]}
     try:
         text = report_text(answers, contents, HTML, plots=folder)
-        lines.append(f"plot:   {folder / 'ladder.svg'}")
+        files["plot"] = folder / REPORT_FILES[1]
     except MissingExtraError:
         text = report_text(answers, contents, HTML)
-    write_atomically(folder / "report.html", text)
-    return lines
+    write_atomically(files["report"], text)
+    return files

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from calibrant.bench.commands.guard import READS, WRITES
+from calibrant.bench.commands.guard import READS, WRITES_PAGE
 from calibrant.bench.commands.options import AsJson, NewPool, PoolPath
 from calibrant.bench.help_groups import INPUT, ITEMS, METHOD, OUTPUT
 
@@ -52,7 +52,7 @@ def difficulty(
     html: Annotated[
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write a page with plots.", rich_help_panel=OUTPUT),
-        WRITES,
+        WRITES_PAGE,
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -62,16 +62,20 @@ def difficulty(
     --model a difficulty of each item, with its standard error; refused where there are too few systems to say anything.
     """
     from calibrant.bench.difficulty.explained import explain_difficulty
+    from calibrant.bench.terminal.next_commands import NextCommand, invocation, print_next
+    from calibrant.bench.terminal.written import print_written
 
     explained = explain_difficulty(runs, pools, model)
     if html is not None:
         explained.write_page(html)
-        typer.echo(f"page written to {html}", err=True)
+        print_written(html)
     if as_json:
         typer.echo(json.dumps(explained.to_dict(), indent=1))
     else:
         for line in explained.lines():
             typer.echo(line)
+        if html is not None:
+            print_next([NextCommand((*invocation.get(), "--json"), "all figures")])
 
 
 def subset(
@@ -102,6 +106,7 @@ def subset(
     families of systems that were left out of choice and fit, beside random subsets of equal size.
     """
     from calibrant.bench.difficulty.explained import write_subset
+    from calibrant.bench.terminal.next_commands import NextCommand, print_next
 
     chosen = write_subset(source, target, runs, items, families, seed)
     if as_json:
@@ -109,3 +114,6 @@ def subset(
     else:
         for line in chosen.lines():
             typer.echo(line)
+        print_next(
+            [NextCommand(("pool", "check", target), "is it sound"), NextCommand(("list", target), "what is in it")]
+        )

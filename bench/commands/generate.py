@@ -7,14 +7,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from calibrant.bench.commands.guard import WRITES, Writes
+from calibrant.bench.commands.guard import WRITES, WRITES_POOL, Writes
 from calibrant.bench.commands.options import Cluster, ItemOption, Workers, execution, with_options
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import ITEMS, OUTPUT
 
-_OUT = Writes(beside=("{}.unfinished/instances.jsonl", "{}.unfinished/instances.lock", "heldout_{}"), goes_on=True)
+_OUT = Writes(beside=(*WRITES_POOL.beside, "heldout_{}"), goes_on=True)
 
 
 @with_options("generate")
@@ -89,9 +89,11 @@ def sample(
     """
     from calibrant.bench.core.registry import sole_provider
     from calibrant.bench.pools.capabilities import SAMPLE
+    from calibrant.bench.terminal.written import print_written
+    from calibrant.dsl.texts.plural import plural
 
     number = sole_provider(SAMPLE)(out, strata, per_stratum, seed, setting)
-    typer.echo(f"{number} instances written to {out}", err=True)
+    print_written(out, plural(number, "instances"))
     _print_next(out)
 
 

@@ -10,7 +10,7 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -51,11 +51,13 @@ class Writes:
     inside: names, or patterns of names, of the files that are written where it is a folder; empty for a file
     beside: further files that are written, `{}` standing for its own name
     goes_on: after Ctrl-C the same command goes on from what is there
+    replaces: first bytes, in small letters, of the files whose place it takes
     """
 
     inside: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     goes_on: bool = False
+    replaces: tuple[bytes, ...] = ()
 
     def targets(self, option: str, path: Path) -> Iterator[_Target]:
         yield _Target(option, path, self.inside)
@@ -65,8 +67,12 @@ class Writes:
 
 READS = Reads()
 WRITES = Writes()
+WRITES_PAGE = Writes(replaces=(b"<!doctype html",))
+WRITES_PICTURE = Writes(replaces=(b"<svg", b"<?xml"))
+WRITES_OR_READS = Writes(replaces=(b"",))  # the command itself refuses what is there
 RUN_FOLDER = Writes(("records.jsonl", "records.lock"), goes_on=True)
-WRITES_POOL = Writes(beside=("{}.unfinished/instances.jsonl", "{}.unfinished/instances.lock"), goes_on=True)
+UNFINISHED = ".unfinished"  # folders of records from which a command goes on
+WRITES_POOL = Writes(beside=(f"{{}}{UNFINISHED}/instances.jsonl", f"{{}}{UNFINISHED}/instances.lock"), goes_on=True)
 
 
 @dataclass(frozen=True)
@@ -155,6 +161,7 @@ def guard_paths(command: Callable[P, R]) -> Callable[P, R]:
         require_apart(inputs, targets)
         for target in targets:
             target.require_kind()
+        _require_all_new(command, values, output_roles)
         try:
             return command(*arguments, **options)
         except OptionError as error:
@@ -163,6 +170,23 @@ def guard_paths(command: Callable[P, R]) -> Callable[P, R]:
             raise StoppedError(goes_on=any(role.goes_on for role in output_roles.values())) from None
 
     return run_checked
+
+
+def _require_all_new(command: Callable[..., Any], values: Mapping[str, Any], roles: Mapping[str, Writes]) -> None:
+    """Refuse every output that is there already, before the work."""
+    from calibrant.bench.terminal.existing import refuse_existing
+
+    listed = [
+        (role, target)
+        for name, role in roles.items()
+        for path in _paths(values[name])
+        for target in role.targets(_option(command, name), path)
+    ]
+    resumed = [target for role, target in listed if role.goes_on and (role.inside or UNFINISHED in str(target.path))]
+    resumes = any(file.exists() for target in resumed for file in target.files())
+    for role, target in listed:
+        if UNFINISHED not in str(target.path) and not (role.inside and (role.goes_on or resumes)):
+            refuse_existing(target.files(), target.option, target.path, role.replaces)
 
 
 def path_roles(command: Callable[..., Any]) -> dict[str, Reads | Writes | None]:

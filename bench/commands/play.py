@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from calibrant.bench.commands.guard import READS, WRITES, Writes
+from calibrant.bench.commands.guard import READS, WRITES, WRITES_PAGE, Writes
 from calibrant.bench.commands.options import Aid, refuse_options
 from calibrant.bench.help_groups import EXECUTION, OUTPUT
+from calibrant.dsl.texts.plural import plural
 
 if TYPE_CHECKING:
     from calibrant.bench.play.game import Game
@@ -64,7 +65,7 @@ Jsonl: TypeAlias = Annotated[
 Html: TypeAlias = Annotated[
     Path | None,
     typer.Option("--html", metavar="FILE", help="Write the episode, step by step, as a page.", rich_help_panel=OUTPUT),
-    WRITES,
+    WRITES_PAGE,
 ]
 Serve: TypeAlias = Annotated[
     bool,
@@ -92,7 +93,7 @@ Static: TypeAlias = Annotated[
         help="With --study: write a questionnaire page without a server.",
         rich_help_panel=OUTPUT,
     ),
-    WRITES,
+    WRITES_PAGE,
 ]
 Results: TypeAlias = Annotated[
     Path | None,
@@ -112,7 +113,7 @@ Review: TypeAlias = Annotated[
         help="Write a page of a participant's ended items beside the ideal learner's; nothing is played.",
         rich_help_panel=OUTPUT,
     ),
-    WRITES,
+    WRITES_PAGE,
 ]
 Downloads: TypeAlias = Annotated[
     list[Path] | None,
@@ -203,7 +204,7 @@ def _write_review(file: Path, out: Path, pools: list[Path], title: str, particip
 
     items = stored_reviews(out, [PlayPool(pool) for pool in pools], participant)
     write_atomically(file, review_page(title, participant, items))
-    typer.echo(f"{len(items)} item{'' if len(items) == 1 else 's'} of {participant}: {file}")
+    typer.echo(f"{plural(len(items), 'items')} of {participant}: {file}")
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,14 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from calibrant.bench.commands.difficulty import subset
-from calibrant.bench.commands.guard import READS, WRITES, Writes, guard_paths, require_apart
+from calibrant.bench.commands.guard import READS, WRITES, WRITES_OR_READS, Writes, guard_paths, require_apart
 from calibrant.bench.commands.options import AsJson, ItemOption, NewPool, OfBenchmark, PoolPath, PoolPaths, with_options
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.examples import epilog
 from calibrant.bench.help_groups import ITEMS, METHOD, GroupedOptions
 from calibrant.bench.option_help import ConvertCommand
+from calibrant.bench.terminal.existing import refuse_existing
+from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
+from calibrant.bench.terminal.written import print_written
 from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.texts.plural import plural
 
 if TYPE_CHECKING:
     from calibrant.bench.pools.soundness import CheckReport
@@ -31,7 +36,9 @@ pool_app = typer.Typer(help="Convert, check and describe pool files.")
 def convert(
     source: PoolPath,
     target: Annotated[
-        Path, typer.Argument(metavar="OUT", help="File to write: official YAML if .yaml or .yml, else JSONL."), WRITES
+        Path,
+        typer.Argument(metavar="OUT", help="File to write: official YAML if .yaml or .yml, else JSONL."),
+        WRITES_OR_READS,
     ],
     given: GivenOptions,
     third: Annotated[
@@ -54,15 +61,19 @@ def convert(
 
     families = sole_provider(FAMILIES)
     if third is not None or families.recognizes(source):
-        for line in families.convert(source, target, _measured_out((source, target), third, item_option or ()), given):
+        out = _measured_out((source, target), third, item_option or ())
+        for line in families.convert(source, target, out, given):
             typer.echo(line, err=True)
+        _print_next(out)
         return
+    refuse_existing([target], "OUT", target)
     programs = sole_provider(PROGRAMS)
     if programs.recognizes(source):
         given.refuse_foreign([programs.benchmark], source.name)
         item_options = read_item_options("pool convert", programs.benchmark, item_option or ())
         for line in programs.convert(source, target, item_options):
             typer.echo(line, err=True)
+        _print_next(target)
         return
     of = benchmark_of(source)
     given_options = given.convert(of.name, source.name)
@@ -74,7 +85,13 @@ def convert(
         number = of.items.convert(source, target, given_options)
     else:
         number = of.require(ITEM_CONVERSION).convert_with_options(source, target, item_options)
-    typer.echo(f"{number} instances written to {target}", err=True)
+    print_written(target, plural(number, "instances"))
+    _print_next(target)
+
+
+def _print_next(pool: Path) -> None:
+    """Print what can be done with a pool that was written."""
+    print_next([NextCommand(("pool", "check", pool), "is it sound"), NextCommand(("list", pool), "what is in it")])
 
 
 def _measured_out(inputs: Sequence[Path], third: Path | None, item_option: Sequence[str]) -> Path:
@@ -86,6 +103,7 @@ def _measured_out(inputs: Sequence[Path], third: Path | None, item_option: Seque
     if len(outs) != 1:
         raise typer.BadParameter("give one file to write: PKN MIDAS FILE", param_hint="FILE")
     require_apart(inputs, WRITES.targets("FILE", outs[0]))  # the guard takes the second argument for an output
+    refuse_existing(outs, "FILE", outs[0])
     return outs[0]
 
 
@@ -118,6 +136,7 @@ def alternatives(
         lines = maker.write_alternatives(source, target, seed, progress, open_ended=open_ended)
     for line in lines:
         typer.echo(line, err=True)
+    _print_next(target)
 
 
 @pool_app.command(cls=GroupedOptions, epilog=epilog("pool check"))
@@ -158,7 +177,7 @@ def check(
 
 def _text(report: CheckReport, *, list_unread: bool) -> str:
     verdict = "failed" if report.official_failure else "ok"
-    lines = [f"{report.pool}   {report.num_instances} instances   sha256 {report.digest}"]
+    lines = [f"{report.pool}   {plural(report.num_instances, 'instances')}   sha256 {report.digest}"]
     lines.append(f"  {verdict:6}  {report.official or 'every record was read'}")
     for name, applied in report.applied.items():
         failed = [(instance, reason) for check, instance, reason in report.failures if check == name]
@@ -192,6 +211,7 @@ def unpack(
 
     for line in benchmark_of(source).require(PROGRAMS).unpack(source, folder):
         typer.echo(line, err=True)
+    print_next([NextCommand(("pool", "convert", folder, unused_path("pool.jsonl")), "back to a pool")])
 
 
 @pool_app.command(cls=GroupedOptions, epilog=epilog("pool stats"))
@@ -201,9 +221,10 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     from itertools import groupby
 
     from calibrant.bench.core.registry import benchmark_of
-    from calibrant.bench.pages.aligned import aligned
+    from calibrant.bench.pages.aligned import blocks_text
     from calibrant.bench.pools.stats import pool_stats
     from calibrant.bench.report.rows import pool_labels
+    from calibrant.bench.terminal import width_of
     from calibrant.dsl.pool_text import pool_digest
 
     loaded = {path: (benchmark_of(path), benchmark_of(path).items.read_pool(path)) for path in pools}
@@ -218,8 +239,7 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
         return
     tables = []
     for _, rows in groupby((row.cells() for _, row in stats_rows), key=list):
-        listed = list(rows)
-        tables.append(aligned(list(listed[0]), [list(row.values()) for row in listed]))
+        tables.append(blocks_text(list(rows), ("n",), width_of(sys.stdout)))
     if tables:
         typer.echo("\n\n".join(tables))
 
@@ -254,6 +274,7 @@ def distinct(
     else:
         for line in written.lines():
             typer.echo(in_one_line(line), err=True)
+        _print_next(target)
 
 
 pool_app.command("subset", cls=GroupedOptions, epilog=epilog("pool subset"))(guard_paths(subset))

@@ -14,6 +14,7 @@ from calibrant.bench.commands.options import Aid, Limit, NewFolder, Only, PoolPa
 from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.texts.plural import plural
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
@@ -66,6 +67,7 @@ def prompts(
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.public_items import PublicPool
     from calibrant.bench.runs.runner import Selection
+    from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
 
     of = benchmark_of(pool)
     phases = None if phase is None else of.require(PHASES)
@@ -87,6 +89,8 @@ def prompts(
     if system == "think":
         texts = map(_with_think_tags, texts)
     _write(texts, out, text=text)
+    if out is not None:
+        print_next([NextCommand(("run", "exact", pool, "--out", unused_path("runs")), "what the exact solver answers")])
 
 
 def _with_think_tags(prompt: _Prompt) -> _Prompt:
@@ -121,8 +125,10 @@ def _write(prompts: Iterable[_Prompt], out: Path | None, *, text: bool) -> None:
         for piece in pieces:
             typer.echo(piece, nl=False)
     else:
+        from calibrant.bench.terminal.written import print_written
+
         number = write_pieces(out, pieces)
-        typer.echo(f"{number} prompts written to {out}", err=True)
+        print_written(out, plural(number, "prompts"))
 
 
 def _record(prompt: _Prompt) -> dict[str, str]:
@@ -169,9 +175,14 @@ def export(
     of difficulty too, as trainers need them. Items are read back before DIR appears. Needs the extra `hub`.
     """
     from calibrant.bench.hub.export import export as write_export
+    from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
+    from calibrant.bench.terminal.written import print_written
 
     number = write_export(pools, out, name=name, license_=license_, split=split, audits=audits)
-    typer.echo(f"{number} items written to {out}", err=True)
+    print_written(out, plural(number, "items"))
+    check = NextCommand(("pool", "check", pools[0]), "is gold legal")
+    counts = NextCommand(("audit", pools[0], "--out", unused_path("audits")), "counts for its card")
+    print_next([check, *([counts] if audits is None else [])])
 
 
 ResponsesOption: TypeAlias = Annotated[
@@ -232,6 +243,7 @@ def training(
     from calibrant.bench.core.capabilities import WORKED_SOLUTIONS
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.terminal.next_commands import print_next
+    from calibrant.bench.terminal.written import print_written
 
     of = benchmark_of(pool)
     solutions = of.require(WORKED_SOLUTIONS)
@@ -259,8 +271,9 @@ def training(
         print_next(_after_training(pool))
         return
     num_written, left_out = solutions.write(out, items, order or orders[0])
-    more = f"; {left_out} instances without a solution are left out" if left_out else ""
-    typer.echo(f"{num_written} examples written to {out}{more}", err=True)
+    print_written(out, plural(num_written, "examples"))
+    if left_out:
+        typer.echo(f"left out, without a solution: {plural(left_out, 'instances')}", err=True)
     print_next(_after_training(pool, solutions.curricula[0]))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from calibrant.bench.commands.guard import READS, WRITES, Writes
+from calibrant.bench.commands.guard import READS, WRITES_PAGE, WRITES_PICTURE, Writes
 from calibrant.bench.commands.options import (
     DecidedAt,
     IdField,
@@ -29,6 +29,7 @@ from calibrant.bench.help_groups import INPUT, OUTPUT, VIEW
 if TYPE_CHECKING:
     from calibrant.bench.report.rows import Answer
     from calibrant.bench.report.sections import ReportContents
+    from calibrant.bench.terminal.next_commands import NextCommand
 
 ATTRIBUTION = "attribution"  # the table's id
 EMBEDDED, MAX_EMBEDDED = 200, 5_000  # responses of a class
@@ -46,7 +47,7 @@ TableNames: TypeAlias = Annotated[
 PlotFolder: TypeAlias = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Write every plot there too, as an SVG file of its own.", rich_help_panel=OUTPUT),
-    Writes(("*.svg",)),
+    Writes(("*.svg",), replaces=WRITES_PICTURE.replaces),
 ]
 OfficialFiles: TypeAlias = Annotated[
     list[Path] | None,
@@ -111,7 +112,7 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write there instead of printing.", rich_help_panel=OUTPUT),
-        WRITES,
+        WRITES_PAGE,
     ] = None,
     form: Form = None,
     tables: TableNames = None,
@@ -152,9 +153,8 @@ def report(
         raise typer.BadParameter("only a page embeds responses: give --out FILE.html", param_hint="--embed")
     files = (*(pools or ()), *(official or ()))
     contents = ReportContents(chosen_tables(tables or ()), with_paper=paper, with_times=times, pools=files)
-    contents = replace(
-        _add_options(contents, given.values), by=Grouping(by), embed=EMBEDDED if embed is None else embed
-    )
+    embedded = EMBEDDED if embed is None else embed
+    contents = replace(_add_options(contents, given.values), by=Grouping(by), embed=embedded)
     sources, contents = _take_sets(sources or (), contents)
     if contents.sets and not (sources or predictions or official):
         return _report_sets(contents, chosen, out)
@@ -162,15 +162,45 @@ def report(
     collected = Sources(sources or (), predictions or (), official or (), pools or (), fields, say)
     answers = collected.answers()
     given.refuse_foreign(answers)
-    again, runs = collected.transcripts(), tuple(sources or ())
-    contents = replace(contents, transcripts=again, fields=fields, runs=runs, predictions=again)
+    again = collected.transcripts()
+    contents = replace(contents, transcripts=again, fields=fields, runs=tuple(sources or ()), predictions=again)
     with progress_bar() as progress:
         if attribution or ATTRIBUTION in contents.tables:
             answers = _decided_at(_add_attributions(answers, files, needed=attribution), decided_at)
-        width = stated_width(sys.stdout) if out is None else None
+        width = None if out else stated_width(sys.stdout)
         text = report_text(answers, contents, chosen, plots=plots, width=width, progress=progress)
     _write_report(text, out)
+    _print_after(out, plots, _next_commands(sources or (), predictions or (), official or (), pools or ()))
     return 0
+
+
+def _print_after(out: Path | None, plots: Path | None, commands: Iterator[NextCommand]) -> None:
+    """Print where plots are, and after a report in a file what can be run next."""
+    from calibrant.bench.terminal.next_commands import print_next
+    from calibrant.bench.terminal.written import print_written
+
+    if plots is not None:
+        print_written(plots, "plots")
+    if out is not None:
+        print_next(commands)
+
+
+def _next_commands(
+    sources: Sequence[Path], predictions: Sequence[Path], official: Sequence[Path], pools: Sequence[Path]
+) -> Iterator[NextCommand]:
+    """Yield what can be done after a report of these files."""
+    from calibrant.bench.terminal.next_commands import NextCommand, unused_path
+
+    if sources and pools:
+        pool_options = [word for pool in pools for word in ("--pool", pool)]
+        yield NextCommand(("table", *sources, "--attribution", *pool_options), "earned or luck")
+    elif sources:
+        yield NextCommand(("table", *sources, "--by", "stratum"), "rows by stratum")
+    if predictions and pools:
+        yield NextCommand(("score", *pools, predictions[0], "--out", unused_path("scores.jsonl")), "keep the verdicts")
+    if official and not sources:
+        stored = [word for path in official for word in ("--official", path)]
+        yield NextCommand(("table", *stored), "stored evaluations, again")
 
 
 def _take_sets(sources: Sequence[Path], contents: ReportContents) -> tuple[list[Path], ReportContents]:
@@ -186,12 +216,14 @@ def _report_sets(contents: ReportContents, form: Format, out: Path | None) -> in
     from calibrant.bench.report.formats import TEXTS, as_terminal
     from calibrant.bench.report.sets import set_tables
     from calibrant.bench.terminal import printable, stated_width
+    from calibrant.bench.terminal.next_commands import NextCommand, print_next
 
     if form == "html":
         raise typer.BadParameter("a page of sets needs answers beside them: give runs or predictions", param_hint="DIR")
     tables = list(set_tables(contents.sets).values())
     width = stated_width(sys.stdout) if out is None else None
     _write_report(printable(as_terminal(tables, width) if form == "terminal" else TEXTS[form](tables)), out)
+    print_next(() if out is None else [NextCommand(("table", *contents.sets), "its figures")])
     return 0
 
 
@@ -213,12 +245,14 @@ def _add_options(contents: ReportContents, options: Mapping[str, Any]) -> Report
 
 def _write_report(text: str, out: Path | None) -> None:
     """Write the report where it is wanted."""
+    from calibrant.bench.terminal.written import print_written
     from calibrant.dsl.atomic_write import write_atomically
 
     if out is None:
         typer.echo(text, nl=False)
     else:
         write_atomically(out, text)
+        print_written(out, "report")
 
 
 def _add_attributions(

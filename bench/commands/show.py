@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from calibrant.bench.commands.guard import READS, WRITES
+from calibrant.bench.commands.guard import READS, WRITES_PAGE, WRITES_PICTURE
 from calibrant.bench.commands.options import AsJson, IdField, ModelField, PoolPath, TextField, refuse_options
 from calibrant.bench.help_groups import INPUT, OUTPUT, VIEW
 from calibrant.dsl.errors import CalibrantError
@@ -41,7 +41,7 @@ Html: TypeAlias = Annotated[
         help="Write a page: why the item is open, or the episodes of --run.",
         rich_help_panel=OUTPUT,
     ),
-    WRITES,
+    WRITES_PAGE,
 ]
 
 
@@ -58,7 +58,7 @@ def show(
         typer.Option(
             "--svg", metavar="FILE", help="Write one picture of why the item is open.", rich_help_panel=OUTPUT
         ),
-        WRITES,
+        WRITES_PICTURE,
     ] = None,
     why: Annotated[
         bool, typer.Option("--why", help="Print why the item is open; with --json all of it.", rich_help_panel=VIEW)
@@ -157,6 +157,7 @@ def _explain(
     """
     from calibrant.bench.pages.capabilities import EXPLANATIONS
     from calibrant.bench.pages.why.page import why_page
+    from calibrant.bench.terminal.next_commands import NextCommand, print_next
     from calibrant.bench.terminal.written import print_written
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.errors import in_one_line
@@ -176,6 +177,8 @@ def _explain(
             print_written(file, kind)
     if name != item.id and (html or svg or not as_json):
         typer.echo(f"{in_one_line(name)} is {in_one_line(item.id)} there, an id that tells nothing of it", err=True)
+    if html or svg:
+        print_next([NextCommand(("list", pool, "--why"), "why the others are")])
 
 
 def _explain_episode(
@@ -217,6 +220,7 @@ def _explain_answers(
     from calibrant.bench.pages.capabilities import ANSWER_EXPLANATIONS
     from calibrant.bench.pages.why.page import why_page
     from calibrant.bench.report.answers.submitted import submitted_answers
+    from calibrant.bench.terminal.next_commands import NextCommand, print_next
     from calibrant.bench.terminal.written import print_written
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.errors import in_one_line
@@ -241,6 +245,7 @@ def _explain_answers(
         bodies += [Markup('<p class="note">{}</p>').format(note) for note in notes]
         write_atomically(html, why_page(reasons[0], Markup("\n").join(bodies), pool.name, "Is the answer right?"))
         print_written(html)
+        print_next([NextCommand(("list", pool, "--why"), "why items are open")])
     elif as_json:
         typer.echo(json.dumps([why.to_dict() for why in reasons], indent=1))
     else:
@@ -275,6 +280,7 @@ def _show_episodes(
 ) -> None:
     """Print episodes, or write their page; gold: also what is sealed."""
     from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS
+    from calibrant.bench.terminal.next_commands import NextCommand, print_next
     from calibrant.bench.terminal.written import print_written
     from calibrant.dsl.atomic_write import write_atomically
 
@@ -285,6 +291,7 @@ def _show_episodes(
         return
     write_atomically(page, views.page(item, episodes))
     print_written(page)
+    print_next([NextCommand(("list", pool, "--why"), "why items are open")])
 
 
 def _episodes(

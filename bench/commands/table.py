@@ -209,8 +209,8 @@ def _needs_attribution(columns: str | None, pools: Sequence[Path] | None, *, att
     if attribution and columns not in (None, ALL) and not shows:
         for part in map(str.strip, (columns or "").split(",")):
             if part not in attribution_names and nearest_names(part, attribution_names, 1):
-                known = known_names(part, [column.heading for column in ATTRIBUTION_METRICS])
-                raise typer.BadParameter(f"unknown column '{part}'; {known}", param_hint="--columns")
+                names_text = known_names(part, [column.heading for column in ATTRIBUTION_METRICS])
+                raise typer.BadParameter(f"unknown column '{part}'; {names_text}", param_hint="--columns")
         examples = "earned,missed,lucky,short"
         reason = f"none of these columns is about it: leave --columns out, or add {examples}, or give all"
         raise typer.BadParameter(reason, param_hint="--attribution")

@@ -19,6 +19,7 @@ from calibrant.bench.pools.parts import write_part
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.parse_limits import TooLargeError, read_bounded
+from calibrant.dsl.texts.plural import plural
 
 MAX_PRINTED = 20  # items of an item response model
 
@@ -35,9 +36,10 @@ class Explained:
     def lines(self) -> Iterator[str]:
         """Yield the lines of the terminal."""
         fit = self.fit
-        yield f"{fit.num_answers} answers of {len(fit.systems)} systems to {fit.num_items} items"
+        answers, systems = plural(fit.num_answers, "answers"), plural(len(fit.systems), "systems")
+        yield f"{answers} of {systems} to {plural(fit.num_items, 'items')}"
         for name, number in fit.left_out.items():
-            yield f"left out: {number} items without {name}"
+            yield f"left out: {plural(number, 'items')} without {name}"
         yield ""
         rows = [
             [c.feature, f"{c.log_odds:+.3f}", f"{c.mean:.2f}", f"{c.deviation:.2f}", MEANINGS.get(c.feature, "")]
@@ -133,7 +135,7 @@ class WrittenSubset:
     def lines(self) -> Iterator[str]:
         """Yield the lines of the terminal."""
         subset = self.subset
-        yield f"{len(self.names)} of {self.num_items} items written to {self.path}"
+        yield f"{len(self.names)} of {plural(self.num_items, 'items')} written to {self.path}"
         yield f"Error of the pool's estimated mean, over {subset.families} families of systems left out in turn"
         rows = [
             [name, f"{error.mean:.3f}", f"{error.worst:.3f}"]

@@ -90,8 +90,8 @@ def named_columns(measures: MetricSet, names: str) -> dict[str, str]:
         keys = [key for key, heading in heading_by_key.items() if name in (key, heading)]
         if not keys:
             columns = {key: heading for key, heading in heading_by_key.items() if key not in LABELS}
-            known = known_names(name, [*measures.views, ALL, *columns.values(), *columns])
-            raise CalibrantError(f"unknown column {short_repr(name)}; {known}")
+            names_text = known_names(name, [*measures.views, ALL, *columns.values(), *columns])
+            raise CalibrantError(f"unknown column {short_repr(name)}; {names_text}")
         chosen[keys[0]] = heading_by_key[keys[0]]
     return chosen
 
@@ -146,8 +146,8 @@ def _blocks(
     """Yield the rows with as many columns as fit the width, then the other columns, by labels that tell rows apart."""
     fitted = fit_columns(headings, rows, first=first, needed=len(first), width=width)
     yield fitted.text
-    shown = [key for key in LABELS if key in headings and headings[key] not in fitted.left_out]
-    labels = {key: headings[key] for key in _distinct_labels(shown, rows)}
+    first_labels = [key for key in LABELS if key in headings and headings[key] not in fitted.left_out]
+    labels = {key: headings[key] for key in _distinct_labels(first_labels, rows)}
     rest = {key: heading for key, heading in headings.items() if heading in fitted.left_out and key not in LABELS}
     while rest:
         fitted = fit_columns(labels | rest, rows, needed=1, width=width)

@@ -26,6 +26,7 @@ from calibrant.bench.report.people.timings import seconds_a_move
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.bench.scoring.transcript_replay import steps_of
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.texts.plural import plural
 
 SEPARATOR = " | "  # between hypotheses in a cell
 
@@ -170,7 +171,7 @@ def _mean_text(values: Sequence[Value]) -> str:
     mean = clustered_mean(values)
     reach = "" if mean.interval is None else f"  {mean.interval.low:.3f} to {mean.interval.high:.3f}"
     people = f"{mean.num_participants} {'person' if mean.num_participants == 1 else 'people'}"
-    return f"{mean.mean:.3f}{reach}  {people}, {mean.num_items} item{'s' if mean.num_items != 1 else ''}"
+    return f"{mean.mean:.3f}{reach}  {people}, {plural(mean.num_items, 'items')}"
 
 
 def csv_text(rows: Iterable[PersonRow]) -> str:

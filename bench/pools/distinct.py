@@ -11,6 +11,7 @@ from calibrant.bench.core.registry import one_benchmark
 from calibrant.bench.pools.capabilities import CHECK
 from calibrant.bench.pools.parts import write_part
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.texts.plural import plural
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class DistinctPool:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the terminal."""
-        yield f"{self.num_items} items written to {self.path}; {len(self.claims)} left out that ask what another asks"
+        items = plural(self.num_items, "items")
+        yield f"{items} written to {self.path}; {len(self.claims)} left out that ask what another asks"
         yield from (f"{name}: {claim}" for name, claim in list(self.claims.items())[:1])
 
     def to_dict(self) -> dict[str, Any]:
@@ -41,6 +43,6 @@ def write_distinct(source: Path, target: Path, others: Sequence[Path]) -> Distin
     pool: Any = of.items.read_pool(source)
     items = tuple(item for item in pool.items if item.id not in claims)
     if not items:
-        raise CalibrantError(f"{source}: each of its {len(pool.items)} items repeats one of the other pools")
+        raise CalibrantError(f"{source}: each of its {plural(len(pool.items), 'items')} repeats one of the other pools")
     write_part(of, pool, items, target)
     return DistinctPool(target, len(items), claims)

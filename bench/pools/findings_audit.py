@@ -35,6 +35,7 @@ from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.stored_items import items_by_id
+from calibrant.dsl.texts.plural import plural
 
 RECORD_VERSION = 1
 KINDS = (
@@ -181,7 +182,7 @@ class FindingsReport:
                 content = {"instance": finding.instance, "certificate": msgspec.to_builtins(finding.certificate)}
                 write_atomically(folder / f"{number:04}.claim.json", json.dumps(content, indent=1) + "\n")
                 number += 1
-        yield f"{number} certificates written to {folder}"
+        yield f"{plural(number, 'certificates')} written to {folder}"
 
     def text(self, pool: Path, width: int | None) -> Printed:
         reasons = reason_lines(self.audited.records, width)

@@ -28,6 +28,7 @@ from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.item import Item, Pool
 from calibrant.dsl.pool_text import pool_digest
 from calibrant.dsl.stored_items import item_ids
+from calibrant.dsl.texts.plural import plural
 from calibrant.solvers.outcome import Found, Impossible, Outcome
 
 REACHED = "reached"
@@ -164,9 +165,9 @@ class ItemHardening:
             write_pieces(request.report, (f"{json.dumps(line)}\n" for line in pool.reports))
         if request.certificates:
             number = write_proofs(pool, request.certificates)
-            notes.append(f"{number} certificates written to {request.certificates}")
+            notes.append(f"{plural(number, 'certificates')} written to {request.certificates}")
         of.items.write_pool(pool.pool, request.out)
-        notes.append(f"{len(pool.pool)} instances written to {request.out}")
+        notes.append(f"{plural(len(pool.pool), 'instances')} written to {request.out}")
         for line in pool.reports:
             if line["why"]:
                 notes.append(in_one_line(f"{line['instance']}: {line['outcome'].replace('_', ' ')}: {line['why']}"))

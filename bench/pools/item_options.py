@@ -58,8 +58,8 @@ def read_item_options(command: str, benchmark: str, pairs: Sequence[str]) -> Ite
         if not equals:
             raise OptionError(f"{short_repr(pair)} is not NAME=VALUE", OPTION)
         if name not in fields:
-            known = known_names(name, fields)
-            raise OptionError(f"unknown option {short_repr(name)} of {TITLES[benchmark]} items; {known}", OPTION)
+            names_text = known_names(name, fields)
+            raise OptionError(f"unknown option {short_repr(name)} of {TITLES[benchmark]} items; {names_text}", OPTION)
         if name in texts:
             raise OptionError(f"{name} is given twice", OPTION)
         texts[name] = f"0{value}" if _BARE_FRACTION.fullmatch(value) else value

@@ -125,8 +125,8 @@ def protocol_class(protocols: Protocols, name: str) -> type[Protocol]:
     broken = _broken(protocols)
     if name in broken:
         raise CalibrantError(f"protocol '{name}': {broken[name]}")
-    known = known_names(name, protocols)
-    message = f"unknown protocol {short_repr(name)}; {known}; FILE.py:CLASS is one of your own"
+    names_text = known_names(name, protocols)
+    message = f"unknown protocol {short_repr(name)}; {names_text}; FILE.py:CLASS is one of your own"
     raise UnknownNameError(message, name, tuple(protocols))
 
 

@@ -17,6 +17,7 @@ from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.sampling.problems import sample_pool
 from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA, Stratum, stratum
+from calibrant.dsl.texts.plural import plural
 
 
 class ScmGenerator:
@@ -39,7 +40,7 @@ class ScmGenerator:
         with generated_pool(out, settings, execution=request.execution, progress=request.progress) as generated:
             write_pieces(audits, (f"{json.dumps(line)}\n" for line in generated.audits))
             write_pool(generated.pool, out)
-            return [f"audits written to {audits}", f"{len(generated.pool)} instances written to {out}"]
+            return [f"audits written to {audits}", f"{plural(len(generated.pool), 'instances')} written to {out}"]
 
 
 def sample(out: Path, strata: str, per_stratum: int, seed: int, setting: str) -> int:

@@ -22,6 +22,7 @@ from calibrant.bench.core.rates import SUPPRESSED, UNDEFINED, mean_text, weighte
 from calibrant.bench.core.samples import Item, Right, Sample, Sampled, SampleList
 from calibrant.bench.report.intervals import Interval, bootstrap_intervals
 from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.texts.plural import plural
 
 Answer: TypeAlias = tuple[AnswerContext, Mapping[str, Any]]  # where it is from, and its score
 SHORT_DIGEST = 8
@@ -126,7 +127,7 @@ class Row:
     def pool(self) -> str:
         """The name of its pool, or how many there are."""
         names = sorted(set(self.pool_labels.values()))
-        return names[0] if len(names) == 1 else f"{len(names)} pools"
+        return names[0] if len(names) == 1 else plural(len(names), "pools")
 
     @property
     def num_items(self) -> int:

@@ -8,9 +8,13 @@ from collections.abc import Iterator
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.report.people.group import PEOPLE_SYSTEM, participant_of
 from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.texts.plural import plural
 
 MAX_REASON_CHARS = 160
-_OUTCOMES = {"impossible": "nothing of the class fits (exhausted: {})", "out_of_budget": "the budget ran out ({})"}
+_OUTCOMES = {
+    "impossible": "nothing of the class fits (exhausted: {})",
+    "out_of_budget": "unanswered within the budget ({})",
+}
 
 
 class UnansweredCounts:
@@ -32,9 +36,9 @@ class UnansweredCounts:
             reason = min(reasons, key=lambda reason_text: (-reasons[reason_text], reason_text))
             num_others = len(reasons) - 1
             text = in_one_line(reason)[:MAX_REASON_CHARS] or "no reason recorded"
-            more = f"; {num_others} other reason{'s' if num_others > 1 else ''}" if num_others else ""
+            more = f"; {plural(num_others, 'other reasons')}" if num_others else ""
             if system == PEOPLE_SYSTEM:
                 yield f"{system}: {number} answer{'s are' if number > 1 else ' is'} missing ({text}{more})"
                 continue
-            items = f"{number} item{'s' if number > 1 else ''}"
+            items = plural(number, "items")
             yield f"{in_one_line(system)}: {items}: {_OUTCOMES[outcome].format(text + more)}"

@@ -35,6 +35,7 @@ from calibrant.bench.scoring.pool_items import PoolItems
 from calibrant.bench.scoring.samples import SampleNumbers
 from calibrant.bench.terminal.hints import HintedError
 from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.texts.plural import plural
 
 
 class AnswerReader(Protocol):
@@ -124,7 +125,7 @@ class Predictions:
         seconds = _seconds(line)
         stated = _sample(line)
         if stated is not None and len(field.answers) > 1:
-            raise CalibrantError(f"sample {stated}, but {len(field.answers)} answers")
+            raise CalibrantError(f"sample {stated}, but {plural(len(field.answers), 'answers')}")
         for answer in field.answers:
             sample = samples.number((pool.digest, instance, model), stated)
             yield self._read_prediction(Prediction(pool.digest, instance, model, sample, answer, seconds), line)

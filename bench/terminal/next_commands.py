@@ -28,11 +28,11 @@ class NextCommand(NamedTuple):
 
 
 def unused_path(name: str) -> Path:
-    """Return a path in the current folder that no file has: the name, or the name with a number."""
+    """Return a path that no file has: the name, or the name with a number."""
     path = Path(name)
     number = 2
     while path.exists():
-        path = Path(f"{Path(name).stem}-{number}{Path(name).suffix}")
+        path = Path(name).with_stem(f"{Path(name).stem}-{number}")
         number += 1
     return path
 

@@ -1,4 +1,4 @@
-"""What a message on an unknown name lists: the names that are most like it, or those that there are."""
+"""Ends of messages on an unknown name: the names that are most like it, or those that there are."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ MAX_LISTED = 12  # names in a message
 MIN_LIKENESS = 0.6  # of a name that is offered; difflib's own default
 
 
-def nearest_names(name: str, known: Iterable[str], number: int = 3) -> list[str]:
-    """Return the known names that are most like this one, the most similar first, whatever the case of letters."""
+def nearest_names(name: str, allowed: Iterable[str], number: int = 3) -> list[str]:
+    """Return the allowed names that are most like this one, the most similar first, whatever the case of letters."""
     by_small: dict[str, str] = {}
-    for known_name in known:
-        by_small.setdefault(known_name.lower(), known_name)
+    for candidate in allowed:
+        by_small.setdefault(candidate.lower(), candidate)
     return [by_small[small] for small in get_close_matches(name.lower(), by_small, number, MIN_LIKENESS)]
 
 
-def known_names(name: str, known: Iterable[str]) -> str:
+def known_names(name: str, allowed: Iterable[str]) -> str:
     """Return the end of a message on an unknown name: `did you mean X?`, and the names where they are few."""
-    listed = list(dict.fromkeys(known))
-    near = nearest_names(name, listed)
+    names = list(dict.fromkeys(allowed))
+    near = nearest_names(name, names)
     question = f"did you mean {' or '.join(near)}?" if near else ""
-    if len(listed) > MAX_LISTED:
-        some = f"known: {', '.join(listed[:MAX_LISTED])}, ... ({len(listed)} in all)"
+    if len(names) > MAX_LISTED:
+        some = f"known: {', '.join(names[:MAX_LISTED])}, ... ({len(names)} in all)"
         return question or some
-    return " ".join(filter(None, (question, f"known: {', '.join(listed)}")))
+    return " ".join(filter(None, (question, f"known: {', '.join(names)}")))

@@ -1,8 +1,13 @@
-"""An input is never an output: every command that writes refuses a path that it reads, under whatever name."""
+"""An input is never an output, and nothing that is there already is lost.
+
+Every command that writes refuses a path that it reads, under whatever name, and a file that exists; a page or a picture
+takes the place of an earlier one.
+"""
 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -12,9 +17,9 @@ import typer
 
 from calibrant.bench.app import app
 from calibrant.bench.cli import main
-from calibrant.bench.commands.guard import READS, Reads, Writes, guard_paths, path_roles
+from calibrant.bench.commands.guard import READS, WRITES_OR_READS, Reads, Writes, guard_paths, path_roles
 from calibrant.bench.pools.bundled import bundled_pool
-from tests.support.commands import command, refused
+from tests.support.commands import command, refusal, refused
 
 BYTES = b"what must not be lost\n"
 TEXTS = {"protocol": "exact", "instance": "ID"}  # required arguments that are no paths
@@ -103,6 +108,88 @@ def test_no_command_writes_what_it_reads(
     assert given.read_bytes() == BYTES
     assert place.read_bytes() == BYTES
     assert sorted(path.name for path in tmp_path.rglob("*")) == sorted({target.name, place.name, given.name})
+
+
+def test_a_pool_that_was_converted_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its second path may be read: PKN MIDAS FILE, of which FILE is written."""
+    examples = Path(__file__).parents[2] / "docs" / "examples"
+    for line in ([bundled_pool("block")], [examples / "prior.sif", examples / "cells.csv"]):
+        out = tmp_path / f"{len(line)}.jsonl"
+        words = ["pool", "convert", *map(str, line)]
+        assert main([*words, str(out)]) == 0
+        before = out.read_bytes()
+        capsys.readouterr()
+        error, hint = refusal(capsys, *words, out)
+        assert f"{out} is there already" in error
+        assert shlex.split(hint) == ["calibrant", *words, str(out.with_stem(f"{len(line)}-2"))]
+        assert out.read_bytes() == before
+
+
+def outputs() -> Iterator[Any]:
+    for one in commands():
+        for name, role in path_roles(one.callback).items():
+            if isinstance(role, Writes) and role != WRITES_OR_READS:
+                yield pytest.param(one, name, role, id=f"{'-'.join(one.name)}:{name}")
+
+
+@pytest.mark.parametrize(("one", "written", "role"), list(outputs()))
+def test_no_command_takes_the_place_of_a_file(
+    one: Command, written: str, role: Writes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever it is: a page only gives way to a page, and folders of records are gone on with, or refused."""
+    target = tmp_path / "target.x"
+    place = target / role.inside[0].replace("*", "x") if role.inside else target
+    place.parent.mkdir(exist_ok=True)
+    place.write_bytes(BYTES)
+    needed = {p.name for p in one.parameters if p.param_type_name == "argument" or p.required}
+    others = {name: tmp_path / f"other_{name}" for name in path_roles(one.callback) if name in needed}
+    error, hint = refusal(capsys, *arguments(one, others | {written: target}))
+    assert place.read_bytes() == BYTES
+    if role.inside and role.goes_on:
+        assert "is there already" not in error
+        return
+    assert f"{place} is there already" in error
+    line = shlex.split(hint)[1:]
+    assert str(tmp_path / "target-2.x") in line
+    if any(isinstance(path_roles(one.callback)[name], Reads) for name in others):  # which are missing
+        assert "is there already" not in refused(capsys, *line)
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "is_kept"),
+    [
+        ("--html", "<!DOCTYPE html>\n<title>earlier</title>", False),
+        ("--html", "", False),
+        ("--html", "<svg></svg>", True),
+        ("--svg", "<svg></svg>", False),
+        ("--svg", "<!DOCTYPE html>", True),
+    ],
+)
+def test_a_page_gives_way_to_a_page_and_a_picture_to_a_picture(
+    option: str, content: str, is_kept: bool, tmp_path: Path
+) -> None:
+    target = tmp_path / "target"
+    target.write_text(content, encoding="utf-8")
+    pool = Path(__file__).parents[2] / "docs" / "examples" / "switches.jsonl"
+    assert main(["show", str(pool), "lamp", option, str(target)]) == (2 if is_kept else 0)
+    assert (target.read_text("utf-8") == content) is is_kept
+
+
+def test_what_was_stopped_goes_on_and_what_is_done_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Certificates of an audit that resumes are written again; a pool that is complete is not generated again."""
+    pool, certificates, records = bundled_pool("block"), tmp_path / "c", tmp_path / "records"
+    line = ["audit", str(pool), "--limit", "1", "--certificates", str(certificates), "--workers", "1"]
+    assert main([*line, "--out", str(records)]) == 0
+    assert main([*line, "--out", str(records)]) == 0
+    capsys.readouterr()
+    assert "is there already" in refused(capsys, *line)
+    out = tmp_path / "out.jsonl"
+    generate = ["sample", "--seed", "1", "--strata", "hs_n6_easy_calibration", "--per-stratum", "1", "--out", str(out)]
+    assert main(generate) == 0
+    before = out.read_bytes()
+    capsys.readouterr()
+    assert refusal(capsys, *generate)[1] == shlex.join(["calibrant", *generate[:-1], str(tmp_path / "out-2.jsonl")])
+    assert out.read_bytes() == before
 
 
 def test_a_file_that_comes_through_standard_input_is_an_input_too(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 import calibrant
-from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
 from calibrant.bench.version import __version__
 from calibrant.solvers.outcome import BestSoFar
 from tests.support.commands import CHECKOUT, program
@@ -169,6 +169,30 @@ def test_a_generated_item_and_a_record_fit_a_line(tmp_path: Path) -> None:
         assert len(repr(value)) <= 200
         assert "mechanisms" not in repr(value)
     assert repr(made).startswith("<Generated <Problem GEN_hs_n6_easy_calibration_3: Hidden-order, 6 variables")
+
+
+ELSEWHERE = {  # classes of which tests above have a value
+    *("Findings", "Fit", "Found", "Generated", "Hardening", "Impossible", "NetworkFit", "OutOfBudget", "Problem"),
+    *("ProtocolResult", "Record", "Scm", "Score", "SeparatedPair", "Solution", "Step", "Task", "TextEpisode"),
+    *("VersionSpace",),
+}
+WITHOUT_VALUES = {"CalibrantError", "PoolError", "Protocol"}  # errors, and a base that users derive from
+
+
+def test_every_public_class_has_a_repr_of_a_line() -> None:
+    shown: set[str] = set()
+    for name in ("blickets", "causalab", "causim", "logic"):
+        pool = calibrant.load_pool(bundled_sample(name))
+        values: list[Any] = [pool, pool[0], calibrant.score(pool[0], "no"), *cast(Any, calibrant.audit(pool[0]))[:1]]
+        if name == "logic":
+            values.append(calibrant.version_space(pool[0]))
+        for value in values:
+            assert "\n" not in repr(value)
+            assert len(repr(value)) <= 200
+            assert "object at 0x" not in repr(value)
+        shown |= {type(value).__name__ for value in values}
+    classes = {name for name in calibrant.__all__ if isinstance(getattr(calibrant, name), type)}
+    assert classes - WITHOUT_VALUES - ELSEWHERE == shown & classes
 
 
 def test_hostile_names_do_not_break_a_line() -> None:

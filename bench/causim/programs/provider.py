@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from calibrant.dsl.texts.plural import plural
+
 if TYPE_CHECKING:
     from calibrant.bench.causim.programs.checking import ProgramReport
     from calibrant.bench.pools.item_options import ItemOptions
@@ -30,7 +32,7 @@ class CausimPrograms:
         from calibrant.bench.causim.programs.conversion import convert_programs
 
         conversion = convert_programs(source, target, options)
-        return [*conversion.lines, f"{conversion.number} instances written to {target}"]
+        return [*conversion.lines, f"{plural(conversion.number, 'instances')} written to {target}"]
 
     def unpack(self, pool: Path, folder: Path) -> list[str]:
         from calibrant.bench.causim.programs.unpacking import unpack_pool

@@ -53,6 +53,9 @@ def alternatives(
     from calibrant.bench.core.registry import one_benchmark, sole_provider
     from calibrant.bench.pages.aligned import aligned
     from calibrant.bench.pools.capabilities import ALTERNATIVES
+    from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
+    from calibrant.bench.terminal.written import print_written
+    from calibrant.dsl.texts.plural import plural
 
     if sweep:
         one_benchmark(sweep).require(ALTERNATIVES)
@@ -61,12 +64,15 @@ def alternatives(
     collected = sole_provider(ALTERNATIVES).collect(folders)
     models = collected.alternatives()
     write_pieces(out, (f"{json.dumps(model.to_dict())}\n" for model in models))
-    typer.echo(f"{len(models)} alternatives written to {out}", err=True)
+    print_written(out, plural(len(models), "alternatives"))
     rows = collected.rows()
     if as_json:
         typer.echo(json.dumps({"rows": collected.figures(), "instances": collected.counts()}, indent=1))
     elif rows:
         typer.echo(aligned(list(rows[0]), [list(row.values()) for row in rows]))
+    if not as_json:
+        harder = ("harden", (sweep or [Path("POOL")])[0], "--alternatives", out, "--out", unused_path("harder.jsonl"))
+        print_next([NextCommand(harder, "shut them out") if sweep else NextCommand(("table", *folders), "rows")])
 
 
 def _sweep(pools: list[Path], folder: Path, seeds: int, cluster: str | None) -> None:

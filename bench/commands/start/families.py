@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calibrant.bench.commands.guard import READS, WRITES, Writes
+from calibrant.bench.commands.guard import READS, WRITES_PAGE, Writes
 from calibrant.bench.commands.options import AsJson, with_options
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import METHOD, OUTPUT, VIEW
+
+if TYPE_CHECKING:
+    from calibrant.bench.terminal.next_commands import NextCommand
 
 
 @with_options("family")
@@ -43,7 +47,7 @@ def family(
         typer.Option(
             "--html", metavar="FILE", help="Write a page: network, spectrum, predictions.", rich_help_panel=OUTPUT
         ),
-        WRITES,
+        WRITES_PAGE,
     ] = None,
     certificates: Annotated[
         Path | None,
@@ -66,6 +70,7 @@ def family(
     """
     from calibrant.bench.core.registry import sole_provider
     from calibrant.bench.families.capabilities import FAILURES, FAMILIES
+    from calibrant.bench.terminal.next_commands import print_next
 
     strange = [kind for kind in fail_on or () if kind not in FAILURES]
     if strange:
@@ -79,7 +84,19 @@ def family(
     else:
         for line in counted.lines(ranks_candidates=next_):
             typer.echo(line)
-    failures = counted.failures(fail_on or ())
-    for line in (*notes, *failures):
+    for line in (*notes, *(failures := counted.failures(fail_on or ()))):
         typer.echo(line, err=True)
+    print_next([] if as_json or not (out or html or certificates) else _next_commands(html, certificates))
     return 0 if counted.is_counted and not failures else 1
+
+
+def _next_commands(html: Path | None, certificates: Path | None) -> Iterator[NextCommand]:
+    """Yield what can be done after a count."""
+    from calibrant.bench.terminal.next_commands import NextCommand, invocation, unused_path
+
+    if certificates is not None:
+        yield NextCommand(("verify", certificates, certificates / "item.jsonl"), "check the certificates")
+    elif html is not None:
+        yield NextCommand((*invocation.get(), "--certificates", unused_path("certificates")), "with proof")
+    else:
+        yield NextCommand((*invocation.get(), "--html", unused_path("family.html")), "as a page")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
-from calibrant.bench.commands.guard import READS, WRITES, Writes
+from calibrant.bench.commands.guard import READS, WRITES, WRITES_PAGE, WRITES_PICTURE, Writes
 from calibrant.bench.commands.options import AsJson, refuse_options
 from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT
 
@@ -89,12 +89,12 @@ def fit(
         typer.Option(
             "--html", metavar="FILE", help="Write the page that shows what is open and why.", rich_help_panel=OUTPUT
         ),
-        WRITES,
+        WRITES_PAGE,
     ] = None,
     svg: Annotated[
         Path | None,
         typer.Option("--svg", metavar="FILE", help="Write one picture of it.", rich_help_panel=OUTPUT),
-        WRITES,
+        WRITES_PICTURE,
     ] = None,
     out: Annotated[
         Path | None,

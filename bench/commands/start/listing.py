@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from calibrant.bench.commands.guard import READS, WRITES
+from calibrant.bench.commands.guard import READS, WRITES_PAGE
 from calibrant.bench.commands.options import AsJson, PoolPath, refuse_options
 from calibrant.bench.help_groups import INPUT, ITEMS, OUTPUT, VIEW
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.texts.plural import plural
 
 if TYPE_CHECKING:
     from calibrant.bench.commands.start.verdicts import AnswerFilter
@@ -86,7 +87,7 @@ def list_items(
             help="Write one page of the listed items and why each is open.",
             rich_help_panel=OUTPUT,
         ),
-        WRITES,
+        WRITES_PAGE,
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -98,6 +99,7 @@ def list_items(
     """
     from calibrant.bench.commands.start.large_pools import first_items, large_pool_ids
     from calibrant.bench.core.registry import benchmark_of, is_native_pool
+    from calibrant.bench.terminal.next_commands import NextCommand, print_next
 
     if scores:
         refuse_options({"--why": why, "--html": html}, "it is about items, and --scores lists answers")
@@ -118,6 +120,7 @@ def list_items(
     places = chosen[:limit] if limit else chosen
     if html is not None:
         _write_index(of, pool, (items[k] for k in places), html)
+        print_next([NextCommand(("audit", pool), "counts and findings")])
         return
     number = len(chosen) if ids is None else len(ids)
     _print_rows(_rows(of, (items[k] for k in places), why=why), len(places), number, "item", as_json=as_json)
@@ -159,6 +162,7 @@ def _write_index(of: Benchmark[Any], pool: Path, items: Iterable[Any], html: Pat
     from calibrant.bench.pages.capabilities import EXPLANATIONS
     from calibrant.bench.pages.why.index import MAX_EMBEDDED, IndexItem, index_page
     from calibrant.bench.runs.reasons import explain_item, reason_record
+    from calibrant.bench.terminal.written import print_written
     from calibrant.dsl.atomic_write import write_atomically
 
     explanations = of.require(EXPLANATIONS)
@@ -174,7 +178,7 @@ def _write_index(of: Benchmark[Any], pool: Path, items: Iterable[Any], html: Pat
                 num_pages += 1
 
     write_atomically(html, index_page(pool.name, index_items()))
-    typer.echo(f"page written to {html}", err=True)
+    print_written(html)
 
 
 def _print_rows(rows: Iterable[Mapping[str, Any]], num_rows: int, number: int, noun: str, *, as_json: bool) -> None:
@@ -192,8 +196,8 @@ def _print_rows(rows: Iterable[Mapping[str, Any]], num_rows: int, number: int, n
         text, left_out = _table(texts)
         typer.echo(text)
     more = "" if num_rows == number else "; --limit 0 for all, --json for scripts"
-    plural = "" if number == 1 else "s"
-    typer.echo(f"{num_rows} of {number} {noun}s{more}" if more else f"{number} {noun}{plural}", err=True)
+    listed = plural(number, f"{noun}s")
+    typer.echo(f"{num_rows} of {listed}{more}" if more else listed, err=True)
     for line in _counted_lines(rows):
         typer.echo(line, err=True)
     if left_out:
@@ -228,7 +232,7 @@ def _print_ids(ids: Sequence[str], *, as_json: bool) -> None:
         sys.stdout.writelines(f'{{"id": {json.dumps(name)}}}\n' for name in ids)
         return
     sys.stdout.writelines(f"{in_one_line(name)}\n" for name in (COLUMNS["id"], *ids))
-    typer.echo(f"{len(ids)} items", err=True)
+    typer.echo(plural(len(ids), "items"), err=True)
 
 
 def _cell(key: str, value: object) -> str:

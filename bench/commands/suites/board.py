@@ -11,6 +11,7 @@ from calibrant.bench.commands.guard import READS
 from calibrant.bench.commands.options import NewFolder, Workers, execution
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.help_groups import EXECUTION, VIEW
+from calibrant.dsl.texts.plural import plural
 
 DEFAULT_SECONDS = 300.0
 
@@ -44,6 +45,7 @@ def board(
     """
     from calibrant.bench.suites.board.build import build_board
     from calibrant.bench.suites.board.pages import unranked_text
+    from calibrant.bench.terminal.written import print_written
     from calibrant.dsl.errors import in_one_line
 
     with progress_bar() as progress:
@@ -59,7 +61,8 @@ def board(
         typer.echo(in_one_line(f"red  {pool}: {reason}"))
     for entry in summary.refused:
         typer.echo(in_one_line(f"red  {entry.name}: {entry.reason}"))
-    typer.echo(f"{summary.num_ranked} systems ranked, {len(summary.refused)} refused: {summary.page}", err=True)
+    typer.echo(f"{plural(summary.num_ranked, 'systems')} ranked, {len(summary.refused)} refused", err=True)
     if not summary.num_ranked:
         typer.echo(f"no system is ranked. {unranked_text(summary.refused)}", err=True)
+    print_written(summary.page)
     return 1 if summary.refused or summary.damage else 0

@@ -11,6 +11,7 @@ from calibrant.bench.commands.guard import READS
 from calibrant.bench.commands.options import NewFolder, Workers, execution
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.help_groups import INPUT
+from calibrant.dsl.texts.plural import plural
 
 if TYPE_CHECKING:
     from calibrant.bench.suites.manifest import Manifest
@@ -47,6 +48,7 @@ def release(
     from calibrant.bench.suites.release.build import build_release
     from calibrant.bench.suites.release.lock import read_lock
     from calibrant.bench.terminal.next_commands import print_next
+    from calibrant.bench.terminal.written import print_written
 
     stated = None if lock is None else read_lock(lock)
     name = "" if lock is None else lock.name
@@ -55,7 +57,7 @@ def release(
             specification, out, lock=stated, lock_name=name, execution=execution(workers, None), progress=progress
         )
     total = sum(pool.num_items for pool in manifest.pools)
-    typer.echo(f"{manifest.slug}: {total} items in {len(manifest.pools)} pools written to {out}", err=True)
+    print_written(out, f"{manifest.slug}: {plural(total, 'items')} in {plural(len(manifest.pools), 'pools')}")
     typer.echo(f"public  sha256 {sha256_of(out / 'public' / 'SHA256SUMS')}")
     typer.echo(f"gold    sha256 {sha256_of(out / 'gold' / 'SHA256SUMS')}")
     typer.echo(f"root    {manifest.root}")

@@ -58,6 +58,7 @@ def submission(
     from calibrant.bench.suites.board.new_submission import write_submission
     from calibrant.bench.suites.manifest import GOLD, read_manifest
     from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
+    from calibrant.bench.terminal.written import print_written
 
     if (cost is None) is not (currency is None):
         raise typer.BadParameter("--cost and --currency are given together")
@@ -75,6 +76,6 @@ def submission(
     }
     manifest = read_manifest(suite)
     write_submission(manifest, answers, statements, out)
-    typer.echo(f"submission to {manifest.name} {manifest.release} written to {out}", err=True)
+    print_written(out, f"submission to {manifest.name} {manifest.release}")
     if (suite / GOLD).is_dir() and out.parent != Path():
         print_next([NextCommand(("board", suite, out.parent, "--out", unused_path("site")), "score it")])

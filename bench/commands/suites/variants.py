@@ -10,6 +10,7 @@ import typer
 from calibrant.bench.commands.guard import READS, WRITES
 from calibrant.bench.commands.options import PoolPath
 from calibrant.bench.help_groups import INPUT, ITEMS, METHOD, OUTPUT
+from calibrant.dsl.texts.plural import plural
 
 
 def variants(
@@ -46,6 +47,7 @@ def variants(
     FILE` compare answers. What a kind changes depends on the benchmark: docs/variants.md.
     """
     from calibrant.bench.core.registry import benchmark_of
+    from calibrant.bench.terminal.written import print_written
     from calibrant.bench.variants.contract import VARIANTS
     from calibrant.bench.variants.pool import check_variants, read_maps, write_variants
     from calibrant.dsl.errors import in_one_line
@@ -56,14 +58,15 @@ def variants(
         problems = list(check_variants(pool, check))
         for name, problem in problems:
             typer.echo(in_one_line(f"refused  {name}: {problem}"))
-        typer.echo(f"{len(read_maps(check).copies)} copies checked, {len(problems)} refused", err=True)
+        typer.echo(f"{plural(len(read_maps(check).copies), 'copies')} checked, {len(problems)} refused", err=True)
         return 1 if problems else 0
     assert out is not None
     available = benchmark_of(pool).require(VARIANTS).kinds
     chosen = list(available) if kinds == "all" else [name.strip() for name in kinds.split(",")]
     number, num_without = write_variants(pool, out, chosen, copies, seed)
-    without = f"; {num_without} items have none of these kinds" if num_without else ""
-    typer.echo(f"{number} copies written to {out}{without}", err=True)
+    print_written(out, plural(number, "copies"))
+    if num_without:
+        typer.echo(f"without one of these kinds: {plural(num_without, 'items')}", err=True)
     _print_next(pool, out)
     return 0
 

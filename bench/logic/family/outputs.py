@@ -22,6 +22,7 @@ from calibrant.dsl.logic.item import LogicItem
 from calibrant.dsl.logic.prior import node_names
 from calibrant.dsl.logic.records import write_pool
 from calibrant.dsl.logic.reference import misfit
+from calibrant.dsl.texts.plural import plural
 from calibrant.solvers.logic.export import (
     candidates_csv,
     marginals_csv,
@@ -157,7 +158,7 @@ def _write_certificates(counted: Counted, folder: Path) -> Iterator[str]:
     for number, certificate in enumerate(_certificates(counted), 1):
         content = {"instance": item.id, "certificate": msgspec.to_builtins(certificate)}
         write_atomically(folder / f"{number:04}.claim.json", json.dumps(content, indent=1) + "\n")
-    yield f"{number} certificates written; check them: calibrant verify {folder}/*.claim.json {folder / ITEM_FILE}"
+    yield f"{plural(number, 'certificates')} written to {folder}"
 
 
 def _certificates(counted: Counted) -> Iterator[Certificate]:

@@ -10,6 +10,7 @@ from calibrant.bench.logic.family.counted import Counted
 from calibrant.bench.pages.aligned import aligned
 from calibrant.dsl.logic.clause import Clause, model_texts
 from calibrant.dsl.logic.prior import Edge
+from calibrant.dsl.texts.plural import plural
 from calibrant.solvers.logic.comparison import Comparison, Overclaim
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ def next_words(counted: Counted) -> str:
         return f"none of {ranking.num_candidates} candidates tells members apart"
     behaviours = f"{predictions.behaviours} behaviours over " if predictions.behaviours is not None else "the best of "
     rest = f"expected to leave {percent(float(best.share))} of the members"
-    return f"{best.experiment.text(counted.task.setup)}: {rest}; {behaviours}{ranking.num_candidates} candidates"
+    candidates = plural(ranking.num_candidates, "candidates")
+    return f"{best.experiment.text(counted.task.setup)}: {rest}; {behaviours}{candidates}"
 
 
 def percent(share: float) -> str:
@@ -132,9 +134,9 @@ def _members(counted: Counted) -> Iterator[str]:
     members = counted.members
     assert members is not None
     if members.is_drawn:
-        yield f"{len(members.models)} members, drawn uniformly with seed {counted.options.seed or 0}"
+        yield f"{plural(len(members.models), 'members')}, drawn uniformly with seed {counted.options.seed or 0}"
     else:
-        yield f"the first {len(members.models)} members by misfit and size"
+        yield f"the first {plural(len(members.models), 'members')} by misfit and size"
     for model in members.models[:MAX_PRINTED]:
         yield " ".join(model_texts(model)) or "the empty model"
     if len(members.models) > MAX_PRINTED:

@@ -18,6 +18,7 @@ from calibrant.bench.replayscm.pools.known_alternatives import read_alternatives
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.texts.plural import plural
 
 PUBLISHED = "the published CEx has 8-11 training worlds before, 14.27 on average after, 11-23 (paper, Tables B.1, F.2)"
 
@@ -67,7 +68,7 @@ def _write(
         )
         yield from write_certificates(hardened, certificates, options.class_of)
     write_pool(pool.pool, out)
-    yield f"{len(pool.pool)} instances written to {out}"
+    yield f"{plural(len(pool.pool), 'instances')} written to {out}"
 
 
 def _failures(pool: HardenedPool) -> Iterator[str]:

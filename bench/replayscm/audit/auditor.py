@@ -42,6 +42,7 @@ from calibrant.bench.runs.reasons import reason_lines
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.texts.plural import plural
 from calibrant.solvers.replayscm.version_space import ModelClass
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ class ScmAuditReport:
                 stem = certificate_name(problem.id).removesuffix(".json")
                 yield from map(in_one_line, write_item_certificates(problem, folder, stem))
             number = sum(1 for _ in folder.glob("*.json"))
-            yield f"{number} certificates written to {folder}"
+            yield f"{plural(number, 'certificates')} written to {folder}"
         plain = [item for item in self._audited.items if item.task.extension is None] if extended else None
         if plain is None or plain:
             items = self._audited.items if plain is None else plain

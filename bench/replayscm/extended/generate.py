@@ -79,7 +79,7 @@ def _strata(text: str) -> Sequence[ExtendedStratum]:
     for part in text.split(","):
         name = part.strip()
         if name not in by_name:
-            known = known_names(name, by_name)
-            raise OptionError(f"unknown stratum {short_repr(name)} of extended items; {known}", "--strata")
+            names_text = known_names(name, by_name)
+            raise OptionError(f"unknown stratum {short_repr(name)} of extended items; {names_text}", "--strata")
         chosen.append(by_name[name])
     return tuple(chosen)

@@ -11,6 +11,7 @@ from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.problem import Pool
+from calibrant.dsl.texts.plural import plural
 
 
 def alternative_pool(
@@ -48,7 +49,7 @@ class AlternativeItems:
         pool, without = alternative_pool(source_pool, seed, open_ended=open_ended, progress=progress)
         write_pool(pool, target)
         lines = [in_one_line(f"{name}: no other SCM that a single intervention tells apart") for name in without]
-        return [*lines, f"{len(pool)} instances written to {target}"]
+        return [*lines, f"{plural(len(pool), 'instances')} written to {target}"]
 
 
 ALTERNATIVE_ITEMS = AlternativeItems()

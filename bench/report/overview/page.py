@@ -19,9 +19,10 @@ from calibrant.bench.report.layout import Source, Table, TableRow
 from calibrant.bench.report.overview.packing import MAX_LISTED, pack_answers, pack_details, script_json
 from calibrant.bench.report.overview.responses import Responses
 from calibrant.bench.report.overview.results import Results
-from calibrant.bench.report.overview.screen import UNIFORM, cell_counts, first_screen, overall_screen, plural
+from calibrant.bench.report.overview.screen import UNIFORM, cell_counts, first_screen, overall_screen
 from calibrant.bench.report.sections import Section
 from calibrant.bench.report.svg import inline_svg
+from calibrant.dsl.texts.plural import plural
 
 ALL = "all"
 MAX_PLAIN_ROWS = 400  # of a table; of more, ROWS_IN_VIEW are in view at a time, and all of them packed

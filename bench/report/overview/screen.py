@@ -23,6 +23,7 @@ from calibrant.bench.report.overview.results import (
     tally_classes,
 )
 from calibrant.bench.report.overview.sentences import cost_text, count_text, five_figures, of_text, rank_sentence
+from calibrant.dsl.texts.plural import plural
 
 IN_VIEW = 20  # systems; with more there are a search, groups and pins
 GLYPHS = {
@@ -41,13 +42,6 @@ UNIFORM = (
 def fragment(*parts: str) -> str:
     """Return the address of a place in the page, each part quoted as the page's script quotes it."""
     return "/".join(re.sub(r"^~", "%7E", quote(part, safe="~!*'()")) for part in parts)
-
-
-def plural(number: int, noun: str) -> str:
-    """Return a number with a plural noun, in the singular for one."""
-    if number != 1:
-        return f"{number:,} {noun}"
-    return f"1 {noun[:-3]}y" if noun.endswith("ies") else f"1 {noun.removesuffix('s')}"
 
 
 def size_text(results: Results) -> str:

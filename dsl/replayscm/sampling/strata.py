@@ -133,5 +133,5 @@ def stratum(name: str) -> Stratum:
     for candidate in (*STRATA, *LARGE_STRATA):
         if candidate.name == name:
             return candidate
-    known = known_names(name, (candidate.name for candidate in (*STRATA, *LARGE_STRATA)))
-    raise ValueError(f"unknown stratum '{name}'; {known}")
+    names_text = known_names(name, (candidate.name for candidate in (*STRATA, *LARGE_STRATA)))
+    raise ValueError(f"unknown stratum '{name}'; {names_text}")

@@ -192,7 +192,7 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, run: Path, capsys: pyt
 
 def test_the_report_of_the_demo_needs_no_matplotlib(tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert written_report(run, tmp_path / "demo") == [f"report: {tmp_path / 'demo' / 'report.html'}"]
+    assert written_report(run, tmp_path / "demo") == {"report": tmp_path / "demo" / "report.html"}
     assert [path.name for path in (tmp_path / "demo").iterdir()] == ["report.html"]
 
 

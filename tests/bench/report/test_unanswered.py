@@ -15,7 +15,7 @@ from calibrant.bench.runs.records import Record, folder_records
 from tests.support.graded_records import blicket_record, graded, write_records
 
 IMPOSSIBLE = "exact: 2 items: nothing of the class fits (exhausted: all of it)"
-SPENT = "exact: 1 item: the budget ran out (3 of 9 sets)"
+SPENT = "exact: 1 item: unanswered within the budget (3 of 9 sets)"
 
 
 def _records(of: str) -> list[Record]:
@@ -72,7 +72,7 @@ def test_of_several_reasons_the_most_frequent_is_printed_in_one_line() -> None:
     counts.add(_origin(None, ""))
     assert list(counts.lines()) == [
         "row: 1 item: nothing of the class fits (exhausted: no reason recorded)",
-        "row: 5 items: the budget ran out (b; 3 other reasons)",
+        "row: 5 items: unanswered within the budget (b; 3 other reasons)",
     ]
 
 

@@ -29,7 +29,7 @@ from tests.support.pages.shell import run_line
 COMMANDS_PAGE, FORMATS_PAGE = CHECKOUT / "docs" / "commands.md", CHECKOUT / "docs" / "formats.md"
 GALLERY_PAGE = CHECKOUT / "docs" / "gallery.md"
 NOT_EXECUTED = {
-    "demo": "`make demo` runs it; it takes about a minute.",
+    "demo": "`make demo` runs it; it takes one to two minutes.",
     "difficulty": "It needs answers of several systems; [difficulty](difficulty.md) shows one.",
     "pool subset": "It needs runs of several systems; [difficulty](difficulty.md) shows one.",
     "release": "It takes a minute; [releases](releases.md) builds a suite.",
@@ -80,6 +80,11 @@ out here.
 Tables go to standard output, JSON too; what was recognised, hints and commands to run next go to standard error.
 The width is that of the terminal; in a pipe or a file it is 80. `COLUMNS` (40 to 400) sets another. An error is a line
 `error`, and where another command would work a line `hint`.
+
+No command replaces a file that is there already: it is refused (exit code 2), and the `hint` is the same command with
+a free path. Two kinds are made again: a page (HTML) takes the place of a page, a picture (SVG) that of a picture. In
+folders that a command can continue (`run`, `audit --out`, `play --out`, `POOL.unfinished` of `harden` and `generate`)
+it continues; `demo` replaces its own report.
 """
 FORMATS_HEAD = """# File formats
 
