@@ -70,7 +70,7 @@ def test_the_settings_of_a_problem_are_no_repeats_but_a_pool_of_itself_is(
     out = tmp_path / "out.jsonl"
     assert main(["pool", "distinct", str(block), str(out), "--apart-from", str(ordered)]) == 0
     assert "; 0 left out" in capsys.readouterr().err
-    assert "repeats one" in refused(capsys, "pool", "distinct", block, out, "--apart-from", block)
+    assert "repeats one" in refused(capsys, "pool", "distinct", block, tmp_path / "none.jsonl", "--apart-from", block)
 
 
 def test_items_of_two_files_repeat_each_other_whatever_their_ids(

@@ -139,7 +139,8 @@ def test_an_unreadable_pool_is_bad_input_not_a_failed_check(tmp_path: Path, caps
     assert refused(capsys, "pool", "check", tmp_path / "bad.jsonl").startswith("bad.jsonl: ")
 
 
-def test_stats(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stats(pool: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
     assert main(["pool", "stats", str(pool), "--json"]) == 0
     even, odd = json.loads(capsys.readouterr().out)
     assert (even["stratum"], even["n"], odd["stratum"], odd["n"]) == ("even", 2, "odd", 1)
