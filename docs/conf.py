@@ -117,3 +117,6 @@ def setup(app: Any) -> None:
     app.connect("html-collect-pages", drop_modules_without_source, priority=100)  # viewcode has 500
     app.connect("autodoc-process-docstring", as_list)
     app.connect("build-finished", write_gallery)
+
+
+smartquotes_action = "qe"  # quotes and ellipses: dashes would make –why of --why, which cannot be pasted
