@@ -128,7 +128,7 @@ def test_a_duplicate_may_stand_in_an_earlier_file(tmp_path: Path, capsys: pytest
     one, two = _pool(first, LAB), _pool(second, replace(LAB, id="copy"))
     assert main(["pool", "check", str(one), str(two)]) == 0
     printed = capsys.readouterr().out
-    assert f"  note    duplicate: 1 of 1\n            copy: the same as {LAB.id}\n" in f"{printed}\n"
+    assert f"  note    duplicate: 1 of 1\n            copy: the same as {LAB.id} of {one}\n" in f"{printed}\n"
 
 
 def test_released_suites_are_checked_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
