@@ -266,6 +266,7 @@ def _pinned(lines: Iterable[str]) -> dict[str, str]:
 
 def demo() -> None:
     environment().run("calibrant.bench.cli", "demo")
+    print("the command calibrant: source .venv/bin/activate", file=sys.stderr)
 
 
 def tests_environment() -> Environment:
