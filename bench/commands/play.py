@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from calibrant.bench.commands.guard import READS, WRITES, WRITES_PAGE, Writes
+from calibrant.bench.commands.guard import READS, WRITES_PAGE, Writes
 from calibrant.bench.commands.options import Aid, refuse_options
 from calibrant.bench.help_groups import EXECUTION, OUTPUT
 from calibrant.dsl.texts.plural import plural
@@ -85,6 +85,8 @@ StudyPath: TypeAlias = Annotated[
     ),
     READS,
 ]
+# asked again while a study goes on: its own table, CSV or JSON, is replaced
+WRITES_RESULTS = Writes(replaces=(b"participant,position,benchmark,", b'[\n {\n  "participant":', b"[]\n"))
 Static: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -103,7 +105,7 @@ Results: TypeAlias = Annotated[
         help="With --study: write a line for each participant and item as CSV, or as JSON in FILE.json; print means.",
         rich_help_panel=OUTPUT,
     ),
-    WRITES,
+    WRITES_RESULTS,
 ]
 Review: TypeAlias = Annotated[
     Path | None,

@@ -37,6 +37,19 @@ def unused_path(name: str) -> Path:
     return path
 
 
+def command_without(*written: Path | None) -> tuple[str, ...]:
+    """Return the arguments of the command that runs without options for these paths: it writes no file twice."""
+    paths = {str(path) for path in written if path is not None}
+    words = list[str]()
+    for word in invocation.get():
+        option, _, value = word.partition("=")
+        if word in paths and words and words[-1].startswith("-"):
+            words.pop()
+        elif not (option.startswith("-") and value in paths):
+            words.append(word)
+    return tuple(words)
+
+
 def print_next(commands: Iterable[NextCommand]) -> None:
     """Print the commands on standard error, each at the end of its line; none that has characters to be escaped."""
     listed = [command for command in commands if printable(command.line) == command.line and "\n" not in command.line]

@@ -86,17 +86,17 @@ def family(
             typer.echo(line)
     for line in (*notes, *(failures := counted.failures(fail_on or ()))):
         typer.echo(line, err=True)
-    print_next([] if as_json or not (out or html or certificates) else _next_commands(html, certificates))
+    print_next([] if as_json or not (out or html or certificates) else _next_commands(out, html, certificates))
     return 0 if counted.is_counted and not failures else 1
 
 
-def _next_commands(html: Path | None, certificates: Path | None) -> Iterator[NextCommand]:
+def _next_commands(out: Path | None, html: Path | None, certificates: Path | None) -> Iterator[NextCommand]:
     """Yield what can be done after a count."""
-    from calibrant.bench.terminal.next_commands import NextCommand, invocation, unused_path
+    from calibrant.bench.terminal.next_commands import NextCommand, command_without, unused_path
 
     if certificates is not None:
         yield NextCommand(("verify", certificates, certificates / "item.jsonl"), "check the certificates")
     elif html is not None:
-        yield NextCommand((*invocation.get(), "--certificates", unused_path("certificates")), "with proof")
+        yield NextCommand((*command_without(out), "--certificates", unused_path("certificates")), "with proof")
     else:
-        yield NextCommand((*invocation.get(), "--html", unused_path("family.html")), "as a page")
+        yield NextCommand((*command_without(out), "--html", unused_path("family.html")), "as a page")

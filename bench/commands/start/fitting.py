@@ -141,9 +141,9 @@ def _next_commands(
     html: Path | None, out: Path | None, certificates: Path | None, widest: int
 ) -> Iterator[NextCommand]:
     """Yield what can be done after a fit; widest: parents that were allowed, where more might fit."""
-    from calibrant.bench.terminal.next_commands import NextCommand, invocation, unused_path
+    from calibrant.bench.terminal.next_commands import NextCommand, command_without, unused_path
 
-    again = invocation.get()
+    again = command_without(out, certificates)
     if widest < MAX_PARENTS:
         yield NextCommand((*again, "--max-parents", widest + 1), "a wider class")
     if html is None:

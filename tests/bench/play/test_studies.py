@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from calibrant.bench.commands.play import WRITES_RESULTS
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.plan import ItemStop, QuestionsStop
 from calibrant.bench.play.player import Player
-from calibrant.bench.play.results import csv_text, person_rows, summary_lines
+from calibrant.bench.play.results import csv_text, json_text, person_rows, summary_lines
 from calibrant.bench.play.study.config import Study
 from calibrant.bench.play.study.order import latin_row, ordered
 from calibrant.bench.runs.records import folder_records
@@ -222,6 +223,8 @@ def test_results_are_a_line_for_each_answer_with_clustered_intervals(tmp_path: P
     ]
     header, *lines = csv_text(rows).splitlines()
     assert header.startswith("participant,position,benchmark")
+    for text in (csv_text(rows), csv_text([]), json_text(rows), json_text([])):  # a later table takes their place
+        assert text.lower().encode().startswith(WRITES_RESULTS.replaces)
     assert len(lines) == 4
     cells = list(csv.DictReader(io.StringIO(csv_text(rows))))
     # two worlds give each answer to the first question: the reference's list is that of test_remaining

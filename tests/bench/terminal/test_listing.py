@@ -60,7 +60,7 @@ def test_a_hundred_thousand_ids_take_two_seconds(tmp_path: Path) -> None:
     assert [json.loads(line)["id"] for line in listed.splitlines()] == [f"item-{place}" for place in range(100_000)]
     assert called("list", pool, "--limit", 0).stdout.splitlines()[1:] == [f"item-{k}" for k in range(100_000)]
     first = called("list", pool, "--limit", 3)
-    assert first.stderr == "3 of 100000 items; --limit 0 for all, --json for scripts\n"
+    assert first.stderr == "3 of 100,000 items; --limit 0 for all, --json for scripts\n"
     small = large_pool(tmp_path / "small.jsonl", 3)
     assert first.stdout == called("list", small).stdout
 
