@@ -79,12 +79,14 @@ def test_every_format_has_the_table(suffix: str, pool: Path, answers: Path, tmp_
 def test_beside_another_benchmark_the_table_is_of_those_that_have_it(pool: Path, tmp_path: Path) -> None:
     scms, episodes = tmp_path / "scms", write_records(tmp_path / "episodes", [blicket_record(0, graded())])
     assert main(["run", "exact", str(pool), "--out", str(scms), "--workers", "1"]) == 0
-    out = tmp_path / "r.csv"
-    line = ["report", str(scms), str(episodes), "--table", "attribution", "--out", str(out)]
-    assert main(line) == 0
-    assert {system for system, _ in figures(out.read_text(encoding="utf-8"))} == {"static"}
-    assert main([*line, "--pools", str(pool)]) == 0
-    assert {system for system, _ in figures(out.read_text(encoding="utf-8"))} == {"exact", "static"}
+    line = ["report", str(scms), str(episodes), "--table", "attribution", "--out"]
+    for name, asked, systems in (
+        ("of_episodes", [], {"static"}),
+        ("of_all", ["--pools", str(pool)], {"exact", "static"}),
+    ):
+        out = tmp_path / f"{name}.csv"
+        assert main([*line, str(out), *asked]) == 0
+        assert {system for system, _ in figures(out.read_text(encoding="utf-8"))} == systems
 
 
 def test_without_pools_it_is_refused(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
