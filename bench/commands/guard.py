@@ -60,9 +60,9 @@ class Writes:
     replaces: tuple[bytes, ...] = ()
 
     def targets(self, option: str, path: Path) -> Iterator[_Target]:
-        yield _Target(option, path, self.inside)
+        yield _Target(option, path, self.inside, goes_on=self.goes_on and bool(self.inside))
         for name in self.beside:
-            yield _Target(option, path.parent / name.format(path.name))
+            yield _Target(option, path.parent / name.format(path.name), goes_on=UNFINISHED in name)
 
 
 READS = Reads()
@@ -77,11 +77,15 @@ WRITES_POOL = Writes(beside=(f"{{}}{UNFINISHED}/instances.jsonl", f"{{}}{UNFINIS
 
 @dataclass(frozen=True)
 class _Target:
-    """A file, or the files of these names in a folder, that an option makes a command write."""
+    """A file, or the files of these names in a folder, that an option makes a command write.
+
+    goes_on: it holds what is done, from which the same command goes on
+    """
 
     option: str
     path: Path
     names: tuple[str, ...] = ()
+    goes_on: bool = False
 
     def require_kind(self) -> None:
         """Raise a usage error for a file where a folder is written, before the work."""
@@ -182,10 +186,9 @@ def _require_all_new(command: Callable[..., Any], values: Mapping[str, Any], rol
         for path in _paths(values[name])
         for target in role.targets(_option(command, name), path)
     ]
-    resumed = [target for role, target in listed if role.goes_on and (role.inside or UNFINISHED in str(target.path))]
-    resumes = any(file.exists() for target in resumed for file in target.files())
+    resumes = any(file.exists() for _, target in listed if target.goes_on for file in target.files())
     for role, target in listed:
-        if UNFINISHED not in str(target.path) and not (role.inside and (role.goes_on or resumes)):
+        if not target.goes_on and not (target.names and resumes):
             refuse_existing(target.files(), target.option, target.path, role.replaces)
 
 

@@ -32,7 +32,9 @@ def unused_path(name: str) -> Path:
     path = Path(name)
     number = 2
     while path.exists():
-        path = Path(name).with_stem(f"{Path(name).stem}-{number}")
+        # `.`, `..` and `/` have no stem
+        taken = Path(name) if Path(name).name not in ("", "..") else Path(name).resolve() / "new"
+        path = taken.with_stem(f"{taken.stem}-{number}")
         number += 1
     return path
 

@@ -125,6 +125,27 @@ def test_a_pool_that_was_converted_is_kept(tmp_path: Path, capsys: pytest.Captur
         assert out.read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["a.unfinished.jsonl", "old.unfinished/a.jsonl", "a.jsonl.unfinished/instances.jsonl"])
+def test_a_name_like_that_of_a_folder_to_go_on_from_is_kept_like_any_other(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / name
+    out.parent.mkdir(exist_ok=True)
+    out.write_bytes(BYTES)
+    assert f"{out} is there already" in refused(capsys, "prompts", bundled_pool("block"), "--limit", 1, "--out", out)
+    assert out.read_bytes() == BYTES
+
+
+def test_the_present_folder_is_refused_with_a_free_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "0000.json").write_bytes(BYTES)
+    error, hint = refusal(capsys, "audit", bundled_pool("block"), "--certificates", ".")
+    assert "0000.json is there already" in error
+    assert shlex.split(hint)[-1] == str(tmp_path / "new-2")
+
+
 def outputs() -> Iterator[Any]:
     for one in commands():
         for name, role in path_roles(one.callback).items():

@@ -106,6 +106,8 @@ def test_a_path_that_exists_is_not_named_again(tmp_path: Path, monkeypatch: pyte
     for name in ("why.html", "why-2.html"):
         Path(name).touch()
     assert unused_path("why.html") == Path("why-3.html")
+    assert unused_path(".") == tmp_path.resolve() / "new-2"
+    assert unused_path("..") == tmp_path.parent.resolve() / "new-2"
 
 
 def test_a_command_that_would_have_to_be_escaped_is_not_named(capsys: pytest.CaptureFixture[str]) -> None:
