@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
+from unicodedata import category
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -49,8 +50,11 @@ def consent_text(text: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return the text without control characters, which a terminal would obey."""
-    return "".join(char for char in text if char.isprintable() or char in "\n\t")
+    """Return the text without control characters, which a terminal would obey.
+
+    Blanks of every width and joiners of letters, which `isprintable` refuses too, are parts of words.
+    """
+    return "".join(char for char in text if category(char) != "Cc" or char in "\n\t")
 
 
 def _nest_headings(tokens: Sequence[Token]) -> None:

@@ -167,7 +167,7 @@ def _text(path: Path) -> str:
     if path.stat().st_size > 4 * MAX_CONSENT_CHARS:
         raise CalibrantError(f"{path}: at most {MAX_CONSENT_CHARS:,} characters are shown")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise CalibrantError(f"{path}: not a text in UTF-8") from None
     if len(text) > MAX_CONSENT_CHARS:

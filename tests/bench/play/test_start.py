@@ -109,6 +109,20 @@ def test_consent_in_a_terminal_has_no_marks_and_no_control_characters() -> None:
     assert "the lab (https://example.org/lab)" in text
 
 
+@pytest.mark.parametrize(
+    "words", ["10\u00a0Minuten", "\u0645\u06cc\u200c\u0634\u0648\u062f", "\u540c\u610f\u3000\u3057\u307e\u3059"]
+)
+def test_blanks_and_joiners_of_words_stay_in_a_consent(words: str) -> None:
+    assert words in consent_html(f"# A\n\n{words} b")
+    assert words in consent_text(f"# A\n\n{words} b")
+
+
+def test_the_mark_of_byte_order_is_no_part_of_a_consent(tmp_path: Path) -> None:
+    path = study_file(tmp_path)
+    (tmp_path / "consent.md").write_text("# Consent\n\nyes?\n", encoding="utf-8-sig")
+    assert consent_html(Study(path).terms.consent).startswith("<h3>Consent</h3>")
+
+
 @pytest.mark.parametrize("text", [" \n", "x" * (MAX_CONSENT_CHARS + 1)])
 def test_a_consent_that_nobody_can_read_is_refused(text: str, tmp_path: Path) -> None:
     path = study_file(tmp_path)
