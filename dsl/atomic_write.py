@@ -12,12 +12,23 @@ from typing import BinaryIO
 READABLE, PRIVATE = 0o644, 0o600  # modes of files: for all, and for the owner alone
 
 
+def is_open_file(path: Path) -> bool:
+    """Return whether this names a file that the process has open, such as /dev/stdout: it cannot be replaced."""
+    link = os.readlink(path) if path.is_symlink() else ""
+    return link.startswith("/proc/") or os.path.realpath(path.parent).startswith("/proc/")
+
+
 @contextmanager
 def whole_file(path: Path, mode: int = READABLE) -> Iterator[BinaryIO]:
     """Open a file that takes its name, and the place of an older one, when the block succeeds.
 
-    A pipe or a device of that name is written to directly. `OSError` as from `open`.
+    A pipe or a device of that name is written to directly; an open file such as /dev/stdout is appended to. `OSError`
+    as from `open`.
     """
+    if is_open_file(path):
+        with path.open("ab") as file:
+            yield file
+        return
     if path.exists() and not path.is_file():
         with path.open("wb") as file:
             yield file

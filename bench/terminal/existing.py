@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from calibrant.dsl.atomic_write import is_open_file
+
 HEAD = 100  # bytes of a file that show whether it is a page or a picture
 
 
@@ -28,7 +30,8 @@ def refuse_existing(files: Iterable[Path], option: str, path: Path, replaced: tu
 
 def _has_content(file: Path, replaced: tuple[bytes, ...]) -> bool:
     """Return whether this is an ordinary file that is not empty and begins in none of these ways."""
-    if not file.is_file() or file.stat().st_size == 0:
+    # what is written to /dev/stdout is added at its end
+    if not file.is_file() or file.stat().st_size == 0 or is_open_file(file):
         return False
     with file.open("rb") as content:
         return not content.read(HEAD).lstrip().lower().startswith(replaced)

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from calibrant.bench.terminal.existing import refuse_existing
 from calibrant.dsl.atomic_write import whole_file, write_atomically
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files have no names here")
 
 
 def test_a_file_takes_its_name_when_it_is_complete(tmp_path: Path) -> None:
@@ -33,6 +36,29 @@ def test_what_is_not_finished_leaves_nothing(tmp_path: Path, stopped_by: type[Ba
     with pytest.raises(stopped_by):
         write_half()
     assert list(tmp_path.iterdir()) == []
+
+
+@needs_proc
+@pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd"])
+def test_an_open_file_is_appended_to_and_not_replaced(folder: str, tmp_path: Path) -> None:
+    """As `--out /dev/stdout >> all.jsonl`; replaced would be the link of the system, for a user who may."""
+    path = tmp_path / "all.jsonl"
+    path.write_bytes(b"before\n")
+    with path.open("ab") as stream:
+        name = Path(folder) / str(stream.fileno())
+        write_atomically(name, "after\n")
+        refuse_existing([name], "--out", name)
+    assert path.read_bytes() == b"before\nafter\n"
+
+
+@needs_proc
+def test_a_link_like_that_of_standard_output_stays_one(tmp_path: Path) -> None:
+    path, link = tmp_path / "all.jsonl", tmp_path / "stdout"
+    with path.open("wb") as stream:
+        link.symlink_to(f"/proc/self/fd/{stream.fileno()}")
+        write_atomically(link, "text\n")
+    assert path.read_bytes() == b"text\n"
+    assert link.is_symlink()
 
 
 def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
