@@ -45,18 +45,18 @@ class OutcomeTable:
 def read_outcomes(runs: Sequence[Path], pools: Sequence[Path]) -> OutcomeTable:
     """Return the outcomes of runs and scored files on the items of pools; `CalibrantError` without any.
 
-    A system that occurs with several options is one system for each.
+    A system that occurs with several options is one system for each. Items without a right answer are left out.
     """
     of = one_benchmark(pools)
     items = items_of_pools(of.name, pools)
-    is_right = of.metrics.success.is_right
+    judge = of.metrics.success.judge
     sums: dict[tuple[Item, str], list[float]] = {}
     strata: dict[Item, str] = {}
     for context, score in scored_answers(runs):
         key = (context.pool_digest, context.instance)
-        if key in items:
+        if key in items and (right := judge(score, context.setting)) is not None:
             strata[key] = context.stratum or context.setting
-            sums.setdefault((key, _system(context.system, context.config)), []).append(is_right(score, context.setting))
+            sums.setdefault((key, _system(context.system, context.config)), []).append(right)
     if not sums:
         names = ", ".join(path.name for path in pools)
         raise CalibrantError(f"no scored answer to an item of {names}; give runs, or files of calibrant score, of it")

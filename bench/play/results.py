@@ -36,7 +36,8 @@ class PersonRow:
     """One participant on one item.
 
     position: of the item among those that the participant ended, from 1
-    correct: 1 if the answer is right; kind: earned, lucky, short or missed; empty where it was not attributed
+    correct: 1 if the answer is right, else 0; None where nothing is held out
+    kind: earned, lucky, short or missed; empty where it was not attributed
     hypotheses: how many were still open at the answer; remaining: the first MAX_EXPORTED of them in words
     answers: of the participant to the pages of questions, by page and question
     """
@@ -49,7 +50,7 @@ class PersonRow:
     setting: str
     study: str
     feedback: str
-    correct: int
+    correct: int | None
     kind: str
     hypotheses: str
     moves: int
@@ -108,6 +109,7 @@ def _row(record: Record, position: int, attribution: Mapping[str, Any], remainin
     steps = record.steps if isinstance(record.steps, list) else []
     mean_seconds = seconds_a_move(record)
     counted = "" if remaining is None else str(remaining.count)
+    is_right = load_benchmark(stated_name(record.benchmark)).metrics.success.judge(record.score, record.setting)
     return PersonRow(
         record.protocol.removeprefix(PEOPLE),
         position,
@@ -117,7 +119,7 @@ def _row(record: Record, position: int, attribution: Mapping[str, Any], remainin
         record.setting,
         str(record.config.get("study", "")),
         str(record.config.get("feedback", "")),
-        int(load_benchmark(stated_name(record.benchmark)).metrics.success.is_right(record.score, record.setting)),
+        None if is_right is None else int(is_right),
         str(attribution.get("kind", "")),
         str(attribution.get("members", counted)),
         sum(step.cost for step in steps),
@@ -147,7 +149,8 @@ def summary_lines(rows: Sequence[PersonRow]) -> Iterator[str]:
     """Yield means over participants by benchmark, then the share of right answers by position (a learning curve)."""
     for benchmark in sorted({row.benchmark for row in rows}):
         chosen = [row for row in rows if row.benchmark == benchmark]
-        measures: dict[str, list[Value]] = {"right": [_value(row, row.correct) for row in chosen]}
+        judged = [(row, row.correct) for row in chosen if row.correct is not None]
+        measures: dict[str, list[Value]] = {"right": [_value(row, correct) for row, correct in judged]}
         seconds = [_value(row, row.seconds_a_move) for row in chosen]
         if any(row.moves for row in chosen):
             measures |= {"moves": [_value(row, row.moves) for row in chosen], "seconds a move": seconds}
@@ -158,8 +161,8 @@ def summary_lines(rows: Sequence[PersonRow]) -> Iterator[str]:
         for name, values in measures.items():
             if values:
                 yield f"{benchmark}  {name.ljust(17)}  {_mean_text(values)}"
-        for position in sorted({row.position for row in chosen}):
-            at = [_value(row, row.correct) for row in chosen if row.position == position]
+        for position in sorted({row.position for row, _ in judged}):
+            at = [_value(row, correct) for row, correct in judged if row.position == position]
             yield f"{benchmark}  right at item {position}  {_mean_text(at)}"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.audits.replayscm.attribution import heldout_ceiling
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY
-from calibrant.bench.replayscm.verdict import is_right
+from calibrant.bench.replayscm.verdict import has_heldout, is_right
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text
 from calibrant.dsl.action import ActionError
@@ -64,7 +64,7 @@ class ReplayGuide:
         remaining = f" {fit_text(members, 'SCM', 'SCMs')} the training worlds ({recorded['class']})." if members else ""
         return Explanation(
             sentences=(
-                class_sentence(recorded, is_right=is_right(score, context.setting)) + remaining,
+                _class_sentence(recorded, score, context.setting) + remaining,
                 _failure(score),
             ),
             response=_answer_text(stated),
@@ -122,12 +122,19 @@ def _failure(score: Score) -> str:
     return in_one_line(str(reason))[:300] if reason and score.get("valid") is not True else ""
 
 
+def _class_sentence(recorded: Mapping[str, Any], score: Score, setting: str) -> str:
+    if not has_heldout(score, setting):
+        return "The answer is neither right nor wrong: nothing is held out."
+    return class_sentence(recorded, is_right=is_right(score, setting))
+
+
 def _chips(score: Score) -> Iterator[tuple[str, str]]:
     if score.get("valid") is not True:
         yield "bad", "not valid"
         return
     yield ("good", "train-exact") if score.get("trainExact") is True else ("bad", "not train-exact")
-    yield ("good", "held-out exact") if score.get("heldoutExact") is True else ("bad", "not held-out exact")
+    if has_heldout(score, ""):
+        yield ("good", "held-out exact") if score.get("heldoutExact") is True else ("bad", "not held-out exact")
 
 
 def _worlds(score: Score) -> str:

@@ -28,14 +28,16 @@ class DrawnTies:
         self._systems: dict[tuple[str, str], _System] = {}
 
     def add(self, context: AnswerContext, score: Mapping[str, Any]) -> None:
-        """Count an answer; draws of equally good ones have the variance p (1 - p) / draws."""
+        """Count an answer that is right or wrong; draws of equally good ones have the variance p (1 - p) / draws."""
+        success = benchmark(context.benchmark).metrics.success
+        if not success.is_defined(score, context.setting):
+            return
         system = self._systems.setdefault((context.system, context.setting), _System())
         system.num_items += 1
         if not isinstance(score, MeanScore) or not score.is_drawn:
             return
-        is_right = benchmark(context.benchmark).metrics.success.is_right
         draws = sum(times for times, _ in score.parts)
-        right = sum(times for times, part in score.parts if is_right(part, context.setting)) / draws
+        right = sum(times for times, part in score.parts if success.is_right(part, context.setting)) / draws
         system.num_drawn += 1
         system.draws = draws
         system.variances.append(right * (1 - right) / draws)

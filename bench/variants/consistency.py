@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.statistics import wilson
+from calibrant.bench.variants.contract import CopyMap
 from calibrant.bench.variants.pool import VariantMaps
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.pool_text import pool_digest
@@ -173,28 +174,35 @@ def measure_consistency(
 ) -> list[Consistency]:
     """Return the consistency of each system with answers to a pool of variants; `CalibrantError` if there is none.
 
-    Copies without an answer count as wrong. Answers to the originals' pool among `answers` give the flips.
+    Copies without an answer count as wrong; items without a right answer are left out.
+    Answers to the originals' pool among `answers` give the flips.
     maps: of the pool
     """
     digest, of = pool_digest(variants), benchmark_of(variants)
     copies: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     originals: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    unjudged: set[str] = set()
     for context, score in answers:
         target = {digest: copies, maps.pool_digest: originals}.get(context.pool_digest)
-        if target is not None:
-            target[context.system][context.instance].append(of.metrics.success.is_right(score, context.setting))
+        right = None if target is None else of.metrics.success.judge(score, context.setting)
+        if target is not None and right is not None:
+            target[context.system][context.instance].append(right)
+        elif target is copies:
+            unjudged.add(context.instance)
     if not copies:
-        raise CalibrantError(f"--consistency: no answer is to an item of {variants.name}")
-    return [_consistency(name, copies[name], originals.get(name, {}), maps) for name in sorted(copies)]
+        where = f"{variants.name}{' that has a right answer' if unjudged else ''}"
+        raise CalibrantError(f"--consistency: no answer is to an item of {where}")
+    judged = {name: stated for name, stated in maps.copies.items() if name not in unjudged}
+    return [_consistency(name, copies[name], originals.get(name, {}), judged) for name in sorted(copies)]
 
 
 def _consistency(
-    system: str, copies: Mapping[str, list[bool]], originals: Mapping[str, list[bool]], maps: VariantMaps
+    system: str, copies: Mapping[str, list[bool]], originals: Mapping[str, list[bool]], maps: Mapping[str, CopyMap]
 ) -> Consistency:
     rights: dict[str, list[float]] = {}
     by_kind: dict[str, dict[str, list[float]]] = {}
     flips: dict[str, list[int]] = {}
-    for name, stated in maps.copies.items():
+    for name, stated in maps.items():
         right = _mean(copies.get(name, ()))
         rights.setdefault(stated.of, []).append(right)
         by_kind.setdefault(stated.kind, {}).setdefault(stated.of, []).append(right)

@@ -56,8 +56,9 @@ class ReviewedItem:
         return () if self.record.steps is msgspec.UNSET else steps_of(self.record.steps)
 
     @property
-    def is_right(self) -> bool:
-        return self.benchmark.metrics.success.is_right(self.record.score, self.record.setting)
+    def is_right(self) -> bool | None:
+        """Whether the answer is right; None where nothing is held out."""
+        return self.benchmark.metrics.success.judge(self.record.score, self.record.setting)
 
     @property
     def kind(self) -> str:

@@ -14,9 +14,9 @@ from calibrant.bench.play.review.items import ReviewedItem
 from calibrant.bench.report.overview.contract import Explanation
 from calibrant.dsl.errors import CalibrantError
 
-BAR = ("earned", "lucky", "right", "short", "missed", "wrong")  # accuracy is where right ends
+BAR = ("earned", "lucky", "right", "short", "missed", "wrong", "unjudged")  # accuracy is where right ends
 GLYPHS = {"earned": "\u2713", "lucky": "\u2248", "right": "\u2713", "short": "\u25cb", "missed": "\u2717"}
-GLYPHS |= {"wrong": "\u2717"}
+GLYPHS |= {"wrong": "\u2717", "unjudged": "\u25cb"}
 DASH = "\N{EN DASH}"
 
 
@@ -37,13 +37,13 @@ def review_page(title: str, participant: str, items: Sequence[ReviewedItem]) -> 
 
 
 def _class_of(item: ReviewedItem) -> str:
-    return item.kind or ("right" if item.is_right else "wrong")
+    return item.kind or {True: "right", False: "wrong", None: "unjudged"}[item.is_right]
 
 
 def _heading(items: Sequence[ReviewedItem], counts: Counter[str]) -> str:
-    right = sum(item.is_right for item in items)
+    right = sum(item.is_right is True for item in items)
     earned = f", {counts['earned']} of them earned" if any(item.kind for item in items) else ""
-    return f"{right} of {len(items)} right{earned}"
+    return f"{right} of {sum(item.is_right is not None for item in items)} right{earned}"
 
 
 def _legend(counts: Counter[str]) -> Iterator[dict[str, str]]:
@@ -53,6 +53,8 @@ def _legend(counts: Counter[str]) -> Iterator[dict[str, str]]:
     for kind in ("right", "wrong"):
         if counts[kind]:
             yield {"kind": kind, "text": f"{GLYPHS[kind]} {kind}: what the evidence had decided is not counted"}
+    if counts["unjudged"]:
+        yield {"kind": "unjudged", "text": f"{GLYPHS['unjudged']} unjudged: nothing is held out"}
 
 
 def _row(number: int, item: ReviewedItem) -> dict[str, Any]:

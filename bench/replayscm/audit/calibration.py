@@ -127,7 +127,7 @@ def _rows(folder: Path, records: Sequence[AuditRecord], ceilings: dict[str, dict
     exact: dict[tuple[str, str], dict[str, bool]] = {}
     configs: dict[tuple[str, str], dict[str, Any]] = {}
     for record in folder_records(folder):
-        if (record.pool_digest, record.instance) in audited:
+        if (record.pool_digest, record.instance) in audited and record.score.get("heldoutExact", False) is not None:
             group = record.protocol, config_digest(record.config)
             configs[group] = record.config
             exact.setdefault(group, {})[record.instance] = record.score.get("heldoutExact") is True
