@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -93,10 +94,13 @@ class Study:
                 raise CalibrantError(f"{path.name}: {key.instance} is named twice; each participant plays an item once")
             keys.add(key)
         self.practice = self._practice(content.practice)
-        for stop in self.practice.stops if self.practice is not None else ():
-            if stop.key in keys:
-                where = "[[practice]], which shows its verdict, and in a [[block]]"
-                raise CalibrantError(f"{path.name}: {stop.key.instance} is in {where}")
+        if self.practice is not None:
+            contents = _contents(self.pools, [stop for stops in self._stops for stop in stops])
+            # by content: a copy of a pool has another digest, and other ids perhaps
+            for content_key, name in _contents(self.practice.pools, self.practice.stops).items():
+                if content_key in contents:
+                    where = "[[practice]], which shows its verdict, and in a [[block]]"
+                    raise CalibrantError(f"{path.name}: {name} is in {where}")
         self.plan = lru_cache(MAX_PARTICIPANTS)(self._plan)
 
     def member(self, name: str) -> str:
@@ -160,6 +164,18 @@ class Study:
             pool.check_aid(self.terms.aid)
         ids = block.ids or list(pool.indices)
         return [ItemStop(pool.key(instance)) for instance in ids]
+
+
+def _contents(pools: Sequence[PlayPool], stops: Sequence[Stop]) -> dict[str, str]:
+    """Return the ids of items by what they hold apart from id and labels."""
+    by_digest = {pool.digest: pool for pool in pools}
+    names: dict[str, str] = {}
+    for key in (stop.key for stop in stops if isinstance(stop, ItemStop)):
+        pool = by_digest[key.pool_digest]
+        record = pool.benchmark.items.record(pool.item(key.instance))
+        content = {name: value for name, value in record.items() if name not in ("id", "labels")}
+        names[f"{pool.benchmark.name} {json.dumps(content, sort_keys=True)}"] = key.instance
+    return names
 
 
 def _text(path: Path) -> str:

@@ -167,9 +167,15 @@ def test_practice_in_words_is_not_recorded(tmp_path: Path) -> None:
     assert "Program, item 2 of 2" in _play(path, "give up").stdout  # no start again
 
 
-def test_an_item_of_a_block_is_no_practice(tmp_path: Path) -> None:
-    path = study_file(tmp_path)
-    path.write_text(path.read_text(encoding="utf-8") + f'[[practice]]\npool = "{POOLS["causim"]}"\n', encoding="utf-8")
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_an_item_of_a_block_is_no_practice(*, is_copied: bool, tmp_path: Path) -> None:
+    path, pool = study_file(tmp_path), POOLS["causim"]
+    if is_copied:  # another file, under another id
+        header, *records = pool.read_text(encoding="utf-8").splitlines()
+        pool = tmp_path / "copy.jsonl"
+        lines = [header, *(json.dumps(json.loads(record) | {"id": f"copy-{k}"}) for k, record in enumerate(records))]
+        pool.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8") + f'[[practice]]\npool = "{pool}"\n', encoding="utf-8")
     done = called("play", "--study", path, "--participant", "p01")
     assert (done.returncode, "is in [[practice]], which shows its verdict" in done.stderr) == (2, True), done.stderr
 
