@@ -70,6 +70,14 @@ def verdict(task: Lesson, answer: ConversationResult) -> float:
     return float(answer.verdict.correct)
 
 
+def verdict_if_defined(task: Lesson, answer: ConversationResult) -> float | None:
+    """Return the verdict; None of an item with nothing held out, to which no answer is right or wrong."""
+    is_defined = task.of.metrics.success.is_defined
+    if answer.verdict.correct or is_defined(answer.verdict.to_dict(), task.item.setting):
+        return verdict(task, answer)
+    return None
+
+
 def shaped(task: Lesson, answer: ConversationResult) -> float:
     """Return how much of the answer is right (`Training.share` of its benchmark), 0 to 1."""
     return task.of.training.share(task.item, answer.verdict)

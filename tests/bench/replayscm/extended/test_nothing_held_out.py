@@ -19,6 +19,7 @@ from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem
+from calibrant.rewards import verdict
 from tests.support.replayscm.extensions.problems import gold_submission, small_problem
 
 
@@ -83,3 +84,10 @@ def test_ties_are_counted_among_items_that_have_a_right_answer() -> None:
     ties.add(context, {"heldoutExact": None, "trainExact": True})
     assert list(ties.lines()) == before
     assert before
+
+
+def test_a_trainer_gets_no_verdict_where_there_is_none() -> None:
+    problems = _problems()
+    completions = [[{"role": "assistant", "content": json.dumps(gold_submission(problem))}] for problem in problems]
+    records = [json.dumps(benchmark("replayscm").items.record(problem)) for problem in problems]
+    assert verdict(completions, records, ["replayscm"] * 2) == [1.0, None]
