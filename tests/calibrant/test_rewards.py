@@ -152,7 +152,7 @@ def test_what_the_evidence_decides_is_not_known_where_any_of_several_answers_is_
     [
         ("{", "blickets", "entry 1: record is '{', not JSON"),
         ("[]", "blickets", r"entry 1: record is \[\]"),
-        ("{}", "blickets", "entry 1: record of None: .*id"),
+        ("{}", "blickets", "entry 1: a record without an id: .*id"),
         ("{}", "nothing", "entry 1: unknown benchmark 'nothing'; known: replayscm"),
         (_record(BOTH_OF_THREE), "causim", "entry 1: record of 'both of three': .*"),
     ],
