@@ -40,7 +40,7 @@ TableNames: TypeAlias = Annotated[
     typer.Option(
         "--table",
         metavar="ID",
-        help="Only this table, by its number in the paper, `paired`, `ceiling` or `time`.",
+        help="Only this table: its number in the paper, `paired`, `ceiling` or `time`; `people`, `learning` or `open`.",
         rich_help_panel=VIEW,
     ),
 ]
