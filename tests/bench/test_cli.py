@@ -280,7 +280,7 @@ def test_the_demo_answers_the_bundled_problems_and_ends_with_a_report_and_a_plot
     for key in replayed:
         assert (rows[key]["coverage"], rows[key]["valid"], rows[key]["train_exact"]) == (1, 1, 1)
     assert [rows["conjunctive", name]["accuracy"] for name in agents] == [1, 1]
-    report, plot, board = (Path(line.split(":")[1].strip()) for line in done.stderr.splitlines()[-3:])
+    report, plot, board = (Path(line.split(" written to ")[1]) for line in done.stderr.splitlines()[-3:])
     assert board == tmp_path / "board" / "calibrant-mini-1.0" / "index.html"
     assert board.read_text(encoding="utf-8").count("rescored") == len(list((board.parent / "rows").iterdir()))
     specification = read_specification(SUITE_FILE)

@@ -32,6 +32,7 @@ def _records(stratum: str = "easy-3", **changes: object) -> list[Record]:
 
 
 def made(out: Path, *arguments: object) -> str:
+    out.unlink(missing_ok=True)
     assert main(["report", *map(str, arguments), "--out", str(out)]) == 0
     return out.read_text(encoding="utf-8")
 

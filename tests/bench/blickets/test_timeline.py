@@ -194,7 +194,7 @@ def test_show_writes_the_episodes_of_an_item(
     page = tmp_path / "page.html"
     line = ["show", str(pool), "static", "--run", str(run), "--html", str(page)]
     assert main(line) == 0
-    assert capsys.readouterr().err == f"page written to {page}\n"
+    assert capsys.readouterr().err.splitlines()[0] == f"page written to {page}"
     text = page.read_text(encoding="utf-8")
     for system in ("static", "copy", "abstain"):
         assert f'aria-label="{system} on static"' in text

@@ -283,7 +283,7 @@ def test_training_data_are_written_in_the_order_of_the_curriculum(
     capsys.readouterr()
     assert main(["training", str(wrong), "--out", str(tmp_path / "some.jsonl")]) == 0
     assert "2 examples written" in (said := capsys.readouterr().err)
-    assert "1 instances without a solution are left out" in said
+    assert "left out, without a solution: 1 instance" in said
 
 
 @pytest.mark.parametrize(

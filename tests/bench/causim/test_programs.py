@@ -214,17 +214,18 @@ def test_state_files_and_modules_become_pools_by_options(tmp_path: Path) -> None
     folder = foreign_folder(tmp_path)
     (tmp_path / "one.py").write_text(CHAIN, "utf-8")
     for source in (folder / "state.json", tmp_path / "one.py", folder):
-        done = called("pool", "convert", source, tmp_path / "c.jsonl", "-o", "each=2", "-o", "types=intervention")
+        pool = tmp_path / f"of_{source.name}.jsonl"
+        done = called("pool", "convert", source, pool, "-o", "each=2", "-o", "types=intervention")
         assert done.returncode == 0, done.stderr
-        items = BENCHMARK.items.read_pool(tmp_path / "c.jsonl").items
+        items = BENCHMARK.items.read_pool(pool).items
         assert {item.task.question.type for item in items} == {"intervention"}
-        assert called("pool", "check", tmp_path / "c.jsonl").returncode == 0
+        assert called("pool", "check", pool).returncode == 0
 
 
 def test_a_folder_with_files_is_not_unpacked_into(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "mine.txt").write_text("mine", "utf-8")
-    assert "has files" in refused(capsys, "pool", "unpack", bundled_sample("causim"), tmp_path / "x")
+    assert "mine.txt is there already" in refused(capsys, "pool", "unpack", bundled_sample("causim"), tmp_path / "x")
     assert "does not support" in refused(capsys, "pool", "unpack", bundled_sample("causalab"), tmp_path / "y")
 
 

@@ -56,6 +56,7 @@ OTHER_SUITE = {
 
 def drawn(name: str, suite: str, out: Path, *options: str, count: int | None = 4) -> list[dict[str, Any]]:
     """Return the lines of a generated pool."""
+    out.unlink(missing_ok=True)
     line = ["generate", "--benchmark", name, "--strata", suite, "--seed", "3", "--out", out]
     line += [] if count is None else ["--per-stratum", count]
     done = called(*line, *(word for option in options for word in ("-o", option)))
@@ -96,7 +97,7 @@ def test_two_benchmarks_share_what_an_option_of_one_name_is_within_a_command() -
 @pytest.mark.parametrize(
     ("name", "suite", "options", "reason"),
     [
-        ("causalab", "4nodes", ["record=1"], "unknown option 'record' of CausaLab items; known: records,"),
+        ("causalab", "4nodes", ["record=1"], "unknown option 'record' of CausaLab items; did you mean records?"),
         ("causalab", "4nodes", ["records=65"], "records=65: a whole number from 0 to 64 is expected"),
         ("causalab", "4nodes", ["records"], "'records' is not NAME=VALUE"),
         ("causalab", "4nodes", ["tries=1", "tries=2"], "tries is given twice"),

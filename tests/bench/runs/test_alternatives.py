@@ -133,6 +133,7 @@ def test_a_class_without_gold_is_proved_impossible(tmp_path: Path) -> None:
     assert told["outcome"] == "impossible"
     assert told["why"] == "X3 has 2 functional parents in gold, so gold is not in the class, whatever worlds are added"
     assert read_pool(tmp_path / "hard.jsonl").problems == read_pool(pool).problems
-    line[-1] = "2"
+    second = tmp_path / "second.jsonl"
+    line[3], line[5], line[-1] = str(tmp_path / "harder.jsonl"), str(second), "2"
     assert main([*line, "--workers", "1"]) == 0
-    assert json.loads(report.read_text(encoding="utf-8"))["outcome"] == "reached"
+    assert json.loads(second.read_text(encoding="utf-8"))["outcome"] == "reached"

@@ -16,6 +16,7 @@ import pytest
 
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.pools.bundled import bundled_files
+from calibrant.dsl.texts.plural import plural
 from tests.support.commands import CHECKOUT, called, refused
 
 NUM_ITEMS = {"replayscm": 3, "blickets": 8, "causalab": 5, "causim": 8, "logic": 8}
@@ -74,7 +75,7 @@ def test_an_audit_that_was_killed_resumes_with_what_it_had(name: str, tmp_path: 
     (killed / "audits.jsonl").write_bytes(before + b'{"pool":"torn')
     resumed = called(*line, "--out", killed)
     assert (resumed.returncode, resumed.stdout) == (whole.returncode, whole.stdout)
-    assert f"{NUM_ITEMS[name] - 2} instances audited, 2 had a record already" in resumed.stderr
+    assert f"{plural(NUM_ITEMS[name] - 2, 'instances')} audited, 2 had a record already" in resumed.stderr
     assert set(before.splitlines()) < set((killed / "audits.jsonl").read_bytes().splitlines())  # as they were
     assert without_timing(records_of(killed)) == without_timing(records_of(tmp_path / "whole"))
     again = called(*line, "--out", killed)
@@ -105,7 +106,7 @@ def test_a_page_shows_every_item_and_finding(name: str, tmp_path: Path) -> None:
     page = tmp_path / "audit.html"
     done = called("audit", pool, "--html", page, "--json")
     text = page.read_text(encoding="utf-8")
-    assert f"report written to {page}" in done.stderr
+    assert f"page written to {page}" in done.stderr
     assert text.count("<h2>What the audit proves</h2>") == NUM_ITEMS[name]
     assert "&lt;b&gt;one" in text
     assert "<b>one" not in text
@@ -159,7 +160,7 @@ def test_an_item_that_cannot_be_audited_fails_the_audit_and_is_tried_again(
     assert [one["outcome"] for one in records_of(out)] == ["audited", "crashed", *["audited"] * 6]
     assert "ArithmeticError: no such number" in (tmp_path / "audit.html").read_text(encoding="utf-8")
     mended = called(*line)
-    assert (mended.returncode, mended.stderr.splitlines()[0]) == (0, "1 instances audited, 7 had a record already")
+    assert (mended.returncode, mended.stderr.splitlines()[0]) == (0, "1 instance audited, 7 had a record already")
     assert records_of(out)[1]["findings"] is not None
 
 

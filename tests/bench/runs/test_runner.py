@@ -294,7 +294,7 @@ def test_options_come_as_texts_or_values_and_are_checked() -> None:
         == Exact(4)
     )
     assert Exact().config == {"max_parents": 5}
-    with pytest.raises(CalibrantError, match="unknown protocol 'exat'; known: exact"):
+    with pytest.raises(CalibrantError, match=r"unknown protocol 'exat'; did you mean exact"):
         make_protocol(protocols_of(BENCHMARK), "exat", {})
     for options in ({"max_parents": 0}, {"max_parents": "7"}, {"max_parents": "five"}, {"depth": 3}):
         with pytest.raises(CalibrantError, match=r"protocol 'exact': .*its options: max_parents"):
