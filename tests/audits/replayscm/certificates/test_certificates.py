@@ -238,7 +238,7 @@ def test_what_is_no_plain_certificate_is_refused_in_one_line(
 ) -> None:
     text = to_json(build_certificate(unique_problem(), ModelClass(3)))
     twice = '{"count": "9", ' + text.lstrip()[1:]
-    assert "the field 'count' stands twice in one object" in verdict_on(tmp_path, twice, capsys)
+    assert "key 'count' occurs twice in one object" in verdict_on(tmp_path, twice, capsys)
     changes: list[tuple[str, Callable[[dict[str, Any]], object]]] = [
         ("no field 'claim'", lambda made: made.update(claim="unique among all")),
         ("no field 'note'", lambda made: made["class"].update(note="")),
