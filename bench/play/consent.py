@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from unicodedata import category
 
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 MAX_CONSENT_CHARS = 40_000  # about 15 pages; parsing is quadratic in unclosed brackets: 1.5 s at this length
@@ -24,9 +25,7 @@ def consent_html(text: str) -> str:
 
     Headings are numbered by their nesting, so that no level is skipped below the page's own.
     """
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark", {"html": False})
+    parser = _parser()
     tokens = parser.parse(_printable(text))
     _nest_headings(tokens)
     for token in tokens:
@@ -42,11 +41,20 @@ def consent_text(text: str) -> str:
     from rich.console import Console
     from rich.markdown import Markdown
 
+    document = Markdown(_printable(text), hyperlinks=False)
+    document.parsed = _parser().parse(_printable(text))  # the library's own parser drops raw HTML
     columns = min(shutil.get_terminal_size().columns, MAX_COLUMNS)
     console = Console(file=io.StringIO(), width=columns, color_system=None, force_terminal=False)
     with console.capture() as captured:
-        console.print(Markdown(_printable(text), hyperlinks=False))
+        console.print(document)
     return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")
+
+
+def _parser() -> MarkdownIt:
+    """Return the parser of both: raw HTML is text."""
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark", {"html": False})
 
 
 def _printable(text: str) -> str:

@@ -70,6 +70,7 @@ def list_next_commands(out: Path, manifest: Manifest) -> list[NextCommand]:
     from calibrant.bench.terminal.next_commands import NextCommand
 
     pools = [out / GOLD / pool.name for pool in manifest.pools]
+    pools = [pool for pool in pools if any((pool / "certificates").glob("*.json"))]
     verified = [("verify", pool / "certificates", pool / f"{pool.name}.jsonl") for pool in pools[:MAX_POOLS]]
     commands = [NextCommand(words, "count again") for words in verified]
     rows = sorted((out / GOLD / ROWS).glob("*/*.jsonl"))

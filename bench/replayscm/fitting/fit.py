@@ -230,7 +230,7 @@ def _of_table(why: ReplayWhy, table: BooleanTable, target: str | None) -> Replay
         for world in evidence.worlds
     )
     deciders = tuple(
-        msgspec.structs.replace(decider, table_line=_table_line(decider, table.layout)) for decider in why.deciders
+        msgspec.structs.replace(decider, table_line=_table_line(decider, table)) for decider in why.deciders
     )
     return msgspec.structs.replace(
         why,
@@ -240,11 +240,14 @@ def _of_table(why: ReplayWhy, table: BooleanTable, target: str | None) -> Replay
     )
 
 
-def _table_line(decider: Decider, layout: TableLayout | None) -> str:
-    """Return a world of one row as a line of the file; empty for a table that is no file."""
-    if layout is None:
-        return ""
+def _table_line(decider: Decider, table: BooleanTable) -> str:
+    """Return a world of one row as a line of the file; of a table that is no file, by the names of its columns."""
     (row,) = decider.world["rows"]
+    layout: TableLayout | None = table.layout
+    if layout is None:
+        cells = ", ".join(f"{name} = {value}" for name, value in zip(table.names, row, strict=True))
+        set_names = " and ".join(decider.world.get("constants", ()))
+        return f"{cells}; set: {set_names}" if set_names else cells
     values = zip((name for name in layout.header if name != layout.do), row, strict=True)
     return layout.line(dict(values), list(decider.world.get("constants", ())))
 

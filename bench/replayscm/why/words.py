@@ -139,7 +139,8 @@ def world_hint(why: ReplayWhy, decider: Decider) -> str:
     blanks = f"each ? by the 0 or 1 that you observe ({', '.join(observe)})" if observe else ""
     if decider.table_line:
         names = " and ".join(decider.world.get("constants", ()))
-        setting = f" It sets {names}: name that in a column, and give the column with --do." if names else ""
+        is_stated = all(name in decider.table_line for name in decider.world.get("constants", ()))
+        setting = "" if is_stated else f" It sets {names}: name that in a column, and give the column with --do."
         return f"A line of the table; replace {blanks}.{setting}" if blanks else f"A line of the table.{setting}"
     order = (
         f"A world for the item's training worlds; characters of a row are {' '.join(why.columns)}, in the file's order"

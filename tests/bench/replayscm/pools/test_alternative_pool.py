@@ -24,7 +24,7 @@ def test_items_keep_the_evidence_and_their_known_answer_succeeds(
     problems = dev_problems("hidden_order")[:6]
     write_pool(Pool("source", problems), source)
     assert main(["pool", "alternatives", str(source), str(made), "--seed", "3"]) == 0
-    assert capsys.readouterr().err.splitlines()[-1] == f"6 instances written to {made}"
+    assert capsys.readouterr().err.splitlines()[0] == f"6 instances written to {made}"
     items = read_pool(made).problems
     for item, problem in zip(items, problems, strict=True):
         assert item.task.kind is TaskKind.ALTERNATIVE
