@@ -18,7 +18,7 @@ def nearest_names(name: object, allowed: Iterable[str], number: int = 3) -> list
 
 
 def known_names(name: object, allowed: Iterable[str]) -> str:
-    """Return the end of a message on an unknown name: `did you mean X?`, and the names where they are few or none is like it."""
+    """Return the end of a message on an unknown name: `did you mean X?`, and all names if few or if none is like it."""
     names = list(dict.fromkeys(allowed))
     near = nearest_names(name, names)
     question = f"did you mean {' or '.join(near)}?" if near else ""

@@ -60,9 +60,10 @@ def test_show_names_ids_that_are_close(pool: Path, capsys: pytest.CaptureFixture
 
 
 def test_convert_keeps_the_problems(tmp_path: Path) -> None:
-    source, target = shared_file("official_sample.runtime.yaml"), tmp_path / "native.jsonl"
+    source = shared_file("official_sample.runtime.yaml")
     cases: list[tuple[list[str], int]] = [([], 18), (["--drop-results"], 0)]
     for extra, num_results in cases:
+        target = tmp_path / f"{num_results}.jsonl"
         assert CliRunner().invoke(app, ["pool", "convert", str(source), str(target), *extra]).exit_code == 0
         converted = read_pool(target)
         assert converted.problems == read_pool(source).problems

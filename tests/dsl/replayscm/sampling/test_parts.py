@@ -133,9 +133,7 @@ def test_probabilities_of_target_counts_are_complete() -> None:
 
 
 def test_an_unknown_stratum_is_named_together_with_the_known_ones() -> None:
-    with pytest.raises(
-        ValueError, match=r"unknown stratum 'n11'; known: hs_n6_easy_calibration, .*, \.\.\. \(\d+ in all\)$"
-    ):
+    with pytest.raises(ValueError, match=r"unknown stratum 'n11'; known: hs_n6_easy_calibration, .*, large_n40$"):
         stratum("n11")
 
 
