@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from calibrant.dsl.errors import UnknownItemError, in_one_line, short_repr
+from calibrant.dsl.texts.plural import plural
 
 T_co = TypeVar("T_co", covariant=True)
 S_co = TypeVar("S_co", covariant=True)
@@ -84,5 +85,4 @@ class Pool(Generic[I_co]):
         )
 
     def __repr__(self) -> str:
-        items = f"{len(self)} item{'' if len(self) == 1 else 's'}"
-        return f"<Pool {in_one_line(self.name)[:60]}: {items} of {self.benchmark}>"
+        return f"<Pool {in_one_line(self.name)[:60]}: {plural(len(self), 'items')} of {self.benchmark}>"

@@ -18,6 +18,7 @@ from calibrant.dsl.blickets.reference import is_active
 from calibrant.dsl.blickets.rule import all_rules, rule_from_json
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import in_one_line, short_repr
+from calibrant.dsl.texts.plural import plural
 from calibrant.solvers.blickets.families import class_of
 
 MAX_GUESS_OBJECTS = 12  # rules are listed
@@ -99,8 +100,7 @@ def _chips(score: Score) -> Iterator[tuple[str, str]]:
 
 
 def _verdict_note(score: Score) -> str:
-    number = score["activations"]
-    parts = [f"{number} activation{'s' * (number != 1)}"]
+    parts = [plural(score["activations"], "activations")]
     if score["post_evidence"] is not None:
         parts.append(f"{score['post_evidence']} readings under the later rule")
     fits = (score.get(KEY) or {}).get("fits")

@@ -106,7 +106,7 @@ def subset(
     families of systems that were left out of choice and fit, beside random subsets of equal size.
     """
     from calibrant.bench.difficulty.explained import write_subset
-    from calibrant.bench.terminal.next_commands import NextCommand, print_next
+    from calibrant.bench.terminal.next_commands import pool_commands, print_next
 
     chosen = write_subset(source, target, runs, items, families, seed)
     if as_json:
@@ -114,6 +114,4 @@ def subset(
     else:
         for line in chosen.lines():
             typer.echo(line)
-        print_next(
-            [NextCommand(("pool", "check", target), "is it sound"), NextCommand(("list", target), "what is in it")]
-        )
+        print_next(pool_commands(target))

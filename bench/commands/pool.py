@@ -19,7 +19,7 @@ from calibrant.bench.examples import epilog
 from calibrant.bench.help_groups import ITEMS, METHOD, GroupedOptions
 from calibrant.bench.option_help import ConvertCommand
 from calibrant.bench.terminal.existing import refuse_existing
-from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
+from calibrant.bench.terminal.next_commands import NextCommand, pool_commands, print_next, unused_path
 from calibrant.bench.terminal.written import print_written
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.texts.plural import plural
@@ -64,7 +64,7 @@ def convert(
         out = _measured_out((source, target), third, item_option or ())
         for line in families.convert(source, target, out, given):
             typer.echo(line, err=True)
-        _print_next(out)
+        print_next(pool_commands(out))
         return
     refuse_existing([target], "OUT", target)
     programs = sole_provider(PROGRAMS)
@@ -73,7 +73,7 @@ def convert(
         item_options = read_item_options("pool convert", programs.benchmark, item_option or ())
         for line in programs.convert(source, target, item_options):
             typer.echo(line, err=True)
-        _print_next(target)
+        print_next(pool_commands(target))
         return
     of = benchmark_of(source)
     given_options = given.convert(of.name, source.name)
@@ -86,12 +86,7 @@ def convert(
     else:
         number = of.require(ITEM_CONVERSION).convert_with_options(source, target, item_options)
     print_written(target, plural(number, "instances"))
-    _print_next(target)
-
-
-def _print_next(pool: Path) -> None:
-    """Print what can be done with a pool that was written."""
-    print_next([NextCommand(("pool", "check", pool), "is it sound"), NextCommand(("list", pool), "what is in it")])
+    print_next(pool_commands(target))
 
 
 def _measured_out(inputs: Sequence[Path], third: Path | None, item_option: Sequence[str]) -> Path:
@@ -136,7 +131,7 @@ def alternatives(
         lines = maker.write_alternatives(source, target, seed, progress, open_ended=open_ended)
     for line in lines:
         typer.echo(line, err=True)
-    _print_next(target)
+    print_next(pool_commands(target))
 
 
 @pool_app.command(cls=GroupedOptions, epilog=epilog("pool check"))
@@ -274,7 +269,7 @@ def distinct(
     else:
         for line in written.lines():
             typer.echo(in_one_line(line), err=True)
-        _print_next(target)
+        print_next(pool_commands(target))
 
 
 pool_app.command("subset", cls=GroupedOptions, epilog=epilog("pool subset"))(guard_paths(subset))

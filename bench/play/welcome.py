@@ -9,6 +9,7 @@ from pathlib import Path
 from calibrant.bench.play.plan import ItemStop, QuestionsStop, Stop
 from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.runs.records import FILE_NAME
+from calibrant.dsl.texts.plural import plural
 
 PRIVACY = "Every move with its time, your answers, and your participant id. No name, no address, no recording."
 IN_BROWSER = "It stays in this browser until you save it as a file."
@@ -25,10 +26,10 @@ def task_text(stops: Sequence[Stop], pools: Mapping[str, PlayPool], minutes: int
     parts = []
     if kinds:
         listed = ", ".join(f"{number} {kind[number != 1]}" for kind, number in kinds.items())
-        parts.append(f"solve {_count(kinds.total(), 'item')} ({listed})")
+        parts.append(f"solve {plural(kinds.total(), 'items')} ({listed})")
     if num_pages:
-        parts.append(f"answer {_count(num_pages, 'page')} of questions")
-    duration = f" It takes about {_count(minutes, 'minute')}." if minutes else ""
+        parts.append(f"answer {plural(num_pages, 'pages')} of questions")
+    duration = f" It takes about {plural(minutes, 'minutes')}." if minutes else ""
     return f"You will {' and '.join(parts)}.{duration} There is nothing to prepare."
 
 
@@ -42,7 +43,3 @@ def served_place(folder: Path | None) -> str:
 def local_place(folder: Path) -> str:
     """Return where a game in the terminal writes."""
     return f"It stays on this computer, in {folder / FILE_NAME}."
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"

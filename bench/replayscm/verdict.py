@@ -82,7 +82,7 @@ class MetricReader:
         roots = "mechanism" if setting in ("Hidden-roots", "Hid-Roots") else ""
         self.train_exact = score.get("mechanismTrainExact" if roots else "trainExact") is True
         self.heldout_exact = score.get("mechanismHeldoutExact" if roots else "heldoutExact") is True
-        self.has_heldout = score.get("heldoutExact", False) is not None
+        self.has_heldout = has_heldout(score, setting)
         self.root_exact = score.get("rootSetExact") is True if roots else None
         self.is_noisy = "+noise" in setting  # there no map has to agree with every row
         self.is_forecast = "favoured" in score

@@ -52,6 +52,11 @@ def command_without(*written: Path | None) -> tuple[str, ...]:
     return tuple(words)
 
 
+def pool_commands(pool: Path) -> list[NextCommand]:
+    """Return what can be done with a pool that was written."""
+    return [NextCommand(("pool", "check", pool), "is it sound"), NextCommand(("list", pool), "what is in it")]
+
+
 def print_next(commands: Iterable[NextCommand]) -> None:
     """Print the commands on standard error, each at the end of its line; none that has characters to be escaped."""
     listed = [command for command in commands if printable(command.line) == command.line and "\n" not in command.line]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibrant.audits.why import Experiment, Fact, Span, State, listed, number_text, spans
+from calibrant.dsl.texts.plural import plural
 from calibrant.solvers.blickets.families import DetectorSpace
 
 
@@ -39,7 +40,7 @@ def facts(
 ) -> tuple[Fact, ...]:
     tone = "good" if len(words) == 1 else "warn" if words else "bad"
     listed_facts = [Fact(f"{number_text(space.count)} of {number_text(full)} hypotheses fit", tone)]  # type: ignore[arg-type]
-    listed_facts.append(Fact(f"{len(words)} answer{'s' * (len(words) != 1)}"))
+    listed_facts.append(Fact(plural(len(words), "answers")))
     if 0 < len(decided) < len(objects):
         listed_facts.append(Fact(f"the same in all: {listed(list(decided))}"))
     listed_facts.append(Fact(space.in_words))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibrant.audits.why import AnswerShare, Experiment, Fact, Span, State, listed, number_text, spans
+from calibrant.dsl.texts.plural import plural
 
 UNKNOWN = "not shown"  # the frequency, where the reactor hides a cause of it
 
@@ -24,7 +25,7 @@ def reason(
         hidden = ", and in some the reactor hides what causes it" if len(values) < len(frequencies) else ""
         first = spans("The frequency is open: ", (f"{_numbered(values, 'value fits', 'values fit')}{hidden}",), ". ")
     if not open_edges:
-        return (*first, *spans(f"The graph is decided: {certain_edges} edge{'s' * (certain_edges != 1)}."))
+        return (*first, *spans(f"The graph is decided: {plural(certain_edges, 'edges')}."))
     stay = f"The graph is not: {_in_words(open_edges)} edge{'s stay' if open_edges > 1 else ' stays'} open"
     if len(values) != 1 or len(frequencies) != 1:
         stay = stay.replace("The graph is not", "The graph is open too", 1)
@@ -59,7 +60,7 @@ def facts(
         listed_facts = [Fact(f"{len(frequencies)} frequencies", "warn")]
     words = "mechanisms weighted by their noise" if weighted else count_words
     listed_facts.append(Fact(words, "good" if state == "decided" else "warn"))
-    listed_facts.append(Fact(f"{proven} edge{'s' * (proven != 1)} proven", "good" if proven else ""))
+    listed_facts.append(Fact(f"{plural(proven, 'edges')} proven", "good" if proven else ""))
     if num_open:
         listed_facts.append(Fact(f"{num_open} open, {num_ruled_out} ruled out", "warn"))
     listed_facts.append(Fact(class_words))

@@ -25,6 +25,7 @@ from calibrant.dsl.logic.files.setup import candidate_experiments
 from calibrant.dsl.logic.item import LogicItem, Sealed
 from calibrant.dsl.logic.task import Experiment as Clamps
 from calibrant.dsl.logic.task import Task
+from calibrant.dsl.texts.plural import plural
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily, first_member, solve_class, solve_family
 from calibrant.solvers.logic.predictions import Predictions
@@ -181,14 +182,13 @@ def _facts(family: LogicFamily, predictions: Predictions | None, order: list[int
     facts = [
         Fact("1 model fits", "good") if family.count == 1 else Fact(f"{number_text(family.count)} models fit", "warn"),
         Fact(f"misfit {family.optimum[0]:,} is the least, size {family.optimum[1]} the least at it"),
-        Fact(f"{always} edge{'s' * (always != 1)} in all models", "good" if always else ""),
+        Fact(f"{plural(always, 'edges')} in all models", "good" if always else ""),
     ]
     if len(edges) > always:
-        unsure = len(edges) - always
-        facts.append(Fact(f"{unsure} edge{'s' * (unsure != 1)} open", "warn"))
+        facts.append(Fact(f"{plural(len(edges) - always, 'edges')} open", "warn"))
     never = len(family.task.edges) - len(edges)
     if never:
-        facts.append(Fact(f"{never} edge{'s' * (never != 1)} in none"))
+        facts.append(Fact(f"{plural(never, 'edges')} in none"))
     if predictions is not None and order and len(predictions.outcomes[order[0]]) > 1:
         share = predictions.squares(order[0]) / predictions.count**2
         facts.append(Fact(f"the best experiment is expected to leave {100 * share:.0f} %"))

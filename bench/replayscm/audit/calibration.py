@@ -14,6 +14,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from calibrant.bench.replayscm.audit.records import AuditRecord
+from calibrant.bench.replayscm.verdict import has_heldout
 from calibrant.bench.runs.records import config_digest, folder_records
 from calibrant.bench.statistics import Forecast, Reliability, reliability
 from calibrant.dsl.errors import CalibrantError
@@ -127,7 +128,7 @@ def _rows(folder: Path, records: Sequence[AuditRecord], ceilings: dict[str, dict
     exact: dict[tuple[str, str], dict[str, bool]] = {}
     configs: dict[tuple[str, str], dict[str, Any]] = {}
     for record in folder_records(folder):
-        if (record.pool_digest, record.instance) in audited and record.score.get("heldoutExact", False) is not None:
+        if (record.pool_digest, record.instance) in audited and has_heldout(record.score, record.setting):
             group = record.protocol, config_digest(record.config)
             configs[group] = record.config
             exact.setdefault(group, {})[record.instance] = record.score.get("heldoutExact") is True

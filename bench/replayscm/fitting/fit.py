@@ -17,7 +17,7 @@ from calibrant.audits.replayscm.why.sentences import title
 from calibrant.bench.pages.why.page import why_page
 from calibrant.bench.replayscm.audit.certificates import write_certificates
 from calibrant.bench.replayscm.fitting.advice import advise_bound, contradiction_message
-from calibrant.bench.replayscm.fitting.columns import BooleanTable, TableLayout
+from calibrant.bench.replayscm.fitting.columns import BooleanTable
 from calibrant.bench.replayscm.fitting.sources import table_of
 from calibrant.bench.replayscm.why.drawing import drawing
 from calibrant.bench.replayscm.why.page import body
@@ -243,7 +243,7 @@ def _of_table(why: ReplayWhy, table: BooleanTable, target: str | None) -> Replay
 def _table_line(decider: Decider, table: BooleanTable) -> str:
     """Return a world of one row as a line of the file; of a table that is no file, by the names of its columns."""
     (row,) = decider.world["rows"]
-    layout: TableLayout | None = table.layout
+    layout = table.layout
     if layout is None:
         cells = ", ".join(f"{name} = {value}" for name, value in zip(table.names, row, strict=True))
         set_names = " and ".join(decider.world.get("constants", ()))

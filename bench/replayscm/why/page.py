@@ -16,6 +16,7 @@ from calibrant.bench.pages.why.graphs import LETTER, Graph, GraphNode, draw_toge
 from calibrant.bench.replayscm.why import words
 from calibrant.dsl.formulas.infix import infix
 from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
+from calibrant.dsl.texts.plural import plural
 
 EVIDENCE_ROOM = 220  # pixels for columns of variables beside world and unit, in a third of a page of 1280
 TABLE_ROOM = 130  # the same beside seen, A, B and where, in half of the rest
@@ -70,8 +71,7 @@ def _width(names: Iterable[str]) -> float:
 
 
 def _evidence_summary(why: ReplayWhy) -> str:
-    number = len(why.evidence.worlds)
-    return f"Evidence: {number} world{'s' * (number != 1)}, {why.evidence.num_rows} rows"
+    return f"Evidence: {plural(len(why.evidence.worlds), 'worlds')}, {why.evidence.num_rows} rows"
 
 
 def _bearing_rows(why: ReplayWhy) -> list[tuple[int, int]]:
