@@ -15,7 +15,7 @@ from calibrant.dsl.replayscm.episodes.evidence import evidence_panel_world, worl
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.world import Panel
-from calibrant.solvers.replayscm.canonical import canonical_task
+from calibrant.solvers.replayscm.canonical import CanonicalTask, canonical_task
 from calibrant.solvers.replayscm.hidden.meanings import meaning
 from calibrant.solvers.replayscm.hidden.sampling import GroupedSampler, posterior_sampler
 from calibrant.solvers.replayscm.noise.posterior import Posterior
@@ -43,12 +43,9 @@ def draw_scms(task: Task, evidence: Sequence[EvidenceWorld], number: int) -> Dra
 
     `BudgetSpent` where hidden columns are too many.
     """
-    scm_class = task_class(task)
-    worlds = tuple(evidence_panel_world(f"world_{k}", scm_class, world) for k, world in enumerate(evidence))
-    panel = Panel(natural(scm_class.observed), worlds)
-    canonical = canonical_task(replace(task, training=panel, shares_units=False))
+    canonical, worlds = canonical_evidence(task, evidence)
     canonical_class = task_class(canonical.task)
-    posterior = Posterior(canonical_class).condition(*worlds_evidence(canonical_class, canonical.task.training.worlds))
+    posterior = Posterior(canonical_class).condition(*worlds)
     sampler, rng = posterior_sampler(posterior), Random("why")
     try:
         scms = [sampler.draw(rng) for _ in range(number)]
@@ -63,6 +60,15 @@ def draw_scms(task: Task, evidence: Sequence[EvidenceWorld], number: int) -> Dra
         {(names[cause], names[effect]): share for (cause, effect), share in shares.items()},
         sampler.mass if isinstance(sampler, GroupedSampler) else None,
     )
+
+
+def canonical_evidence(task: Task, evidence: Sequence[EvidenceWorld]) -> tuple[CanonicalTask, list[EvidenceWorld]]:
+    """Return the task with this evidence as its training worlds, in canonical form, and the evidence in that form."""
+    scm_class = task_class(task)
+    worlds = tuple(evidence_panel_world(f"world_{k}", scm_class, world) for k, world in enumerate(evidence))
+    panel = Panel(natural(scm_class.observed), worlds)
+    canonical = canonical_task(replace(task, training=panel, shares_units=False))
+    return canonical, worlds_evidence(task_class(canonical.task), canonical.task.training.worlds)
 
 
 def _mean_shares(shares: Mapping[Edge, Fraction], symmetries: Sequence[Mapping[str, str]]) -> dict[Edge, Fraction]:

@@ -11,14 +11,16 @@ from typing import Any
 import msgspec
 
 from calibrant.audits.replayscm.extended.drawn_scms import DrawnScms, draw_scms
-from calibrant.audits.why import Count, Fact, Span, State, Why, number_text, spans
+from calibrant.audits.replayscm.extended.next_world import EstimatedWorld, next_worlds
+from calibrant.audits.why import Count, Experiment, Fact, Span, State, Why, number_text, spans
 from calibrant.dsl.episode import Step
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.episodes.evidence import steps_evidence, worlds_evidence
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.prior import Prior
-from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
+from calibrant.dsl.replayscm.problem import Problem, Task
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.hidden.columns import hidden_parent_sets
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members, exact_mass
@@ -61,6 +63,8 @@ class ExtendedWhy(Why, frozen=True, kw_only=True):
     edges: of positive posterior, exact unless num_draws SCMs were drawn; true_edges: of the gold SCM, where revealed
     top_share, num_top: posterior of each most probable SCM, and how many there are; None where it was not sought
     rates: of shared noise
+    experiments: worlds to ask for next, the best first, where the SCMs are few; actions: as an episode takes them
+    next_world: greedy's choice with its estimate, where they are many; worlds_left: that an episode still allows
     """
 
     variables: tuple[str, ...]
@@ -72,6 +76,10 @@ class ExtendedWhy(Why, frozen=True, kw_only=True):
     top_share: float | None = None
     num_top: str | None = None
     true_edges: tuple[tuple[str, str], ...] | None = None
+    experiments: tuple[Experiment, ...] = ()
+    actions: tuple[dict[str, Any], ...] = ()
+    next_world: EstimatedWorld | None = None
+    worlds_left: int | None = None
 
 
 def explain_extended(problem: Problem, steps: Sequence[Step[Any]] = (), *, reveal_sealed: bool = False) -> ExtendedWhy:
@@ -92,11 +100,26 @@ def explain_extended(problem: Problem, steps: Sequence[Step[Any]] = (), *, revea
     posterior = Posterior(scm_class).condition(*evidence)
     lines = tuple(EvidenceLine(_in_order(world.constants), tuple(world.rows)) for world in evidence)
     why = explain_posterior(problem.id, posterior, lines, partial(draw_scms, problem.task, evidence, NUM_DRAWS))
+    why = _with_next_worlds(why, problem.task, evidence)
     gold = problem.sealed.gold
     if not reveal_sealed or gold is None:
         return why
     edges = tuple((cause, effect) for effect, local in sorted(gold.local_functions.items()) for cause in local.parents)
     return msgspec.structs.replace(why, true_edges=edges, sealed=(Fact(f"{len(edges)} true edges", "gold"),))
+
+
+def _with_next_worlds(why: ExtendedWhy, task: Task, evidence: Sequence[EvidenceWorld]) -> ExtendedWhy:
+    """Add what further worlds would tell, where something is open and an episode still allows one."""
+    assert task.extension is not None
+    allowance = task.extension.allowance
+    worlds_left = None if allowance is None else max(0, allowance.worlds + 1 - len(evidence))  # the start is free
+    why = msgspec.structs.replace(why, worlds_left=worlds_left)
+    if why.state in ("decided", "empty") or worlds_left == 0:
+        return why
+    following = next_worlds(task, evidence)
+    return msgspec.structs.replace(
+        why, experiments=following.experiments, actions=following.actions, next_world=following.estimate
+    )
 
 
 def _in_order(constants: Mapping[str, int]) -> dict[str, int]:

@@ -15,7 +15,7 @@ from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.pages.why.ring import RING_RULES
 from calibrant.bench.pages.why.sections import tables_lines
 from calibrant.bench.replayscm.why.drawing import drawing
-from calibrant.bench.replayscm.why.extended import extended_body, extended_graph, extended_tables
+from calibrant.bench.replayscm.why.extended import extended_advice, extended_body, extended_graph, extended_tables
 from calibrant.bench.replayscm.why.page import body
 from calibrant.bench.replayscm.why.words import lines
 from calibrant.dsl.episode import Step
@@ -49,7 +49,11 @@ class ReplayExplanations:
         return standalone_svg(graph, RING_RULES)
 
     def lines(self, why: ReplayWhy | ExtendedWhy) -> Iterator[str]:
-        return tables_lines(why, extended_tables(why), ()) if isinstance(why, ExtendedWhy) else lines(why)
+        return (
+            tables_lines(why, extended_tables(why), extended_advice(why))
+            if isinstance(why, ExtendedWhy)
+            else lines(why)
+        )
 
 
 EXPLANATIONS: Explainable = ReplayExplanations()

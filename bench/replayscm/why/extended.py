@@ -1,14 +1,16 @@
-"""Reasons for extended items as page and text: posterior shares of edges, rates of noise, the evidence."""
+"""Reasons for extended items as page and text: the next world, posterior shares of edges, rates, the evidence."""
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 
 from markupsafe import Markup
 
 from calibrant.audits.replayscm.extended.why import EdgeShare, ExtendedWhy, percent
 from calibrant.bench.pages.why.ring import RingEdge, RingNode, draw_ring
-from calibrant.bench.pages.why.sections import WhyTable, drop_empty, tables_body
+from calibrant.bench.pages.why.sections import WhyTable, best_advice, drop_empty, experiment_table, tables_body
+from calibrant.dsl.texts.plural import plural
 
 MAX_NODES = 12  # more are not drawn
 MAX_FRACTION_CHARS = 24  # longer ones are left to the JSON
@@ -16,7 +18,27 @@ MAX_FRACTION_CHARS = 24  # longer ones are left to the JSON
 
 def extended_body(why: ExtendedWhy, prefix: str) -> Markup:
     """Return the contents of the page; prefix: of ids."""
-    return tables_body(why, extended_tables(why, extended_graph(why, prefix)), (), prefix)
+    return tables_body(why, extended_tables(why, extended_graph(why, prefix)), extended_advice(why), prefix)
+
+
+def extended_advice(why: ExtendedWhy) -> tuple[str, ...]:
+    """Return the heading and sentences about the next world; empty where nothing is open or nothing splits."""
+    if why.worlds_left == 0 and why.state not in ("decided", "empty"):
+        return ("No further world", "The allowance of the episode is spent; what is open stays open.")
+    worlds_text = "" if why.worlds_left is None else f"{plural(why.worlds_left, 'worlds')} may still be asked for."
+    if why.experiments:
+        action_text = f"To ask for it: {json.dumps(why.actions[0])}." if why.worlds_left is not None else ""
+        return (*best_advice(why.experiments, "world", "SCMs"), *filter(None, [action_text, worlds_text]))
+    world = why.next_world
+    if world is None:
+        return ()
+    if world.bits is not None:
+        value = f"its reading tells {world.bits:.1f} bits of the SCM, expected"
+    else:
+        value = f"it leaves {percent(world.share or 0.0)} of the SCMs, expected"
+    action_text = f"To ask for it: {json.dumps(world.action)}." if why.worlds_left is not None else ""
+    sentence = f"{world.in_words}: {value} (estimated from drawn SCMs)."
+    return ("The world that helps most", sentence, *filter(None, [action_text, worlds_text]))
 
 
 def extended_graph(why: ExtendedWhy, prefix: str) -> str:
@@ -79,4 +101,11 @@ def extended_tables(why: ExtendedWhy, chart: str = "") -> list[WhyTable]:
         ),
         numeric=frozenset({0}),
     )
-    return [edges, rates, worlds]
+    following = experiment_table(
+        why.experiments,
+        "Next worlds",
+        "Worlds that tell SCMs apart, fewest left at worst first; readings: rows that it may show",
+        "world",
+        "SCMs",
+    )
+    return [worlds, following, edges, rates]
