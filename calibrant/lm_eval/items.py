@@ -18,7 +18,7 @@ from calibrant.bench.core.registry import benchmark as named
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.training.curricula import in_turns
-from calibrant.bench.training.rewards import lesson, shaped, verdict
+from calibrant.bench.training.rewards import lesson, shaped, verdict_if_defined
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 
@@ -59,16 +59,17 @@ def documents(
 def results(doc: Mapping[str, Any], responses: Sequence[str]) -> dict[str, float]:
     """Return the metrics of a response.
 
-    extracted: the verdict on the response; strict: the same, if the response is one JSON object and nothing else
+    extracted: the verdict on the response; strict: the same, if the response is one JSON object and nothing else;
+    neither is there for an item with nothing held out, so that the harness's means leave it out
     shaped: the share that is right; answered: whether the response contains an answer
     """
     task = lesson(doc["benchmark"], doc["record"])
     conversation = task.score_completion(responses[0])
     assert conversation is not None
-    extracted = verdict(task, conversation)
+    extracted = verdict_if_defined(task, conversation)
+    verdicts = {} if extracted is None else {"extracted": extracted, "strict": extracted * _is_object(responses[0])}
     return {
-        "extracted": extracted,
-        "strict": extracted * _is_object(responses[0]),
+        **verdicts,
         "shaped": shaped(task, conversation),
         "answered": float(conversation.answered),
     }

@@ -26,7 +26,7 @@ from calibrant.bench.runs.runner import EVERYTHING, run
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.suites.certificates import FOLDER, certificate_names, certificate_problem
 from calibrant.bench.suites.specification import PoolSpec, resolve_beside
-from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.errors import CalibrantError, short_repr
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ def build_pool(
     folder.mkdir()
     file = _harden(spec, _source(spec, specification, folder, execution, progress), execution, progress)
     of = benchmark_of(file)
+    _require_verdicts(spec, of, file)
     states = _audit(spec, of, file, scratch / spec.name, execution, progress)
     if problem := certificate_problem(of, file, progress):
         raise CalibrantError(problem)
@@ -113,6 +114,17 @@ def _harden(spec: PoolSpec, file: Path, execution: Execution, progress: Progress
     report, proofs = file.parent / "hardening.jsonl", file.parent / "hardening"
     hardening.harden(HardenRequest(before, file, report, proofs, EVERYTHING, execution, progress), options)
     return file
+
+
+def _require_verdicts(spec: PoolSpec, of: Benchmark[Any], file: Path) -> None:
+    """Refuse an item whose answers are neither right nor wrong: no rate of a board would count it."""
+    for item in of.items.read_pool(file).items:
+        score = of.scoring.score(item, of.scoring.no_answer(item), ())
+        if not of.metrics.success.is_defined(score, item.setting):
+            raise CalibrantError(
+                f"pool {spec.name}: item {short_repr(item.id)} holds nothing out, so that no answer is right or wrong; "
+                "give it held-out worlds, or leave it out of the pool"
+            )
 
 
 def _audit(

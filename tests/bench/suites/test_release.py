@@ -21,6 +21,7 @@ from calibrant.bench.suites.release.checklist import Answer, Evidence, require_c
 from calibrant.bench.suites.release.metadata import REQUIRED, check_described
 from calibrant.bench.suites.release.questions import NOT_STATED, QUESTIONS
 from calibrant.bench.suites.specification import read_specification
+from calibrant.datasets import bundled_pool
 from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import refused
 from tests.support.suites.small_suite import MASTER, SPECIFICATION, build_apart, write_specification
@@ -169,6 +170,18 @@ def test_a_wrong_specification_is_one_line(
     out = tmp_path / "out"
     assert line in refused(capsys, "release", path, "--out", out, "--workers", "1")
     assert [path.name for path in tmp_path.iterdir()] == ["spec"]
+
+
+def test_an_item_with_nothing_held_out_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    items = [json.loads(line) for line in _lines(bundled_pool("replayscm-episodes"))[:3]]
+    items[2]["sealed"]["heldout"] = []
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
+    first = SPECIFICATION.index("[[pool]]")
+    pool = f'[[pool]]\nname = "mine"\nfile = "{tmp_path / "mine.jsonl"}"\nrows = ["abstain"]\n'
+    path = write_specification(tmp_path / "spec", SPECIFICATION[:first] + pool)
+    line = refused(capsys, "release", path, "--out", tmp_path / "out")
+    assert line.startswith(f"pool mine: item '{items[2]['id']}' holds nothing out, so that no answer is right or wrong")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_lock_of_other_inputs_is_refused(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

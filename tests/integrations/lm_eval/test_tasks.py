@@ -10,6 +10,7 @@ import pytest
 
 from calibrant.bench.pools.generated import write_drawn
 from tests.support.packages import needs
+from tests.support.replayscm.extensions.problems import small_problem
 
 needs("lm_eval")
 
@@ -64,6 +65,20 @@ def test_strict_and_extracted_verdicts(name: str) -> None:
     (found,) = _scores(Answering(answers), [f"calibrant_{name}"], {"seed": 3, "count": 4}).values()
     assert (found["strict"], found["extracted"]) == (0.25, 0.5)
     assert found["shaped"] == 0.5
+
+
+def test_an_item_with_nothing_held_out_has_no_verdict(tmp_path: Path) -> None:
+    """The second of two noisy items; the means are those of the first."""
+    of = benchmark("replayscm")
+    records = [of.items.record(small_problem(seed, rate="1/10", is_episode=False)) for seed in (1, 2)]
+    records[1]["sealed"]["heldout"] = []
+    lines = [{"format": "calibrant-pool", "version": 1, "name": "noisy"}, *records]
+    (tmp_path / "pool.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    rows = documents("replayscm", pool=str(tmp_path / "pool.jsonl"))["test"]
+    assert set(results(rows[1], [rows[1]["answer"]])) == {"shaped", "answered"}
+    answers = dict(zip(rows["id"], rows["answer"], strict=True))
+    (means,) = _scores(Answering(answers), ["calibrant_replayscm"], {"pool": str(tmp_path / "pool.jsonl")}).values()
+    assert (means["extracted"], means["strict"], means["answered"]) == (1.0, 1.0, 1.0)
 
 
 def test_a_pool_is_evaluated(tmp_path: Path) -> None:
