@@ -100,7 +100,7 @@ def test_the_datasheet_has_statements_of_the_specification_and_counts_of_the_fil
     stated = {spec["summary"], "2026-01-02", spec["license"], spec["url"], *spec["creators"], "private"}
     texts = [line.partition("** ")[2] for line in statements]
     assert stated | {NOT_STATED} == set(texts)
-    for pool, line in zip(spec["pool"], composition[2:], strict=True):
+    for pool, line in zip(spec["pool"], composition[2:-3], strict=True):  # a sentence on open items below
         name, _, items, _, left, certificates = (cell.strip() for cell in line.strip("|").split("|"))
         folder = suite / "gold" / pool["name"]
         assert (name, int(items)) == (pool["name"], len(_lines(suite / "public" / name / "items.jsonl")))
