@@ -32,8 +32,8 @@ def _lines(spec: SuiteSpec, measures: Mapping[str, PoolMeasures], answers: Seque
         cells = (name, title, pool.num_items, pool.num_interactive, states, pool.num_certificates)
         yield f"| {' | '.join(map(str, cells))} |"
     yield ""
-    yield "Open: several hypotheses fit what an item shows. What is asked may be decided all the same, so that a draw from"
-    yield "what fits can score 1.000."
+    yield "Open: several hypotheses fit what an item shows. What is asked may be decided all the same, so that a draw"
+    yield "from what fits can score 1.000."
     yield ""
     yield "## Statements of the authors"
     for field, text in _stated_fields(spec).items():

@@ -11,9 +11,15 @@ from calibrant.bench.pools.bundled import bundled_sample
 from tests.support.accessibility import DESKTOP, PHONE, find_violations, needs_axe
 from tests.support.browser import Tab
 from tests.support.commands import CHECKOUT, called
+from tests.support.suites.small_suite import SPECIFICATION, write_specification
 
+FIRST_EPISODE = "CAL_hs_n6_easy_calibration_episode_hidden-order_1"
+CARD = ("--system", "mine", "--system-version", "1", "--submitter", "me", "--date", "2026-01-02")
 EXAMPLES = CHECKOUT / "docs" / "examples"
-KINDS = ("why", "index", "audit", "report", "failure", "episodes", "trajectory", "review")
+KINDS = (
+    *("why", "index", "audit", "report", "failure", "episodes", "trajectory", "review", "fit", "next-world"),
+    *("difficulty", "release", "board", "cell"),
+)
 LEAST_FONT = """Math.min(...[...document.querySelectorAll("body *")]
   .filter((part) => [...part.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()))
   .filter((part) => part.checkVisibility() && part.getClientRects().length)
@@ -29,6 +35,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("kinds")
     switches, cells, labs = EXAMPLES / "switches.jsonl", bundled_sample("blickets"), bundled_sample("causalab")
     pages = {kind: folder / f"{kind}.html" for kind in KINDS}
+    worlds, suite = bundled_sample("replayscm_episodes"), folder / "suite"
+    whole, _, _ = SPECIFICATION.rpartition("[[pool]]")  # one pool of two
+    specification = write_specification(folder, whole)
+    site = folder / "site" / "two-pools-1.0"
+    pages |= {"release": suite / "public" / "index.html", "board": site / "index.html"}
+    pages["cell"] = site / "systems" / "one" / "detectors.html"
+    answers = suite / "gold" / "rows" / "static" / "detectors.jsonl"
     scores, played = folder / "scores.jsonl", folder / "played"
     lines = [
         ("show", switches, "lamp", "--html", pages["why"]),
@@ -42,6 +55,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ("show", cells, "conjunctive-20-0", "--run", folder / "cells", "--html", pages["episodes"]),
         ("run", "abstain", labs, "--limit", "1", "--out", folder / "labs"),
         ("show", labs, "3nodes/20/0", "--run", folder / "labs", "--html", pages["trajectory"]),
+        ("fit", EXAMPLES / "switches.csv", "--target", "lamp", "--html", pages["fit"]),
+        ("show", worlds, FIRST_EPISODE, "--why", "--html", pages["next-world"]),
+        ("run", "base,quiet", cells, "--out", folder / "runs"),
+        ("difficulty", folder / "runs", "--pool", cells, "--html", pages["difficulty"]),
+        ("release", specification, "--out", suite),
+        ("submission", suite, answers, *CARD, "--out", folder / "sent" / "one"),
+        ("board", suite, folder / "sent", "--out", site.parent),
         ("play", cells, "conjunctive-20-0", "--out", played, "--participant", "p1"),
         ("play", cells, "--out", played, "--participant", "p1", "--review", pages["review"]),
     ]
