@@ -17,7 +17,7 @@ MEASUREMENTS: Mapping[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "means": lambda options: mean_lines(options.items, options.strata.split(",")),
     "bundled": lambda options: bundled_lines(options.items),
     "enumerated": lambda options: enumerated_lines(options.items, options.rates.split(",")),
-    "noisy": lambda options: deciding_lines(options.items, options.variables, options.rates.split(",")),
+    "noisy": lambda options: deciding_lines(options.items, options.variables, options.rates.split(","), options.worlds),
     "hidden": lambda options: hidden_lines(options.items, options.variables),
     "protocol": lambda options: protocol_lines(
         options.items, options.variables, options.rates.split(","), [int(text) for text in options.hidden.split(",")]
@@ -36,6 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--variables", type=int, default=6, choices=(6, 8, 10), help="observed variables")
     parser.add_argument("--rates", default="1/50,1/20,1/10,1/5")
     parser.add_argument("--hidden", default="0,1,2", help="numbers of hidden variables, of `protocol`")
+    parser.add_argument("--worlds", type=int, help="allowance of `noisy`, by default the stratum's")
     parser.add_argument("--strata", default="hs_n6_easy_calibration")
     for line in MEASUREMENTS[parser.parse_args(arguments).name](parser.parse_args(arguments)):
         print(line, flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from statistics import fmean, median
@@ -86,10 +87,13 @@ def _stratum(num_variables: int, rate: Fraction, num_hidden: int) -> ExtendedStr
     return ExtendedStratum(shape, rate, num_hidden)
 
 
-def deciding_lines(number: int, num_variables: int, rates: Sequence[str]) -> Iterator[str]:
-    """Yield worlds until decided of greedy and random at each rate."""
+def deciding_lines(number: int, num_variables: int, rates: Sequence[str], num_worlds: int | None) -> Iterator[str]:
+    """Yield worlds until decided of greedy and random at each rate; num_worlds: allowed, by default the stratum's.
+
+    Under the allowance of a stratum random ends undecided, so that its mean is too small by an unknown amount.
+    """
     strata = [_stratum(num_variables, Fraction(rate), 0) for rate in rates]
-    cases = [(stratum.name, _drawing(stratum)) for stratum in strata]
+    cases = [(stratum.name, _drawing(stratum, num_worlds)) for stratum in strata]
     yield from _lines(number, cases)
 
 
@@ -99,8 +103,18 @@ def hidden_lines(number: int, num_variables: int) -> Iterator[str]:
     yield from _lines(number, [(stratum.name, _drawing(stratum))])
 
 
-def _drawing(stratum: ExtendedStratum) -> Callable[[int], Problem]:
-    return lambda seed: sample_extended(stratum, seed)
+def _drawing(stratum: ExtendedStratum, num_worlds: int | None = None) -> Callable[[int], Problem]:
+    def draw(seed: int) -> Problem:
+        problem = sample_extended(stratum, seed)
+        extension = problem.task.extension
+        assert extension is not None
+        assert extension.allowance is not None
+        if num_worlds is None:
+            return problem
+        longer = replace(extension, allowance=replace(extension.allowance, worlds=num_worlds))
+        return replace(problem, task=replace(problem.task, extension=longer))
+
+    return draw
 
 
 def _answer(protocol: Protocol, item: Problem) -> ProtocolResult:
