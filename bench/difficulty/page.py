@@ -16,6 +16,7 @@ from calibrant.bench.pages.design.page import design_page
 from calibrant.bench.pages.design.plots import LETTER, Scale, axis, figure
 
 ROW, HALF = 26, 150  # height of a bar, longest bar
+GUESS_AUC = 0.5  # of a model that ranks answers by chance
 WIDTH, HEIGHT = 520, 260  # of the scatter plot
 
 
@@ -31,7 +32,7 @@ def difficulty_page(
         "crumbs": ["Difficulty", table.benchmark.title],
         "fit": fit,
         "meanings": MEANINGS,
-        "reason": _reason(fit),
+        "reason": difficulty_reason(fit),
         "bars": Markup(coefficient_bars(fit)),
         "scatter": Markup(success_plot(table, features, fit)),
         "responses": [] if responses is None else _response_rows(table, responses),
@@ -40,15 +41,20 @@ def difficulty_page(
     return design_page("difficulty.html", content)
 
 
-def _reason(fit: DifficultyFit) -> str:
+def difficulty_reason(fit: DifficultyFit) -> str:
+    """Return what makes items hard, in a sentence or two; nothing does where a guess predicts as well."""
     if not fit.coefficients:
         return "No feature varies between these items."
+    auc = fit.by_features.auc
+    if auc is None or auc <= GUESS_AUC:
+        measured = "cannot be measured" if auc is None else f"is {auc:.3f}, and a guess has {GUESS_AUC}"
+        return f"No feature tells which items are hard: the AUC for systems that were left out {measured}."
     best = fit.coefficients[0]
     more = "harder" if best.log_odds < 0 else "easier"
     gain = fit.by_stratum.log_loss - fit.by_features.log_loss
     words = "better" if gain > 0 else "no better"
     return (
-        f"Items with more {best.feature} are {more}. Features predict a system that was left out {words} than the"
+        f"Items with a larger {best.feature} are {more}. Features predict a system that was left out {words} than the"
         f" stratum alone: log loss {fit.by_features.log_loss:.3f} against {fit.by_stratum.log_loss:.3f}."
     )
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from calibrant.bench.core.registry import benchmark, benchmark_of
-from calibrant.bench.difficulty.logistic import fit_difficulty
+from calibrant.bench.difficulty.logistic import Coefficient, DifficultyFit, HeldOut, fit_difficulty
 from calibrant.bench.difficulty.outcomes import OutcomeTable
+from calibrant.bench.difficulty.page import difficulty_reason
 from calibrant.bench.difficulty.response_theory import IntArray, fit_responses
 from calibrant.bench.difficulty.subsets import choose_subset
 from calibrant.dsl.errors import CalibrantError
@@ -160,3 +161,22 @@ def test_the_page_is_accessible(scored: tuple[Path, Path], tmp_path: Path) -> No
     page = tmp_path / "page.html"
     assert called("difficulty", verdicts, "--pools", pool, "--model", "rasch", "--html", page).returncode == 0
     assert measure(page.read_text(encoding="utf-8"), tmp_path, theme="dark", width=390).violations == []
+
+
+@pytest.mark.parametrize(
+    ("auc", "reason"),
+    [
+        (0.7, "Items with a larger least_size are harder. Features predict a system that was left out better than"),
+        (
+            0.27,
+            "No feature tells which items are hard: the AUC for systems that were left out is 0.270, and a guess has",
+        ),
+        (None, "No feature tells which items are hard: the AUC for systems that were left out cannot be measured."),
+    ],
+)
+def test_the_page_calls_items_harder_only_where_features_predict_better_than_a_guess(
+    auc: float | None, reason: str
+) -> None:
+    coefficients = (Coefficient("least_size", 4.0, 1.0, -0.5),)
+    fit = DifficultyFit(coefficients, HeldOut(auc, 0.6), HeldOut(0.5, 0.7), 30, 300, ("a", "b"), {})
+    assert difficulty_reason(fit).startswith(reason)
