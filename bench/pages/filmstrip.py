@@ -7,6 +7,7 @@ from itertools import pairwise
 from math import log
 from typing import Any
 
+from calibrant.audits.why import number_text
 from calibrant.bench.pages.design.page import design_page
 from calibrant.bench.pages.timeline import Moment, News, Timeline
 
@@ -52,7 +53,7 @@ def _row(moment: Moment, number: int, timeline: Timeline, names: Sequence[str]) 
         "marked": " ".join(map(str, moment.marked)),
         "shares": " ".join(f"{place}:{share:.3g}" for place, share in moment.answers.items()),
         "placed": " ".join(timeline.objects[place] for place in moment.objects),
-        "members": f"{moment.members:,}",
+        "members": number_text(moment.members),
         "left": "; ".join(names[place] for place in answers) if is_named else f"{len(answers)} answers",
         "ends": number == len(timeline.moments) - 1,
     }
@@ -114,7 +115,7 @@ def _strip(timeline: Timeline) -> dict[str, Any]:
             {"light": moment.light, "x": round(LABELS + column * (k + 0.5), 1)} for k, moment in enumerate(moments)
         ],
         "bars": [_bar(moment, max_members, LABELS + column * k, column) for k, moment in enumerate(moments)],
-        "most": f"{max_members:,}",
+        "most": number_text(max_members),
         "decided": None if timeline.decided is None else _line(column, timeline.decided, width),
         "changed": [_line(column, k + 1, width) for k in timeline.changed],
         "ticks": [
