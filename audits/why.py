@@ -140,6 +140,11 @@ def spans(*parts: str | tuple[str]) -> tuple[Span, ...]:
 _RAISED = str.maketrans("0123456789", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 
 
+def expected_text(number: float) -> str:
+    """Return an expected number: whole ones without decimals, others with one, large ones rounded."""
+    return f"{number:.1f}" if number < 1000 and number != round(number) else number_text(round(number))
+
+
 def number_text(number: int) -> str:
     """Return a number as people read it: with separators below ten million, then two digits and a power of ten."""
     if number < 10_000_000:

@@ -47,7 +47,7 @@ def _run(arguments: list[str]) -> int:
     except CalibrantError as error:
         return _refused(str(error), _hint(error, arguments))
     except usage_error as error:
-        return _refused(error.format_message().replace("Value error, ", ""), _hint(error, arguments, or_help=True))
+        return _refused(_usage_message(error), _hint(error, arguments, or_help=True))
     except (BrokenPipeError, SystemExit):  # typer exits where it meets a broken pipe, and only there
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
@@ -85,6 +85,18 @@ def _hint(error: Exception, arguments: list[str], *, or_help: bool = False) -> s
 
     hint = hint_for(error, arguments, _command())
     return hint or (help_command(arguments, _command()) if or_help else "")
+
+
+def _usage_message(error: Any) -> str:
+    """Return what is wrong in the arguments, with the value where typer's message leaves it out."""
+    from calibrant.dsl.errors import short_repr
+
+    message = str(error.format_message()).replace("Value error, ", "").partition(", unable to parse")[0]
+    faults = getattr(error.__cause__ or error.__context__, "errors", None)
+    if faults is None or not message.partition("Input should be")[1]:
+        return message
+    value = faults()[0].get("input")
+    return message.replace("Input", short_repr(value) if isinstance(value, str) else str(value), 1)
 
 
 def _refused(reason: str, hint: str) -> int:

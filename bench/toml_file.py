@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +11,7 @@ import msgspec
 from msgspec import inspect
 
 from calibrant.dsl.errors import CalibrantError, short_repr
+from calibrant.dsl.texts.nearest import known_names
 
 MAX_TOML_BYTES = 1_000_000
 _PLACE = re.compile(r"(?P<problem>.*?)(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
@@ -57,9 +57,7 @@ def _explain(kind: type[Any], message: str) -> str:
     where = f"{place.lstrip('.')}: " if place else ""
     fields = [field.encode_name for field in node.fields] if isinstance(node, inspect.StructType) else []
     if (unknown := _UNKNOWN.fullmatch(problem)) is not None:
-        close = get_close_matches(unknown["name"], fields, 1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        return f"{where}unknown field `{unknown['name']}`; known: {', '.join(fields)}{hint}"
+        return f"{where}unknown field `{unknown['name']}`; {known_names(unknown['name'], fields)}"
     if (missing := _MISSING.fullmatch(problem)) is not None:
         return f"{where}the field `{missing['name']}` is missing"
     if (choice := _CHOICE.fullmatch(problem)) is not None and isinstance(node, inspect.LiteralType):

@@ -40,6 +40,13 @@ def load_json(text: str | bytes, **options: Any) -> Any:
     return json.loads(text, **options)
 
 
+def json_fault(error: Exception) -> str:
+    """Return the fault of a text of one line, with its column; the line is that of the file, which the caller knows."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"not JSON: {error.msg}, column {error.colno}"
+    return f"not JSON: {error}"
+
+
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object of these members, for `object_pairs_hook`; `PoolError` names a key that occurs twice."""
     mapping = dict(pairs)

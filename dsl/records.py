@@ -21,7 +21,7 @@ from msgspec import Meta
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
-from calibrant.dsl.parse_limits import TooLargeError, check_nesting, load_json, unique_keys
+from calibrant.dsl.parse_limits import TooLargeError, check_nesting, json_fault, load_json, unique_keys
 from calibrant.dsl.pool_text import Line, plain_pool, pool_lines
 from calibrant.dsl.stored_items import stored_items
 
@@ -151,7 +151,9 @@ def decode_line(line: str, record: type[R], *, where: str = "") -> R:
         raise PoolError(str(error), field=where) from None
     except RecursionError:
         raise PoolError("nested too deeply", field=where) from None
-    except ValueError as error:  # JSON errors, and msgspec's, which name the path of the field
+    except json.JSONDecodeError as error:
+        raise PoolError(json_fault(error), field=where) from None
+    except ValueError as error:  # msgspec's, which name the path of the field
         message = " ".join(str(error).split())[:300]
         name = f"{identity}: " if (identity := _id_of(raw)) else ""
         raise PoolError(f"{name}{message}{_remedy(message, record)}", field=where) from None

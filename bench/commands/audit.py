@@ -151,11 +151,12 @@ def _write_page(
     of: Benchmark[Any], audited: AuditedPool[Any], report: AuditReport, pool: Path, file: Path, by: Execution
 ) -> None:
     from calibrant.bench.pages.why.bodies import page_bodies
+    from calibrant.bench.pages.why.page import with_pool
     from calibrant.bench.terminal.written import print_written
     from calibrant.dsl.atomic_write import write_atomically
 
     bodies = page_bodies(of.name, audited.items, (record.index for record in audited.records), by)
-    write_atomically(file, report.page(pool, bodies))
+    write_atomically(file, report.page(pool, {place: with_pool(body, pool) for place, body in bodies.items()}))
     print_written(file)
 
 

@@ -13,6 +13,7 @@ from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import ITEMS, OUTPUT
+from calibrant.dsl.texts.plural import plural
 
 _OUT = Writes(beside=(*WRITES_POOL.beside, "heldout_{}"), goes_on=True)
 
@@ -61,7 +62,8 @@ def generate(
         typer.echo(line, err=True)
     repeats = of.require(CHECK).find_repeats([out])
     if repeats:
-        typer.echo(f"{len(repeats)} items ask what an earlier one asks: small strata have few different ones", err=True)
+        asks = f"{plural(len(repeats), 'items')} {'asks' if len(repeats) == 1 else 'ask'} what an earlier one asks"
+        typer.echo(f"{asks}: small strata have few different ones", err=True)
     _print_next(out, has_repeats=bool(repeats))
 
 

@@ -24,7 +24,7 @@ from calibrant.bench.core.options import OptionError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-STANDARD_INPUT = Path("-")
+STANDARD_INPUT, STANDARD_OUTPUT = Path("-"), Path("/dev/stdout")
 RECORD_FILES = ("records.jsonl", "audits.jsonl")  # what is read of a folder that is an input
 
 
@@ -51,13 +51,15 @@ class Writes:
     inside: names, or patterns of names, of the files that are written where it is a folder; empty for a file
     beside: further files that are written, `{}` standing for its own name
     goes_on: after Ctrl-C the same command goes on from what is there
-    replaces: first bytes, in small letters, of the files whose place it takes
+    replaces: first bytes, in small letters, of the files whose place it takes; marks: of which such a file begins
+        with one, for others are not ours
     """
 
     inside: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     goes_on: bool = False
     replaces: tuple[bytes, ...] = ()
+    marks: tuple[bytes, ...] = (b"",)
 
     def targets(self, option: str, path: Path) -> Iterator[_Target]:
         yield _Target(option, path, self.inside, goes_on=self.goes_on and bool(self.inside))
@@ -67,8 +69,9 @@ class Writes:
 
 READS = Reads()
 WRITES = Writes()
-WRITES_PAGE = Writes(replaces=(b"<!doctype html",))
-WRITES_PICTURE = Writes(replaces=(b"<svg", b"<?xml"))
+WRITES_PAGE = Writes(replaces=(b"<!doctype html",), marks=(b'<meta name="generator" content="calibrant">',))
+PICTURE_MARKS = (b"<style>:root{color-scheme:", b"<style>@media (prefers-color-scheme:dark){")  # as pages/design writes
+WRITES_PICTURE = Writes(replaces=(b"<svg", b"<?xml"), marks=PICTURE_MARKS)
 WRITES_OR_READS = Writes(replaces=(b"",))  # the command itself refuses what is there
 RUN_FOLDER = Writes(("records.jsonl", "records.lock"), goes_on=True)
 UNFINISHED = ".unfinished"  # folders of records from which a command goes on
@@ -88,9 +91,18 @@ class _Target:
     goes_on: bool = False
 
     def require_kind(self) -> None:
-        """Raise a usage error for a file where a folder is written, before the work."""
+        """Raise `HintedError`, with what would work, for a file where a folder is written, and for `-`."""
+        from calibrant.bench.terminal.existing import elsewhere_error
+        from calibrant.bench.terminal.next_commands import unused_path
+
+        if self.path == STANDARD_INPUT:
+            message = f"{self.option}: - is not a path; "
+            if self.names:
+                raise elsewhere_error(f"{message}a folder is expected", self.path, self.path)
+            raise elsewhere_error(f"{message}/dev/stdout is standard output", self.path, STANDARD_OUTPUT)
         if self.names and self.path.is_file():
-            raise typer.BadParameter(f"{self.path} is a file; a folder is expected", param_hint=self.option)
+            message = f"{self.option}: {self.path} is a file; a folder is expected"
+            raise elsewhere_error(message, self.path, unused_path(str(self.path.with_suffix(""))))
 
     def files(self) -> list[Path]:
         """Return the files that exist, or the file itself where no names are given."""
@@ -162,9 +174,9 @@ def guard_paths(command: Callable[P, R]) -> Callable[P, R]:
             for path in _paths(values[name])
             for target in role.targets(_option(command, name), path)
         ]
-        require_apart(inputs, targets)
         for target in targets:
             target.require_kind()
+        require_apart(inputs, targets)
         _require_all_new(command, values, output_roles)
         try:
             return command(*arguments, **options)
@@ -189,7 +201,7 @@ def _require_all_new(command: Callable[..., Any], values: Mapping[str, Any], rol
     resumes = any(file.exists() for _, target in listed if target.goes_on for file in target.files())
     for role, target in listed:
         if not target.goes_on and not (target.names and resumes):
-            refuse_existing(target.files(), target.option, target.path, role.replaces)
+            refuse_existing(target.files(), target.option, target.path, role.replaces, role.marks)
 
 
 def path_roles(command: Callable[..., Any]) -> dict[str, Reads | Writes | None]:

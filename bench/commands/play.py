@@ -18,9 +18,11 @@ from calibrant.dsl.texts.plural import plural
 if TYPE_CHECKING:
     from calibrant.bench.play.game import Game
     from calibrant.bench.play.study.config import Study
+    from calibrant.bench.terminal.next_commands import NextCommand
 
+RECORDS_FILE = "records.jsonl"
 PLAY_FOLDER = Writes(
-    ("records.jsonl", "records.lock", "moves.jsonl", "moves.lock", "address.json", "links.csv"), goes_on=True
+    (RECORDS_FILE, "records.lock", "moves.jsonl", "moves.lock", "address.json", "links.csv"), goes_on=True
 )
 DEFAULT_PARTICIPANT = "you"
 
@@ -221,6 +223,8 @@ def _play_one(
     from calibrant.bench.play.player import Player
     from calibrant.bench.play.pool import PlayPool
     from calibrant.bench.play.terminal import TerminalGame, input_lines
+    from calibrant.bench.terminal.next_commands import print_next
+    from calibrant.bench.terminal.written import print_written
 
     check_participant(name)
     source = PlayPool(pool)
@@ -241,7 +245,20 @@ def _play_one(
         right = game.verdict(as_json=jsonl)
     if html is not None:
         _write_page(html, player.game)
+        print_written(html)
+    if out is not None:
+        print_written(out / RECORDS_FILE, "record")
+        print_next([] if jsonl else _next_commands(pool, out, name))
     return 0 if right else 1
+
+
+def _next_commands(pool: Path, out: Path, participant: str) -> list[NextCommand]:
+    """Return what can be done with the records of one who played."""
+    from calibrant.bench.terminal.next_commands import NextCommand, unused_path
+
+    who = () if participant == DEFAULT_PARTICIPANT else ("--participant", participant)
+    review = ("play", pool, "--out", out, *who, "--review", unused_path("review.html"))
+    return [NextCommand(("table", out), "the rates"), NextCommand(review, "beside the ideal learner")]
 
 
 def _write_page(file: Path, game: Game) -> None:

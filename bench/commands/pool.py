@@ -163,6 +163,8 @@ def check(
         return 0 if report.passed else 1
     of = one_benchmark(pools)
     reports = list(of.require(CHECK).check(pools, given.convert(of.name, pools[0].name)))
+    if empty := [path for path, report in zip(pools, reports, strict=True) if not report.num_instances]:
+        raise CalibrantError(f"no items in {empty[0]}")
     if as_json:
         typer.echo(json.dumps([report.to_dict() for report in reports], indent=1))
     else:
@@ -171,9 +173,8 @@ def check(
 
 
 def _text(report: CheckReport, *, list_unread: bool) -> str:
-    verdict = "failed" if report.official_failure else "ok"
     lines = [f"{report.pool}   {plural(report.num_instances, 'instances')}   sha256 {report.digest}"]
-    lines.append(f"  {verdict:6}  {report.official or 'every record was read'}")
+    lines.append(f"  failed  {report.official}" if report.official_failure else f"  ok      {_identity(report)}")
     for name, applied in report.applied.items():
         failed = [(instance, reason) for check, instance, reason in report.failures if check == name]
         lines.append(f"  {'failed' if failed else 'ok':6}  {name}: {applied - len(failed)} of {applied}")
@@ -188,6 +189,15 @@ def _text(report: CheckReport, *, list_unread: bool) -> str:
     if list_unread:
         lines += [f"            {path} in {count} records" for path, count in report.unread.items()]
     return "\n".join(map(in_one_line, lines))
+
+
+def _identity(report: CheckReport) -> str:
+    """Return that every record was read, and which file it is where the benchmark has published ones."""
+    from calibrant.bench.pools.soundness import NOT_OFFICIAL
+
+    no_fault = "by its digest none of the published files, which is no fault"
+    identity = no_fault if report.official == NOT_OFFICIAL else report.official
+    return "; ".join(filter(None, ("every record was read", identity)))
 
 
 @pool_app.command(cls=GroupedOptions, epilog=epilog("pool unpack"))
@@ -215,6 +225,7 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     """Describe pools by stratum or suite: sizes, what items show and hide, the labels that they have."""
     from itertools import groupby
 
+    from calibrant.bench.core.items import refuse_empty
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pages.aligned import blocks_text
     from calibrant.bench.pools.stats import pool_stats
@@ -223,6 +234,8 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     from calibrant.dsl.pool_text import pool_digest
 
     loaded = {path: (benchmark_of(path), benchmark_of(path).items.read_pool(path)) for path in pools}
+    for path, (_, pool) in loaded.items():
+        refuse_empty(pool, path)
     digests = {path: pool_digest(path) for path in loaded}
     labels = pool_labels({digests[path]: pool.name for path, (_, pool) in loaded.items()})
     stats_rows = [

@@ -14,6 +14,7 @@ from calibrant.bench.commands.options import Aid, Limit, NewFolder, Only, PoolPa
 from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.texts.nearest import known_names
 from calibrant.dsl.texts.plural import plural
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def prompts(
     SHA-256 of prompt (with --phase and --aid of the usual one), `score` refuses it for another item of the same id.
     """
     from calibrant.bench.core.capabilities import AIDS, PHASES
+    from calibrant.bench.core.items import refuse_empty
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.public_items import PublicPool
     from calibrant.bench.runs.runner import Selection
@@ -73,6 +75,7 @@ def prompts(
     phases = None if phase is None else of.require(PHASES)
     aided = None if aid is None else of.require(AIDS)
     items = PublicPool(of, pool)
+    refuse_empty(items.items, pool)
     chosen = (items.shown(item) for _, item in Selection(items.check(only or ()), limit).of(items.items))
 
     def written(item: Any) -> _Prompt:
@@ -249,8 +252,8 @@ def training(
     solutions = of.require(WORKED_SOLUTIONS)
     orders = solutions.orders
     if curriculum is not None and curriculum not in solutions.curricula:
-        names = ", ".join(solutions.curricula)
-        raise typer.BadParameter(f"unknown curriculum '{curriculum}'; known: {names}", param_hint="--curriculum")
+        names = known_names(curriculum, solutions.curricula)
+        raise typer.BadParameter(f"unknown curriculum '{curriculum}'; {names}", param_hint="--curriculum")
     if select not in (None, FIRST_CORRECT):
         raise typer.BadParameter(f"unknown selection '{select}'; known: {FIRST_CORRECT}", param_hint="--select")
     if (select is None) is not (responses is None):
@@ -279,10 +282,11 @@ def training(
 
 def _selected_items(of: Benchmark[Any], pool: Path, only: Collection[str], limit: int | None) -> list[Any]:
     """Return the items of a pool that are named, or the first ones; `CalibrantError` for an id that it lacks."""
-    from calibrant.bench.core.items import unknown_item
+    from calibrant.bench.core.items import refuse_empty, unknown_item
     from calibrant.bench.runs.runner import Selection
 
     content = of.items.read_pool(pool)
+    refuse_empty(content, pool)
     items = [item for _, item in Selection(frozenset(only), limit).of(content)]
     missing = sorted(set(only) - {item.id for item in items})
     if missing:

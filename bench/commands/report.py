@@ -47,7 +47,7 @@ TableNames: TypeAlias = Annotated[
 PlotFolder: TypeAlias = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Write every plot there too, as an SVG file of its own.", rich_help_panel=OUTPUT),
-    Writes(("*.svg",), replaces=WRITES_PICTURE.replaces),
+    Writes(("*.svg",), replaces=WRITES_PICTURE.replaces, marks=WRITES_PICTURE.marks),
 ]
 OfficialFiles: TypeAlias = Annotated[
     list[Path] | None,
@@ -277,7 +277,7 @@ def _add_attributions(
     for context, score in chain.from_iterable(attributions.values()):
         coverage.count(context, score)
     if needed or len(attributions) == 1:
-        coverage.refuse_bare_pools()
+        coverage.refuse_bare_pools(pools)
     for line in coverage.lines():
         typer.echo(line, err=True)
     return attributions

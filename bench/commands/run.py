@@ -13,6 +13,7 @@ from calibrant.bench.commands.guard import RUN_FOLDER
 from calibrant.bench.commands.options import AsJson, Budget, Cluster, Only, PoolPaths, Workers, execution
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.help_groups import EXECUTION, ITEMS, METHOD, OUTPUT
+from calibrant.dsl.texts.plural import plural
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark
@@ -174,11 +175,13 @@ def run_all(
         name = f"{protocol.name}: " if len(protocols) > 1 else ""
         with progress_bar(name) as progress:
             summary = run(protocol, pools, out, execution=by, progress=progress, **settings)
-        typer.echo(f"{name}{summary.written} instances answered, {summary.skipped} had a record already", err=True)
+        typer.echo(
+            f"{name}{plural(summary.written, 'instances')} answered, {summary.skipped} had a record already", err=True
+        )
         crashed += summary.crashed
     if crashed:
         how = "the provenance of their records says how, --retry-crashed runs them again"
-        typer.echo(f"{crashed} instances crashed: {how}", err=True)
+        typer.echo(f"{plural(crashed, 'instances')} crashed: {how}", err=True)
     return crashed
 
 

@@ -61,7 +61,10 @@ def show(
         WRITES_PICTURE,
     ] = None,
     why: Annotated[
-        bool, typer.Option("--why", help="Print why the item is open; with --json all of it.", rich_help_panel=VIEW)
+        bool,
+        typer.Option(
+            "--why", help="Print why the item is open, also beside a page; with --json all of it.", rich_help_panel=VIEW
+        ),
     ] = False,
     system: Annotated[
         str | None,
@@ -132,7 +135,7 @@ def _show(
     item = items.item(instance)
     visible = item if gold else items.shown(item)
     if why or svg is not None or html is not None:
-        _explain(of, pool, visible, (), html, svg, instance, gold=gold, as_json=as_json)
+        _explain(of, pool, visible, (), html, svg, instance, gold=gold, prints=why, as_json=as_json)
     else:
         _show_item(of, visible, gold=gold, as_json=as_json)
 
@@ -147,16 +150,17 @@ def _explain(
     name: str,
     *,
     gold: bool,
+    prints: bool,
     as_json: bool,
 ) -> None:
     """Write or print why an item is open after these steps.
 
     name: by which the item was asked for; files have the item's id alone, which may be the public one: they are handed
         on, and the pool's id may tell stratum and seed
-    gold: also what is sealed
+    gold: also what is sealed; prints: as text even where a file is written
     """
     from calibrant.bench.pages.capabilities import EXPLANATIONS
-    from calibrant.bench.pages.why.page import why_page
+    from calibrant.bench.pages.why.page import why_page, with_pool
     from calibrant.bench.terminal.next_commands import NextCommand, print_next
     from calibrant.bench.terminal.written import print_written
     from calibrant.dsl.atomic_write import write_atomically
@@ -165,12 +169,12 @@ def _explain(
     explanations = of.require(EXPLANATIONS)
     why = explanations.explain(item, steps, reveal_sealed=gold)
     if html is not None:
-        write_atomically(html, why_page(why, explanations.body(why, "why"), pool.name))
+        write_atomically(html, why_page(why, with_pool(explanations.body(why, "why"), pool), pool.name))
     if svg is not None:
         write_atomically(svg, explanations.drawing(why))
     if as_json:
         typer.echo(json.dumps(why.to_dict(), indent=1))
-    elif html is None and svg is None:
+    elif prints or (html is None and svg is None):
         typer.echo("\n".join(explanations.lines(why)))
     for kind, file in (("page", html), ("picture", svg)):
         if file is not None:
@@ -199,7 +203,7 @@ def _explain_episode(
         names = ", ".join(name for name, _ in episodes)
         raise CalibrantError(f"{len(episodes)} episodes on {instance}: choose one with --system: {names}")
     ((_, steps),) = episodes
-    _explain(of, pool, item, steps, html, None, item.id, gold=gold, as_json=as_json)
+    _explain(of, pool, item, steps, html, None, item.id, gold=gold, prints=True, as_json=as_json)
 
 
 def _explain_answers(

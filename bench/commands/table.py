@@ -272,7 +272,7 @@ def print_table(
     if tables:
         given.refuse_foreign(tables)
     if needs_attribution:
-        coverage.refuse_bare_pools()
+        coverage.refuse_bare_pools(pools)
     tables = tables or {FIRST: ResultTable(_with_columns(benchmark(FIRST).metrics, columns))}
     if as_json:
         _print_json(tables.values(), stored, [*notes])
@@ -292,7 +292,7 @@ def print_table(
 
 def _add_answer(table: ResultTable, context: AnswerContext, score: Mapping[str, Any]) -> None:
     """Add an answer; of several equally good ones the chosen one again, in a row of its own."""
-    from calibrant.bench.report.table import CHOSEN
+    from calibrant.bench.terminal.legend import CHOSEN
 
     table.add(context, score)
     if context.is_tied:
@@ -327,14 +327,26 @@ def print_rows(collected: ResultTable, *, columns: str | None = None, err: bool 
 
     again: a command that makes the same table, for the hint which shows the rest
     """
+    from calibrant.bench.core.rates import UNDEFINED
     from calibrant.bench.pages.aligned import fit_columns, table_text
     from calibrant.bench.report.samples import sample_headings, sample_rows
-    from calibrant.bench.terminal import width_of
+    from calibrant.bench.terminal import stated_width, width_of
+    from calibrant.bench.terminal.legend import attribution_legend, tie_legend
 
     _print_incomplete(collected)
-    width = width_of(sys.stderr if err else sys.stdout)
-    table = table_text(collected.cells(), collected.metrics, view=columns, width=width)
+    stream = sys.stderr if err else sys.stdout
+    width = width_of(stream)
+    cells = collected.cells()
+    table = table_text(cells, collected.metrics, view=columns, width=width, line_width=stated_width(stream))
     typer.echo(table.text, err=err)
+    key_by_heading = {metric.heading: metric.key for metric in collected.metrics.columns}
+    with_values = [
+        heading
+        for heading in table.included
+        if any(row.get(key_by_heading.get(heading, ""), UNDEFINED) != UNDEFINED for row in cells)
+    ]
+    for line in (*attribution_legend(with_values, width), *tie_legend(collected.systems, width)):
+        typer.echo(line, err=True)
     if table.left_out:
         _print_left_out(table.left_out, width, f"{again} --columns all" if again else "")
     sampled = sample_rows(collected.collect_samples())

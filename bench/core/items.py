@@ -31,6 +31,12 @@ class ItemPool(Protocol[I_co]):
     def __len__(self) -> int: ...
 
 
+def refuse_empty(pool: ItemPool[Any], path: Path) -> None:
+    """Raise `CalibrantError` for a file without items, which is most likely a mistake."""
+    if not len(pool):
+        raise CalibrantError(f"no items in {path}")
+
+
 def item_of(pool: ItemPool[I_co], instance: str | None) -> I_co:
     """Return the item of that id, or the first; `CalibrantError` names close ids, or says that the pool is empty."""
     if not len(pool):

@@ -26,11 +26,12 @@ MIN_TEXT_WIDTH = 24  # columns of wrapped cells; in fewer a line holds one or tw
 class Fitted(NamedTuple):
     """A table as text.
 
-    left_out: headings of the columns that did not fit
+    left_out: headings of the columns that did not fit; included: of the others
     """
 
     text: str
     left_out: tuple[str, ...]
+    included: tuple[str, ...] = ()
 
 
 def headings_of(measures: MetricSet, view: str) -> dict[str, str]:
@@ -43,7 +44,12 @@ def headings_of(measures: MetricSet, view: str) -> dict[str, str]:
 
 
 def table_text(
-    rows: Iterable[Mapping[str, str]], measures: MetricSet, *, view: str | None = None, width: int | None = None
+    rows: Iterable[Mapping[str, str]],
+    measures: MetricSet,
+    *,
+    view: str | None = None,
+    width: int | None = None,
+    line_width: int | None = None,
 ) -> Fitted:
     """Return rows as aligned columns; those that are undefined in every row are left out, and those beyond the width.
 
@@ -51,6 +57,7 @@ def table_text(
 
     view: the name of one, by default the first; `all`; or headings or keys of columns with commas between them, which
         are shown whatever the width; `CalibrantError` says which there are
+    line_width: columns of a terminal, on which all of them are blocks too; a program reads one block
     """
     rows = list(rows)
     view = measures.default_view if view is None else view
@@ -60,13 +67,17 @@ def table_text(
             del headings["coverage"]
         headings = {k: head for k, head in headings.items() if any(row.get(k, UNDEFINED) != UNDEFINED for row in rows)}
         if view in ASKED:
-            return Fitted("\n\n".join(_blocks(headings, rows, ASKED[view], width)), ())
+            blocks = "\n\n".join(_blocks(headings, rows, ASKED[view], width))
+            return Fitted(blocks, (), tuple(headings.values()))
     else:
         headings, width = named_columns(measures, view), None
         headings = {k: h for k, h in headings.items() if k != "stratum" or any(k in row for row in rows)}
         if view == ALL:
             absent = _absent_columns(rows, measures)
             headings = {k: h for k, h in headings.items() if k not in absent}
+            if line_width is not None:
+                blocks = "\n\n".join(_blocks(headings, rows, measures.first, line_width))
+                return Fitted(blocks, (), tuple(headings.values()))
     return fit_columns(headings, rows, first=measures.first, width=width)
 
 
@@ -116,12 +127,13 @@ def fit_columns(
     chosen = list(headings)
     if width is not None and sum(widths.values()) - GAP > width:
         if width < RECORDS_BELOW:
-            return Fitted("\n\n".join(paragraphs(headings, rows, labels, width)), ())
+            return Fitted("\n\n".join(paragraphs(headings, rows, labels, width)), (), tuple(headings.values()))
         chosen = _chosen(list(headings), labels, first, needed, cells, widths, width + GAP)
     text = aligned(
         [headings[key] for key in chosen], [list(row) for row in zip(*(cells[k] for k in chosen), strict=True)]
     )
-    return Fitted(text, tuple(headings[key] for key in headings if key not in chosen))
+    left_out = tuple(headings[key] for key in headings if key not in chosen)
+    return Fitted(text, left_out, tuple(headings[key] for key in chosen))
 
 
 def blocks_text(rows: Sequence[Mapping[str, str]], first: Sequence[str], width: int) -> str:

@@ -35,6 +35,7 @@ from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.stored_items import items_by_id
+from calibrant.dsl.texts.nearest import known_names
 from calibrant.dsl.texts.plural import plural
 
 RECORD_VERSION = 1
@@ -142,7 +143,7 @@ class FindingsReport:
         """Fail if an item could not be audited, or if a finding of the kind is proved."""
         kinds = {*KINDS, *(kind for kind, _ in self._counts)}
         if self.kind is not None and self.kind not in kinds:
-            raise CalibrantError(f"unknown kind {short_repr(self.kind)}; known: {', '.join(sorted(kinds))}")
+            raise CalibrantError(f"unknown kind {short_repr(self.kind)}; {known_names(self.kind, sorted(kinds))}")
         records = self.audited.records
         errors = [in_one_line(f"{one.instance}: {one.error}") for one in records if one.outcome != "audited"]
         return bool(errors) or self._counts[self.kind or "", ClaimStatus.PROVED] > 0, errors

@@ -60,6 +60,9 @@ def claim_repeats(
     return {note.instance: note.claim for note in notes if note is not None}
 
 
+NOT_OFFICIAL = "not an official file"
+
+
 @dataclass
 class CheckReport:
     """Result of the checks of one file.

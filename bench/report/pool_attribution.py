@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -15,14 +15,17 @@ from calibrant.bench.core.attribution import CHANCE, KEY, decided_from, has_post
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.core.verdict import change_score
+from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.report.capabilities import EXPECTATIONS
 from calibrant.bench.report.overview.contract import GUIDE, Levels
 from calibrant.bench.report.rows import SHORT_DIGEST
 from calibrant.bench.report.scored_answers import STEPS
 from calibrant.bench.terminal.hints import HintedError, pool_beside
+from calibrant.bench.terminal.next_commands import invocation
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.pool_text import file_digest
 from calibrant.dsl.stored_items import items_by_id
+from calibrant.dsl.texts.plural import plural
 
 NO_POSTERIOR = (
     "--decided-at: no answer has a posterior: no item is noisy, or the attributions are of a version that stored none"
@@ -36,6 +39,7 @@ class AttributionCoverage:
         self.num_missing = 0
         self._first_missing = ""
         self._pools: dict[str, tuple[str, str]] = {}
+        self._ids: dict[str, set[str]] = {}
         self._attributed: set[str] = set()
 
     def count(self, context: AnswerContext, score: Mapping[str, Any]) -> None:
@@ -45,20 +49,27 @@ class AttributionCoverage:
             self.num_missing += 1
         if context.pool_digest not in self._attributed:
             self._pools.setdefault(context.pool_digest, (context.pool, context.benchmark))
+            self._ids.setdefault(context.pool_digest, set()).add(context.instance)
             if KEY in score:
                 self._attributed.add(context.pool_digest)
 
-    def refuse_bare_pools(self) -> None:
-        """Raise `HintedError` for a pool of which no answer has one: its file is needed to make them."""
+    def refuse_bare_pools(self, pools: Sequence[Path] = ()) -> None:
+        """Raise `HintedError` for a pool of which no answer has one: its file is needed to make them.
+
+        pools: the files that were given; none of them is that file
+        """
         for digest, (name, of) in self._pools.items():
             if digest not in self._attributed:
-                which = f"{name} (sha256 {digest[:SHORT_DIGEST]})"
-                beside = pool_beside(name, digest, [Path()])
+                which = in_one_line(f"{name} (sha256 {digest[:SHORT_DIGEST]})")
+                bundled = {path.parent for paths in bundled_files().values() for path in paths}
+                file = pool_beside(name, digest, [Path(), *sorted(bundled)])
+                if pools:
+                    raise _wrong_pool_error(which, self._ids[digest], pools, file)
                 message = (
-                    f"--attribution: the answers to {in_one_line(which)}, a pool of {benchmark(of).title}, have none;"
+                    f"--attribution: the answers to {which}, a pool of {benchmark(of).title}, have none;"
                     " add --pool POOL with that file"
                 )
-                raise HintedError(message, option=() if beside is None else ("--pool", beside))
+                raise HintedError(message, option=() if file is None else ("--pool", file))
 
     def lines(self) -> Iterator[str]:
         """Yield a line if an answer has none: what its evidence left is not counted, or nothing was submitted."""
@@ -66,6 +77,23 @@ class AttributionCoverage:
             subject = "1 answer has" if self.num_missing == 1 else f"{self.num_missing} answers have"
             first = short_repr(self._first_missing)[1:-1]
             yield f"{subject} no attribution: what their evidence leaves is not counted (first: {first})"
+
+
+def _wrong_pool_error(which: str, ids: Collection[str], pools: Sequence[Path], file: Path | None) -> HintedError:
+    """Return the refusal of pools that are not the one that was answered.
+
+    which: that pool; ids: items of it that were answered; file: that pool's file, if it is known
+    """
+    pool_ids = {item.id for path in pools for item in benchmark_of(path).items.read_pool(path).items}
+    num_missing = sum(name not in pool_ids for name in ids)
+    names = in_one_line(", ".join(path.name for path in pools))
+    if num_missing:
+        message = f"--pool: {names} lacks {num_missing} of {plural(len(ids), 'answered ids')}"
+    else:
+        message = f"--pool: {names} has the answered ids, but is another file"
+    words = [str(file) if file is not None and word == str(pools[0]) else word for word in invocation.get()]
+    has_command = file is not None and len(pools) == 1 and str(file) in words
+    return HintedError(f"{message}; the answers are to {which}", command=words if has_command else ())
 
 
 Scores = Iterable[tuple[AnswerContext, Mapping[str, Any]]]

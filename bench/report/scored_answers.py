@@ -83,9 +83,20 @@ def _read_verdicts(file: Path) -> Iterator[tuple[_Answer, bytes, AnswerContext, 
         raise CalibrantError(f"{file}: neither a folder of a run nor a file that `calibrant score` wrote")
     if is_eval_log(file):
         raise CalibrantError(f"{file}: a log of Inspect; `calibrant score` and `report --predictions` read it")
+    _refuse_pool(file)
     for context, line in scored_lines(file):
         content = hashlib.sha256(json.dumps(line, sort_keys=True).encode()).digest()
         yield (context.pool_digest, context.instance, context.system, context.sample), content, context, line
+
+
+def _refuse_pool(file: Path) -> None:
+    """Raise `HintedError`, with the command that solves it, for a pool of items in the place of answers."""
+    from calibrant.bench.terminal.hints import HintedError, is_pool
+    from calibrant.bench.terminal.next_commands import unused_path
+
+    if is_pool(file):
+        message = f"{file}: a pool of items, without answers; a run or `calibrant score` gives what is read here"
+        raise HintedError(message, command=("run", "exact", file, "--out", unused_path("runs")))
 
 
 def _content(record: Record) -> bytes:

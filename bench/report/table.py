@@ -15,9 +15,9 @@ from calibrant.bench.core.rates import OUTCOMES, SUPPRESSED, UNDEFINED
 from calibrant.bench.core.samples import Sample, Sampled
 from calibrant.bench.report.people.group import PEOPLE_SYSTEM, participant_of
 from calibrant.bench.report.rows import Grouping, Row, RowGroups, natural
+from calibrant.bench.terminal.legend import CHOSEN
 from calibrant.bench.terminal.luck import luck_sentence
 
-CHOSEN = " (chosen)"  # ends the name of a row of the answers that a tie rule chose
 NAMELESS_BENCHMARK = next(iter(TITLES))  # its rows are older than the name in JSON
 STRUCTURE_METRIC = "parent_f1"  # defined for answers with structure metrics; they are counted
 
@@ -55,6 +55,11 @@ class ResultTable:
         rows = self._sorted_rows()
         answered = self._num_answered(rows)
         return [self._label_cells(row, num) | _rate_cells(row) for row, num in zip(rows, answered, strict=True)]
+
+    @property
+    def systems(self) -> list[str]:
+        """The names of the systems, each once, in the order of rows."""
+        return list(dict.fromkeys(row.system for row in self._sorted_rows()))
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return one mapping per row: numbers as numbers, null for what is undefined or suppressed."""

@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Meta
 
 from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.items import refuse_empty
 from calibrant.bench.core.registry import benchmark as named_benchmark
 from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress, error_line, one_line
@@ -168,6 +169,7 @@ def audit_items(
     execution: who audits, and for how long at most. Items without results are tried again.
     """
     pool, digest = benchmark.items.read_pool(path), file_digest(path)
+    refuse_empty(pool, path)
     for instance in sorted(selection.only):
         benchmark.items.find(pool, instance)  # refuses an unknown one
     chosen = selection.places(pool)

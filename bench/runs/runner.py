@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from calibrant.bench.core.items import ItemPool
+from calibrant.bench.core.items import ItemPool, refuse_empty
 from calibrant.bench.core.registry import benchmark_of, is_stated
 from calibrant.bench.protocols.base import Protocol, Ties
 from calibrant.bench.runs.jobs import HERE, Execution, Jobs, Progress, error_line
@@ -130,6 +130,7 @@ class _Batch:
     def __init__(self, path: Path, protocol: str, config: dict[str, Any], selection: Selection) -> None:
         self.benchmark = benchmark_of(path)
         self.digest, self.pool = read_pool_once(self.benchmark, path)
+        refuse_empty(self.pool, path)
         self.protocol = protocol
         self.config = config
         digest = config_digest(config)

@@ -11,13 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from calibrant.dsl.errors import CalibrantError
+from calibrant.bench.terminal.existing import elsewhere_error
+from calibrant.bench.terminal.next_commands import unused_path
 
 
 def require_free(out: Path, name: str) -> None:
-    """Raise `CalibrantError` if there is something at a path already; name: of what would be written."""
+    """Raise `HintedError`, with a free path, if there is something at a path; name: of what would be written."""
     if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
-        raise CalibrantError(f"{out}: there already; {name} is a folder of its own")
+        raise elsewhere_error(f"{out}: there already; {name} is a folder of its own", out, unused_path(str(out)))
 
 
 @contextmanager

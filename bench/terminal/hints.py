@@ -123,7 +123,7 @@ def _exchanged(arguments: Sequence[str], command: Any) -> list[str]:
     if name not in (*POOLS_FIRST, *POOLS_LAST):
         return []
     words = _positional(command.commands[name], name, arguments[1:])
-    pools = [word for word in words if _is_pool(word)]
+    pools = [word for word in words if is_pool(Path(word))]
     others = [word for word in words if word not in pools]
     ordered = [*pools, *others] if name in POOLS_FIRST else [*others, *pools]
     if not pools or ordered == words:
@@ -148,15 +148,15 @@ def _positional(command: Any, name: str, arguments: Sequence[str]) -> list[str]:
     return [word for values in lists for word in values if isinstance(word, str) and word]
 
 
-def _is_pool(word: str) -> bool:
+def is_pool(path: Path) -> bool:
+    """Return whether this is a file of a pool, by its name or its first line."""
     from calibrant.bench.core.registry import is_native_pool
 
-    path = Path(word)
     return path.is_file() and (path.name.removesuffix(".gz").endswith((".yaml", ".yml")) or is_native_pool(path))
 
 
 def _first_pool(arguments: Sequence[str]) -> str | None:
-    return next((word for word in arguments if _is_pool(word)), None)
+    return next((word for word in arguments if is_pool(Path(word))), None)
 
 
 def pool_beside(name: str, digest: str, folders: Sequence[Path]) -> Path | None:

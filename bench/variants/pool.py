@@ -15,6 +15,7 @@ from calibrant.bench.variants.contract import VARIANTS, CopyMap
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.pool_text import pool_digest, pool_head
+from calibrant.dsl.texts.nearest import known_names
 
 KEY = "variants"  # in the metadata of a pool
 MAX_MAP_BYTES = 15 << 20  # of the maps in a header, which is read up to 16 MiB
@@ -38,8 +39,7 @@ def write_variants(source: Path, target: Path, kinds: Sequence[str], copies: int
     variable = of.require(VARIANTS)
     for kind in kinds:
         if kind not in variable.kinds:
-            listed = ", ".join(variable.kinds)
-            raise CalibrantError(f"unknown kind {short_repr(kind)} for {of.title}; known: {listed}")
+            raise CalibrantError(f"unknown kind {short_repr(kind)} for {of.title}; {known_names(kind, variable.kinds)}")
     pool: Any = of.items.read_pool(source)
     checker = VariantChecker(of)
     items: list[Any] = []

@@ -6,15 +6,22 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 MAX_LISTED = 12  # names beside those that are offered
+MIN_BEGUN = 4  # letters of a name that is offered the rest
 MIN_LIKENESS = 0.6  # of a name that is offered; difflib's own default
 
 
 def nearest_names(name: object, allowed: Iterable[str], number: int = 3) -> list[str]:
-    """Return the allowed names that are most like this one, the most similar first, whatever the case of letters."""
+    """Return the allowed names that are most like this one, the most similar first, whatever the case of letters.
+
+    Names that this one begins come before those with other letters: the rest of them was left away.
+    """
     by_small: dict[str, str] = {}
     for candidate in allowed:
         by_small.setdefault(candidate.lower(), candidate)
-    return [by_small[small] for small in get_close_matches(str(name).lower(), by_small, number, MIN_LIKENESS)]
+    small = str(name).lower()
+    begun = sorted((full for full in by_small if full.startswith(small)), key=len) if len(small) >= MIN_BEGUN else []
+    near = dict.fromkeys([*begun, *get_close_matches(small, by_small, number, MIN_LIKENESS)])
+    return [by_small[candidate] for candidate in near][:number]
 
 
 def known_names(name: object, allowed: Iterable[str]) -> str:

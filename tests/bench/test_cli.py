@@ -173,7 +173,7 @@ def test_crashes_make_exit_code_1(tmp_path: Path) -> None:
     arguments = ["run", "stub", tmp_path / "p.jsonl", "--out", tmp_path / "out", "--workers", 1]
     done = program(tmp_path / "stub.py", *arguments, env={**os.environ, "PYTHONPATH": str(CHECKOUT)})
     assert done.returncode == 1
-    assert "1 instances crashed" in done.stderr
+    assert "1 instance crashed" in done.stderr
     assert "0.500" in done.stdout
 
 

@@ -21,6 +21,7 @@ from calibrant.bench.commands.guard import READS, WRITES_OR_READS, Reads, Writes
 from calibrant.bench.pools.bundled import bundled_pool
 from tests.support.commands import command, refusal, refused
 
+PAGE_MARK = '<meta name="generator" content="calibrant">'
 BYTES = b"what must not be lost\n"
 TEXTS = {"protocol": "exact", "instance": "ID"}  # required arguments that are no paths
 OPTIONS = {"seed": "1", "items": "2", "date": "2026-03-04"} | dict.fromkeys(("system", "version", "submitter"), "name")
@@ -179,10 +180,13 @@ def test_no_command_takes_the_place_of_a_file(
 @pytest.mark.parametrize(
     ("option", "content", "is_kept"),
     [
-        ("--html", "<!DOCTYPE html>\n<title>earlier</title>", False),
+        ("--html", f"<!DOCTYPE html>\n{PAGE_MARK}\n<title>earlier</title>", False),
+        ("--html", "<!DOCTYPE html>\n<title>of another program</title>", True),
         ("--html", "", False),
         ("--html", "<svg></svg>", True),
-        ("--svg", "<svg></svg>", False),
+        ("--svg", "<svg><style>:root{color-scheme:light</style></svg>", False),
+        ("--svg", "<svg></svg>", True),
+        ("--svg", "<?xml version='1.0'?>\n<invoice/>", True),
         ("--svg", "<!DOCTYPE html>", True),
     ],
 )
@@ -194,6 +198,24 @@ def test_a_page_gives_way_to_a_page_and_a_picture_to_a_picture(
     pool = Path(__file__).parents[2] / "docs" / "examples" / "switches.jsonl"
     assert main(["show", str(pool), "lamp", option, str(target)]) == (2 if is_kept else 0)
     assert (target.read_text("utf-8") == content) is is_kept
+
+
+def test_every_page_and_picture_has_the_mark_by_which_it_is_replaced(tmp_path: Path) -> None:
+    """Written twice to the same path: the second takes the place of the first, and no other program's file has it."""
+    pool, table = (str(Path(__file__).parents[2] / "docs" / "examples" / f"switches.{end}") for end in ("jsonl", "csv"))
+    page, picture, runs = (str(tmp_path / name) for name in ("a.html", "a.svg", "runs"))
+    assert main(["run", "exact", pool, "--out", runs]) == 0
+    for line in (
+        ["show", pool, "lamp", "--html", page],
+        ["show", pool, "lamp", "--svg", picture],
+        ["fit", table, "--html", page, "--svg", picture],
+        ["list", pool, "--html", page],
+        ["audit", pool, "--html", page],
+        ["report", runs, "--plots", str(tmp_path / "plots")],
+    ):
+        assert [main(line), main(line)] == [0, 0], line
+    assert PAGE_MARK in Path(page).read_text("utf-8")
+    assert any((tmp_path / "plots").glob("*.svg"))
 
 
 def test_what_was_stopped_goes_on_and_what_is_done_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

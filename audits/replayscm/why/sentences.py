@@ -67,7 +67,7 @@ def _what_decides(why: ReplayWhy) -> Iterator[str | tuple[str]]:
         if remaining > 1:
             yield ". Without "
             yield (world,)
-            yield f" {number_text(remaining)} would fit"
+            yield f", {number_text(remaining)} SCMs would fit"
         else:
             yield ", and any one world can be left out"
 

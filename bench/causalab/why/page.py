@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from calibrant.audits.causalab.why.parts import LabWhy
 from calibrant.audits.causalab.why.sentences import share_text
-from calibrant.audits.why import listed, number_text
+from calibrant.audits.why import expected_text, listed, number_text
 from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.pages.why.ring import RING_RULES, RingEdge, RingNode, draw_ring
@@ -156,7 +156,9 @@ def advice(why: LabWhy) -> list[str]:
     equal = [e.in_words for e in why.experiments[1:] if e.expected == best.expected]
     either = f" As good: {listed(equal)}." if equal else ""
     spread = f"{number_text(numbers[0])} to {number_text(numbers[-1])}" if numbers[0] < numbers[-1] else str(numbers[0])
-    sentence = f"{_imperative(best.in_words)}: it leaves {spread} mechanisms, {best.expected:.1f} expected.{either}"
+    sentence = (
+        f"{_imperative(best.in_words)}: it leaves {spread} mechanisms, {expected_text(best.expected)} expected.{either}"
+    )
     if why.jointly:
         joint = f"No single setting is sure to decide; {why.jointly[0]}, then {why.jointly[1]} together are."
     else:

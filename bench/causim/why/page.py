@@ -13,6 +13,7 @@ from calibrant.audits.why import listed, number_text
 from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.pages.layered import LayeredNode, LayeredPicture, Mark, layered_svg
+from calibrant.bench.pages.why.page import POOL
 from calibrant.bench.pages.why.sections import WhyTable, experiment_table, page_json, shown_table
 from calibrant.dsl.causim.values import shown_value
 
@@ -33,7 +34,7 @@ def page_body(why: QuestionWhy, prefix: str) -> Markup:
         "graph": Markup(graph(why)) if len(why.nodes) <= MAX_NODES else "",
         "groups": shown_table(group_table(why)) if why.groups else None,
         "advice": advice(why),
-        "command": f"calibrant harden POOL --only {quote(why.item)} --out FILE" if why.reveal else "",
+        "command": f"calibrant harden {POOL} --only {quote(why.item)} --out hardened.jsonl" if why.reveal else "",
         "values": shown_table(values) if why.state == "open" and why.experiments else None,
         "pair": _pair(why),
         "world": _world(why),

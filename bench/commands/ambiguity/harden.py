@@ -56,6 +56,7 @@ def harden(
     """
     from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.capabilities import HARDEN, HardenRequest
+    from calibrant.bench.pools.public_items import PublicPool
     from calibrant.bench.runs.runner import Selection
     from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
 
@@ -63,7 +64,8 @@ def harden(
     options = given.convert(of.name, pool.name)  # names the option that the benchmark lacks, before the command
     hardening = of.require(HARDEN)
     hardening.check(given.values)
-    selection = Selection(frozenset(only or ()), limit)
+    named = frozenset(PublicPool(of, pool).check(only) if only else ())  # either id: pages have the public one
+    selection = Selection(named, limit)
     by = execution(workers or (None if cluster else hardening.workers), cluster)
     with progress_bar() as progress:
         request = HardenRequest(pool, out, report, certificates, selection, by, progress)

@@ -84,7 +84,7 @@ def list_items(
         typer.Option(
             "--html",
             metavar="FILE",
-            help="Write one page of the listed items and why each is open.",
+            help="Write one page of the listed items and why each is open, instead of a list; with --why both.",
             rich_help_panel=OUTPUT,
         ),
         WRITES_PAGE,
@@ -111,6 +111,8 @@ def list_items(
         _print_ids(ids, as_json=as_json)
         return
     items = first_items(of, pool, limit) if ids is not None and limit else of.items.read_pool(pool).items
+    if not items:
+        raise CalibrantError(f"no items in {pool}")
     chosen = _places(items, setting, pool.name)
     if scores:
         from calibrant.bench.commands.start.verdicts import AnswerFilter
@@ -118,12 +120,12 @@ def list_items(
         _list_answers(AnswerFilter(of, pool, items, frozenset(chosen), kind, system), scores, limit, as_json=as_json)
         return
     places = chosen[:limit] if limit else chosen
+    number = len(chosen) if ids is None else len(ids)
+    if html is None or why or as_json:
+        _print_rows(_rows(of, (items[k] for k in places), why=why), len(places), number, "item", as_json=as_json)
     if html is not None:
         _write_index(of, pool, (items[k] for k in places), html)
-        print_next([NextCommand(("audit", pool), "counts and findings")])
-        return
-    number = len(chosen) if ids is None else len(ids)
-    _print_rows(_rows(of, (items[k] for k in places), why=why), len(places), number, "item", as_json=as_json)
+        print_next([] if as_json else [NextCommand(("audit", pool), "counts and findings")])
 
 
 def _places(items: Sequence[Any], setting: str | None, name: str) -> Sequence[int]:
@@ -193,7 +195,8 @@ def _print_rows(rows: Iterable[Mapping[str, Any]], num_rows: int, number: int, n
     if texts:
         width = max(len(text["left"]) for text in texts)
         texts = [{**text, "left": text["left"].rjust(width)} for text in texts]
-        text, left_out = _table(texts)
+        table = _table(texts)
+        text, left_out = table.text, table.left_out
         typer.echo(text)
     more = "" if num_rows == number else "; --limit 0 for all, --json for scripts"
     listed = plural(number, f"{noun}s")

@@ -10,6 +10,7 @@ import typer
 from calibrant.bench.commands.guard import READS
 from calibrant.bench.commands.options import NewFolder, Workers, execution
 from calibrant.bench.commands.progress import progress_bar
+from calibrant.bench.commands.suites.release import list_next_commands
 from calibrant.bench.help_groups import EXECUTION, VIEW
 from calibrant.dsl.texts.plural import plural
 
@@ -45,6 +46,8 @@ def board(
     """
     from calibrant.bench.suites.board.build import build_board
     from calibrant.bench.suites.board.pages import unranked_text
+    from calibrant.bench.suites.manifest import read_manifest
+    from calibrant.bench.terminal.next_commands import print_next
     from calibrant.bench.terminal.written import print_written
     from calibrant.dsl.errors import in_one_line
 
@@ -65,4 +68,6 @@ def board(
     if not summary.num_ranked:
         typer.echo(f"no system is ranked. {unranked_text(summary.refused)}", err=True)
     print_written(summary.page)
+    if not summary.damage:
+        print_next(list_next_commands(suite, read_manifest(suite), submissions))
     return 1 if summary.refused or summary.damage else 0

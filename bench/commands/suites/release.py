@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from calibrant.bench.suites.manifest import Manifest
     from calibrant.bench.terminal.next_commands import NextCommand
 
+SUBMISSIONS = Path("submissions")  # folder of them in the command that is named next
 MAX_POOLS = 3  # whose certificates a line at the end verifies
 
 
@@ -64,10 +65,10 @@ def release(
     print_next(list_next_commands(out, manifest))
 
 
-def list_next_commands(out: Path, manifest: Manifest) -> list[NextCommand]:
+def list_next_commands(out: Path, manifest: Manifest, submissions: Path = SUBMISSIONS) -> list[NextCommand]:
     """Return how to verify each pool's certificates, and how to submit: a row's answers, by way of example."""
     from calibrant.bench.suites.manifest import GOLD, ROWS
-    from calibrant.bench.terminal.next_commands import NextCommand
+    from calibrant.bench.terminal.next_commands import NextCommand, unused_path
 
     pools = [out / GOLD / pool.name for pool in manifest.pools]
     pools = [pool for pool in pools if any((pool / "certificates").glob("*.json"))]
@@ -76,6 +77,6 @@ def list_next_commands(out: Path, manifest: Manifest) -> list[NextCommand]:
     rows = sorted((out / GOLD / ROWS).glob("*/*.jsonl"))
     if rows:
         about = ("--system", "my-system", "--system-version", "1", "--submitter", "me", "--date", manifest.date)
-        words = ("submission", out, rows[0], *about, "--out", Path("submissions") / "my-system")
+        words = ("submission", out, rows[0], *about, "--out", unused_path(str(submissions / "my-system")))
         commands.append(NextCommand(words, "submit answers"))
     return commands

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from markupsafe import Markup
+from pathlib import Path
+from shlex import quote
+
+from markupsafe import Markup, escape
 
 from calibrant.audits.why import Why
 from calibrant.bench.pages.design.page import design_page
+
+POOL = "POOL"  # stands for the pool's path in commands of a page's body
+
+
+def with_pool(body: Markup, pool: Path) -> Markup:
+    """Return the body of a page with the path of the pool in its commands."""
+    return Markup(body.replace(f" {POOL} ", f" {escape(quote(str(pool)))} "))
 
 
 def why_page(why: Why, body: Markup, pool: str, kind: str = "Why is it ambiguous?") -> str:

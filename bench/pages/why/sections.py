@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from calibrant.audits.why import Experiment, Why, number_text
+from calibrant.audits.why import Experiment, Why, expected_text, number_text
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.html_page import html_page
 
@@ -117,7 +117,7 @@ def experiment_table(
                 experiment.in_words,
                 str(len(numbers)),
                 _range(numbers),
-                f"{experiment.expected:.1f}" if experiment.expected < 1000 else number_text(round(experiment.expected)),
+                expected_text(experiment.expected),
                 "decides"
                 if experiment.decides
                 else "nothing new"
@@ -168,5 +168,5 @@ def best_advice(experiments: Sequence[Experiment], noun: str, hypotheses: str) -
     if best.decides:
         return (f"The {noun} that decides", f"{best.in_words}: every reading that it may give leaves one answer.")
     numbers = [int(outcome.remaining) for outcome in best.outcomes]
-    sentence = f"{best.in_words}: it leaves {_range(numbers)} {hypotheses}, {best.expected:.1f} expected."
+    sentence = f"{best.in_words}: it leaves {_range(numbers)} {hypotheses}, {expected_text(best.expected)} expected."
     return (f"The {noun} that helps most", sentence, f"No single {noun} is sure to decide.")

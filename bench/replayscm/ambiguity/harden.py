@@ -18,6 +18,7 @@ from calibrant.bench.replayscm.pools.known_alternatives import read_alternatives
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.sampling.strata import STRATA
 from calibrant.dsl.texts.plural import plural
 
 PUBLISHED = "the published CEx has 8-11 training worlds before, 14.27 on average after, 11-23 (paper, Tables B.1, F.2)"
@@ -89,9 +90,11 @@ def _summary(pool: HardenedPool) -> Iterator[str]:
         yield (
             f"training worlds, median: {median(before):g} before, {median(added):g} added (up to {max(added)}), "
             f"{median(after):g} after; mean {fmean(after):.2f} (range {min(after)}-{max(after)}); "
-            f"{unique} instances have one member"
+            f"{plural(unique, 'instances')} {'has' if unique == 1 else 'have'} one member"
         )
-        yield PUBLISHED
+        published = {stratum.name for stratum in STRATA}
+        if any(problem.stratum in published for problem in pool.pool.problems):
+            yield PUBLISHED
 
 
 def _alternatives(pool: HardenedPool) -> Sequence[tuple[str, Mapping[str, Any]]]:

@@ -27,6 +27,7 @@ from calibrant.bench.replayscm.audit.text import (
     gate_class,
     summary,
     summary_lines,
+    table_legend,
     verdict,
 )
 from calibrant.bench.replayscm.extended.certificates import (
@@ -40,6 +41,7 @@ from calibrant.bench.report.rows import SHORT_DIGEST
 from calibrant.bench.runs.audits import AuditedPool
 from calibrant.bench.runs.reasons import reason_lines
 from calibrant.bench.runs.records import folder_records
+from calibrant.bench.terminal.width import DEFAULT_WIDTH
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.texts.plural import plural
@@ -186,9 +188,11 @@ class ScmAuditReport:
                 return Printed(lines, [])
             where = "\n".join([*lines, ""])
         table = audits_table(records, width)
-        below = calibration_text(self._calibration)
+        below = calibration_text(self._calibration, width or DEFAULT_WIDTH)
+        legend = table_legend(table.included, width or DEFAULT_WIDTH)
         reasons = chain([""], reason_lines(records, width))
-        lines = chain(details, [where, table.text], reasons, summary_lines(records), [below] if below else [])
+        tables = chain([where, table.text, ""], legend, reasons)
+        lines = chain(details, tables, summary_lines(records), [below] if below else [])
         left_out = f"left out to fit the width: {', '.join(table.left_out)}; --json has all"
         return Printed(lines, [left_out] if table.left_out else [])
 

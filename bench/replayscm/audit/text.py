@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from math import inf
 from statistics import median
@@ -11,11 +12,29 @@ from calibrant.audits.replayscm.findings import ClassCount, Split
 from calibrant.bench.pages.aligned import Fitted, aligned, fit_columns
 from calibrant.bench.replayscm.audit.calibration import PRIORS, AnswerRow, Bounds, Calibration, ceiling_under
 from calibrant.bench.replayscm.audit.records import AuditRecord
+from calibrant.bench.terminal.legend import legend_lines
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
+from calibrant.dsl.texts.nearest import nearest_names
+from calibrant.dsl.texts.plural import plural
 
 MAX_CLASS = 6
 NOTHING = "-"
 MEASURES = ("Coverage", "HeldoutExact", "HE by size", "Ceiling", "If uniform", "If by size")
+MEANINGS = {
+    "Vars": "variables",
+    "Worlds": "training worlds",
+    "Coverage": "share of the local predecessor patterns that a training row shows",
+    "HeldoutExact": "share of the SCMs that fit which replay the held-out worlds",
+    "HE by size": "the same share, with SCMs weighed by 2^-size",
+    "Ceiling": "probability that the best possible answer is right if the published process drew gold (- if it cannot)",
+    "If uniform": "that probability if all SCMs that fit are equally probable",
+    "If by size": "that probability if SCMs that fit weigh 2^-size",
+    "Verdict": "unique, ambiguous or empty: one, several or no SCM of the class fits",
+}  # by heading, but for the counts
+PREDICTED = (
+    "ceiling: probability that the best possible answer is held-out exact. Predicted: instances by their ceiling;"
+    " n: how many; mean: of their ceilings; realised: share of their best answers that are held-out exact."
+)
 LONGEST = 9  # digits of a count that is written in full
 _CLASS = re.compile(r"(?:k|parents<=)([1-6])")
 
@@ -29,7 +48,9 @@ def gate_class(text: str) -> int | None:
     match = _CLASS.fullmatch(class_text)
     if condition != "ambiguous" or (colon and not match):
         allowed = f"ambiguous, ambiguous:k4 or 'ambiguous:parents<=4', with 1 to {MAX_CLASS} parents"
-        raise CalibrantError(f"--fail-on {short_repr(text)}: it has to be {allowed}")
+        near = [] if condition == "ambiguous" else nearest_names(condition, ["ambiguous"])
+        reason = f"; did you mean {near[0]}{colon}{class_text}? It" if near else ": it"
+        raise CalibrantError(f"--fail-on {short_repr(text)}{reason} has to be {allowed}")
     return int(match[1]) if match else None
 
 
@@ -78,6 +99,14 @@ def audits_table(records: Sequence[AuditRecord], width: int | None) -> Fitted:
     ]
     first, labels = ("Verdict", *counts, "Ceiling", "Coverage"), ("instance", "setting")
     return fit_columns(headings, rows, first=first, labels=labels, width=width)
+
+
+def table_legend(headings: Sequence[str], width: int) -> list[str]:
+    """Return what the columns of `audits_table` with these headings mean."""
+    counts = [heading for heading in headings if heading.startswith("k<=")]
+    span = " to ".join(dict.fromkeys((*counts[:1], *counts[-1:])))
+    meanings = {span: "SCMs that fit, with at most so many functional parents"} | MEANINGS
+    return legend_lines([span, *headings] if span else headings, meanings, width)
 
 
 def summary_lines(records: Sequence[AuditRecord]) -> Iterator[str]:
@@ -150,23 +179,25 @@ def bounds_text(bounds: Bounds) -> str:
     return share_text(low) if low == high else f"{low:.3g}-{high:.3g}"
 
 
-def calibration_text(result: Calibration) -> str:
+def calibration_text(result: Calibration, width: int) -> str:
     """Ceilings of the pool, their reliability, and the rows of answers below them."""
     lines = []
     for prior, (number, lower, upper) in result.means.items():
         between = f"{lower:.3f}" if lower == upper else f"between {lower:.3f} and {upper:.3f}"
-        lines.append(f"ceiling, {prior}: mean {between}, of {number} instances ({PRIORS[prior]})")
+        lines.append(f"ceiling, {prior}: mean {between}, of {plural(number, 'instances')} ({PRIORS[prior]})")
     for prior, reliability in result.reliability.items():
         lines.append(
             f"ceiling, {prior}: {reliability.predicted:.2f} best answers held-out exact predicted, "
             f"{reliability.realised} realised "
-            f"(standard error {reliability.standard_error:.2f}, {reliability.number} instances)"
+            f"(standard error {reliability.standard_error:.2f}, {plural(reliability.number, 'instances')})"
         )
         rows = [
             [f"{b.low:.1f}-{b.high:.1f}", str(b.number), f"{b.predicted:.3f}", f"{b.realised:.3f}"]
             for b in reliability.bins
         ]
         lines.append(aligned(["Predicted", "n", "mean", "realised"], rows))
+    if result.reliability:
+        lines += textwrap.wrap(PREDICTED, width)
     if result.rows:
         headings = ["Answers", "Weights", "n", "HeldoutExact", "Ceiling", "Below"]
         rows = [
@@ -212,4 +243,4 @@ def _class_name(bound: int | None) -> str:
 def _numbers(verdicts: Sequence[str]) -> str:
     kinds = ("unique", "ambiguous", "empty", "out_of_budget", "crashed")
     parts = [f"{verdicts.count(kind)} {kind}" for kind in kinds if kind in verdicts]
-    return f"{', '.join(parts)}, of {len(verdicts)} instances"
+    return f"{', '.join(parts)}, of {plural(len(verdicts), 'instances')}"

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from calibrant.audits.soundness import Check
-from calibrant.bench.pools.soundness import CheckReport, FirstItems, claim_repeats
+from calibrant.bench.pools.soundness import NOT_OFFICIAL, CheckReport, FirstItems, claim_repeats
 from calibrant.bench.replayscm.extended.check import (
     forecast_difference,
     gold_rejection,
@@ -74,7 +74,7 @@ def _official(name: str, digest: str) -> tuple[str, bool]:
         return f"official file {BY_DIGEST[digest].name}", True
     if name in BY_NAME:
         return "has the name of an official file, but other bytes", False
-    return "not an official file", False
+    return NOT_OFFICIAL, False
 
 
 def _gold_is_legal(problem: Problem) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from calibrant.bench.replayscm.audit.separations import submitted_scm
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, load_json
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, json_fault, load_json
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import Scm
@@ -58,7 +58,7 @@ def _read_answer(path: Path, number: int, line: str) -> SuppliedAnswer:
     except TooLargeError as error:
         raise CalibrantError(f"{path}: line {number}: {error}") from None
     except (ValueError, RecursionError) as error:
-        raise CalibrantError(f"{path}: line {number}: not JSON: {error}") from None
+        raise CalibrantError(f"{path}: line {number}: {json_fault(error)}") from None
     if not isinstance(record, dict) or not isinstance(record.get("instance"), str):
         raise CalibrantError(f"{path}: line {number}: not an object with 'instance' and 'mechanisms'")
     if not isinstance(record.get("mechanisms"), dict):

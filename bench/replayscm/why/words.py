@@ -8,7 +8,7 @@ from typing import Any
 
 from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy, TableRow
 from calibrant.audits.replayscm.why.sentences import range_text, witness_row
-from calibrant.audits.why import listed, number_text
+from calibrant.audits.why import expected_text, listed, number_text
 
 MAX_ROWS = 16  # of the table over the pair's parents
 MAX_PLACES = 4  # worlds and units that a row names
@@ -121,10 +121,6 @@ def unit_heading(why: ReplayWhy) -> str:
     units = [unit for world in why.evidence.worlds for unit in world.units]
     nouns = [noun for noun in ("line", "row") if units and all(unit.startswith(f"{noun} ") for unit in units)]
     return nouns[0].capitalize() if nouns else "Unit"
-
-
-def expected_text(number: float) -> str:
-    return f"{number:.1f}" if number < 1000 else number_text(round(number))
 
 
 def world_text(decider: Decider) -> str:

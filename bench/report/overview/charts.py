@@ -52,11 +52,11 @@ def _interval_marks(accuracy: float, interval: Interval | None, guess: float | N
 
 
 def class_bar(system: SystemResult) -> str:
-    """Return the bar of classes with the levels marked. What has no answer is an empty box inside its class."""
-    counts = ", ".join(f"{count_text(system.tally[kind])} {kind}" for kind in CLASSES if system.tally[kind])
-    none = f", {refusals_text(system)}" if system.unanswered else ""
+    """Return the bar of classes with the levels marked. Missing and invalid answers are boxes at its end."""
+    counts = [f"{count_text(system.bar_tally[kind])} {kind}" for kind in CLASSES if system.bar_tally[kind]]
+    parts = ", ".join([*counts, refusals_text(system)] if system.unanswered else counts)
     draw = "" if system.levels.draw is None else f"; a draw is right {system.levels.draw:.3f}"
-    label = f"{system.name}: {counts}{none} of {count_text(system.tallied(*CLASSES))}{draw}"
+    label = f"{system.name}: {parts} of {count_text(system.tallied(*CLASSES))}{draw}"
     return _plot(label, _bar_marks(system))
 
 

@@ -94,6 +94,11 @@ class SystemResult:
         """Number by class as texts state it: of a group of people of answers, else `counts`."""
         return tally_classes(self.outcomes)
 
+    @cached_property
+    def bar_tally(self) -> dict[str, Number]:
+        """Number by class without wrong answers that are missing or invalid: a bar has these apart."""
+        return tally_classes([o for o in self.outcomes if o.is_answered or o.kind in RIGHT_CLASSES])
+
     def tallied(self, *kinds: str) -> Number:
         """Return the number of these classes together."""
         return sum((self.tally[kind] for kind in kinds), start=0)

@@ -104,7 +104,7 @@ def _row(system: SystemResult, results: Results) -> dict[str, Any]:
 
 def _counts(system: SystemResult, results: Results) -> str:
     dot = " \N{MIDDLE DOT} "
-    counts = system.tally
+    counts = system.bar_tally
     if results.is_counted:
         text = dot.join(count_text(counts[kind]) for kind in ("earned", "lucky", "short", "missed"))
         plain = counts["right"] + counts["wrong"]
@@ -113,7 +113,7 @@ def _counts(system: SystemResult, results: Results) -> str:
         text = f"{count_text(counts['right'])}{dot}{count_text(counts['wrong'])}"
     if system.is_group:
         text += f" of {count_text(system.tallied(*CLASSES))} answers"
-    return text + (f" ({refusals_text(system)})" if system.unanswered else "")
+    return text + (f"; {refusals_text(system)}" if system.unanswered else "")
 
 
 def _level_headings(results: Results) -> list[str]:
@@ -140,12 +140,13 @@ def _ceiling_text(levels: Levels) -> str:
 
 
 def _legend(results: Results) -> Iterator[dict[str, Any]]:
-    kinds = {kind for system in results.systems for kind, number in system.counts.items() if number}
+    kinds = {kind for system in results.systems for kind, number in system.bar_tally.items() if number}
     box = '<rect class="class-{}" x="1" y="1" width="16" height="12"/>'
     if results.is_counted:
         for kind in ("earned", "lucky", "short", "missed"):
-            first, _, second = KIND_MEANINGS[kind].partition(" and ")
-            yield {"mark": Markup(box.format(kind)), "text": f"{GLYPHS[kind]} {kind}: {first}, {second}"}
+            if kind in kinds:
+                first, _, second = KIND_MEANINGS[kind].partition(" and ")
+                yield {"mark": Markup(box.format(kind)), "text": f"{GLYPHS[kind]} {kind}: {first}, {second}"}
     for kind in ("right", "wrong"):
         if kind in kinds:
             yield {"mark": Markup(box.format(kind)), "text": f"{kind}, the evidence not counted"}

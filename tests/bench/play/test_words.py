@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from calibrant.bench.play.game import Game
 from calibrant.bench.play.item_state import item_state
 from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.runs.records import Record, folder_records
-from tests.support.commands import called, jsonl
+from tests.support.commands import NEXT, called, jsonl
 from tests.support.play.right_lines import OTHER_QUESTIONS, POOLS, first_item, pool_file, right_actions, right_lines
 
 KINDS = ("logic", "blickets", "causalab", "causim", "replayscm", "hidden roots", "episode", "hidden episode")
@@ -107,6 +108,23 @@ def test_a_typing_error_costs_nothing_and_names_what_would_work(
         if not line.startswith("{"):
             with pytest.raises(WordsError):
                 source.words.read(shown, Position((), 5, {}), line)
+
+
+def test_a_game_ends_with_the_file_that_it_wrote_and_commands_that_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool, out = pool_file("blickets", tmp_path), tmp_path / "out"
+    monkeypatch.chdir(tmp_path)
+    lines = "".join(f"{line}\n" for line in right_lines(first_item(pool)))
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    assert main(["play", str(pool), "--out", str(out), "--participant", "p1"]) == 0
+    errors = capsys.readouterr().err
+    assert f"record written to {out / 'records.jsonl'}\n" in errors
+    commands = [line.partition("calibrant ")[2] for line in NEXT.findall(errors)]
+    assert [line.split()[0] for line in commands] == ["table", "play"]
+    for line in commands:
+        assert main(shlex.split(line)) == 0
+    assert "1 item of p1: review.html" in capsys.readouterr().out
 
 
 def test_a_game_goes_on_where_it_was_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

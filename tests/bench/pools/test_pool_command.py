@@ -79,6 +79,7 @@ def test_check_passes_for_the_sample_and_says_what_it_did_not_read(capsys: pytes
     assert "problem.goldAnswer.scm.parentsByVar in 2 records" in text
     assert "problem.worlds[].interventionSummary.do in 2 records" in text
     assert "problem.signature.variables" not in text
+    assert "  ok      every record was read; by its digest none of the published files, which is no fault\n" in text
     assert main(["pool", "check", sample, "--official"]) == 1
     assert "failed  not an official file" in capsys.readouterr().out
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.audits.replayscm.why.explanation import explain
+from calibrant.audits.why import expected_text
 from calibrant.bench.pages.why.page import why_page
 from calibrant.bench.replayscm.why.page import body
 from calibrant.bench.scoring.ids import PublicIds
@@ -152,3 +153,15 @@ def test_a_wide_item_on_a_phone_is_accessible_too(tmp_path: Path) -> None:
     found = measure(wide_page(), tmp_path, theme="dark", width=PHONE)
     assert (found.violations, found.requests) == ([], [])
     assert found.scroll_width <= PHONE
+
+
+@pytest.mark.parametrize(("number", "text"), [(2.0, "2"), (10.5, "10.5"), (2.04, "2.0"), (1999.6, "2,000"), (0.0, "0")])
+def test_whole_expected_numbers_have_no_decimals(number: float, text: str) -> None:
+    assert expected_text(number) == text
+
+
+def test_a_decided_item_names_the_world_without_which_others_would_fit(tmp_path: Path) -> None:
+    path = tmp_path / "hardened.jsonl"
+    assert called("harden", CHECKOUT / "docs" / "examples" / "switches.jsonl", "--out", path).returncode == 0
+    printed = called("show", path, "lamp", "--why").stdout
+    assert "One SCM fits: every mechanism is decided. Without w0, 4 SCMs would fit.\n" in printed

@@ -114,7 +114,7 @@ def test_a_crash_ends_with_exit_code_one_and_is_shown(pool: Path, written: Calla
     file = written(STUB.format(behaviour="sys.exit(0)"))
     done = command("run", f"majority,{file}:Mine", pool, "--out", pool.parent / "out", "--workers", "1", "--json")
     assert done.returncode == 1
-    assert "1 instances crashed" in done.stderr
+    assert "1 instance crashed" in done.stderr
     assert "on standard output" in done.stderr
     assert {row["system"]: row["crashed"] for row in json.loads(done.stdout)["rows"]} == {"majority": 0, "mine": 1}
 

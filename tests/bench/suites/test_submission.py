@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import tomllib
 from hashlib import sha256
@@ -13,7 +14,7 @@ from calibrant.bench.cli import main
 from calibrant.bench.commands.suites.release import list_next_commands
 from calibrant.bench.suites.board.submissions import Submission, read_submissions
 from calibrant.bench.suites.manifest import read_manifest
-from tests.support.commands import refused
+from tests.support.commands import NEXT, refusal, refused
 
 STATED = ("--system", 'gr\u00f6\u00dfer "5" \\\\', "--system-version", "1", "--submitter", "A. Submitter")
 
@@ -37,12 +38,21 @@ def test_what_a_release_names_as_next_works(
     (submission,) = read_submissions(tmp_path / "submissions", manifest, _folder(tmp_path / "scratch"))
     assert isinstance(submission, Submission)
     assert submission.card.system == "my-system"
+    capsys.readouterr()
+    assert main(["board", str(suite), "submissions", "--out", "site"]) == 0
+    pasted = [line.partition("calibrant ")[2] for line in NEXT.findall(capsys.readouterr().err)]
+    assert [line.split()[0] for line in pasted] == ["verify", "verify", "submission"]
+    for line in pasted[1:]:
+        assert main(shlex.split(line)) == 0
+    assert (tmp_path / "submissions" / "my-system-2" / "card.toml").is_file()
 
 
 def test_the_card_says_what_was_stated(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "all" / "mine"
     assert main(_line(suite, out, "--cost", "1.5", "--currency", "USD", "--relationship", "first_party")) == 0
     assert f"board {suite} {out.parent} --out site" in " ".join(capsys.readouterr().err.split())
+    _, hint = refusal(capsys, *_line(suite, out))
+    assert shlex.split(hint)[-1] == str(tmp_path / "all" / "mine-2")
     answers = (out / "questions.jsonl").read_bytes()
     assert answers == (suite / "gold" / "rows" / "exact" / "questions.jsonl").read_bytes()
     card = tomllib.loads((out / "card.toml").read_text(encoding="utf-8"))

@@ -129,6 +129,8 @@ def test_a_command_that_would_have_to_be_escaped_is_not_named(capsys: pytest.Cap
         ("score POOL TASKS", "its field 'about' names one", "calibrant score POOL TASKS --id-field about"),
         ("score POOL META", "--id-field names the one", "calibrant score POOL META --id-field meta.item"),
         ("score POOL NOBODY", "--skip-unknown passes over", ""),
+        ("table POOL", "a pool of items", "calibrant run exact POOL --out runs"),
+        ("report POOL", "a pool of items", "calibrant run exact POOL --out runs"),
         ("list POOL --class lucky", "give --scores", "calibrant list --help"),
         ("list POOL --scores OTHER_RUN", "no answer in", ""),
     ],

@@ -24,6 +24,7 @@ from tests.support.commands import CHECKOUT, called
 WIDTHS = (40, 80, 200)
 LINES = (
     "table RUN",
+    "table RUN --columns all",
     "table RUN --attribution --pool POOL",
     "score POOL PREDICTIONS",
     "list POOL",

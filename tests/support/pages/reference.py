@@ -82,9 +82,9 @@ The width is that of the terminal; in a pipe or a file it is 80. `COLUMNS` (40 t
 `error`, and where another command would work a line `hint`.
 
 No command replaces a file that is there already: it is refused (exit code 2), and the `hint` is the same command with
-a free path. Two kinds are made again: a page (HTML) takes the place of a page, a picture (SVG) that of a picture. In
-folders that a command can continue (`run`, `audit --out`, `play --out`, `POOL.unfinished` of `harden` and `generate`)
-it continues; `demo` replaces its own report.
+a free path. Two kinds are made again: a page (HTML) takes the place of a page that Calibrant wrote, a picture (SVG)
+that of one that it drew. In folders that a command can continue (`run`, `audit --out`, `play --out`, `POOL.unfinished`
+of `harden` and `generate`) it continues; `demo` replaces its own report.
 """
 FORMATS_HEAD = """# File formats
 

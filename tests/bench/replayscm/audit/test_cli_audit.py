@@ -129,7 +129,7 @@ def test_a_crash_costs_one_instance_and_is_tried_again(
         assert main(line) == 1
     printed = capsys.readouterr()
     assert "I1: RuntimeError: no idea" in printed.err
-    assert "1 unique, 1 ambiguous, of 2 instances\nno verdict: 1 crashed, of 1 instances\n" in printed.out
+    assert "1 unique, 1 ambiguous, of 2 instances\nno verdict: 1 crashed, of 1 instance\n" in printed.out
     assert main(line) == 0
     assert "1 instance audited, 2 had a record already" in capsys.readouterr().err
 

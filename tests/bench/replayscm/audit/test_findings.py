@@ -177,7 +177,7 @@ def test_answers_are_compared_with_the_ceiling_of_the_same_instances(pool: Path,
     assert found.reliability["uniform"].predicted == 1.75
     realised = [r.findings.ceilings[0].realised for r in records if r.findings]
     assert found.reliability["uniform"].realised == sum(map(bool, realised))
-    text = calibration_text(found)
+    text = calibration_text(found, 80)
     assert "ceiling, uniform: mean 0.583, of 3 instances (every member alike, as no pool is drawn; certified)" in text
     assert re.search(r"two \(k=4\)  uniform +2         0.500    0.625  \+0.125", text)
 
@@ -238,7 +238,7 @@ def test_details_say_everything_in_plain_text(tmp_path: Path, capsys: pytest.Cap
         "removes 0.7500 of the members, 0.7500 with gold's outcome; ",
     ):
         assert line in printed
-    assert "functional parents <= 4: 1 ambiguous, of 1 instances" in printed
+    assert "functional parents <= 4: 1 ambiguous, of 1 instance" in printed
 
 
 def test_five_parents_have_a_ceiling_by_size_if_gold_is_small_enough() -> None:

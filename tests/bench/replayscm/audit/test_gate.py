@@ -55,11 +55,11 @@ def test_verdicts_are_of_the_smallest_class_with_gold(wide: Path, capsys: pytest
     line = ["audit", str(wide), "--only", "CAL_vhs_n9_dense_strict_20000001", "--workers", "1"]
     assert main([*line, "--fail-on", "ambiguous"]) == 1
     printed = capsys.readouterr()
-    assert "--fail-on: functional parents <= 5: 1 ambiguous, of 1 instances" in printed.err
+    assert "--fail-on: functional parents <= 5: 1 ambiguous, of 1 instance" in printed.err
     assert "ambiguous, k<=5" in printed.out
     for named in ("ambiguous:k4", "ambiguous:k2"):
         assert main([*line, "--fail-on", named]) == 1
-        assert ": 1 empty, of 1 instances" in capsys.readouterr().err
+        assert ": 1 empty, of 1 instance" in capsys.readouterr().err
     assert main([*line, "--max-parents", "4"]) == 0
     assert "empty, k<=4" in capsys.readouterr().out
 
@@ -76,7 +76,7 @@ def test_each_class_has_its_line_and_the_page_says_which_verdict_is_of_which(
     assert main(["audit", str(wide), "--html", str(page), "--workers", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("functional parents <= 4: ") and line.endswith("of 2 instances") for line in lines)
-    assert "functional parents <= 5: 1 ambiguous, of 1 instances" in lines
+    assert "functional parents <= 5: 1 ambiguous, of 1 instance" in lines
     text = page.read_text(encoding="utf-8")
     assert "functional parents &lt;= 4, any formula size, Hidden-order</b> (2 instances)" in text
     assert '"ambiguous, k ≤ 5"' in text

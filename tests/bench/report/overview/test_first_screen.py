@@ -208,7 +208,7 @@ def test_refused_answers_stand_apart_from_missing_ones() -> None:
     (system,) = results.systems
     parts = re.findall(r'<rect class="class-(\w+)"[^>]* width="([\d.]+)%"', class_bar(system))
     assert parts == [("short", "33.3333"), ("invalid", "33.3333"), ("none", "33.3333")]
-    assert "2 short, 1 missed, 1 invalid, 1 no answer of 3" in class_bar(system)
+    assert "s: 1 short, 1 invalid, 1 no answer of 3" in class_bar(system)
 
 
 def test_the_sentence_names_the_pair_whose_ranks_differ_most() -> None:
