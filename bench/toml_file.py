@@ -84,7 +84,7 @@ def _child(node: inspect.Type, name: str) -> tuple[inspect.Type, str]:
     child = node
     if name and isinstance(node, inspect.StructType):
         child = next((field.type for field in node.fields if field.encode_name == name), node)
-    elif not name and isinstance(node, inspect.ListType):
+    elif not name and isinstance(node, inspect.ListType | inspect.VarTupleType):
         child = node.item_type
     schema = child.extra_json_schema if isinstance(child, inspect.Metadata) else None
     return _plain(child), str((schema or {}).get("description", ""))

@@ -17,7 +17,7 @@ meant, and columns of unequal length.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from calibrant.bench.training import rewards
@@ -81,6 +81,7 @@ def _reward_each(
         if completion is None or not text or not name:
             values.append(None)
             continue
+        _require_texts(number, {"record": text, "benchmark": name})
         try:
             task = rewards.lesson(name, text)
         except CalibrantError as error:
@@ -92,3 +93,13 @@ def _reward_each(
     if log_metric is not None and answered:
         log_metric("calibrant/answered", sum(answered) / len(answered))
     return values
+
+
+def _require_texts(number: int, entries: Mapping[str, object]) -> None:
+    """Raise `CalibrantError` for an entry that is no text, as a record that is parsed already."""
+    for column, value in entries.items():
+        if not isinstance(value, str):
+            kind = type(value).__name__
+            raise CalibrantError(
+                f"entry {number}: {column}: expected a text, as `calibrant export` writes it, found {kind}"
+            )

@@ -74,11 +74,14 @@ LINE_RECORDS: Capability[Mapping[str, tuple[type[msgspec.Struct], ...]]] = Capab
 class FittedTable(Protocol):
     """Hypotheses that fit a table of one's own.
 
-    fits: whether any does
+    fits: whether any does; is_contradictory: none of any class does, because rows contradict each other
     """
 
     @property
     def fits(self) -> bool: ...
+
+    @property
+    def is_contradictory(self) -> bool: ...
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the terminal."""

@@ -28,6 +28,7 @@ from calibrant.dsl.replayscm.problem import TaskKind
 from calibrant.dsl.replayscm.score import Score
 
 MEANING = "meaning"  # the key of that digest beside a verdict
+HIDDEN_ROOTS = ("Hidden-roots", "Hid-Roots")  # settings in which an answer names the roots
 _ALTERNATIVES = "Alt-"  # how settings of Alternative-SCM begin
 _BULKY = ("perVariableTrainAccuracy", "perVariableHeldoutAccuracy")
 _BULKY_STATS = ("perVariable", "parentsByVar")
@@ -79,7 +80,7 @@ class MetricReader:
     def __init__(self, score: Mapping[str, Any], setting: str, means: InvalidHandling) -> None:
         self.score = score
         self.valid = score.get("valid") is True
-        roots = "mechanism" if setting in ("Hidden-roots", "Hid-Roots") else ""
+        roots = "mechanism" if setting in HIDDEN_ROOTS else ""
         self.train_exact = score.get("mechanismTrainExact" if roots else "trainExact") is True
         self.heldout_exact = score.get("mechanismHeldoutExact" if roots else "heldoutExact") is True
         self.has_heldout = has_heldout(score, setting)
@@ -350,8 +351,13 @@ def is_right(score: Mapping[str, Any], setting: str) -> bool:
 
 
 def has_heldout(score: Mapping[str, Any], setting: str) -> bool:
-    """Return whether an item has held-out worlds: without them no answer to it is right or wrong."""
-    return score.get("heldoutExact", False) is not None
+    """Return whether an item has held-out cells that are scored: without them no answer to it is right or wrong.
+
+    Of a plain item with open roots a score does not tell: which cells are scored depends on the answer's roots.
+    """
+    if score.get("heldoutExact", False) is None:
+        return False
+    return setting.startswith((*HIDDEN_ROOTS, _ALTERNATIVES)) or score.get("heldoutWorlds") != 0
 
 
 METRICS = MetricSet(

@@ -52,6 +52,17 @@ def command_without(*written: Path | None) -> tuple[str, ...]:
     return tuple(words)
 
 
+def command_without_option(option: str) -> tuple[str, ...]:
+    """Return the arguments of the command that runs without this option and its value."""
+    words = list[str]()
+    for word in invocation.get():
+        if words and words[-1] == option:
+            words.pop()
+        elif word.partition("=")[0] != option or word == option:
+            words.append(word)
+    return tuple(words)
+
+
 def pool_commands(pool: Path) -> list[NextCommand]:
     """Return what can be done with a pool that was written."""
     return [NextCommand(("pool", "check", pool), "is it sound"), NextCommand(("list", pool), "what is in it")]

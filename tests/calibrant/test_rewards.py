@@ -163,6 +163,16 @@ def test_a_record_that_cannot_be_meant_is_one_line(record: str, name: str, probl
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("record", "name"), [({"id": "x"}, "causim"), ("{}", ["causim"])])
+def test_an_entry_that_is_no_text_is_one_line(record: Any, name: Any) -> None:
+    """A record that is parsed already, as from a data set with JSON columns."""
+    for reward in (verdict, shaped, attributed):
+        with pytest.raises(
+            CalibrantError, match=r"entry 0: (record|benchmark): expected a text, as `calibrant export`"
+        ):
+            reward([""], [record], [name])
+
+
 def test_columns_of_unequal_length() -> None:
     with pytest.raises(CalibrantError, match="2 completions, 1 records, 2 names of benchmarks"):
         verdict(["", ""], [_record(BOTH_OF_THREE)], ["blickets", "blickets"])

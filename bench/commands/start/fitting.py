@@ -14,6 +14,7 @@ from calibrant.bench.commands.options import AsJson, refuse_options
 from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT
 
 if TYPE_CHECKING:
+    from calibrant.bench.core.capabilities import FittedTable
     from calibrant.bench.terminal.next_commands import NextCommand
 
 DEFAULT_PARENTS, MAX_PARENTS = 4, 6
@@ -132,20 +133,24 @@ def fit(
     else:
         for line in fitted.lines():
             typer.echo(line)
-        widest = (max_parents or DEFAULT_PARENTS) if not fitted.fits else MAX_PARENTS
-        print_next(_next_commands(html, out, certificates, widest))
+        print_next(_next_commands(html, out, certificates) if fitted.fits else _wider(fitted, max_parents))
     return 0 if fitted.fits else 1
 
 
-def _next_commands(
-    html: Path | None, out: Path | None, certificates: Path | None, widest: int
-) -> Iterator[NextCommand]:
-    """Yield what can be done after a fit; widest: parents that were allowed, where more might fit."""
+def _wider(fitted: FittedTable, max_parents: int | None) -> Iterator[NextCommand]:
+    """Yield the same fit in a wider class, where nothing fits and no rows contradict each other."""
+    from calibrant.bench.terminal.next_commands import NextCommand, command_without_option
+
+    number = (max_parents or DEFAULT_PARENTS) + 1
+    if number <= MAX_PARENTS and not fitted.is_contradictory:
+        yield NextCommand((*command_without_option("--max-parents"), "--max-parents", number), "a wider class")
+
+
+def _next_commands(html: Path | None, out: Path | None, certificates: Path | None) -> Iterator[NextCommand]:
+    """Yield what can be done after a fit."""
     from calibrant.bench.terminal.next_commands import NextCommand, command_without, unused_path
 
     again = command_without(out, certificates)
-    if widest < MAX_PARENTS:
-        yield NextCommand((*again, "--max-parents", widest + 1), "a wider class")
     if html is None:
         yield NextCommand((*again, "--html", unused_path("why.html")), "what is open, drawn")
     if out is None:

@@ -47,12 +47,14 @@ class Fit:
     problem: the table as an item, which every other function takes; target: the column that was asked for, if one was
     outcome: the least SCM with proof (`Found`), `Impossible` with what was exhausted, or `OutOfBudget`
     why: how many SCMs fit, what is open and what would settle it; None where nothing fits
+    is_contradictory: nothing of any class fits, because rows contradict each other
     """
 
     problem: Problem
     target: str | None
     outcome: Found[ExactAnswer] | Impossible | OutOfBudget
     why: ReplayWhy | None
+    is_contradictory: bool = False
 
     def __repr__(self) -> str:
         subject = "" if self.target is None else f" of {in_one_line(self.target)[:40]}"
@@ -127,9 +129,15 @@ class Fit:
         if self.why is not None and svg is not None:
             write_atomically(svg, drawing(self.why))
             yield f"picture written to {svg}"
-        if out is not None:
+        # without a fit no number of roots is known, which the item would state
+        has_item = self.fits or not isinstance(self.problem.task.disclosure, HiddenRoots)
+        if out is not None and has_item:
             write_pool(Pool(out.name.partition(".")[0], (self.problem,)), out)
             yield f"pool written to {out}"
+        kinds = (("page", html), ("picture", svg), ("certificate", certificates), ("pool", None if has_item else out))
+        unwritten_kinds = [name for name, path in kinds if path is not None]
+        if isinstance(self.outcome, Impossible) and unwritten_kinds:
+            yield f"no {' and no '.join(unwritten_kinds)} written: nothing fits"
         if self.why is not None and certificates is not None:
             model_class = ModelClass(self.why.max_parents)
             yield from write_certificates([self.problem], certificates, lambda _: model_class)
@@ -188,6 +196,7 @@ def _fewest_roots(table: BooleanTable, max_parents: int) -> Fit:
         None,
         Impossible(reason),
         None,
+        is_contradictory=max_parents >= len(table.names) - 1,  # no column can depend on more
     )
 
 

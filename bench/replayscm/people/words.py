@@ -174,8 +174,10 @@ def _read_settings(item: Problem, allowance: Allowance, text: str) -> dict[str, 
     extension = item.task.extension
     assert extension is not None
     text = text.strip().strip("()")
-    if text.lower() in ("", "nothing"):
+    if text.lower() == "nothing":
         return {}
+    if not text:
+        raise WordsError(f"name what is set, as in do {extension.variables[0]}=1, or type do nothing")
     parts = re.sub(r"\s*=\s*", "=", text).replace(",", " ").split()
     constants: dict[str, int] = {}
     for part in parts:
@@ -184,7 +186,10 @@ def _read_settings(item: Problem, allowance: Allowance, text: str) -> dict[str, 
             raise WordsError(
                 f"expected settings such as {extension.variables[0]}=1, found {short_repr(part)}; or `do nothing`"
             )
-        constants[match_name(match[1], extension.variables, "variable")] = int(match[2])
+        name = match_name(match[1], extension.variables, "variable")
+        if name in constants:
+            raise WordsError(f"{name} is set twice")
+        constants[name] = int(match[2])
     if len(constants) > allowance.max_targets:
         raise WordsError(f"{len(constants)} variables are set; at most {allowance.max_targets} can be")
     return {name: constants[name] for name in extension.variables if name in constants}

@@ -6,7 +6,7 @@ table, or the root set is another one. Without gold, or without structure metric
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
 from calibrant.bench.core.rates import UNDEFINED
@@ -48,12 +48,22 @@ def _problem_row(group: Sequence[Row]) -> TableRow:
     problems = {item for row in group for item in row.answers}
     models = [row for row in group if is_model(row)]
     searches = [row for row in group if not is_model(row)]
-    found_any = _with_alternative(group)
-    cells = [str(len(problems - _with_alternative(part))) if part else UNDEFINED for part in (models, searches, group)]
+    cells = [_num_without(problems, part) for part in (models, searches, group)]
+    rate = f"{len(_with_alternative(group)) / len(problems):.3f}" if cells[-1] != UNDEFINED else UNDEFINED
     first = group[0]
     labels = first.setting, f"{len(models)} models, {len(searches)} searches", pool_name(first), str(len(problems))
-    texts = (*cells, f"{len(found_any) / len(problems):.3f}")
+    texts = (*cells, rate)
     return TableRow(labels, tuple(map(Cell, texts)), fits=all(map(fits_printed, group)))
+
+
+def _num_without(problems: Set[tuple[str, str]], rows: Sequence[Row]) -> str:
+    """Return the number of problems without an alternative; undefined where it is not known of some answer.
+
+    Scores without `--structure` do not have it.
+    """
+    rest = problems - _with_alternative(rows)
+    unknown_items = {o.item for row in rows for o in row.observations if o.values[row.places["alternative"]] is None}
+    return str(len(rest)) if rows and not rest & unknown_items else UNDEFINED
 
 
 def _with_alternative(rows: Iterable[Row]) -> set[tuple[str, str]]:

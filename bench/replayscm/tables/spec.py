@@ -27,6 +27,14 @@ class Count(NamedTuple):
     metric: str
 
 
+class KnownCount(NamedTuple):
+    """The number of answers for which a metric is 1, undefined where it is not known of some answer; no interval."""
+
+    key: str
+    heading: str
+    metric: str
+
+
 class NumDefined(NamedTuple):
     """The number of answers for which a metric is defined; it gets no interval."""
 
@@ -45,7 +53,7 @@ class TableSpec:
     id: str
     title: str
     caption: str
-    columns: tuple[Metric | Count | NumDefined, ...]
+    columns: tuple[Metric | Count | KnownCount | NumDefined, ...]
     where: Callable[[str], bool] = lambda setting: not setting.startswith("Alt-")
     searches_only: bool = False
 
@@ -83,10 +91,14 @@ class TableSpec:
         )
 
 
-def count_cell(row: Row, column: Count | NumDefined) -> Cell:
+def count_cell(row: Row, column: Count | KnownCount | NumDefined) -> Cell:
     """Return the number of a row's answers for which a metric is 1, or is defined."""
     values = [o.values[row.places[column.metric]] for o in row.observations]
-    return Cell(str(values.count(1) if isinstance(column, Count) else len(values) - values.count(None)))
+    if isinstance(column, NumDefined):
+        return Cell(str(len(values) - values.count(None)))
+    if isinstance(column, KnownCount) and None in values:
+        return Cell(UNDEFINED)
+    return Cell(str(values.count(1)))
 
 
 def crash_note(row: Row) -> str:

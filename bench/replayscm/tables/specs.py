@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
 from calibrant.bench.core.metrics import Metric
-from calibrant.bench.replayscm.tables.spec import Count, TableSpec
+from calibrant.bench.replayscm.tables.spec import Count, KnownCount, TableSpec
 from calibrant.bench.replayscm.verdict import METRICS
 
 _KNOWN = {column.key: column for column in (*METRICS.columns, *METRICS.hidden)}
@@ -102,7 +102,7 @@ PER_SYSTEM = TableSpec(
     " discoveries: what no system found may still be there.",
     (
         Count("num_train_exact", "Train-exact", "train_exact"),
-        Count("num_alternatives", "Alternatives", "alternative"),
+        KnownCount("num_alternatives", "Alternatives", "alternative"),
         *_columns("alternative alternative_given_train_exact"),
     ),
 )

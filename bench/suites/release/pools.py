@@ -117,13 +117,19 @@ def _harden(spec: PoolSpec, file: Path, execution: Execution, progress: Progress
 
 
 def _require_verdicts(spec: PoolSpec, of: Benchmark[Any], file: Path) -> None:
-    """Refuse an item whose answers are neither right nor wrong: no rate of a board would count it."""
+    """Refuse an item whose answers are neither right nor wrong, or whose own gold is not right."""
     for item in of.items.read_pool(file).items:
         score = of.scoring.score(item, of.scoring.no_answer(item), ())
         if not of.metrics.success.is_defined(score, item.setting):
             raise CalibrantError(
                 f"pool {spec.name}: item {short_repr(item.id)} holds nothing out, so that no answer is right or wrong; "
                 "give it held-out worlds, or leave it out of the pool"
+            )
+        gold = of.training.gold(item)
+        if gold is not None and not of.metrics.success.is_right(of.scoring.score(item, gold, ()), item.setting):
+            raise CalibrantError(
+                f"pool {spec.name}: item {short_repr(item.id)}: its own gold does not score right;"
+                " what is held out has to have cells that are scored"
             )
 
 

@@ -52,13 +52,13 @@ def problem_from_record(record: ProblemRecord, results: Results | None = None) -
             raise PoolError("an episode has no training worlds; they are asked for", field="training")
         raise PoolError("at least one training world is needed", field="training")
     heldout = worlds.panel(record.sealed.heldout, "sealed.heldout")
-    latent_order = _latent_order(record, every, disclosure)
     if kind is TaskKind.ALTERNATIVE and len(variables) > MAX_ALTERNATIVE_VARIABLES:
         raise PoolError(
             f"{len(variables)} variables; compared are up to {MAX_ALTERNATIVE_VARIABLES}", field="reference"
         )
     reference = _scm(record.reference, variables, grammar, "reference")
     gold = _scm(record.sealed.gold, every, grammar, "sealed.gold")
+    latent_order = _latent_order(record, every, disclosure, gold)
     for model, field in ((reference, "reference"), (gold, "sealed.gold")):
         if model and disclosure.roots is not None and model.roots != natural(disclosure.roots):
             raise PoolError(f"mechanisms leave the roots {', '.join(model.roots)}", field=field)
@@ -133,11 +133,15 @@ def _grammar(record: ProblemRecord) -> Grammar:
     return Grammar(operators, record.allow_constants)
 
 
-def _latent_order(record: ProblemRecord, variables: tuple[str, ...], disclosure: Disclosure) -> tuple[str, ...]:
+def _latent_order(
+    record: ProblemRecord, variables: tuple[str, ...], disclosure: Disclosure, gold: Scm | None
+) -> tuple[str, ...]:
+    """Return the order that is stated or disclosed, else one in which gold has causes before effects."""
     if record.sealed.latent_order is not None:
         order = permutation(record.sealed.latent_order, variables, "sealed.latent_order")
     else:
-        order = disclosure.order or natural(variables)
+        of_gold = natural(variables) if gold is None else (*gold.roots, *gold.order)
+        order = disclosure.order or of_gold
     if disclosure.order is not None and order != disclosure.order:
         raise PoolError("differs from the disclosed order", field="sealed.latent_order")
     return order

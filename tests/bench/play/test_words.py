@@ -87,7 +87,7 @@ MISTAKES = {
     "replayscm": ("X9 = X1", "X1 = X2", "X4 = X1 and", "X4 = X4", "X4 = nand(X1, X2)", "submit", '{"x": 1}'),
     "hidden roots": ("roots X1", "roots X1 X2 X9", "submit", "noise 1/10"),
     "hidden episode": ("X2 = H2", "submit", "H2 = X1", "do H1=1", "H1 = H1"),
-    "episode": ("do X1", "do X1=2", "do X9=1", "do X1=1 with 000", "X4 = X1 or", "submit"),
+    "episode": ("do", "do X1=1 X1=0", "do X1", "do X1=2", "do X9=1", "do X1=1 with 000", "X4 = X1 or", "submit"),
 }
 
 

@@ -101,7 +101,7 @@ def test_alternatives_are_train_exact_and_mean_something_else() -> None:
     assert (made["n"], made["num_train_exact"], made["num_alternatives"]) == ("8", "6", "2")
     assert (made["alternative"], made["alternative_given_train_exact"]) == ("0.250", "0.333")
     unknown = line(specs.PER_SYSTEM, [answer(1, 1)] * 6)  # no structure metrics in the score
-    assert (unknown["num_alternatives"], unknown["alternative"]) == ("0", DASH)
+    assert (unknown["num_alternatives"], unknown["alternative"]) == (DASH, DASH)
     roots = {"mechanismTrainExact": True, "rootSetExact": False, "structure": None}
     assert line(specs.PER_SYSTEM, [answer(1, 1) | roots] * 6, setting="Hidden-roots")["alternative"] == "1.000"
 
@@ -116,6 +116,8 @@ def test_problems_without_alternative_are_counted_over_systems() -> None:
     assert made["num_without_model_alternative"] == "2"
     assert made["num_without_search_alternative"] == "2"
     assert (made["num_without_alternative"], made["any_alternative"]) == ("1", "0.750")
+    (unknown,) = ours(per_problem(rows_of(Answers("search", [OTHER, answer(1, 1)])), with_paper=False))
+    assert (unknown["num_without_alternative"], unknown["any_alternative"]) == (DASH, DASH)
     (alone,) = ours(per_problem(rows_of(Answers("search", [GOLD, OTHER])), with_paper=False))
     assert (alone["num_without_model_alternative"], alone["num_without_search_alternative"]) == (DASH, "1")
 

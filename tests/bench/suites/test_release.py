@@ -155,6 +155,7 @@ def test_metadata_without_a_required_field_or_with_a_wrong_digest_is_refused(sui
         ('name = "questions"', 'name = "detectors"', "suite.toml: two pools have the same name"),
         ('version = "1.0"', 'version = "mini-1"', "suite.toml: version: Expected `str` matching regex"),
         ("[statements]", '[statements]\njudges = "x"', "suite.toml: statements: unknown key 'judges'; known: judge,"),
+        ("harden = {}", "hardn = {}", "suite.toml: pool 2: unknown field `hardn`; did you mean harden? known: "),
         ("harden = {}", "harden = {goal = 3}", "--goal applies to ReplaySCM, not to CauSim (questions)"),
         ('rows = ["exact", "copy"]', 'rows = ["nothing"]', "unknown protocol 'nothing'; known: "),
         ('strata = "chain"', 'strata = "chains"', "unknown suite 'chains'; did you mean chain?"),
@@ -182,6 +183,22 @@ def test_an_item_with_nothing_held_out_is_refused(tmp_path: Path, capsys: pytest
     line = refused(capsys, "release", path, "--out", tmp_path / "out")
     assert line.startswith(f"pool mine: item '{items[2]['id']}' holds nothing out, so that no answer is right or wrong")
     assert not (tmp_path / "out").exists()
+
+
+def test_an_item_whose_gold_does_not_score_right_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its only held-out world sets every variable that has a mechanism."""
+    items = [json.loads(line) for line in _lines(bundled_pool("hidden-roots"))[:2]]
+    sealed = items[1]["sealed"]
+    constants = dict.fromkeys(sealed["gold"], 0)
+    rows = ["0" * len(items[1]["variables"])] * len(items[1]["units"])
+    sealed["heldout"] = [{"id": "heldout_00", "rows": rows, "constants": constants}]
+    items[1]["shares_units"] = False
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
+    first = SPECIFICATION.index("[[pool]]")
+    pool = f'[[pool]]\nname = "mine"\nfile = "{tmp_path / "mine.jsonl"}"\nrows = ["majority"]\n'
+    path = write_specification(tmp_path / "spec", SPECIFICATION[:first] + pool)
+    line = refused(capsys, "release", path, "--out", tmp_path / "out")
+    assert line.startswith(f"pool mine: item '{items[1]['id']}': its own gold does not score right")
 
 
 def test_a_lock_of_other_inputs_is_refused(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

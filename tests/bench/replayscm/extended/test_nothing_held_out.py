@@ -17,6 +17,7 @@ from calibrant.bench.play.results import PersonRow, csv_text, summary_lines
 from calibrant.bench.report.drawn_ties import DrawnTies
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.scored_answers import scored_answers
+from calibrant.datasets import bundled_pool
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.rewards import verdict
@@ -91,3 +92,15 @@ def test_a_trainer_gets_no_verdict_where_there_is_none() -> None:
     completions = [[{"role": "assistant", "content": json.dumps(gold_submission(problem))}] for problem in problems]
     records = [json.dumps(benchmark("replayscm").items.record(problem)) for problem in problems]
     assert verdict(completions, records, ["replayscm"] * 2) == [1.0, None]
+
+
+def test_plain_items_without_held_out_cells_have_no_verdict_either() -> None:
+    """Answers that are valid; whether an invalid one is right is not asked."""
+    of = benchmark("replayscm")
+    success = of.metrics.success
+    for item in of.items.read_pool(bundled_pool("hidden-order")).items[:3]:
+        bare = replace(item, sealed=replace(item.sealed, heldout=replace(item.sealed.heldout, worlds=())))
+        gold = of.training.gold(item)
+        assert gold is not None
+        assert success.judge(of.scoring.score(item, gold, ()), item.setting) is True
+        assert success.judge(of.scoring.score(bare, gold, ()), bare.setting) is None

@@ -118,6 +118,9 @@ def test_rows_that_disagree_are_named_where_no_bound_helps(tmp_path: Path) -> No
     assert "rows 2 and 5 (lines of the file) contradict each other: a differs" in done.stdout
     assert "--score bde" in done.stdout
     assert "max_parents" not in done.stdout
+    asked = called("fit", path, "--out", tmp_path / "item.jsonl", "--html", tmp_path / "why.html")
+    assert (asked.returncode, asked.stderr) == (1, "no page and no pool written: nothing fits\n")
+    assert [file.name for file in tmp_path.iterdir()] == ["noise.csv"]
     assert called("fit", path, "--score", "bde").returncode == 0
     refused = called("fit", path, "--score", "bde", "--target", "y")
     assert refused.returncode == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,23 @@ def test_what_a_missing_field_means(tmp_path: Path) -> None:
     (problem,) = read_pool(official_file([record], tmp_path)).problems
     assert [world.id for world in problem.task.training.worlds] == ["a", "train_aug_0"]
     assert [world.id for world in problem.sealed.heldout.worlds] == ["heldout_9", "test_1"]
+
+
+def test_an_order_that_is_not_stated_is_one_of_gold(tmp_path: Path) -> None:
+    """Names are against the order: Z causes A, which causes C."""
+    record = {
+        "id": "x",
+        "kind": "CIND_A_SCM",
+        "variables": ["A", "C", "Z"],
+        "units": ["u0", "u1"],
+        "disclosure": {"type": "hidden_order", "roots": ["Z"]},
+        "training": [{"id": "w0", "rows": ["000", "111"]}],
+        "sealed": {"gold": {"A": "Z", "C": "A"}},
+    }
+    lines = [{"format": "calibrant-pool", "version": 1, "name": "x"}, record]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (problem,) = read_pool(tmp_path / "x.jsonl").problems
+    assert problem.sealed.latent_order == ("Z", "A", "C")
 
 
 @pytest.mark.parametrize(
