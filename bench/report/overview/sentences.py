@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from calibrant.audits.why import number_text
+from calibrant.audits.why import listed, number_text
 from calibrant.bench.core.attribution import KINDS
 from calibrant.bench.report.overview.results import CLASSES, RIGHT_CLASSES, Number, Results, SystemResult
 
@@ -22,6 +22,7 @@ TITLES = {
 NO_ANSWER = "No answer"
 INVALID = "Wrong: an invalid answer"
 MISFIT = "Wrong: it contradicts the evidence"
+MAX_NAMED = 3  # systems that share the first place, in a sentence
 MAX_DENOMINATOR = 100  # of weights of samples that are written as decimals
 
 
@@ -99,7 +100,9 @@ def rank_sentence(results: Results) -> RankSentence:
         agree = "Ranks by right and by earned agree."
         if not any(system.counts["earned"] for system in results.systems):
             agree = "No right answer was decided by the evidence."
-        return RankSentence(f"{best.name} scores best, {best.accuracy:.3f}. {agree}")
+        equal = [system.name for system in results.systems if system.accuracy == best.accuracy]
+        verb = "scores" if len(equal) == 1 else "score"
+        return RankSentence(f"{listed(equal, MAX_NAMED)} {verb} best, {best.accuracy:.3f}. {agree}")
     ahead, behind = pair
     lucky = count_text(ahead.tally["lucky"])
     return RankSentence(

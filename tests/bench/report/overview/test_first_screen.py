@@ -219,6 +219,12 @@ def test_the_sentence_names_the_pair_whose_ranks_differ_most() -> None:
     assert "agree" in rank_sentence(results_of([*honest, ("c", 0, scored("short"))])).plain
 
 
+def test_systems_that_share_the_first_place_are_named_together() -> None:
+    answers = [(name, item, scored("earned")) for name in ("a", "b") for item in range(2)]
+    last = [("c", 0, scored("short")), ("c", 1, scored("earned"))]
+    assert rank_sentence(results_of([*answers, *last])).plain.startswith("a and b score best, 1.000.")
+
+
 def test_what_was_not_counted_is_said_and_drawn_apart() -> None:
     """Outlined boxes, no figure about luck, and the options that count."""
     right, wrong = graded(), graded(correct=False)
