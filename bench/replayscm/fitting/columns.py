@@ -28,10 +28,9 @@ class TableLayout:
     delimiter: str
 
     def line(self, values: Mapping[str, str], targets: Sequence[str]) -> str:
-        """Return a line of these values, with what was set at the end where the file has no column for it."""
+        """Return a line of these values, with what was set where the file has a column for it."""
         named = "+".join(targets)
-        cells = [named if name == self.do else values[name] for name in self.header]
-        return self.delimiter.join([*cells, *([named] if targets and self.do is None else [])])
+        return self.delimiter.join(named if name == self.do else values[name] for name in self.header)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,8 @@ def extended_advice(why: ExtendedWhy) -> tuple[str, ...]:
     if world is None:
         return ()
     if world.bits is not None:
-        value = f"its reading tells {world.bits:.1f} bits of the SCM, expected"
+        halved = f"as if what is plausible were halved {world.bits:.1f} times"
+        value = f"its reading tells {world.bits:.1f} bits of the SCM, expected: {halved}"
     else:
         value = f"it leaves {percent(world.share or 0.0)} of the SCMs, expected"
     action_text = f"To ask for it: {json.dumps(world.action)}." if why.worlds_left is not None else ""
@@ -97,15 +98,16 @@ def extended_tables(why: ExtendedWhy, chart: str = "") -> list[WhyTable]:
         ("world", "set", "rows"),
         tuple(
             (str(k), ", ".join(f"{v} = {bit}" for v, bit in line.set_to.items()) or "nothing", " ".join(line.rows))
-            for k, line in enumerate(why.evidence, 1)
+            for k, line in enumerate(why.evidence)  # the start of an episode is world 0, as in `play`
         ),
         numeric=frozenset({0}),
     )
     following = experiment_table(
         why.experiments,
         "Next worlds",
-        "Worlds that tell SCMs apart, fewest left at worst first; readings: rows that it may show",
+        "Worlds that tell SCMs apart, fewest left at worst first; readings: how many different rows it may show",
         "world",
         "SCMs",
+        lists_outcomes=False,  # a reading is all rows of a world; the JSON has each
     )
     return [worlds, following, edges, rates]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import calibrant
 from calibrant.bench.replayscm.fitting.columns import BooleanTable
 from calibrant.bench.replayscm.fitting.sources import table_of
-from calibrant.bench.replayscm.why.words import count_origin
+from calibrant.bench.replayscm.why.words import count_origin, world_hint
 from calibrant.dsl.formulas.reference import evaluate
 from tests.support.commands import called
 from tests.support.replayscm.brute_force import function_size
@@ -223,3 +223,15 @@ def test_frames_that_cannot_be_read_are_one_line(frame: Callable[[Any], Any], me
     do = "do" if "do" in getattr(data, "columns", ()) else None
     with pytest.raises(calibrant.CalibrantError, match=re.escape(message)):
         calibrant.fit(data, do=do)
+
+
+def test_the_line_to_add_has_the_columns_of_the_file(tmp_path: Path) -> None:
+    """It sets a column, and the file has no column for that: the hint says so beside the line."""
+    path = tmp_path / "garden.csv"
+    path.write_text("rain,sprinkler,wet,slippery\n0,0,0,0\n0,1,1,1\n1,0,1,1\n1,1,1,1\n", encoding="utf-8")
+    why = calibrant.fit(path).why
+    assert why is not None
+    (decider, *_) = why.deciders
+    assert decider.world["constants"] == {"wet": 0}
+    assert decider.table_line == "0,1,0,?"
+    assert "It sets wet: name that in a column, and give the column with --do." in world_hint(why, decider)
