@@ -71,6 +71,8 @@ class ScmWords(Words[Problem]):
         return readers
 
     def read_form(self, item: Problem, position: Position, line: str) -> Act | Edit | None:
+        if item.task.kind is TaskKind.EPISODE and line.lower().startswith("do("):  # as reasons write it
+            return _do(item, position, line[2:])
         name, sign, text = line.partition("=")
         if not sign or " " in name.strip():
             return None

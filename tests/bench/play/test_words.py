@@ -18,6 +18,7 @@ from calibrant.bench.core.words import Act, Position, WordsError
 from calibrant.bench.play.game import Game
 from calibrant.bench.play.item_state import item_state
 from calibrant.bench.play.pool import PlayPool
+from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.runs.records import Record, folder_records
 from tests.support.commands import NEXT, called, jsonl
 from tests.support.play.right_lines import OTHER_QUESTIONS, POOLS, first_item, pool_file, right_actions, right_lines
@@ -235,3 +236,13 @@ def test_readings_of_a_laboratory_are_read_without_json() -> None:
     assert f"{name} = 3.0" in game.step_text(step)
     assert game.step_text(step).endswith(f". Settings left: {game.num_left}.")
     assert not set(game.step_text(step)) & set('{}"')
+
+
+def test_an_intervention_is_read_as_reasons_write_it() -> None:
+    source = PlayPool(bundled_sample("replayscm_episodes"))
+    shown = source.public.shown(source.item(None))
+    acts = [
+        source.words.read(shown, Position((), 5, {}), line)
+        for line in ("do X1=1 X2=0", "do(X1 = 1, X2 = 0)", "do X1 = 1, X2 = 0", "do X2=0 X1=1")
+    ]
+    assert acts == [Act({"do": {"X1": 1, "X2": 0}})] * 4
