@@ -24,6 +24,7 @@ __all__ = [
     "difficulty",
     "exported_items",
     "item_record",
+    "item_records",
     "printed_table",
     "right_answer",
     "stages",
@@ -70,6 +71,17 @@ def curriculum(of: str, suites: Sequence[str] = (), *, seed: int, per_stage: int
 def item_record(item: Item[Any, Any]) -> str:
     """Return the native record of an item as JSON, the sealed part too: the column `record` of rewards."""
     return json.dumps(benchmark_of_item(item).items.record(item))
+
+
+def item_records(path: str | PathLike[str]) -> dict[str, str]:
+    """Return the records of a pool's items (`item_record`) by id: the pool's own and the public one of prompts."""
+    from calibrant.bench.core.registry import benchmark_of
+    from calibrant.bench.pools.public_items import PublicPool
+
+    file = path_argument(path, "a pool's file")
+    pool = PublicPool(benchmark_of(file), file)
+    records = {item.id: item_record(item) for item in pool.items.items}
+    return {pool.ids.public(name): record for name, record in records.items()} | records
 
 
 def right_answer(item: Item[Any, Any]) -> dict[str, Any] | None:

@@ -18,13 +18,14 @@ from calibrant.audits.blickets.attribution import attribute_episode
 from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.generated import write_drawn
+from calibrant.datasets import bundled_pool, item_record, item_records
 from calibrant.dsl.causalab.item import Weights
 from calibrant.dsl.causim.model import run
 from calibrant.dsl.causim.values import plain
 from calibrant.item_types import BlicketItem, CausimItem, LabItem
 from calibrant.result_types import DetectorSpace, LabSpace, Mechanism, Rule, WorkedSolution, WorldSpace
 from calibrant.solvers.causalab.space import WeightedDags
-from tests.support.commands import program
+from tests.support.commands import called, program
 
 SIBLINGS = ("blickets", "causalab", "causim")
 SUITES = {"blickets": "conjunctive", "causalab": "4nodes", "causim": "chain"}
@@ -309,3 +310,13 @@ def test_the_space_of_a_detector_knows_how_its_item_switches(suite: str) -> None
     found = attribute_episode(item, episode.steps).attribution
     assert (str(space.count), space.in_words) == (str(found.members), found.in_words)
     assert space.count >= 1
+
+
+def test_records_of_a_pool_are_found_by_the_ids_of_pool_and_prompts() -> None:
+    path = bundled_pool("causim")
+    items = calibrant.load_pool(path)
+    records = item_records(path)
+    assert [records[item.id] for item in items] == [item_record(item) for item in items]
+    public = [json.loads(line)["instanceId"] for line in called("prompts", path).stdout.splitlines()]
+    assert [records[name] for name in public] == [item_record(item) for item in items]
+    assert not set(public) & {item.id for item in items}

@@ -276,6 +276,7 @@ SETUPS: dict[str, PageSetup] = {
             "dataset": export_of_one_suite,
             "random-model": write_random_model,
             "pool.jsonl": first_items("sample_causim.jsonl", 2),
+            "mine.jsonl": right_answers("pool.jsonl"),
         },
         model=lambda _: lambda messages: json.dumps({"check": {"rule": "conjunctive", "blickets": ["A"]}}),
     ),
