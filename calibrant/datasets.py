@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrant.arguments import path_argument
-from calibrant.bench.core.registry import benchmark, benchmark_of_item
+from calibrant.bench.core.registry import benchmark, benchmark_of, benchmark_of_item
 from calibrant.bench.training.difficulty import LABELS
 
 if TYPE_CHECKING:
@@ -75,7 +75,6 @@ def item_record(item: Item[Any, Any]) -> str:
 
 def item_records(path: str | PathLike[str]) -> dict[str, str]:
     """Return the records of a pool's items (`item_record`) by id: the pool's own and the public one of prompts."""
-    from calibrant.bench.core.registry import benchmark_of
     from calibrant.bench.pools.public_items import PublicPool
 
     file = path_argument(path, "a pool's file")

@@ -151,6 +151,7 @@ def check(
     Programs (a state file, a .py module, lines of {id, source}, a folder of these) are read, never run: the first fault
     of each, in the order syntax, unsupported, no SCM, node count, confounding, cycle, disconnected, topology, raises.
     """
+    from calibrant.bench.core.items import refuse_empty
     from calibrant.bench.core.registry import one_benchmark, sole_provider
     from calibrant.bench.pools.capabilities import CHECK, PROGRAMS
 
@@ -163,8 +164,8 @@ def check(
         return 0 if report.passed else 1
     of = one_benchmark(pools)
     reports = list(of.require(CHECK).check(pools, given.convert(of.name, pools[0].name)))
-    if empty := [path for path, report in zip(pools, reports, strict=True) if not report.num_instances]:
-        raise CalibrantError(f"no items in {empty[0]}")
+    for path, checked in zip(pools, reports, strict=True):
+        refuse_empty(checked.num_instances, path)
     if as_json:
         typer.echo(json.dumps([report.to_dict() for report in reports], indent=1))
     else:
@@ -235,7 +236,7 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
 
     loaded = {path: (benchmark_of(path), benchmark_of(path).items.read_pool(path)) for path in pools}
     for path, (_, pool) in loaded.items():
-        refuse_empty(pool, path)
+        refuse_empty(len(pool), path)
     digests = {path: pool_digest(path) for path in loaded}
     labels = pool_labels({digests[path]: pool.name for path, (_, pool) in loaded.items()})
     stats_rows = [

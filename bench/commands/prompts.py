@@ -75,7 +75,7 @@ def prompts(
     phases = None if phase is None else of.require(PHASES)
     aided = None if aid is None else of.require(AIDS)
     items = PublicPool(of, pool)
-    refuse_empty(items.items, pool)
+    refuse_empty(len(items.items), pool)
     chosen = (items.shown(item) for _, item in Selection(items.check(only or ()), limit).of(items.items))
 
     def written(item: Any) -> _Prompt:
@@ -286,7 +286,7 @@ def _selected_items(of: Benchmark[Any], pool: Path, only: Collection[str], limit
     from calibrant.bench.runs.runner import Selection
 
     content = of.items.read_pool(pool)
-    refuse_empty(content, pool)
+    refuse_empty(len(content), pool)
     items = [item for _, item in Selection(frozenset(only), limit).of(content)]
     missing = sorted(set(only) - {item.id for item in items})
     if missing:

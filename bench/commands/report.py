@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from calibrant.bench.commands.guard import READS, WRITES_PAGE, WRITES_PICTURE, Writes
+from calibrant.bench.commands.guard import READS, WRITES_PAGE, WRITES_PICTURE
 from calibrant.bench.commands.options import (
     DecidedAt,
     IdField,
@@ -47,7 +47,7 @@ TableNames: TypeAlias = Annotated[
 PlotFolder: TypeAlias = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Write every plot there too, as an SVG file of its own.", rich_help_panel=OUTPUT),
-    Writes(("*.svg",), replaces=WRITES_PICTURE.replaces, marks=WRITES_PICTURE.marks),
+    replace(WRITES_PICTURE, inside=("*.svg",)),
 ]
 OfficialFiles: TypeAlias = Annotated[
     list[Path] | None,

@@ -31,9 +31,9 @@ class ItemPool(Protocol[I_co]):
     def __len__(self) -> int: ...
 
 
-def refuse_empty(pool: ItemPool[Any], path: Path) -> None:
+def refuse_empty(num_items: int, path: Path) -> None:
     """Raise `CalibrantError` for a file without items, which is most likely a mistake."""
-    if not len(pool):
+    if not num_items:
         raise CalibrantError(f"no items in {path}")
 
 

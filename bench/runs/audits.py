@@ -169,7 +169,7 @@ def audit_items(
     execution: who audits, and for how long at most. Items without results are tried again.
     """
     pool, digest = benchmark.items.read_pool(path), file_digest(path)
-    refuse_empty(pool, path)
+    refuse_empty(len(pool), path)
     for instance in sorted(selection.only):
         benchmark.items.find(pool, instance)  # refuses an unknown one
     chosen = selection.places(pool)

@@ -130,7 +130,7 @@ class _Batch:
     def __init__(self, path: Path, protocol: str, config: dict[str, Any], selection: Selection) -> None:
         self.benchmark = benchmark_of(path)
         self.digest, self.pool = read_pool_once(self.benchmark, path)
-        refuse_empty(self.pool, path)
+        refuse_empty(len(self.pool), path)
         self.protocol = protocol
         self.config = config
         digest = config_digest(config)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from pathlib import Path
 from typing import NamedTuple
@@ -42,23 +42,22 @@ def unused_path(name: str) -> Path:
 def command_without(*written: Path | None) -> tuple[str, ...]:
     """Return the arguments of the command that runs without options for these paths: it writes no file twice."""
     paths = {str(path) for path in written if path is not None}
-    words = list[str]()
-    for word in invocation.get():
-        option, _, value = word.partition("=")
-        if word in paths and words and words[-1].startswith("-"):
-            words.pop()
-        elif not (option.startswith("-") and value in paths):
-            words.append(word)
-    return tuple(words)
+    return _words_without(lambda option, value: value in paths)
 
 
-def command_without_option(option: str) -> tuple[str, ...]:
+def command_without_option(name: str) -> tuple[str, ...]:
     """Return the arguments of the command that runs without this option and its value."""
+    return _words_without(lambda option, value: option == name)
+
+
+def _words_without(drops: Callable[[str, str], bool]) -> tuple[str, ...]:
+    """Return the arguments without the options with values that are to be dropped, in both spellings."""
     words = list[str]()
     for word in invocation.get():
-        if words and words[-1] == option:
+        option, sign, value = word.partition("=")
+        if words and words[-1].startswith("-") and drops(words[-1], word):
             words.pop()
-        elif word.partition("=")[0] != option or word == option:
+        elif not (option.startswith("-") and sign and drops(option, value)):
             words.append(word)
     return tuple(words)
 

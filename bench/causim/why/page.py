@@ -17,6 +17,7 @@ from calibrant.bench.pages.why.page import POOL
 from calibrant.bench.pages.why.sections import WhyTable, experiment_table, page_json, shown_table
 from calibrant.dsl.causim.values import shown_value
 
+_HARDEN = Markup("calibrant harden {} --only {} --out hardened.jsonl")
 MAX_VALUES = 8  # of a noise variable that a row lists
 MAX_CHARS = 16  # letters of a value in a box
 MAX_NODES = 24  # more are not drawn
@@ -34,7 +35,7 @@ def page_body(why: QuestionWhy, prefix: str) -> Markup:
         "graph": Markup(graph(why)) if len(why.nodes) <= MAX_NODES else "",
         "groups": shown_table(group_table(why)) if why.groups else None,
         "advice": advice(why),
-        "command": f"calibrant harden {POOL} --only {quote(why.item)} --out hardened.jsonl" if why.reveal else "",
+        "command": _HARDEN.format(POOL, quote(why.item)) if why.reveal else "",
         "values": shown_table(values) if why.state == "open" and why.experiments else None,
         "pair": _pair(why),
         "world": _world(why),

@@ -98,6 +98,7 @@ def list_items(
     a setting, and reasons, take as long as reading the whole pool.
     """
     from calibrant.bench.commands.start.large_pools import first_items, large_pool_ids
+    from calibrant.bench.core.items import refuse_empty
     from calibrant.bench.core.registry import benchmark_of, is_native_pool
     from calibrant.bench.terminal.next_commands import NextCommand, print_next
 
@@ -111,8 +112,7 @@ def list_items(
         _print_ids(ids, as_json=as_json)
         return
     items = first_items(of, pool, limit) if ids is not None and limit else of.items.read_pool(pool).items
-    if not items:
-        raise CalibrantError(f"no items in {pool}")
+    refuse_empty(len(items), pool)
     chosen = _places(items, setting, pool.name)
     if scores:
         from calibrant.bench.commands.start.verdicts import AnswerFilter
@@ -163,6 +163,7 @@ def _rows(of: Benchmark[Any], items: Iterable[Any], *, why: bool) -> Iterator[di
 def _write_index(of: Benchmark[Any], pool: Path, items: Iterable[Any], html: Path) -> None:
     from calibrant.bench.pages.capabilities import EXPLANATIONS
     from calibrant.bench.pages.why.index import MAX_EMBEDDED, IndexItem, index_page
+    from calibrant.bench.pages.why.page import with_pool
     from calibrant.bench.runs.reasons import explain_item, reason_record
     from calibrant.bench.terminal.written import print_written
     from calibrant.dsl.atomic_write import write_atomically
@@ -176,7 +177,7 @@ def _write_index(of: Benchmark[Any], pool: Path, items: Iterable[Any], html: Pat
             if isinstance(why, str) or num_pages >= MAX_EMBEDDED:
                 yield IndexItem(item.id, reason_record(why))
             else:
-                yield IndexItem(item.id, reason_record(why), explanations.body(why, f"i{num_pages}"))
+                yield IndexItem(item.id, reason_record(why), with_pool(explanations.body(why, f"i{num_pages}"), pool))
                 num_pages += 1
 
     write_atomically(html, index_page(pool.name, index_items()))

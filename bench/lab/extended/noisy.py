@@ -106,11 +106,11 @@ def hidden_lines(number: int, num_variables: int) -> Iterator[str]:
 def _drawing(stratum: ExtendedStratum, num_worlds: int | None = None) -> Callable[[int], Problem]:
     def draw(seed: int) -> Problem:
         problem = sample_extended(stratum, seed)
+        if num_worlds is None:
+            return problem
         extension = problem.task.extension
         assert extension is not None
         assert extension.allowance is not None
-        if num_worlds is None:
-            return problem
         longer = replace(extension, allowance=replace(extension.allowance, worlds=num_worlds))
         return replace(problem, task=replace(problem.task, extension=longer))
 

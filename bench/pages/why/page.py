@@ -10,12 +10,12 @@ from markupsafe import Markup, escape
 from calibrant.audits.why import Why
 from calibrant.bench.pages.design.page import design_page
 
-POOL = "POOL"  # stands for the pool's path in commands of a page's body
+POOL = Markup('<span class="pool">POOL</span>')  # stands for the path in commands of a body; no escaped text is this
 
 
 def with_pool(body: Markup, pool: Path) -> Markup:
     """Return the body of a page with the path of the pool in its commands."""
-    return Markup(body.replace(f" {POOL} ", f" {escape(quote(str(pool)))} "))
+    return body.replace(POOL, escape(quote(str(pool))))
 
 
 def why_page(why: Why, body: Markup, pool: str, kind: str = "Why is it ambiguous?") -> str:

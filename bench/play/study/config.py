@@ -135,7 +135,7 @@ class Study:
         stops: dict[Stop, None] = {}
         for number, block in enumerate(blocks):
             path = self._named_file(f"practice {number + 1}: pool", block.pool)
-            pool = _opened(path, pools)
+            pool = _open_pool(path, pools)
             stops |= dict.fromkeys(ItemStop(pool.key(instance)) for instance in block.ids or pool.indices)
         return Practice(list(pools.values()), tuple(stops)) if stops else None
 
@@ -159,14 +159,14 @@ class Study:
             page = read_toml(file, QuestionPage)
             return [QuestionsStop(f"{number}-{file.stem}", page.title, check_page(page, file.name))]
         path = self._named_file(f"block {number + 1}: pool", block.pool)
-        pool = _opened(path, self._pools)
+        pool = _open_pool(path, self._pools)
         if self.terms.aid is not None:
             pool.check_aid(self.terms.aid)
         ids = block.ids or list(pool.indices)
         return [ItemStop(pool.key(instance)) for instance in ids]
 
 
-def _opened(path: Path, pools: dict[Path, PlayPool]) -> PlayPool:
+def _open_pool(path: Path, pools: dict[Path, PlayPool]) -> PlayPool:
     """Return a pool of these, which is read the first time that a block names its file."""
     place = path.resolve()
     if place not in pools:

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from markupsafe import Markup
 
+from calibrant.audits.replayscm.extended.next_world import EstimatedWorld
 from calibrant.audits.replayscm.extended.why import EdgeShare, ExtendedWhy, percent
 from calibrant.bench.pages.why.ring import RingEdge, RingNode, draw_ring
 from calibrant.bench.pages.why.sections import WhyTable, best_advice, drop_empty, experiment_table, tables_body
@@ -25,11 +26,15 @@ def extended_advice(why: ExtendedWhy) -> tuple[str, ...]:
     """Return the heading and sentences about the next world; empty where nothing is open or nothing splits."""
     if why.worlds_left == 0 and why.state not in ("decided", "empty"):
         return ("No further world", "The allowance of the episode is spent; what is open stays open.")
-    worlds_text = "" if why.worlds_left is None else f"{plural(why.worlds_left, 'worlds')} may still be asked for."
-    if why.experiments:
-        action_text = f"To ask for it: {json.dumps(why.actions[0])}." if why.worlds_left is not None else ""
-        return (*best_advice(why.experiments, "world", "SCMs"), *filter(None, [action_text, worlds_text]))
-    world = why.next_world
+    advice = best_advice(why.experiments, "world", "SCMs") if why.experiments else _estimate_advice(why.next_world)
+    if not advice or why.worlds_left is None:
+        return advice
+    action = why.actions[0] if why.next_world is None else why.next_world.action
+    worlds = f"{plural(why.worlds_left, 'worlds')} may still be asked for."
+    return (*advice, f"To ask for it: {json.dumps(action)}.", worlds)
+
+
+def _estimate_advice(world: EstimatedWorld | None) -> tuple[str, ...]:
     if world is None:
         return ()
     if world.bits is not None:
@@ -37,9 +42,7 @@ def extended_advice(why: ExtendedWhy) -> tuple[str, ...]:
         value = f"its reading tells {world.bits:.1f} bits of the SCM, expected: {halved}"
     else:
         value = f"it leaves {percent(world.share or 0.0)} of the SCMs, expected"
-    action_text = f"To ask for it: {json.dumps(world.action)}." if why.worlds_left is not None else ""
-    sentence = f"{world.in_words}: {value} (estimated from drawn SCMs)."
-    return ("The world that helps most", sentence, *filter(None, [action_text, worlds_text]))
+    return ("The world that helps most", f"{world.in_words}: {value} (estimated from drawn SCMs).")
 
 
 def extended_graph(why: ExtendedWhy, prefix: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -173,16 +175,23 @@ def test_a_wrong_specification_is_one_line(
     assert [path.name for path in tmp_path.iterdir()] == ["spec"]
 
 
+def refused_release(capsys: pytest.CaptureFixture[str], folder: Path, lines: Sequence[Any], row: str) -> str:
+    """Return why a suite of one own pool is refused; lines: the pool's, as JSON."""
+    mine = folder / "mine.jsonl"
+    mine.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    head = SPECIFICATION[: SPECIFICATION.index("[[pool]]")]
+    pool = f'[[pool]]\nname = "mine"\nfile = "{mine}"\nrows = ["{row}"]\n'
+    path = write_specification(folder / "spec", head + pool)
+    line = refused(capsys, "release", path, "--out", folder / "out")
+    assert not (folder / "out").exists()
+    return line
+
+
 def test_an_item_with_nothing_held_out_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     items = [json.loads(line) for line in _lines(bundled_pool("replayscm-episodes"))[:3]]
     items[2]["sealed"]["heldout"] = []
-    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
-    first = SPECIFICATION.index("[[pool]]")
-    pool = f'[[pool]]\nname = "mine"\nfile = "{tmp_path / "mine.jsonl"}"\nrows = ["abstain"]\n'
-    path = write_specification(tmp_path / "spec", SPECIFICATION[:first] + pool)
-    line = refused(capsys, "release", path, "--out", tmp_path / "out")
+    line = refused_release(capsys, tmp_path, items, "abstain")
     assert line.startswith(f"pool mine: item '{items[2]['id']}' holds nothing out, so that no answer is right or wrong")
-    assert not (tmp_path / "out").exists()
 
 
 def test_an_item_whose_gold_does_not_score_right_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -193,11 +202,7 @@ def test_an_item_whose_gold_does_not_score_right_is_refused(tmp_path: Path, caps
     rows = ["0" * len(items[1]["variables"])] * len(items[1]["units"])
     sealed["heldout"] = [{"id": "heldout_00", "rows": rows, "constants": constants}]
     items[1]["shares_units"] = False
-    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
-    first = SPECIFICATION.index("[[pool]]")
-    pool = f'[[pool]]\nname = "mine"\nfile = "{tmp_path / "mine.jsonl"}"\nrows = ["majority"]\n'
-    path = write_specification(tmp_path / "spec", SPECIFICATION[:first] + pool)
-    line = refused(capsys, "release", path, "--out", tmp_path / "out")
+    line = refused_release(capsys, tmp_path, items, "majority")
     assert line.startswith(f"pool mine: item '{items[1]['id']}': its own gold does not score right")
 
 
