@@ -16,6 +16,13 @@ class DataOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     time: Annotated[
         str | None, Meta(description="Time of the measurements. [default: the only one]", extra={"metavar": "T"})
     ] = None
+    normalise: Annotated[
+        Literal["minmax", "max", "clip", "none"] | None,
+        Meta(
+            description="Scale the readings of each readout: to least 0 and greatest 1, by the greatest, or cut to 0"
+            " and 1. [default: refuse readings outside 0 to 1]"
+        ),
+    ] = None
     fit: Annotated[
         str, Meta(description="Misfit of a model at most (1 + F) times the least.", extra={"metavar": "F"})
     ] = "0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from calibrant.dsl.errors import CalibrantError, PoolError
-from calibrant.dsl.logic.files.midas import read_midas
+from calibrant.dsl.logic.files.midas import Dataset, Normalisation, read_midas
 from calibrant.dsl.logic.files.sif import read_sif
 from calibrant.dsl.logic.task import Options, Task, Tolerance
 from calibrant.solvers.logic.family import LogicFamily, solve_family
@@ -23,20 +23,22 @@ def read_data(
     fit: str = "0",
     size: int | None = 0,
     options: Options = USUAL_OPTIONS,
-) -> tuple[Task, tuple[str, ...]]:
-    """Return the task of two files, and notes on the data, a line each; `PoolError` names what is refused and where.
+    normalise: Normalisation | None = None,
+) -> tuple[Task, Dataset]:
+    """Return the task of two files, and the data that it has; `PoolError` names what is refused and where.
 
     time: of the measurements, None if there is one only; fit: a decimal text; size: None for no limit
+    normalise: how readings become values in [0, 1], see `read_midas`
     """
     prior = read_sif(Path(pkn))
-    data = read_midas(Path(midas), time, prior)
+    data = read_midas(Path(midas), time, prior, normalise)
     try:
         task = Task(prior, data.setup, data.experiments, data.values, options, Tolerance(fit, size))
     except PoolError:
         raise
     except CalibrantError as error:
         raise PoolError(str(error), file=Path(midas).name) from None
-    return task, data.notes
+    return task, data
 
 
 def logic_family(
@@ -48,6 +50,8 @@ def logic_family(
     *,
     options: Options = USUAL_OPTIONS,
     limits: Limits = USUAL_LIMITS,
+    normalise: Normalisation | None = None,
 ) -> Found[LogicFamily] | OutOfBudget:
     """Return the family of two files, counted exactly; see `read_data` and `LogicFamily`."""
-    return solve_family(read_data(pkn, midas, time, fit=fit, size=size, options=options)[0], limits)
+    task, _ = read_data(pkn, midas, time, fit=fit, size=size, options=options, normalise=normalise)
+    return solve_family(task, limits)

@@ -90,7 +90,7 @@ def case_task(case: Case, options: Options = Options()) -> Task:  # noqa: B008  
     """Return the task of a row."""
     folder = data_folder() / case.data
     prior = read_sif(folder / "pkn.sif")
-    data = read_midas(folder / "dataset.csv", case.time, prior)
+    data = read_midas(folder / "dataset.csv", case.time, prior, "none")
     return Task(prior, data.setup, data.experiments, data.values, options, Tolerance(case.fit, case.size))
 
 

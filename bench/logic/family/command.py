@@ -19,11 +19,13 @@ from calibrant.bench.logic.family.counted import (
 )
 from calibrant.bench.logic.family.presented import PresentedFamily, UncountedFamily
 from calibrant.bench.logic.family.series import count_series, flag_of, is_series
+from calibrant.bench.logic.family.words import data_lines
 from calibrant.bench.logic.options import DataOptions, FamilyOptions
 from calibrant.bench.terminal.hints import HintedError
 from calibrant.bench.terminal.next_commands import invocation
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
 from calibrant.dsl.logic.clause import parse_clause
+from calibrant.dsl.logic.files.midas import Dataset
 from calibrant.dsl.logic.files.setup import candidate_experiments, read_candidates
 from calibrant.dsl.logic.item import LogicItem
 from calibrant.dsl.logic.notes import task_notes
@@ -53,16 +55,17 @@ class LogicFamilies:
             raise OptionError("give one of --draw and --list", "--draw")
         if stated.seed is not None and not stated.draw:
             raise OptionError("it is about random members: give --draw", "--seed")
-        task, notes = _read(prior, data, stated)
+        task, dataset, notes = _read(prior, data, stated)
         outcome = solve_family(task)
         if not isinstance(outcome, Found):
-            return UncountedFamily(outcome.reached, notes)
+            return UncountedFamily(outcome.reached, dataset, notes)
         family = _restrict(outcome.value, stated)
         total = solve_class(task)
         listed = () if stated.listed is None else read_list(stated.listed)
         counted = Counted(
             prior,
             data,
+            dataset,
             stated,
             task,
             notes,
@@ -84,10 +87,14 @@ class LogicFamilies:
             raise PoolError("a file of series; a pool of logic models is made of MIDAS data", file=data.name)
         _require_order(prior, data)
         stated: DataOptions = options.convert("logic", data.name)
-        task, notes = _read(prior, data, stated)
+        task, dataset, notes = _read(prior, data, stated)
         item = LogicItem(item_name(data), task)
         write_pool(out, item.id, [item])
-        return (*(f"note  {note}" for note in notes), f"1 item, {in_one_line(item.id)}, written to {out}")
+        return (
+            *data_lines(dataset),
+            *(f"note  {note}" for note in notes),
+            f"1 item, {in_one_line(item.id)}, written to {out}",
+        )
 
 
 def _require_order(prior: Path, data: Path) -> None:
@@ -120,11 +127,13 @@ def _check_fit(fit: str) -> None:
         raise OptionError(f"{short_repr(fit)}; a decimal of 0 or more, such as {example}, or any", "--fit") from None
 
 
-def _read(prior: Path, data: Path, stated: DataOptions) -> tuple[Task, tuple[str, ...]]:
+def _read(prior: Path, data: Path, stated: DataOptions) -> tuple[Task, Dataset, tuple[str, ...]]:
     options = Options(stated.factor, stated.rounding, not stated.no_compress, stated.max_clause or 0)
     size = None if stated.size == NO_LIMIT else _whole_number(stated.size)
-    task, notes = read_data(prior, data, stated.time, fit=stated.fit, size=size, options=options)
-    return task, (*notes, *task_notes(task))
+    task, dataset = read_data(
+        prior, data, stated.time, fit=stated.fit, size=size, options=options, normalise=stated.normalise
+    )
+    return task, dataset, (*dataset.notes, *task_notes(task))
 
 
 def _whole_number(text: str) -> int:

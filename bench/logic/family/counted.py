@@ -13,6 +13,7 @@ from calibrant.bench.logic.options import FamilyOptions
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.clause import Model
 from calibrant.dsl.logic.files.bnet import read_bnet
+from calibrant.dsl.logic.files.midas import Dataset
 from calibrant.dsl.logic.files.networks import ListedModel, read_networks
 from calibrant.dsl.logic.task import Experiment, Task
 from calibrant.solvers.logic.comparison import Comparison
@@ -42,7 +43,7 @@ class Ranking:
 class Counted:
     """A counted family.
 
-    prior, data: the files; options: as they were given
+    prior, data: the files; dataset: what was read from the latter; options: as they were given
     whole: all models within the tolerances; family: those of them that have and lack the clauses asked for
     listed: another tool's models, in the order of its file; comparison: None if no list was given
     total: all models of the class whatever the data, None where they are too many to count
@@ -50,6 +51,7 @@ class Counted:
 
     prior: Path
     data: Path
+    dataset: Dataset
     options: FamilyOptions
     task: Task
     notes: tuple[str, ...]
@@ -83,11 +85,6 @@ def drawn_members(family: LogicFamily, number: int, seed: int) -> Sequence[Model
 def listed_members(family: LogicFamily, number: int) -> Sequence[Model]:
     """Return the first members by ascending misfit and size."""
     return list(islice(family.models(), number))
-
-
-def num_values(task: Task) -> int:
-    """Return the number of values that were measured."""
-    return sum(value is not None for row in task.values for value in row)
 
 
 def item_name(data: Path) -> str:

@@ -12,6 +12,7 @@ import msgspec
 
 from calibrant.bench.logic.family.counted import Counted, item_name, require_members
 from calibrant.bench.logic.family.record import counted_record, member_record
+from calibrant.bench.logic.family.words import data_lines
 from calibrant.bench.logic.why.explainer import family_page
 from calibrant.dsl.atomic_write import write_atomically, write_pieces
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
@@ -61,7 +62,9 @@ def write_outputs(counted: Counted, *, out: Path | None, html: Path | None, cert
     if html is not None:
         require_members(counted.family)
         best = counted.ranking.best
-        page = family_page(counted.family, item_name(counted.data), None if best is None else best.predictions)
+        predictions = None if best is None else best.predictions
+        lines = [*data_lines(counted.dataset), *(f"note      {note}" for note in counted.notes)]
+        page = family_page(counted.family, item_name(counted.data), predictions, lines)
         write_atomically(html, page)
         yield f"page written to {html}"
     if certificates is not None:

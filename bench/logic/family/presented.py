@@ -9,8 +9,9 @@ from typing import Any
 
 from calibrant.bench.logic.family.counted import Counted
 from calibrant.bench.logic.family.outputs import write_outputs
-from calibrant.bench.logic.family.record import counted_record
-from calibrant.bench.logic.family.words import family_lines
+from calibrant.bench.logic.family.record import counted_record, use_record
+from calibrant.bench.logic.family.words import data_lines, family_lines
+from calibrant.dsl.logic.files.midas import Dataset
 
 
 @dataclass(frozen=True)
@@ -77,14 +78,16 @@ class Uncounted:
 
 @dataclass(frozen=True)
 class UncountedFamily(Uncounted):
-    """Data of which there are notes too."""
+    """Data that were read, with notes."""
 
+    dataset: Dataset
     notes: tuple[str, ...]
 
     def lines(self, *, ranks_candidates: bool) -> Iterator[str]:
+        yield from data_lines(self.dataset)
         yield from super().lines(ranks_candidates=ranks_candidates)
         for note in self.notes:
             yield f"note  {note}"
 
     def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {"notes": list(self.notes)}
+        return {"data": use_record(self.dataset)} | super().to_dict() | {"notes": list(self.notes)}

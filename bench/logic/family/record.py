@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from calibrant.bench.logic.family.counted import Counted, num_values
+from calibrant.bench.logic.family.counted import Counted
 from calibrant.dsl.logic.clause import Clause, Model, model_size, model_texts
+from calibrant.dsl.logic.files.midas import Dataset
 from calibrant.dsl.logic.reference import misfit
 from calibrant.dsl.logic.task import Task
 from calibrant.solvers.logic.comparison import Comparison
@@ -16,17 +17,16 @@ from calibrant.solvers.logic.next_experiment import NextExperiment
 
 def counted_record(counted: Counted) -> dict[str, Any]:
     """Return a counted family, ready for JSON; numbers of members are texts."""
-    record = family_record(counted.family, counted.ranking.best)
-    record |= {
+    record: dict[str, Any] = {
         "data": {
             "prior": counted.prior.name,
             "measurements": counted.data.name,
-            "experiments": len(counted.task.experiments),
-            "values": num_values(counted.task),
+            **use_record(counted.dataset),
             "stimuli": list(counted.task.setup.stimuli),
             "inhibitors": list(counted.task.setup.inhibitors),
             "readouts": list(counted.task.setup.readouts),
         },
+        **family_record(counted.family, counted.ranking.best),
         "notes": list(counted.notes),
         "models_of_class": None if counted.total is None else str(counted.total),
         "members_of_whole_family": str(counted.whole.count),
@@ -42,6 +42,24 @@ def counted_record(counted: Counted) -> dict[str, Any]:
     if counted.comparison is not None:
         record["comparison"] = comparison_record(counted.comparison)
     return record
+
+
+def use_record(dataset: Dataset) -> dict[str, Any]:
+    """Return how much of a file is used, ready for JSON."""
+    use = dataset.use
+    return {
+        "experiments": len(dataset.experiments),
+        "rows_in_file": use.num_rows,
+        "values": dataset.num_values,
+        "values_in_file": use.num_values,
+        "time": use.time,
+        "values_at_other_times": {f"{time:g}": number for time, number in use.other_times},
+        "normalise": use.normalisation,
+        "ranges": {
+            entry.readout: {"measured": list(entry.measured), "normalised": list(entry.normalised)}
+            for entry in use.ranges
+        },
+    }
 
 
 def _predictions(best: NextExperiment) -> Iterator[dict[str, Any]]:

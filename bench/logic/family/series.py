@@ -21,7 +21,7 @@ from calibrant.dsl.logic.clause import model_texts
 from calibrant.dsl.logic.files.bnet import bnet_text
 from calibrant.dsl.logic.files.sif import read_sif
 from calibrant.dsl.logic.files.text_input import read_text, table_rows
-from calibrant.dsl.logic.series import SERIES_COLUMN, SeriesTask, read_series
+from calibrant.dsl.logic.series import SERIES_COLUMN, SeriesTask, read_series, readings
 from calibrant.solvers.logic.series import GeneFunctions, SeriesFamily, count_functions, solve_series
 from calibrant.solvers.outcome import Found
 
@@ -83,8 +83,10 @@ class CountedSeries:
 
     def lines(self, *, ranks_candidates: bool) -> Iterator[str]:
         family, task = self.family, self.family.task
-        readings = sum(len(entry.states) - 1 for entry in task.series)
-        yield f"series    {len(task.series)} of {len(task.genes)} genes, {readings} steps"
+        use = self._use
+        yield f"rows      {use['rows']} of {use['rows_in_file']} used; a series of one row has no step"
+        yield f"readings  {use['readings']} used: {use['steps']} steps of {len(task.genes)} genes"
+        yield f"series    {len(task.series)} of {len(task.genes)} genes, {use['steps']} steps"
         yield f"class     formulas over {len(set(task.prior))} edges of the prior, gene by gene"
         yield f"optimum   {family.least_errors} wrong readings, proven least"
         yield f"members   {number_text(family.count)} models with at most {family.limit} wrong readings"
@@ -105,9 +107,22 @@ class CountedSeries:
             yield f"Functions that depend on each of at most {self.options.max_parents} parents, of least errors"
             yield aligned(["gene", "errors", "parents: functions"], [_function_row(entry) for entry in self.functions])
 
+    @property
+    def _use(self) -> dict[str, int]:
+        """The rows of the file, those in a step, the steps, and their readings of a gene."""
+        task = self.family.task
+        lengths = [len(entry.states) for entry in task.series]
+        return {
+            "rows": sum(length for length in lengths if length > 1),
+            "rows_in_file": sum(lengths),
+            "steps": sum(length - 1 for length in lengths),
+            "readings": sum(1 for gene in task.genes for _ in readings(task, gene)),
+        }
+
     def to_dict(self) -> dict[str, Any]:
         family = self.family
         return {
+            "data": self._use,
             "least_errors": family.least_errors,
             "limit": family.limit,
             "members": str(family.count),

@@ -9,6 +9,7 @@ from calibrant.audits.why import listed, number_text
 from calibrant.bench.logic.family.counted import Counted
 from calibrant.bench.pages.aligned import aligned
 from calibrant.dsl.logic.clause import Clause, model_texts
+from calibrant.dsl.logic.files.midas import Dataset
 from calibrant.dsl.logic.prior import Edge
 from calibrant.dsl.texts.plural import plural
 from calibrant.solvers.logic.comparison import Comparison, Overclaim
@@ -41,6 +42,7 @@ def family_lines(counted: Counted, *, ranks_candidates: bool) -> Iterator[str]:
 
 def _summary(counted: Counted) -> Iterator[str]:
     family, task = counted.family, counted.task
+    yield from data_lines(counted.dataset)
     for note in counted.notes:
         yield _line("note", note)
     yield _line("class", family.in_words)
@@ -64,6 +66,25 @@ def _summary(counted: Counted) -> Iterator[str]:
     certain = sum(number == family.count for number in clauses.values())
     yield _line("clauses", f"{certain} always, {len(clauses) - certain} open")
     yield _line("next", next_words(counted))
+
+
+def data_lines(dataset: Dataset) -> Iterator[str]:
+    """Yield how much of a file is used: rows, readings, those at other times, ranges before and after scaling."""
+    use = dataset.use
+    yield _line("rows", f"{len(dataset.experiments):,} of {use.num_rows:,} used, at time {use.time:g}")
+    others = [f"{plural(number, 'readings')} at {time:g}" for time, number in use.other_times]
+    unused = f"; left out: {listed(others)}" if others else ""
+    yield _line("readings", f"{dataset.num_values:,} of {use.num_values:,} used{unused}")
+    ranges = [
+        f"{entry.readout} {_range_words(entry.measured)} became {_range_words(entry.normalised)}"
+        for entry in use.ranges
+    ]
+    if ranges:
+        yield _line("scaled", f"{use.normalisation}: {listed(ranges)}")
+
+
+def _range_words(bounds: tuple[float, float]) -> str:
+    return f"{bounds[0]:g} to {bounds[1]:g}"
 
 
 def next_words(counted: Counted) -> str:

@@ -35,10 +35,13 @@ class LogicExplanations:
         return tables_lines(why, [edge_table(why), candidate_table(why), spectrum_table(why)], advice(why))
 
 
-def family_page(family: LogicFamily, name: str, predictions: Predictions | None) -> str:
-    """Return the page of a family with members; name: of the data; predictions: of the candidates, if any."""
+def family_page(family: LogicFamily, name: str, predictions: Predictions | None, data_lines: Sequence[str] = ()) -> str:
+    """Return the page of a family with members.
+
+    name: of the data; predictions: of the candidates, if any; data_lines: rows and readings that are used, and notes
+    """
     why = explain_family(family, name, predictions)
-    return why_page(why, page_body(why, "why"), name)
+    return why_page(why, page_body(why, "why", data_lines), name)
 
 
 EXPLANATIONS: Explainable = LogicExplanations()

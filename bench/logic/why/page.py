@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from calibrant.audits.logic.why.parts import LogicWhy
 from calibrant.audits.why import number_text
-from calibrant.bench.logic.family.words import NO_PROBABILITY, percent
+from calibrant.bench.logic.family.words import LABEL, NO_PROBABILITY, percent
 from calibrant.bench.logic.why.network import MAX_NODES, edge_arrow, network
 from calibrant.bench.pages.design.plots import LETTER, figure
 from calibrant.bench.pages.html_page import html_page
@@ -20,11 +21,15 @@ MAX_HEAT_CELLS = 600  # of the spectrum; with more the table alone is shown
 ROW, NAME = 26, 14  # height of a bar, room beside a label
 
 
-def page_body(why: LogicWhy, prefix: str) -> Markup:
-    """Return the contents of the page; prefix: of ids."""
+def page_body(why: LogicWhy, prefix: str, data_lines: Sequence[str] = ()) -> Markup:
+    """Return the contents of the page.
+
+    prefix: of ids; data_lines: label and text of what was read, for data that are no item
+    """
     content: dict[str, Any] = {
         "why": why,
         "prefix": prefix,
+        "data_lines": [(line[:LABEL].strip(), line[LABEL:]) for line in data_lines],
         "network": Markup(network(why, f"{prefix}-tip")),
         "max_nodes": MAX_NODES,
         "advice": advice(why),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.logic.files.text_input import check_name, find_repeated, read_text, table_rows
@@ -16,24 +17,66 @@ from calibrant.dsl.logic.task import Experiment, Setup
 _MISSING = {"", "na", "nan"}
 ALL_READOUTS = "ALL"
 
+Normalisation: TypeAlias = Literal["minmax", "max", "clip", "none"]
+NORMALISATIONS: Final = ("minmax", "max", "clip", "none")
+
+
+class ReadoutRange(NamedTuple):
+    """Least and greatest used value of a readout, as measured and after normalisation."""
+
+    readout: str
+    measured: tuple[float, float]
+    normalised: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class DataUse:
+    """Share of a file that became experiments.
+
+    num_rows, num_values: in the file; time: the chosen one; other_times: times left out, with the values there
+    ranges: of the readouts that were normalised
+    """
+
+    num_rows: int
+    num_values: int
+    time: float
+    other_times: tuple[tuple[float, int], ...] = ()
+    normalisation: Normalisation = "none"
+    ranges: tuple[ReadoutRange, ...] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
     """Experiments of one time.
 
-    values: a row an experiment, None where nothing was measured; notes: a line each
+    values: a row an experiment, None where nothing was measured at the time; notes: a line each
     """
 
     setup: Setup
     experiments: tuple[Experiment, ...]
     values: tuple[tuple[float | None, ...], ...]
+    use: DataUse
     notes: tuple[str, ...] = ()
+
+    @property
+    def num_values(self) -> int:
+        """The number of values that are used."""
+        return sum(value is not None for row in self.values for value in row)
 
 
 class _Column(NamedTuple):
     position: int
     header: str
     name: str
+
+
+class _Row(NamedTuple):
+    """A line of the file; times: of each readout, None where it was not measured."""
+
+    line: int
+    experiment: Experiment
+    times: tuple[float | None, ...]
+    values: tuple[float | None, ...]
 
 
 @dataclass
@@ -51,30 +94,66 @@ class _Header:
         return Setup(*(tuple(c.name for c in columns) for columns in (self.stimuli, self.inhibitors, self.values)))
 
 
-def read_midas(path: Path, time: float | str | None = None, prior: Iterable[Edge] = ()) -> Dataset:
-    """Return the experiments whose every DA column has the time; `PoolError` names line and column of what is refused.
+def read_midas(
+    path: Path,
+    time: float | str | None = None,
+    prior: Iterable[Edge] = (),
+    normalise: Normalisation | None = None,
+) -> Dataset:
+    """Return the experiments of one time; `PoolError` names line and column of what is refused.
 
+    A row is an experiment if one of its readouts has the time; its values at other times are left out.
     time: None if the file has one time only
     prior: tells an inhibitor of `abc` from a stimulus that is called `abci`
+    normalise: how readings become values in [0, 1]; None refuses those outside, "none" takes them as they are
     """
-    return parse_midas(read_text(path), time, prior, path.name)
+    return parse_midas(read_text(path), time, prior, path.name, normalise)
 
 
-def parse_midas(text: str, time: float | str | None = None, prior: Iterable[Edge] = (), file: str = "") -> Dataset:
+def parse_midas(
+    text: str,
+    time: float | str | None = None,
+    prior: Iterable[Edge] = (),
+    file: str = "",
+    normalise: Normalisation | None = None,
+) -> Dataset:
     """Return the experiments of a MIDAS text, see `read_midas`."""
     lines = list(table_rows(text, file))
     if not lines:
         raise PoolError("empty; a MIDAS file begins with a header line", file=file)
+    if normalise not in (None, *NORMALISATIONS):
+        raise PoolError(f"normalise {short_repr(normalise)}; one of {', '.join(NORMALISATIONS)}", file=file)
     header = _read_header(lines[0][1], file, node_names(tuple(prior)))
-    experiments, values, times = _read_rows(lines, header, file)
-    chosen = _choose_time(times, time, file)
-    rows = [number for number, row in enumerate(times) if all(entry == chosen for entry in row)]
-    if not rows:
-        raise PoolError(f"no row has time {chosen:g} in every DA column", file=file)
-    measured = tuple(values[number] for number in rows)
-    if all(value is None for row in measured for value in row):
-        raise PoolError(f"no value at time {chosen:g}", file=file)
-    return Dataset(header.setup, tuple(experiments[number] for number in rows), measured, _header_notes(header))
+    rows = _read_rows(lines, header, file)
+    chosen = _choose_time(rows, time, file)
+    counts = Counter(
+        entry for row in rows for entry, value in zip(row.times, row.values, strict=True) if value is not None
+    )
+    used = [_at_time(row, chosen) for row in rows if chosen in row.times]
+    _require_value(used, chosen, file)
+    used, ranges, notes = _normalise(used, header.values, normalise, file)
+    _require_value(used, chosen, file, "; minmax leaves readouts of one value unmeasured")
+    use = DataUse(
+        len(rows),
+        counts.total(),
+        chosen,
+        tuple(sorted((entry, number) for entry, number in counts.items() if entry not in (None, chosen))),
+        normalise or "none",
+        ranges,
+    )
+    experiments, values = (row.experiment for row in used), (row.values for row in used)
+    return Dataset(header.setup, tuple(experiments), tuple(values), use, (*_header_notes(header), *notes))
+
+
+def _at_time(row: _Row, chosen: float) -> _Row:
+    """Return the row with the values at a time alone."""
+    pairs = zip(row.times, row.values, strict=True)
+    return row._replace(values=tuple(value if entry == chosen else None for entry, value in pairs))
+
+
+def _require_value(rows: Sequence[_Row], chosen: float, file: str, reason: str = "") -> None:
+    if all(value is None for row in rows for value in row.values):
+        raise PoolError(f"no value at time {chosen:g}{reason}", file=file)
 
 
 def parse_clamps(text: str, file: str = "") -> list[Experiment]:
@@ -89,7 +168,7 @@ def parse_clamps(text: str, file: str = "") -> list[Experiment]:
     if not header.stimuli and not header.inhibitors:
         raise PoolError("no TR column; TR:X is a stimulus, TR:Xi the inhibitor of X", file=file, field="header")
     bare = _Header(header.stimuli, header.inhibitors)
-    return _read_rows(lines, bare, file)[0]
+    return [row.experiment for row in _read_rows(lines, bare, file)]
 
 
 def _read_header(fields: Sequence[str], file: str, nodes: set[str]) -> _Header:
@@ -168,11 +247,11 @@ def _check_header(header: _Header, file: str) -> None:
             raise PoolError(problem, file=file, field=f"column {short_repr(column.header)}")
 
 
-def _read_rows(
-    lines: Sequence[tuple[int, list[str]]], header: _Header, file: str
-) -> tuple[list[Experiment], list[tuple[float | None, ...]], list[tuple[float, ...]]]:
-    experiments, values, times = [], [], []
+def _read_rows(lines: Sequence[tuple[int, list[str]]], header: _Header, file: str) -> list[_Row]:
+    rows = []
     width = len(lines[0][1])
+    clocks = {column.name: column for column in header.times}
+    times = [clocks[column.name if column.name in clocks else ALL_READOUTS] for column in header.values]
     for number, fields in lines[1:]:
         where = f"line {number}"
         if len(fields) != width:
@@ -181,12 +260,15 @@ def _read_rows(
             frozenset(column.name for column in columns if _clamp(fields, column, file, where))
             for columns in (header.stimuli, header.inhibitors)
         )
-        experiments.append(Experiment(on, off))
-        times.append(tuple(_time(fields[column.position], column, file, where) for column in header.times))
-        values.append(tuple(_value(fields[column.position], column, file, where) for column in header.values))
-    if not experiments:
+        values = tuple(_value(fields[column.position], column, file, where) for column in header.values)
+        row_times = tuple(
+            _time(fields[column.position], column, value, file=file, where=where)
+            for column, value in zip(times, values, strict=True)
+        )
+        rows.append(_Row(number, Experiment(on, off), row_times, values))
+    if not rows:
         raise PoolError("no row below the header", file=file)
-    return experiments, values, times
+    return rows
 
 
 def _clamp(fields: Sequence[str], column: _Column, file: str, where: str) -> bool:
@@ -197,11 +279,17 @@ def _clamp(fields: Sequence[str], column: _Column, file: str, where: str) -> boo
     return number == 1
 
 
-def _time(text: str, column: _Column, file: str, where: str) -> float:
+def _time(text: str, column: _Column, value: float | None, *, file: str, where: str) -> float | None:
+    """Return the time of a value; None for a blank cell of a readout that was not measured."""
+    field_name = f"column {short_repr(column.header)}"
+    if text.lower() in _MISSING:
+        if value is None:
+            return None
+        raise PoolError("empty beside a value; give the time of the value", file=file, instance=where, field=field_name)
     number = _number(text)
     if number is None or not math.isfinite(number):
         problem = f"{short_repr(text)}; a DA cell is a finite number"
-        raise PoolError(problem, file=file, instance=where, field=f"column {short_repr(column.header)}")
+        raise PoolError(problem, file=file, instance=where, field=field_name)
     return number
 
 
@@ -224,8 +312,10 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _choose_time(times: Sequence[Sequence[float]], time: float | str | None, file: str) -> float:
-    present = sorted({entry for row in times for entry in row})
+def _choose_time(rows: Sequence[_Row], time: float | str | None, file: str) -> float:
+    present = sorted({entry for row in rows for entry in row.times if entry is not None})
+    if not present:
+        raise PoolError("no DA cell has a time", file=file)
     listed = ", ".join(f"{entry:g}" for entry in present[:10]) + (", ..." if len(present) > 10 else "")
     if time is None:
         if len(present) > 1:
@@ -235,6 +325,58 @@ def _choose_time(times: Sequence[Sequence[float]], time: float | str | None, fil
     if chosen is None or chosen not in present:
         raise PoolError(f"no time {short_repr(time)}; there are: {listed}", file=file)
     return float(chosen)
+
+
+def _normalise(
+    rows: Sequence[_Row], columns: Sequence[_Column], normalise: Normalisation | None, file: str
+) -> tuple[list[_Row], tuple[ReadoutRange, ...], tuple[str, ...]]:
+    """Return the rows with normalised values, the ranges before and after, and notes."""
+    scaled: list[Sequence[float | None]] = []
+    ranges, constant = [], []
+    for position, column in enumerate(columns):
+        values = [row.values[position] for row in rows]
+        present = [value for value in values if value is not None]
+        if normalise in (None, "max") and present:
+            _check_scale(rows, position, column, normalise, file)
+        if present and normalise not in (None, "none"):
+            bounds = min(present), max(present)
+            values = [None if value is None else _scale(value, bounds, normalise) for value in values]
+            after = [value for value in values if value is not None]
+            if after:
+                ranges.append(ReadoutRange(column.name, bounds, (min(after), max(after))))
+            else:
+                constant.append(column.name)
+        scaled.append(values)
+    normalised = [row._replace(values=values) for row, values in zip(rows, zip(*scaled, strict=True), strict=True)]
+    notes = (f"readouts of one value, which minmax leaves unmeasured: {', '.join(constant)}",) if constant else ()
+    return normalised, tuple(ranges), notes
+
+
+def _check_scale(
+    rows: Sequence[_Row], position: int, column: _Column, normalise: Normalisation | None, file: str
+) -> None:
+    """Refuse the first reading outside [0, 1], or below 0 where all are divided by the greatest."""
+    readings = [(row.line, value) for row in rows if (value := row.values[position]) is not None]
+    least, greatest = (extreme(value for _, value in readings) for extreme in (min, max))
+    limit = 1.0 if normalise is None else math.inf
+    strange = next(((line, value) for line, value in readings if not 0 <= value <= limit), None)
+    if strange is None:
+        return
+    allowed = f"values are from 0 to 1, and those of this readout from {least:g} to {greatest:g}; scale them with"
+    options = "--normalise minmax, max or clip; --normalise none takes them as they are"
+    if normalise == "max":
+        allowed, options = "--normalise max divides by the greatest value and takes none below 0; give", "minmax"
+    problem = f"{strange[1]:g}; {allowed} {options}"
+    raise PoolError(problem, file=file, instance=f"line {strange[0]}", field=f"column {short_repr(column.header)}")
+
+
+def _scale(value: float, bounds: tuple[float, float], normalise: Normalisation | None) -> float | None:
+    least, greatest = bounds
+    if normalise == "clip":
+        return min(1.0, max(0.0, value))
+    if normalise == "max":
+        return value / greatest if greatest else value
+    return (value - least) / (greatest - least) if greatest > least else None
 
 
 def _header_notes(header: _Header) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 def test_the_first_screen_has_class_optimum_members_edges_and_next(files: tuple[Path, Path]) -> None:
     result = called("family", *files, *LIMITS)
     assert result.returncode == 0, result.stderr
-    lines = {line[:10].strip(): line[10:] for line in result.stdout.splitlines()[:7]}
+    lines = {line[:10].strip(): line[10:] for line in result.stdout.splitlines()[:9]}
     assert lines["optimum"] == "misfit 4,100, proven least, and size 1 at it; 1 model has both"
     assert lines["members"] == "4 of 5 models of the class"  # the empty one is the fifth
     assert lines["edges"] == "0 always, 2 open, 0 never, of 2"
@@ -48,6 +48,46 @@ def test_json_lists_every_member_with_its_misfit(files: tuple[Path, Path]) -> No
     # of a alone two members answer 1 (a; a or b), two do not; of b too; of both all four; of none none
     squares = {"+".join(entry["stimuli"]): int(entry["squares"]) for entry in record["predictions"]}
     assert squares == {"": 16, "a": 8, "b": 8, "a+b": 16}
+
+
+def test_each_reading_counts_at_its_own_time(tmp_path: Path) -> None:
+    """In the third row b is measured at 30 and c at 60: b follows a, and nothing is known of c."""
+    prior, data, page = tmp_path / "prior.sif", tmp_path / "data.csv", tmp_path / "page.html"
+    prior.write_text("a 1 b\na 1 c\n", encoding="utf-8")
+    data.write_text("TR:x:CellLine,TR:a,DA:b,DA:c,DV:b,DV:c\n1,0,30,30,0,0\n1,1,30,60,1,1\n", encoding="utf-8")
+    result = called("family", prior, data, "--time", "30", "--html", page)
+    assert result.stdout.splitlines()[:2] == [
+        "rows      2 of 2 used, at time 30",
+        "readings  3 of 4 used; left out: 1 reading at 60",
+    ]
+    assert "always    a -> b" in result.stdout
+    text = page.read_text(encoding="utf-8")
+    assert text.index("3 of 4 used; left out: 1 reading at 60") < text.index("<h2>The network</h2>")
+    printed = called("family", prior, data, "--time", "30", "--json").stdout
+    record = json.loads(printed)
+    assert next(iter(record)) == "data"
+    assert record["edges"] == {"a 1 b": "1"}
+    entry = record["data"]
+    assert (entry["experiments"], entry["rows_in_file"], entry["values"], entry["values_in_file"]) == (2, 2, 3, 4)
+    assert entry["values_at_other_times"] == {"60": 1}
+    converted = called("pool", "convert", prior, data, tmp_path / "item.jsonl", "--time", "30")
+    assert "readings  3 of 4 used; left out: 1 reading at 60" in converted.stderr
+
+
+def test_raw_readings_are_refused_and_scaled_when_asked(tmp_path: Path) -> None:
+    """The reading falls from 900 to 512 as a is added: within 0 to 1 the empty model is the best."""
+    prior, data = tmp_path / "prior.sif", tmp_path / "data.csv"
+    prior.write_text("a 1 b\n", encoding="utf-8")
+    data.write_text("TR:x:CellLine,TR:a,DA:ALL,DV:b\n1,0,30,900\n1,1,30,512\n", encoding="utf-8")
+    refused = called("family", prior, data)
+    assert refused.returncode == 2
+    assert "data.csv: line 2: column 'DV:b': 900; values are from 0 to 1" in refused.stderr
+    assert "--normalise minmax" in refused.stderr
+    scaled = called("family", prior, data, "--normalise", "minmax")
+    assert scaled.stdout.splitlines()[2] == "scaled    minmax: b 512 to 900 became 0 to 1"
+    assert "misfit 10,000, proven least, and size 0" in scaled.stdout
+    ranges = json.loads(called("family", prior, data, "--normalise", "minmax", "--json").stdout)["data"]["ranges"]
+    assert ranges == {"b": {"measured": [512.0, 900.0], "normalised": [0.0, 1.0]}}
 
 
 def test_clauses_that_are_given_restrict_the_family(files: tuple[Path, Path]) -> None:
@@ -165,12 +205,16 @@ def test_series_are_counted_gene_by_gene(tmp_path: Path) -> None:
     prior, series = tmp_path / "prior.sif", tmp_path / "series.csv"
     prior.write_text("a 1 b\na 1 a\n", encoding="utf-8")
     # a stays, b follows a: both formulas are without an error, and each of the two others has at least one
-    series.write_text("series,a,b\n1,1,0\n1,1,1\n2,0,1\n2,0,0\n", encoding="utf-8")
+    series.write_text("series,a,b\n1,1,0\n1,1,1\n2,0,1\n2,0,0\n3,1,1\n", encoding="utf-8")
     record = json.loads(called("family", prior, series, "--max-parents", "1", "--json").stdout)
+    assert record["data"] == {"rows": 4, "rows_in_file": 5, "steps": 2, "readings": 4}
     assert record["least_errors"] == 0
     assert record["members"] == "1"
     assert record["edges"] == {"a 1 a": "1", "a 1 b": "1"}
     assert record["functions"][1]["parents"] == {"a": "1", "b": "1"}  # b after is a before, or not b before
+    printed = called("family", prior, series).stdout.splitlines()
+    assert printed[0] == "rows      4 of 5 used; a series of one row has no step"
+    assert printed[1] == "readings  4 used: 2 steps of 2 genes"
     refused = called("family", prior, series, "--fit", "0.1")
     assert refused.returncode == 2
     assert "it is about MIDAS data" in refused.stderr
@@ -181,6 +225,7 @@ INHIBITED = (
 )
 CHANGES: dict[str, list[str]] = {
     "--time": ["60"],
+    "--normalise": ["minmax"],
     "--fit": ["0"],
     "--size": ["0"],
     "--max-clause": ["1"],

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,20 +15,21 @@ from hypothesis import strategies as st
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.logic.clause import Model, parse_clause
 from calibrant.dsl.logic.files.bnet import bnet_text, parse_bnet
-from calibrant.dsl.logic.files.midas import parse_clamps, parse_midas
+from calibrant.dsl.logic.files.midas import Normalisation, parse_clamps, parse_midas
 from calibrant.dsl.logic.files.networks import networks_pieces, parse_networks, read_networks
 from calibrant.dsl.logic.files.setup import candidate_experiments, parse_setup, read_candidates
 from calibrant.dsl.logic.files.sif import parse_sif, read_sif, sif_text
 from calibrant.dsl.logic.prior import Edge
 from calibrant.dsl.logic.task import Experiment, Setup
 from tests.support.effort import examples
+from tests.support.shared import shared_file
 
 PRIOR = (Edge("a", 1, "b"), Edge("b", -1, "r"), Edge("abci", 1, "r"))
 MIDAS = """TR:Cell:CellLine, TR:a , TR:bi,ID:x,DA:r,DV:r
 1,0,0,z,0,0
 1,1,0,z,30,.7
 1,1,1,z,30,NA
-1,0,1,z,30,1.25
+1,0,1,z,30,.25
 """
 
 
@@ -75,7 +78,7 @@ def test_what_spreadsheets_write_around_a_table() -> None:
 def test_midas() -> None:
     data = parse_midas(MIDAS, "30", PRIOR)
     assert data.setup == Setup(("a",), ("b",), ("r",))
-    assert data.values == ((0.7,), (None,), (1.25,))
+    assert data.values == ((0.7,), (None,), (0.25,))
     assert data.experiments[1] == Experiment(frozenset("a"), frozenset("b"))
     assert data.notes == ()
     renamed = MIDAS.replace("TR:bi", "TR:bi:Stimuli").replace("TR:a ", "TR:a:Inhibitors").replace("DA:r", "DA:ALL")
@@ -110,11 +113,88 @@ def test_a_midas_that_is_refused(old: str, new: str, time: float | None, problem
     assert problem in str(refused.value)
 
 
-def test_no_value_and_mixed_times_are_refused() -> None:
+def test_data_without_a_value_are_refused() -> None:
     with pytest.raises(PoolError, match="no value at time 30"):
         parse_midas("TR:a,DA:r,DV:r\n1,30,\n0,30,NaN\n", 30)
-    with pytest.raises(PoolError, match="no row has time 30 in every DA column"):
-        parse_midas("TR:a,DA:r,DA:q,DV:r,DV:q\n1,30,0,1,1\n0,0,30,1,1\n", 30)
+    with pytest.raises(PoolError, match="no DA cell has a time"):
+        parse_midas("TR:a,DA:r,DV:r\n1,,\n0,NA,NaN\n", 30)
+
+
+def test_each_reading_counts_at_its_own_time() -> None:
+    """DA:r beats DA:ALL; a row with one reading at the time is an experiment, and the others' readings are counted."""
+    data = parse_midas("TR:a,DA:r,DA:ALL,DV:r,DV:q\n1,30,0,1,1\n0,0,30,1,0\n1,0,60,1,\n0,,30,,0.5\n", 30)
+    assert [list(row) for row in data.values] == [[1, None], [None, 0], [None, 0.5]]
+    assert [sorted(x.on) for x in data.experiments] == [["a"], [], []]
+    assert (data.use.num_rows, data.use.num_values, data.num_values) == (4, 6, 3)
+    assert data.use.other_times == ((0.0, 3),)  # nothing was measured at 60
+
+
+def midas_vectors() -> list[Mapping[str, Any]]:
+    """Return the vectors of MIDAS files, but for those in dialects that are not read."""
+    with shared_file("vectors_networks_dev.jsonl", part="frontier").open(encoding="utf-8") as lines:
+        vectors = [vector for vector in map(json.loads, lines) if vector["kind"] == "midas"]
+    dialects = {"blank-treatments", "no-treatment-column", "other-cell-line", "p-prefix"}
+    return [
+        vector
+        for vector in vectors
+        if not dialects & vector["expected"].get("notes", {}).keys()
+        and "celltype" not in vector.get("text", "").lower()
+        and "," not in vector["options"].get("time", "")
+    ]
+
+
+def test_midas_vectors() -> None:
+    """Values, rows and times of listed files, or the line and column of what is refused."""
+    num_read = num_refused = 0
+    for vector in midas_vectors():
+        options, expected = vector["options"], vector["expected"]
+        text = vector["text"] if "text" in vector else shared_file(vector["file"], part="frontier").read_text("utf-8")
+        prior = (
+            read_sif(shared_file(vector["prior_file"], part="frontier"))
+            if "prior_file" in vector
+            else tuple(Edge(*edge) for edge in vector["prior"])
+        )
+        if "refused" in expected:
+            with pytest.raises(PoolError) as refused:
+                parse_midas(text, options.get("time"), prior, "d.csv", options.get("normalise"))
+            if expected["line"] not in (None, 1):
+                assert f"line {expected['line']}: column '{expected['name']}'" in str(refused.value), vector["id"]
+            num_refused += 1
+            continue
+        data = parse_midas(text, options.get("time"), prior, "d.csv", options.get("normalise"))
+        assert [list(row) for row in data.values] == expected["values"], vector["id"]
+        assert [len(data.experiments), data.use.num_rows] == expected["rows"], vector["id"]
+        assert [data.use.time] == expected["times"], vector["id"]
+        assert {f"{time:g}": number for time, number in data.use.other_times} == expected["other_times"], vector["id"]
+        num_read += 1
+    assert num_read >= 8
+    assert num_refused >= 9
+
+
+@pytest.mark.parametrize(
+    ("normalise", "values", "ranges"),
+    [
+        ("minmax", ((0.0,), (1.0,), (0.5,)), [("r", (-2, 2), (0, 1))]),
+        ("clip", ((0.0,), (1.0,), (0.0,)), [("r", (-2, 2), (0, 1))]),
+        ("none", ((-2.0,), (2.0,), (0.0,)), []),
+    ],
+)
+def test_readings_outside_0_to_1(normalise: Normalisation, values: object, ranges: object) -> None:
+    text = "TR:a,DA:r,DV:r\n1,30,-2\n0,30,2\n1,30,0\n"
+    data = parse_midas(text, normalise=normalise)
+    assert data.values == values
+    assert list(data.use.ranges) == ranges
+    with pytest.raises(PoolError, match="line 2: column 'DV:r': -2; values are from 0 to 1"):
+        parse_midas(text)
+    with pytest.raises(PoolError, match=r"line 2: column 'DV:r': -2; --normalise max .* takes none below 0"):
+        parse_midas(text, normalise="max")
+    with pytest.raises(PoolError, match="normalise 'log'; one of minmax, max, clip, none"):
+        parse_midas(text, normalise="log")  # type: ignore[arg-type]
+    assert parse_midas(text.replace("-2", "0"), normalise="max").values == ((0.0,), (1.0,), (0.0,))
+    assert parse_midas(text.replace("0,30,2", "0,30,-2").replace("1,30,0", "1,,"), normalise="clip").values == (
+        (0.0,),
+        (0.0,),
+    )
 
 
 def test_a_note_if_there_is_no_cell_line() -> None:
