@@ -73,7 +73,7 @@ WRITES_PAGE = Writes(replaces=(b"<!doctype html",), marks=(b'<meta name="generat
 PICTURE_MARKS = (b"<style>:root{color-scheme:", b"<style>@media (prefers-color-scheme:dark){")  # as pages/design writes
 WRITES_PICTURE = Writes(replaces=(b"<svg", b"<?xml"), marks=PICTURE_MARKS)
 WRITES_OR_READS = Writes(replaces=(b"",))  # the command itself refuses what is there
-RUN_FOLDER = Writes(("records.jsonl", "records.lock"), goes_on=True)
+RUN_FOLDER = Writes(("records.jsonl", "records.replaced.jsonl", "records.lock"), goes_on=True)
 UNFINISHED = ".unfinished"  # folders of records from which a command goes on
 WRITES_POOL = Writes(beside=(f"{{}}{UNFINISHED}/instances.jsonl", f"{{}}{UNFINISHED}/instances.lock"), goes_on=True)
 

@@ -96,10 +96,6 @@ R = TypeVar("R", bound=StoredAudit)
 class AuditFile(JsonlFile[R]):
     """The record file of an audit's folder."""
 
-    def forget_unfinished(self) -> None:
-        """Drop the records without results, so that those items are audited again."""
-        self.keep(lambda record: record.outcome == "audited")
-
     def of_pool(self, keys: Iterable[AuditKey]) -> Sequence[R]:
         """Return the records with these keys, in this order; many of them stay in the file."""
         return self.find_lines(keys).read_as(msgspec.json.Decoder(self.kind.type).decode)
@@ -176,8 +172,10 @@ def audit_items(
     config = {**work.config, "wall_budget": execution.wall_budget}
     keys = {i: AuditKey(digest, name, config_digest(config)) for i, name in chosen.items()}
     with AuditFile(folder, work.kind) as file:
-        file.forget_unfinished()
-        pending = Jobs((i for i, key in keys.items() if key not in file.keys), pool.items.__getitem__)
+        unfinished = {record.key for record in file if record.outcome != "audited"}
+        pending = Jobs(
+            (i for i, key in keys.items() if key in unfinished or key not in file.keys), pool.items.__getitem__
+        )
         done = skipped = len(keys) - len(pending)
         progress(pool.name, done, len(keys))
         for index, result in as_completed(partial(timed_audit, work.audit, benchmark.name), pending, execution):
@@ -194,7 +192,8 @@ def audit_items(
                 "config": config,
                 "outcome": audited.outcome,
             }
-            file.append(work.record(head, audited))
+            write = file.replace if keys[index] in unfinished else file.append
+            write(work.record(head, audited))
             done += 1
             progress(pool.name, done, len(keys))
         file.sort()

@@ -2,7 +2,8 @@
 
 A record is one write of one whole line, so a process that is killed leaves at most one torn line at the end. It is
 ignored when reading and cut off before anything is appended; any other line that is not a record is an error. Sorting
-writes a new file that replaces the old one at once.
+writes a new file that replaces the old one at once. A record that replaces another waits in a file beside it until
+then, or until the file is opened again: each key has one record at any time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Generic, Protocol, Self, TypeVar
@@ -62,6 +63,10 @@ class RecordKind(Generic[R]):
     def file_name(self) -> str:
         return f"{self.name}.jsonl"
 
+    @property
+    def replacement_name(self) -> str:
+        return f"{self.name}.replaced.jsonl"
+
     def read_records(self, path: Path) -> Iterator[R]:
         """Yield the records of a file; a torn last line is passed over. `CalibrantError` names file and line."""
         decoder = msgspec.json.Decoder(self.type)
@@ -97,6 +102,7 @@ class JsonlFile(Generic[R]):
         folder.mkdir(parents=True, exist_ok=True)
         self.kind = kind
         self.path = folder / kind.file_name
+        self._replacements = folder / kind.replacement_name
         self._encode = msgspec.json.Encoder().encode
         self._lock = FileLock(folder / f"{kind.name}.lock")
         try:
@@ -111,6 +117,7 @@ class JsonlFile(Generic[R]):
             self._descriptor = self._open_file()
             self.keys = {record.key for record in self}  # refuses a file of something else before a byte of it is cut
             self._cut_torn_line()
+            self._merge()
         except BaseException:
             self._lock.release()
             raise
@@ -122,9 +129,12 @@ class JsonlFile(Generic[R]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        os.fsync(self._descriptor)
-        os.close(self._descriptor)
-        self._lock.release()
+        try:
+            self._merge()
+            os.fsync(self._descriptor)
+        finally:
+            os.close(self._descriptor)
+            self._lock.release()
 
     def __iter__(self) -> Iterator[R]:
         return self.kind.read_records(self.path)
@@ -140,15 +150,15 @@ class JsonlFile(Generic[R]):
             os.fsync(self._descriptor)
             self._synced = time.monotonic()
 
-    def keep(self, condition: Callable[[R], bool]) -> None:
-        """Drop the other records, so that what they are about is done again."""
-        keys = {record.key for record in self if condition(record)}
-        if len(keys) < len(self.keys):
-            self._replace(record for record in self if record.key in keys)
-            self.keys = keys
+    def replace(self, record: R) -> None:
+        """Write a record in place of the one with its key, which stays until the replacement is whole."""
+        assert record.key in self.keys
+        with self._replacements.open("ab") as lines:
+            lines.write(self._encode(record) + b"\n")
 
     def sort(self) -> None:
         """Put the lines into their order."""
+        self._merge()
         order, places, start = [], array("Q"), 0
         with self.path.open("rb") as lines:
             for record, line in zip(self, lines, strict=False):
@@ -197,6 +207,19 @@ class JsonlFile(Generic[R]):
         beginning = os.pread(self._descriptor, len(begins), start)
         if not begins.startswith(beginning):
             raise CalibrantError(f"{self.path}: its last line is not a record of {self.kind.of}")
+
+    def _merge(self) -> None:
+        """Put the records of the file beside this one in their places; repeated after a kill it changes nothing."""
+        if not self._replacements.exists():
+            return
+        by_key = {record.key: record for record in self.kind.read_records(self._replacements)}
+        self._replace(chain((by_key.pop(record.key, record) for record in self), self._added(by_key)))
+        self._replacements.unlink()
+
+    def _added(self, remaining: dict[Hashable, R]) -> Iterator[R]:
+        """Yield the replacements of records that are no longer there."""
+        self.keys.update(remaining)
+        yield from remaining.values()
 
     def _replace(self, records: Iterable[R]) -> None:
         """Replace the file by one with these records at once."""

@@ -200,7 +200,3 @@ class RunFile(JsonlFile[Record]):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, RUN_RECORDS)
-
-    def forget_crashes(self) -> None:
-        """Drop the records of crashed instances, so that they are run again."""
-        self.keep(lambda record: record.outcome != "crashed")

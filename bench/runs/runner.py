@@ -78,28 +78,28 @@ def run(
     """Answer every selected instance that has no record in the folder yet, and append its record.
 
     execution: who answers; an instance whose wall budget runs out is then out of budget
-    retry_crashed: run instances again whose record says that they crashed
+    retry_crashed: run the selected instances again whose record is a crash, which stays until there is an outcome
     """
     _require(protocol)
     config = config_of(protocol, execution.wall_budget)
     skipped = num_written = crashed = 0
     ids: set[str] = set()
     with RunFile(folder) as records, open_workers(protocol, execution) as executor:
-        if retry_crashed:
-            records.forget_crashes()
         crashes = {record.key for record in records if record.outcome == "crashed"}
         for path in pools:
             batch = _Batch(path, protocol.name, config, selection)
             ids.update(batch.selected_ids)
-            pending = [index for index, key in batch.keys.items() if key not in records.keys]
+            pool_crashes = crashes.intersection(batch.keys.values())
+            crashes -= pool_crashes
+            retried = pool_crashes if retry_crashed else frozenset[Key]()
+            pending = [index for index, key in batch.keys.items() if key in retried or key not in records.keys]
             done = len(batch.keys) - len(pending)
             skipped += done
-            pool_crashes = crashes.intersection(batch.keys.values())
-            crashed += len(pool_crashes)
-            crashes -= pool_crashes
+            crashed += len(pool_crashes) - len(retried)
             progress(batch.pool.name, done, len(batch.keys))
             for record in batch.records(executor, pending):
-                records.append(record)
+                write = records.replace if record.key in retried else records.append
+                write(record)
                 num_written, done, crashed = num_written + 1, done + 1, crashed + (record.outcome == "crashed")
                 progress(batch.pool.name, done, len(batch.keys))
         unknown = sorted(set(selection.only) - ids)

@@ -62,6 +62,15 @@ class LacksLibrary(Protocol, frozen=True):
         raise MissingExtraError("a library cannot be imported")
 
 
+class Raises(Protocol, frozen=True):
+    """Crashes on every instance."""
+
+    name = "raises"
+
+    def answer(self, task: Task) -> ProtocolResult:
+        raise KeyError("missing")
+
+
 class DiesWarming(Protocol, frozen=True):
     """Cannot even start."""
 

@@ -159,6 +159,9 @@ def test_an_item_that_cannot_be_audited_fails_the_audit_and_is_tried_again(
     assert failed.stderr.splitlines()[-1] == f"{second}: ArithmeticError: no such number"
     assert [one["outcome"] for one in records_of(out)] == ["audited", "crashed", *["audited"] * 6]
     assert "ArithmeticError: no such number" in (tmp_path / "audit.html").read_text(encoding="utf-8")
+    crash = (out / "audits.jsonl").read_bytes()
+    assert called("audit", pool, "--out", out, "--only", records_of(out)[0]["instance"]).returncode == 0
+    assert (out / "audits.jsonl").read_bytes() == crash  # which is not of an item that was audited again
     mended = called(*line)
     assert (mended.returncode, mended.stderr.splitlines()[0]) == (0, "1 instance audited, 7 had a record already")
     assert records_of(out)[1]["findings"] is not None
