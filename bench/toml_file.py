@@ -14,6 +14,17 @@ from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.texts.nearest import known_names
 
 MAX_TOML_BYTES = 1_000_000
+# parts of a dotted key, and brackets in brackets; ours have 3. tomllib's memory is quadratic in parts: 32,000 take 4 GB
+MAX_TOML_DEPTH = 32
+# strings may lack their end, where tomllib stops anyway: each character is then passed over once
+_PART = r"""(?:[\w-]++|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"?+|'[^'\n]*+'?+)"""
+_FURTHER_PART = rf"(?:[ \t]*+\.[ \t]*+{_PART})"
+_LONG_TEXT = r"""\"{3}(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5}+)?+|'{3}(?:[^']++|'(?!''))*+(?:'{3,5}+)?+"""
+_TOKEN = re.compile(
+    rf"{_LONG_TEXT}|#[^\n]*+|(?P<key>{_PART}{_FURTHER_PART}{{{MAX_TOML_DEPTH},}}+)|{_PART}{_FURTHER_PART}*+"
+    r"|(?P<open>[\[{])|(?P<close>[\]}])",
+    re.DOTALL,
+)
 _PLACE = re.compile(r"(?P<problem>.*?)(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<name>.*)`", re.DOTALL)
@@ -35,7 +46,9 @@ def read_toml(path: Path, kind: type[S]) -> S:
     if len(raw) > MAX_TOML_BYTES:
         raise CalibrantError(f"{path.name}: larger than {MAX_TOML_BYTES:,} bytes")
     try:
-        return msgspec.convert(tomllib.loads(raw.decode("utf-8")), kind)
+        text = raw.decode("utf-8")
+        _check_depth(text, path.name)
+        return msgspec.convert(tomllib.loads(text), kind)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         text = str(error)
         hint = next((hint for start, hint in _HINTS.items() if text.startswith(start)), "")
@@ -44,6 +57,17 @@ def read_toml(path: Path, kind: type[S]) -> S:
         raise CalibrantError(f"{path.name}: {_explain(kind, ' '.join(str(error).split()))[:400]}") from None
     except ValueError as error:
         raise CalibrantError(f"{path.name}: {' '.join(str(error).split())[:300]}") from None
+
+
+def _check_depth(text: str, name: str) -> None:
+    """Raise `CalibrantError` for a key of more than MAX_TOML_DEPTH parts, or brackets nested deeper, before parsing."""
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        depth += (token.lastgroup == "open") - (token.lastgroup == "close")
+        if token.lastgroup == "key" or depth > MAX_TOML_DEPTH:
+            line = text.count("\n", 0, token.start()) + 1
+            problem = "a key of more than {} parts" if token.lastgroup == "key" else "nested more than {} deep"
+            raise CalibrantError(f"{name}: line {line}: {problem.format(MAX_TOML_DEPTH)}")
 
 
 def _explain(kind: type[Any], message: str) -> str:

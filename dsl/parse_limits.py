@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 
@@ -28,6 +32,10 @@ UNCHECKED_JSON = 1 << 20
 # A token is a string (or the rest of the text where it is not closed), "[", "{" or ",". Possessive: linear time.
 _TOKEN = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]'
 _TEXT_TOKEN, _BYTES_TOKEN = re.compile(_TOKEN, re.DOTALL), re.compile(_TOKEN.encode(), re.DOTALL)
+_ESCAPE = re.compile(rb"\\.", re.DOTALL)
+_NOT_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))  # what `bytes.translate` deletes: depth is in the others alone
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # 1 and -1 as signed bytes
+T = TypeVar("T")
 
 
 class TooLargeError(CalibrantError):
@@ -36,8 +44,41 @@ class TooLargeError(CalibrantError):
 
 def load_json(text: str | bytes, **options: Any) -> Any:
     """Return the value of a JSON text; `TooLargeError` before anything large is made, else as `json.loads`."""
-    check_json_size(text)
+    check_json_text(text)
     return json.loads(text, **options)
+
+
+def decode_json(text: str | bytes, kind: type[T]) -> T:
+    """Return a JSON text as that type; `TooLargeError` as `load_json`, else as `msgspec.json.decode`."""
+    check_json_text(text)
+    return msgspec.json.decode(text, type=kind)
+
+
+def check_json_text(text: str | bytes) -> None:
+    """Raise `TooLargeError` for what `check_json_size` or `check_json_depth` refuses."""
+    check_json_size(text)
+    check_json_depth(text)
+
+
+def check_json_depth(text: str | bytes) -> None:
+    """Raise `TooLargeError` for lists and objects more than MAX_DEPTH deep, before parsing.
+
+    The depth is that of the text up to where it stops being JSON. It does not depend on the caller's stack, as the
+    limits of `json` and msgspec do.
+    """
+    opens = ("[", "{") if isinstance(text, str) else (b"[", b"{")
+    if sum(map(text.count, opens)) > MAX_DEPTH and _json_depth(text) > MAX_DEPTH:  # type: ignore[arg-type]
+        raise TooLargeError(f"nested more than {MAX_DEPTH} deep")
+
+
+def _json_depth(text: str | bytes) -> int:
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if b"\\" in raw:
+        raw = _ESCAPE.sub(b"", raw)
+    # quotes that meet enclose no bracket, or separate strings that are passed over both
+    structure = raw.translate(None, _NOT_STRUCTURE).replace(b'""', b"")
+    brackets = b"".join(structure.split(b'"')[::2])
+    return max(accumulate(array("b", brackets.translate(_STEPS))), default=0)
 
 
 def json_fault(error: Exception) -> str:
@@ -65,7 +106,7 @@ def read_bounded(path: Path) -> bytes:
 
 
 def check_json_size(text: str | bytes) -> None:
-    """Raise `TooLargeError` for more than MAX_JSON_BYTES bytes or MAX_JSON_TOKENS strings, "[", "{" and commas.
+    """Raise `TooLargeError` for more than MAX_JSON_BYTES bytes, or MAX_JSON_TOKENS strings, "[", "{" and commas.
 
     Of a `str` the characters are counted instead of bytes, because it is in memory already. "[" and "{" are limited
     inside strings too: an answer in a string is decoded after the line that holds it.

@@ -21,7 +21,7 @@ from msgspec import Meta
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
-from calibrant.dsl.parse_limits import TooLargeError, check_nesting, json_fault, load_json, unique_keys
+from calibrant.dsl.parse_limits import TooLargeError, json_fault, load_json, unique_keys
 from calibrant.dsl.pool_text import Line, plain_pool, pool_lines
 from calibrant.dsl.stored_items import stored_items
 
@@ -141,7 +141,6 @@ def decode_line(line: str, record: type[R], *, where: str = "") -> R:
     raw: Any = None
     try:
         raw = load_json(line, object_pairs_hook=unique_keys, parse_constant=_no_constant)
-        check_nesting(raw, max_items=len(line))
         if _ESCAPED_SURROGATE.search(line):
             json.dumps(raw, ensure_ascii=False).encode()  # half a character has no bytes in a file that we write
         return msgspec.convert(raw, record, strict=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from calibrant.bench.core.capabilities import C, Capability
 from calibrant.bench.core.names import TITLES
 from calibrant.dsl.causalab.configs import is_config
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
+from calibrant.dsl.parse_limits import TooLargeError, load_json
 from calibrant.dsl.pool_text import pool_head
 from calibrant.dsl.records import FORMAT
 from calibrant.dsl.texts.nearest import known_names
@@ -104,10 +104,10 @@ def _log_of(header: Any) -> str | None:
 def _header(path: Path) -> Any:
     """Return the first line, if it is JSON; None if it is not."""
     try:
-        return json.loads(pool_head(path))
+        return load_json(pool_head(path))
     except PoolError as error:
         raise error.with_location(file=path.name) from None
-    except (ValueError, RecursionError):
+    except (ValueError, TooLargeError):  # the reader of the file names what is wrong
         return None
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import file_digest, sha256
@@ -21,6 +18,7 @@ from calibrant.bench.hub.croissant import croissant
 from calibrant.bench.hub.describe import SPLIT, Described
 from calibrant.bench.hub.rows import ExportRows
 from calibrant.bench.hub.table import exported_items, write_table
+from calibrant.bench.suites.folders import making_folder
 from calibrant.bench.terminal import printable
 from calibrant.dsl.errors import CalibrantError, short_repr
 
@@ -45,9 +43,9 @@ def export(
     _require_free(out)
     if not re.fullmatch(r"[a-z]\w{0,29}", split, re.ASCII):
         raise OptionError(f"{short_repr(split)} is no name of a split: small letters, as train or test", "--split")
-    existing = next(folder for folder in out.absolute().parents if folder.exists())
-    scratch = Path(tempfile.mkdtemp(dir=existing, prefix=f".{out.name}."))
-    try:
+    with making_folder(out) as (folder, scratch):
+        folder.mkdir()
+        scratch.mkdir()
         rows_file = scratch / "rows.jsonl"
         rows = ExportRows(pools, rows_file)
         if not rows:
@@ -56,16 +54,9 @@ def export(
         results = [] if audits is None else audit_lines(audits, rows.pool_digests)
         for part, column in ((QUESTIONS, "benchmark"), (GOLD, "pool")):  # a pool's name may say what is in it
             title = name or " and ".join(dict.fromkeys(row[column] for row in rows))
-            described = _write_rows(scratch / part, part, rows, title, results)
-            _write_cards(scratch / part, replace(described, license=license_, split=split))
-        _require_same(scratch / GOLD / f"{GOLD}.parquet", rows)
-        rows_file.unlink()
-        scratch.chmod(0o755)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        os.rename(scratch, out)  # onto an empty folder too
-    except BaseException:
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise
+            described = _write_rows(folder / part, part, rows, title, results)
+            _write_cards(folder / part, replace(described, license=license_, split=split))
+        _require_same(folder / GOLD / f"{GOLD}.parquet", rows)
     return len(rows)
 
 

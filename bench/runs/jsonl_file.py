@@ -25,7 +25,7 @@ from filelock import FileLock, Timeout
 from calibrant.bench.runs.spill_file import StoredLines
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, check_json_size
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, check_json_text
 
 SYNC_SECONDS = 2.0  # what a power failure may cost; a killed process costs nothing
 
@@ -73,7 +73,7 @@ class RecordKind(Generic[R]):
         with path.open("rb") as lines:
             for number, line in enumerate(iter(partial(lines.readline, MAX_JSON_BYTES + 1), b""), 1):
                 try:
-                    check_json_size(line)
+                    check_json_text(line)
                 except TooLargeError as error:
                     raise CalibrantError(f"{path}: line {number}: {error}") from None
                 if not line.endswith(b"\n"):

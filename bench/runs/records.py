@@ -21,7 +21,7 @@ from calibrant.bench.protocols.base import Outcome
 from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
-from calibrant.dsl.parse_limits import MAX_JSON_BYTES
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, decode_json
 
 RECORD_VERSION = 1
 
@@ -187,11 +187,11 @@ def stated_benchmarks(folder: Path) -> frozenset[str | None]:
 @lru_cache
 def _stated_benchmarks(path: Path, size: int, modified: int) -> frozenset[str | None]:
     """Return what the lines of a file of this size and time of change state."""
-    decoder, names = msgspec.json.Decoder(_RecordHead), set[str | None]()
+    names = set[str | None]()
     with path.open("rb") as lines:
         for line in iter(partial(lines.readline, MAX_JSON_BYTES + 1), b""):
-            with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                names.add(decoder.decode(line).benchmark)
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, TooLargeError):
+                names.add(decode_json(line, _RecordHead).benchmark)
     return frozenset(names)
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.parse_limits import read_bounded
+from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
 
 PUBLIC, GOLD, ROWS = "public", "gold", "rows"
 MANIFEST = "suite.json"
@@ -59,6 +59,6 @@ def read_manifest(suite: Path) -> Manifest:
     if not path.is_file():
         raise CalibrantError(f"{suite}: no {PUBLIC}/{MANIFEST} in it; `calibrant release` writes one")
     try:
-        return msgspec.json.decode(read_bounded(path), type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return decode_json(read_bounded(path), Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError, TooLargeError) as error:
         raise CalibrantError(f"{path}: not the manifest of a suite: {' '.join(str(error).split())[:200]}") from None

@@ -5,7 +5,6 @@ Damage of one pool's files keeps that pool out of rankings; damage of what all p
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from calibrant.bench.suites.commitments import Commitments, file_commitment, fil
 from calibrant.bench.suites.digests import SUMS, differences, file_names, sha256_of
 from calibrant.bench.suites.manifest import GOLD, PUBLIC, ROWS, Manifest, PoolEntry, read_manifest
 from calibrant.dsl.errors import CalibrantError, in_one_line
-from calibrant.dsl.parse_limits import read_bounded
+from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded
 
 
 @dataclass(frozen=True)
@@ -124,10 +123,10 @@ def _pool_problem(folder: Path, manifest: Manifest, pool: PoolEntry) -> str:
 def _committed_leaves(folder: Path, manifest: Manifest) -> Mapping[str, str]:
     """Return the committed leaves by id; `CalibrantError` if they do not lead to the root."""
     try:
-        stated = json.loads(read_bounded(folder / PUBLIC / "commitments.json"))
+        stated = load_json(read_bounded(folder / PUBLIC / "commitments.json"))
         leaves = {str(name): str(leaf) for name, leaf in stated["leaves"].items()}
         root = Commitments(sorted(leaves.items())).root
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, TooLargeError):
         raise CalibrantError("commitments.json: not a list of commitments") from None
     if root != manifest.root:
         raise CalibrantError("commitments.json: its leaves do not lead to the root of the suite")

@@ -17,6 +17,9 @@ _NAMESPACE = uuid.UUID("0c5b9e0e-6d0d-5a4b-8a53-5d9d2c8f4a11")
 Slug: TypeAlias = Annotated[
     str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="lower-case letters, digits, -")
 ]
+# beside the folders of pools in `gold`, beside their pages on a board, and names that Windows does not take
+RESERVED_NAMES = frozenset({"rows", "certificates", "hardening", "public", "gold", "index", "con", "prn", "aux", "nul"})
+RESERVED_NAMES |= {f"{device}{number}" for device in ("com", "lpt") for number in range(10)}
 Sentence: TypeAlias = Annotated[str, Meta(min_length=1, max_length=20_000)]
 
 
@@ -44,6 +47,8 @@ class PoolSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     rows: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.name in RESERVED_NAMES:
+            raise ValueError(f"a pool cannot be called {self.name}: releases and boards have files of that name")
         sources = [name for name in ("seed", "file", "bundled") if getattr(self, name) is not None]
         if len(sources) != 1:
             raise ValueError(f"give one of seed, file and bundled, not {' and '.join(sources) or 'none'}")

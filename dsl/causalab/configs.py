@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from calibrant.dsl.causalab.responses.equations import equation
 from calibrant.dsl.causalab.variant import NUM_RECORDS, Variant, visible_properties
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Pool
+from calibrant.dsl.parse_limits import TooLargeError, load_json
 from calibrant.dsl.pool_text import plain_pool, pool_head, pool_lines
 from calibrant.dsl.records import decode_line, decoded_again
 from calibrant.dsl.stored_items import copied_items
@@ -157,10 +157,10 @@ def is_config(decoded: object) -> bool:
 def is_suite(path: Path) -> bool:
     """Return whether a file begins with a config; `PoolError` if it cannot be read."""
     try:
-        return is_config(json.loads(pool_head(path)))
+        return is_config(load_json(pool_head(path)))
     except PoolError as error:
         raise error.with_location(file=path.name) from None
-    except (ValueError, RecursionError):
+    except (ValueError, TooLargeError):
         return False
 
 

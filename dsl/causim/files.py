@@ -17,6 +17,7 @@ from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.causim.bundle import Bundle
 from calibrant.dsl.causim.question import TYPES, QuestionType, Scenario
 from calibrant.dsl.errors import PoolError, in_one_line, short_repr
+from calibrant.dsl.parse_limits import TooLargeError, check_json_depth
 
 R = TypeVar("R")
 MAX_BYTES = 1_000_000_000
@@ -123,10 +124,12 @@ def _read_file(path: Path, kind: type[R]) -> R:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise PoolError(f"larger than {MAX_BYTES} bytes", file=path.name)
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        text = path.read_bytes()  # of up to MAX_BYTES, more than other JSON texts have
+        check_json_depth(text)
+        return msgspec.json.decode(text, type=kind)
     except OSError as error:
         raise PoolError(error.strerror or "cannot be read", file=path.name) from None
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeError, TooLargeError) as error:
         raise PoolError(in_one_line(str(error)), file=path.name) from None
 
 

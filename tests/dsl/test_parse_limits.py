@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from calibrant.dsl import parse_limits
-from calibrant.dsl.parse_limits import TooLargeError, check_json_size, load_json, read_bounded
+from calibrant.dsl.parse_limits import (
+    MAX_DEPTH,
+    TooLargeError,
+    check_json_depth,
+    check_json_size,
+    load_json,
+    read_bounded,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +69,22 @@ def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
     file.write_bytes(b" " * 401)
     with pytest.raises(TooLargeError, match="more than 400 bytes"):
         read_bounded(file)
+
+
+@pytest.mark.parametrize("kind", [str, str.encode])
+@pytest.mark.parametrize(
+    "around", [("[", "]"), ('{"a":', "}"), ('[{"]": "\\\\", "b": ', "}]"), ('{"[{\\"": 1, "é\\"": ', "}")]
+)
+def test_depth_is_that_of_lists_and_objects_outside_of_strings(around: tuple[str, str], kind: type) -> None:
+    opening, closing = around
+    levels = MAX_DEPTH // len(closing)
+    beside = '"' + "[{" * 500 + '\\"' + "[" * 500 + '"'
+    for text in (opening * levels + beside + closing * levels, "[" + "[[]]," * 900 + "0]"):
+        json.loads(text)
+        check_json_depth(kind(text))
+    for text in (opening * levels + "[0]" + closing * levels, opening * 5_000, "[" * 5_000 + '"'):
+        with pytest.raises(TooLargeError, match=f"nested more than {MAX_DEPTH} deep"):
+            check_json_depth(kind(text))
 
 
 DEEP = 100  # levels; json refuses some hundreds more

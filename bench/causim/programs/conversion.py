@@ -23,6 +23,7 @@ from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.causim.values import ModelError, assignment_text, symbols
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line
 from calibrant.dsl.item import Pool
+from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
 from calibrant.dsl.records import convert_object
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.answers import AnswerSet
@@ -92,8 +93,8 @@ def _facts(source: Path) -> PoolFacts | None:
     if not source.is_dir() or not path.is_file():
         return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=PoolFacts)
-    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        return decode_json(read_bounded(path), PoolFacts)
+    except (OSError, msgspec.MsgspecError, UnicodeError, TooLargeError) as error:
         raise PoolError(in_one_line(str(error)), file=path.name) from None
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark
+from calibrant.dsl.parse_limits import TooLargeError, decode_json
 from calibrant.dsl.pool_text import plain_pool
 from calibrant.dsl.stored_items import MAX_CACHED_ITEMS
 
@@ -21,12 +22,11 @@ class _IdOnly(msgspec.Struct):
 
 def large_pool_ids(path: Path) -> list[str] | None:
     """Return the ids of a native pool of more than 2,000 items; None for others, and where a line is no item."""
-    decode = msgspec.json.Decoder(_IdOnly).decode
     with plain_pool(path) as file:
         next(file, b"")
         try:
-            ids = [decode(line).id for line in file if not line.isspace()]
-        except (msgspec.DecodeError, UnicodeDecodeError):  # the reader of whole pools names what is wrong
+            ids = [decode_json(line, _IdOnly).id for line in file if not line.isspace()]
+        except (msgspec.DecodeError, UnicodeDecodeError, TooLargeError):  # the reader of pools names it
             return None
     return ids if len(ids) > MAX_CACHED_ITEMS else None
 

@@ -10,6 +10,7 @@ import msgspec
 
 from calibrant.dsl.atomic_write import write_privately
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
 
 FILE_NAME = "address.json"
 TOKEN_CHARS = 32  # 128 bits
@@ -50,9 +51,9 @@ def read_address(folder: Path) -> Address | None:
     if not file.is_file():
         return None
     try:
-        address = msgspec.json.decode(file.read_bytes(), type=Address)
+        address = decode_json(read_bounded(file), Address)
         bytes.fromhex(address.secret)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, TooLargeError) as error:
         raise CalibrantError(f"{file}: no address of a server: {error}; delete it for a new one") from None
     return address
 

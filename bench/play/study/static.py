@@ -22,6 +22,7 @@ from calibrant.bench.play.service.page import play_page
 from calibrant.bench.play.study.config import Study
 from calibrant.bench.play.welcome import IN_BROWSER, PRIVACY, task_text
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.parse_limits import TooLargeError, decode_json
 
 MAX_DOWNLOAD_BYTES = 8_000_000
 
@@ -90,8 +91,8 @@ def _read(file: Path) -> Download:
     if file.stat().st_size > MAX_DOWNLOAD_BYTES:
         raise CalibrantError(f"{file}: at most {MAX_DOWNLOAD_BYTES:,} bytes are read")
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Download)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return decode_json(file.read_bytes(), Download)
+    except (msgspec.DecodeError, UnicodeDecodeError, TooLargeError) as error:
         raise CalibrantError(f"{file}: no download of a questionnaire: {error}") from None
 
 

@@ -12,7 +12,7 @@ from calibrant.bench.suites.digests import sha256_of
 from calibrant.bench.suites.specification import SuiteSpec, resolve_beside
 from calibrant.bench.version import program_version
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.parse_limits import read_bounded
+from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
 
 FORMAT, VERSION = "calibrant-suite-lock", 1
 
@@ -50,8 +50,8 @@ def make_lock(path: Path, spec: SuiteSpec) -> Lock:
 def read_lock(path: Path) -> Lock:
     """Return the lock in a file; `CalibrantError` for anything else."""
     try:
-        return msgspec.json.decode(read_bounded(path), type=Lock)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return decode_json(read_bounded(path), Lock)
+    except (msgspec.DecodeError, UnicodeDecodeError, TooLargeError) as error:
         raise CalibrantError(f"{path.name}: not a lock of a suite: {' '.join(str(error).split())[:200]}") from None
 
 

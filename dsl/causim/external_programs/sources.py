@@ -12,6 +12,7 @@ import msgspec
 from calibrant.dsl.causim.bundle import module_text
 from calibrant.dsl.causim.files import read_states
 from calibrant.dsl.errors import PoolError, in_one_line
+from calibrant.dsl.parse_limits import TooLargeError, decode_json
 from calibrant.dsl.pool_text import pool_head
 from calibrant.dsl.records import decode_line
 
@@ -53,8 +54,8 @@ def holds_programs(path: Path) -> bool:
     if path.suffix != LINES or not path.is_file():
         return False
     try:
-        msgspec.json.decode(pool_head(path), type=ProgramLine)
-    except (PoolError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        decode_json(pool_head(path), ProgramLine)
+    except (PoolError, TooLargeError, msgspec.MsgspecError, UnicodeError):
         return False
     return True
 

@@ -1,0 +1,103 @@
+"""Files that nest without end: every command that reads a file refuses them in one line, or does not look that deep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calibrant.bench.cli import main
+from calibrant.bench.commands.guard import Reads, path_roles
+from calibrant.bench.pools.bundled import bundled_pool
+from tests.bench.test_inputs_kept import Command, arguments, commands
+
+HEADER = '{"format":"calibrant-pool","version":1,"benchmark":"%s","name":"n"}\n'
+DEEP_OBJECT = '{"a":' * 1_000 + "1" + "}" * 1_000
+PREDICTION = '{"instanceId":"CAL_hs_n6_easy_calibration_20000000","model":"m","response":%s}\n'
+FILES = {
+    "item": ("a.jsonl", HEADER % "logic" + DEEP_OBJECT + "\n"),
+    "item of blickets": ("a.jsonl", HEADER % "blickets" + DEEP_OBJECT + "\n"),
+    "header": ("a.jsonl", DEEP_OBJECT + "\n"),
+    "field": ("a.jsonl", PREDICTION % DEEP_OBJECT),
+    "less deep field": ("a.jsonl", PREDICTION % ("[" * 300 + "]" * 300)),  # which both parsers can read
+    "text": ("a.json", "[" * 100_000),
+    "state": ("state.json", '{"scms": ' + DEEP_OBJECT + "}"),
+    "yaml": ("a.yaml", "[" * 5_000 + "]" * 5_000),
+    "toml": ("suite.toml", ".".join("a" * 5_000) + " = 1\n"),
+    "record": ("records.jsonl", '{"instance":' + DEEP_OBJECT + ',"version":1}\n'),
+}
+IN_FOLDERS = (
+    *("records.jsonl", "audits.jsonl", "state.json", "pool.json", "suite.toml", "study.toml", "card.toml"),
+    *("public/suite.json", "public/commitments.json", "address.json"),
+)
+
+
+def readers() -> Iterator[Any]:
+    for one in commands():
+        for name, role in path_roles(one.callback).items():
+            if isinstance(role, Reads):
+                yield pytest.param(one, name, id=f"{'-'.join(one.name)}:{name}")
+
+
+def _refuses(one: Command, read: str, given: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> bool:
+    needed = {p.name for p in one.parameters if p.param_type_name == "argument" or p.required}
+    roles = path_roles(one.callback)
+    pool = folder.parent / "pool.jsonl"
+    pool.write_text("".join(bundled_pool("hidden-order").read_text("utf-8").splitlines(keepends=True)[:2]), "utf-8")
+    paths = {
+        name: pool if isinstance(role, Reads) else folder / f"out_{name}"
+        for name, role in roles.items()
+        if name in needed
+    }
+    code = main(arguments(one, paths | {read: given}))
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.err
+    assert code in {0, 1, 2}
+    error = [line for line in printed.err.splitlines() if line.startswith("error  ")]
+    assert len(error) == (1 if code == 2 else 0), printed.err
+    return code == 2
+
+
+@pytest.mark.parametrize(("one", "read"), list(readers()))
+def test_no_command_ends_in_a_traceback_over_a_file_that_nests(
+    one: Command, read: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = 0
+    for number, (name, content) in enumerate(FILES.values()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / name).write_text(content, encoding="utf-8")
+        refused += _refuses(one, read, folder / name, folder, capsys)
+    folder = tmp_path / "folder"
+    for name in IN_FOLDERS:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(FILES["toml"][1] if name.endswith(".toml") else DEEP_OBJECT, encoding="utf-8")
+    refused += _refuses(one, read, folder, folder, capsys)
+    assert refused, "each of these files is accepted"
+
+
+def test_the_refusal_names_line_and_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pool = tmp_path / "deep.jsonl"
+    for benchmark in ("replayscm", "blickets", "causim", "causalab", "logic"):
+        header = HEADER % benchmark if benchmark != "replayscm" else '{"format":"calibrant-pool","version":1}\n'
+        pool.write_text(header + DEEP_OBJECT + "\n", encoding="utf-8")
+        for command in ("list", "audit", "pool check", "pool stats", "prompts", "show x"):
+            words = command.split()
+            words.insert(2 if words[0] == "pool" else 1, str(pool))
+            assert main(words) == 2, (benchmark, command)
+            error = capsys.readouterr().err
+            assert "deep.jsonl: line 2: nested more than 200 deep" in error, (benchmark, command, error)
+
+
+def test_predictions_are_refused_with_their_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pool = bundled_pool("hidden-order")
+    predictions = tmp_path / "p.jsonl"
+    for depth in (201, 1_000, 100_000):
+        nested = "[" * depth + "]" * depth
+        predictions.write_text(PREDICTION % '""' + PREDICTION % nested, encoding="utf-8")
+        assert main(["score", str(pool), str(predictions)]) == 2
+        assert "line 2" in (error := capsys.readouterr().err)
+        assert "nested more than 200 deep" in error
