@@ -18,8 +18,8 @@ from calibrant.bench.hub.croissant import croissant
 from calibrant.bench.hub.describe import SPLIT, Described
 from calibrant.bench.hub.rows import ExportRows
 from calibrant.bench.hub.table import exported_items, write_table
-from calibrant.bench.suites.folders import making_folder
 from calibrant.bench.terminal import printable
+from calibrant.bench.terminal.folders import making_folder
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 QUESTIONS, GOLD = "questions", "gold"

@@ -16,10 +16,10 @@ from calibrant.bench.suites.board.ranking import BoardCell, BoardRow, sort_rows
 from calibrant.bench.suites.board.scoring import score_submissions
 from calibrant.bench.suites.board.submissions import RefusedSubmission, Submission, read_submissions
 from calibrant.bench.suites.digests import write_sums
-from calibrant.bench.suites.folders import making_folder, require_free, write_json
 from calibrant.bench.suites.manifest import GOLD, ROWS
 from calibrant.bench.suites.opened import OpenSuite, open_suite
 from calibrant.bench.suites.rescoring import CellResult, judge_of
+from calibrant.bench.terminal.folders import making_folder, require_free, write_json
 from calibrant.dsl.errors import CalibrantError
 
 BOARD_FILE = "board.json"

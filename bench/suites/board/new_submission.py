@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.suites.board.submissions import CARD, Card, copy_file, read_card
-from calibrant.bench.suites.folders import making_folder, require_free
 from calibrant.bench.suites.manifest import Manifest
+from calibrant.bench.terminal.folders import making_folder, require_free
 from calibrant.dsl.errors import CalibrantError
 
 

@@ -23,7 +23,6 @@ from calibrant.bench.suites.commitments import (
     read_master,
 )
 from calibrant.bench.suites.digests import file_names, sha256_of, write_sums
-from calibrant.bench.suites.folders import making_folder, require_free, write_json
 from calibrant.bench.suites.manifest import GOLD, MANIFEST, PUBLIC, ROWS, Manifest, PoolEntry
 from calibrant.bench.suites.release.checklist import (
     CERTIFICATES,
@@ -41,6 +40,7 @@ from calibrant.bench.suites.release.metadata import describe_release
 from calibrant.bench.suites.release.pools import BuiltPool, build_pool
 from calibrant.bench.suites.release.questions import KEYS
 from calibrant.bench.suites.specification import SuiteSpec, read_specification, resolve_beside
+from calibrant.bench.terminal.folders import making_folder, require_free, write_json
 from calibrant.bench.version import program_version
 from calibrant.dsl.errors import CalibrantError, short_repr
 

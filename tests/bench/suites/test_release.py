@@ -22,7 +22,7 @@ from calibrant.bench.suites.release.build import build_release
 from calibrant.bench.suites.release.checklist import Answer, Evidence, require_checkable
 from calibrant.bench.suites.release.metadata import REQUIRED, check_described
 from calibrant.bench.suites.release.questions import NOT_STATED, QUESTIONS
-from calibrant.bench.suites.specification import read_specification
+from calibrant.bench.suites.specification import RESERVED_NAMES, read_specification
 from calibrant.datasets import bundled_pool
 from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import refused
@@ -221,3 +221,21 @@ def test_the_bundled_specification_can_be_read() -> None:
 
 def _lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("name", ["rows", "certificates", "index", "con", "lpt1"])
+def test_a_pool_has_no_name_that_a_release_or_a_board_has(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    specification = write_specification(tmp_path, SPECIFICATION.replace('name = "questions"', f'name = "{name}"'))
+    message = refused(capsys, "release", specification, "--out", tmp_path / "out")
+    assert message.startswith(f"suite.toml: pool 2: a pool cannot be called {name}: ")
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_name_beside_the_folders_and_pages_of_pools_is_reserved(suite: Path) -> None:
+    pools = {"detectors", "questions"}
+    beside = {path.name for part in ("gold", "public") for path in (suite / part).iterdir()}
+    inside = {path.name for pool in pools for path in (suite / "gold" / pool).iterdir() if path.is_dir()}
+    assert pools < beside
+    assert {name for name in (beside - pools) | inside if "." not in name and name != "SHA256SUMS"} <= RESERVED_NAMES

@@ -8,17 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
-from calibrant.bench.suites.folders import making_folder
-from calibrant.bench.suites.specification import RESERVED_NAMES
-from tests.support.commands import refused
-from tests.support.suites.small_suite import SPECIFICATION, write_specification
+from calibrant.bench.terminal.folders import making_folder
 
 MAKER = """
 import sys, time
 from pathlib import Path
-from calibrant.bench.suites.folders import making_folder
+from calibrant.bench.terminal.folders import making_folder
 with making_folder(Path(sys.argv[1])) as (made, scratch):
     made.mkdir()
     scratch.mkdir()
@@ -81,21 +76,3 @@ def test_what_is_at_work_or_of_others_stays(tmp_path: Path) -> None:
         assert all((folder / "made" / "theirs").is_file() for folder in others)
     with maker(tmp_path / "release-2"):
         assert len(list(tmp_path.glob(".release-2.*"))) == 1
-
-
-@pytest.mark.parametrize("name", ["rows", "certificates", "index", "con", "lpt1"])
-def test_a_pool_has_no_name_that_a_release_or_a_board_has(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    specification = write_specification(tmp_path, SPECIFICATION.replace('name = "questions"', f'name = "{name}"'))
-    message = refused(capsys, "release", specification, "--out", tmp_path / "out")
-    assert message.startswith(f"suite.toml: pool 2: a pool cannot be called {name}: ")
-    assert not (tmp_path / "out").exists()
-
-
-def test_every_name_beside_the_folders_and_pages_of_pools_is_reserved(suite: Path) -> None:
-    pools = {"detectors", "questions"}
-    beside = {path.name for part in ("gold", "public") for path in (suite / part).iterdir()}
-    inside = {path.name for pool in pools for path in (suite / "gold" / pool).iterdir() if path.is_dir()}
-    assert pools < beside
-    assert {name for name in (beside - pools) | inside if "." not in name and name != "SHA256SUMS"} <= RESERVED_NAMES
