@@ -32,8 +32,8 @@ class Certificate(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     data: Annotated[
         dict[str, Any], Meta(description="whatever a verifier of this claim needs beside the evidence, as JSON")
     ]
-    format: Annotated[str, Meta(description="name of the format")] = FORMAT
-    version: Annotated[int, Meta(description="version of the format")] = VERSION
+    format: Annotated[str, Meta(description="calibrant-claim")]
+    version: Annotated[int, Meta(description="of the format, 1")]
 
 
 # Given evidence and certificate: why the claim does not follow in the class as worded, or an empty text if it does.
@@ -103,7 +103,14 @@ def evidence_digest(evidence: object) -> str:
 
 def certify(claim: str, in_words: str, evidence: object, data: Mapping[str, Any]) -> Certificate:
     """Return the envelope around a claim."""
-    return Certificate(claim=claim, in_words=in_words, evidence=evidence_digest(evidence), data=dict(data))
+    return Certificate(
+        claim=claim,
+        in_words=in_words,
+        evidence=evidence_digest(evidence),
+        data=dict(data),
+        format=FORMAT,
+        version=VERSION,
+    )
 
 
 def verify(certificate: Certificate, evidence: object, verifiers: Mapping[str, Verifier]) -> ClaimCheck:

@@ -10,7 +10,7 @@ import msgspec
 from calibrant.dsl.logic import reference
 from calibrant.dsl.logic.clause import Clause, Model, parse_clause
 from calibrant.dsl.logic.prior import Edge
-from calibrant.dsl.logic.task import Experiment, Options, Setup, Task
+from calibrant.dsl.logic.task import Experiment, Options, Setup, Task, Tolerance
 
 
 class ExperimentRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -21,9 +21,9 @@ class ExperimentRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Visible task without tolerances.
+    """Visible task.
 
-    values: discretised, None where nothing was measured
+    values: discretised, None where nothing was measured; fit, size: tolerances, None for no limit of the size
     """
 
     prior: list[tuple[str, int, str]]
@@ -35,6 +35,8 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     factor: int
     compress: bool
     max_clause: int
+    fit: str
+    size: int | None
 
 
 def evidence_of(task: Task) -> dict[str, Any]:
@@ -50,6 +52,8 @@ def evidence_of(task: Task) -> dict[str, Any]:
         task.options.factor,
         task.options.compress,
         task.options.max_clause,
+        task.tolerance.fit,
+        task.tolerance.size,
     )
     content: dict[str, Any] = msgspec.to_builtins(evidence)
     return content
@@ -68,7 +72,8 @@ class Case:
         self.experiments = [Experiment(frozenset(x.stimuli), frozenset(x.inhibited)) for x in evidence.experiments]
         self.setup = Setup(tuple(evidence.stimuli), tuple(evidence.inhibitors), tuple(evidence.readouts))
         options = Options(evidence.factor, "round", evidence.compress, evidence.max_clause)
-        self.task = Task(tuple(Edge(*edge) for edge in evidence.prior), self.setup, (), (), options)
+        tolerance = Tolerance(evidence.fit, evidence.size)
+        self.task = Task(tuple(Edge(*edge) for edge in evidence.prior), self.setup, (), (), options, tolerance)
         if len(self.values) != len(self.experiments) or any(len(r) != len(self.setup.readouts) for r in self.values):
             raise ValueError("values do not fit experiments and readouts")
 

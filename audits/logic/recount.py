@@ -1,8 +1,10 @@
 """Counting of members by a plain elimination of its own; shares nothing with the solvers.
 
 States are dictionaries from the values of live nodes to numbers by (misfit, size). Every formula is tried for every
-state, and what is not placed costs at least the cheaper answer of each cell. Cyclic components are placed by levels: a
-node's level is one more than the highest level of its sources in the component, which each acyclic model has once.
+state. A node is placed once its formula is part of the state; a cell is the value of a readout in an experiment. A
+readout that is not placed costs at least the cheaper answer of each of its cells. Cyclic components are placed by
+levels: a node's level is one more than the highest level of its sources in the component, which each acyclic model has
+once.
 """
 
 from __future__ import annotations
@@ -23,16 +25,16 @@ Points: TypeAlias = Counter[tuple[int, int]]  # (misfit, size) -> number
 class Value(NamedTuple):
     """Value of a placed node.
 
-    response: a bit an experiment; has: its formula is not empty; used: it occurs
+    response: a bit an experiment; has_formula: its formula is not empty; is_read: it occurs in a formula
     """
 
     response: int
-    has: bool
-    used: bool
+    has_formula: bool
+    is_read: bool
 
 
 Values: TypeAlias = tuple[tuple[str, Value], ...]  # of live nodes, by name
-LevelState: TypeAlias = tuple[Values, frozenset[str], frozenset[str]]  # with nodes of the level before, of this one
+LevelState: TypeAlias = tuple[Values, frozenset[str], frozenset[str]]  # + (names of previous level, of this one)
 
 
 class Outcome(NamedTuple):
@@ -48,7 +50,7 @@ class Outcome(NamedTuple):
 
 
 class Recount:
-    """The class and costs of one case."""
+    """Counter of the models of one case."""
 
     def __init__(self, case: Case) -> None:
         setup, edges = case.setup, case.task.edges
@@ -73,11 +75,13 @@ class Recount:
         for j, row in enumerate(case.values):
             for name, value in zip(setup.readouts, row, strict=True):
                 if value is not None:
+                    # values are integers in units of 1 / factor
                     costs = value**2, (case.factor - value) ** 2
                     if name in self.readouts:
                         self.cells[name][j] = costs
                     else:
-                        self.constant += costs[name in experiments[j].on and name in self.stimuli]
+                        is_clamped_on = name in experiments[j].on and name in self.stimuli
+                        self.constant += costs[is_clamped_on]
         self.bound = {v: sum(map(min, cells)) for v, cells in self.cells.items()}
         # no float: misfits may exceed every one
         self.greatest = sum(sum(map(max, cells)) for cells in self.cells.values())
@@ -118,7 +122,7 @@ class Recount:
         remaining = []
         for name, value in values.items():
             if self.children.get(name, set()) - self.stimuli <= placed:
-                if value.has and not value.used:
+                if value.has_formula and not value.is_read:
                     return None
             else:
                 remaining.append((name, value))
@@ -188,13 +192,13 @@ class Recount:
             states = ended
 
     def _placed(self, name: str, values: Mapping[str, Value], outcome: Outcome) -> dict[str, Value]:
-        after = {u: v._replace(used=True) if u in outcome.sources else v for u, v in values.items()}
+        after = {u: v._replace(is_read=True) if u in outcome.sources else v for u, v in values.items()}
         after[name] = outcome.value
         return after
 
     def _outcomes(self, name: str, values: Mapping[str, Value], without: Clause | None) -> Counter[Outcome]:
         """Return the outcomes of all formulas of a node whose sources have a formula, with their numbers."""
-        parents = [(u, values[u].response) for u in self.parents[name] if u in values and values[u].has]
+        parents = [(u, values[u].response) for u in self.parents[name] if u in values and values[u].has_formula]
         key = (name, without, tuple(parents))
         if key not in self._memo:
             self._memo[key] = self._evaluate(name, {**self.on, **dict(parents)}, without)

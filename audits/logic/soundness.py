@@ -54,7 +54,7 @@ def duplicate_key(item: LogicItem) -> bytes | None:
     """Encode data, options, tolerances and questions."""
     task = item.task
     questions = [(sorted(question.on), sorted(question.inhibited)) for question in task.questions]
-    return msgspec.json.encode((evidence_of(task), task.tolerance.fit, task.tolerance.size, questions))
+    return msgspec.json.encode((evidence_of(task), questions))
 
 
 def _family(item: LogicItem) -> LogicFamily | None:

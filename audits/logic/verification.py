@@ -80,7 +80,10 @@ class MissingData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def _count(evidence: Any, certificate: Certificate) -> str:
     data = msgspec.convert(certificate.data, CountData, strict=True)
-    limits, recount = data.limits, Recount(Case(evidence))
+    case, limits = Case(evidence), data.limits
+    if reason := _other_tolerances(case, limits):
+        return reason
+    recount = Recount(case)
     points = recount.points(limits.misfit_limit)
     least = min(points)
     if least != (limits.least_misfit, limits.least_size):
@@ -99,6 +102,18 @@ def _count(evidence: Any, certificate: Certificate) -> str:
         if str(members.total() - lacking) != number:
             return f"{members.total() - lacking} members have {text}"
     return ""
+
+
+def _other_tolerances(case: Case, limits: Limits) -> str:
+    """Return that a certificate states other tolerances than those of the item; "" if it states these."""
+    tolerance = case.task.tolerance
+    if (limits.fit, limits.size) == (tolerance.fit, tolerance.size):
+        return ""
+    stated, actual = (
+        f"fit {fit} and size {'none' if size is None else size}"
+        for fit, size in ((limits.fit, limits.size), (tolerance.fit, tolerance.size))
+    )
+    return f"it states {stated}; the item has {actual}"
 
 
 def _within(points: Points, limits: Limits) -> Points:
@@ -125,7 +140,9 @@ def _has(model: Model, part: str) -> bool:
 
 
 def _not_member(model: Model, case: Case, limits: Limits) -> str:
-    """Return why a model is no member, "" if it is one."""
+    """Return why a model is no member of the item's family with the stated optimum, "" if it is one."""
+    if reason := _other_tolerances(case, limits):
+        return reason
     rule = reference.broken_rule(model, case.task)
     if rule:
         return f"a model outside the class: {rule}"

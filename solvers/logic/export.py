@@ -45,7 +45,7 @@ def candidates_csv(family: LogicFamily, best: NextExperiment) -> str:
     setup, predictions = family.task.setup, best.predictions
     rows = []
     for number, experiment in enumerate(predictions.experiments):
-        squares = predictions.squares(number)
+        squares = predictions.sum_of_squared_counts(number)
         share = f"{squares / predictions.count**2:.6g}"
         outcomes = len(predictions.outcomes[number])
         rows.append((experiment.text(setup), squares, share, outcomes, "yes" if best.is_done[number] else "no"))

@@ -29,7 +29,7 @@ def choose_next(task: Task, predictions: Predictions) -> NextExperiment | None:
     """Return the first candidate of the least sum of squares; None without candidates or members."""
     if not predictions.experiments or not predictions.count:
         return None
-    squares = [predictions.squares(number) for number in range(len(predictions.experiments))]
+    squares = [predictions.sum_of_squared_counts(number) for number in range(len(predictions.experiments))]
     number = min(range(len(squares)), key=lambda i: (squares[i], i))
     done = set(task.experiments)
     return NextExperiment(

@@ -46,7 +46,7 @@ class Predictions:
             Fraction(sum(n for text, n in outcomes.items() if text[r] == "1"), self.count) for r in range(width)
         )
 
-    def squares(self, number: int) -> int:
+    def sum_of_squared_counts(self, number: int) -> int:
         """Return the sum of squares of the outcome numbers of an experiment."""
         return sum(n * n for n in self.outcomes[number].values())
 

@@ -1,4 +1,4 @@
-"""Synchronous series, gene by gene: formulas over the prior and functions by parent set, counted exactly."""
+"""Synchronous series, gene by gene: formulas over the prior network and functions by parent set, counted exactly."""
 
 from __future__ import annotations
 
@@ -51,9 +51,10 @@ class SeriesFamily:
 
 @dataclass(frozen=True, slots=True)
 class GeneFunctions:
-    """Functions of one gene that depend on each of at most so many parents.
+    """Functions of one gene of at most `max_parents` parents that depend on every one.
 
-    errors: the least of them; functions: parent set -> number of functions that reach it, others left out
+    errors: least number of wrong readings
+    functions: parent set -> number of functions of exactly these parents with that many; sets without one are left out
     """
 
     gene: str
@@ -75,7 +76,7 @@ def solve_series(task: SeriesTask, max_formulas: int = MAX_FORMULAS) -> Found[Se
     total = _convolve([gene.errors for gene in genes], limit)
     edges = {}
     for number, gene in enumerate(genes):
-        rest = _convolve([second.errors for i, second in enumerate(genes) if i != number], limit)
+        rest = _convolve([entry.errors for i, entry in enumerate(genes) if i != number], limit)
         for edge, errors in gene.edges.items():
             count = sum(_convolve([rest, errors], limit).values())
             if count:
@@ -100,7 +101,7 @@ def _convolve(factors: Sequence[Mapping[int, int]], limit: int) -> dict[int, int
 
 @dataclass(frozen=True)
 class _OneNode:
-    """The node of a network as a clause list reads it: every literal reads a parent of its own."""
+    """Stand-in for a network of one node, which is all that `ClauseList` needs; every literal has its own parent."""
 
     literals: tuple[tuple[tuple[int, int], ...]]
     parents: tuple[tuple[int, ...]]
@@ -121,12 +122,13 @@ def _gene_formulas(task: SeriesTask, gene: str, edges: Sequence[Edge], limit: in
         bits = sum(before[position] << t for t, (before, _) in enumerate(steps))
         literal_bits.append(bits if edge.sign == 1 else full & ~bits)
     clause_bits: list[int] = []
+    # clauses are a trie: clause k is clause prefix[k] and literal last[k]
     for prefix, last in zip(clauses.prefix, clauses.last, strict=True):
         clause_bits.append(literal_bits[last] & (clause_bits[prefix] if prefix >= 0 else full))
     responses, masks = [0], [0]
     errors: dict[int, int] = {wanted_bits.bit_count(): 1}
     by_edge: list[dict[int, int]] = [{} for _ in edges]
-    best, number, best_row = (wanted_bits.bit_count(), 0), 1, 0
+    least, num_least, witness_row = (wanted_bits.bit_count(), 0), 1, 0
     for row in range(1, len(table)):
         prefix, clause = table.prefix[row], table.clause[row]
         responses.append(responses[prefix] | clause_bits[clause])
@@ -137,15 +139,15 @@ def _gene_formulas(task: SeriesTask, gene: str, edges: Sequence[Edge], limit: in
             if masks[row] >> i & 1:
                 counts[wrong] = counts.get(wrong, 0) + 1
         point = (wrong, table.sizes[row])
-        if point < best:
-            best, number, best_row = point, 1, row
-        elif point == best:
-            number += 1
-    witness = frozenset(_clause(clauses.literals[c], gene, edges) for c in table.clauses_of(best_row))
-    if count_errors(witness, task, gene) != best[0]:
-        raise AssertionError(f"a formula of {gene} with {best[0]} errors has others by the reference")
+        if point < least:
+            least, num_least, witness_row = point, 1, row
+        elif point == least:
+            num_least += 1
+    witness = frozenset(_clause(clauses.literals[c], gene, edges) for c in table.clauses_of(witness_row))
+    if count_errors(witness, task, gene) != least[0]:
+        raise AssertionError(f"the reference counts other errors than {least[0]} of a formula of {gene}")
     edge_counts = {edge: dict(sorted(counts.items())) for edge, counts in zip(edges, by_edge, strict=True)}
-    return GeneFormulas(gene, (*best, number), witness, dict(sorted(errors.items())), edge_counts)
+    return GeneFormulas(gene, (*least, num_least), witness, dict(sorted(errors.items())), edge_counts)
 
 
 def _clause(mask: int, gene: str, edges: Sequence[Edge]) -> Clause:
@@ -153,9 +155,10 @@ def _clause(mask: int, gene: str, edges: Sequence[Edge]) -> Clause:
 
 
 def count_functions(task: SeriesTask, max_parents: int) -> Found[tuple[GeneFunctions, ...]] | OutOfBudget:
-    """Return of each gene the least errors of functions of at most so many genes, and their numbers by parent set.
+    """Return the least errors of each gene over functions of at most `max_parents` genes.
 
-    Functions depend on each of their parents; patterns that are not seen may have any value.
+    The functions that have them are counted by parent set. Functions depend on each of their parents; patterns that are
+    not seen may have any value.
     """
     if not 0 <= max_parents <= MAX_FUNCTION_PARENTS:
         raise LogicError(f"max_parents {max_parents}; 0 to {MAX_FUNCTION_PARENTS}")

@@ -46,6 +46,14 @@ def test_a_changed_certificate_does_not_hold(change: dict[str, Any], reason: str
     assert reason in verdict.reason
 
 
+@pytest.mark.parametrize("name", ["format", "version"])
+def test_format_and_version_are_required(name: str) -> None:
+    file = msgspec.to_builtins(TRUE)
+    assert file.pop(name) in ("calibrant-claim", 1)
+    with pytest.raises(msgspec.ValidationError, match=f"missing required field `{name}`"):
+        msgspec.convert(file, Certificate, strict=True)
+
+
 def test_a_certificate_is_about_its_own_evidence_only() -> None:
     assert verify(TRUE, {"readings": [2, 1], "task": "sum"}, VERIFIERS).reason == "made for other evidence"
     assert evidence_digest({"b": 1, "a": 2}) == evidence_digest({"a": 2, "b": 1})

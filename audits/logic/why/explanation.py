@@ -23,8 +23,7 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic.clause import model_texts
 from calibrant.dsl.logic.files.setup import candidate_experiments
 from calibrant.dsl.logic.item import LogicItem, Sealed
-from calibrant.dsl.logic.task import Experiment as Clamps
-from calibrant.dsl.logic.task import Task
+from calibrant.dsl.logic.task import Experiment, Task
 from calibrant.dsl.texts.plural import plural
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily, first_member, solve_class, solve_family
@@ -45,23 +44,29 @@ def explain(item: LogicItem, *, reveal_sealed: bool = False) -> LogicWhy:
     outcome = solve_family(item.task)
     if not isinstance(outcome, Found):
         raise CalibrantError(f"the models that fit {item.id} are not counted: {outcome.reached}")
-    family = outcome.value
-    return explain_family(family, item.id, _predict(family), item.sealed if reveal_sealed else None)
+    family, cause = outcome.value, ""
+    try:
+        predictions = family.predict(_experiments(item.task))
+    except LatticeLimitError as error:
+        predictions, cause = None, str(error)
+    return explain_family(family, item.id, predictions, cause, item.sealed if reveal_sealed else None)
 
 
 def explain_family(
-    family: LogicFamily, name: str, predictions: Predictions | None, sealed: Sealed | None = None
+    family: LogicFamily, name: str, predictions: Predictions | None, cause: str = "", sealed: Sealed | None = None
 ) -> LogicWhy:
     """Return the reason for a family with members.
 
     name: of the item; sealed: what may be shown of the truth
-    predictions: of the task's questions, then of candidates of the next experiment; None where there are too many
+    predictions: of the task's questions, then of candidates of the next experiment; None where nothing was predicted
+    cause: why nothing was predicted
     """
     task = family.task
     num_questions = len(task.questions)
     order = [] if predictions is None else _order(task, predictions)
     state = _state(family, num_questions, predictions)
-    pair = _pair(family, predictions, _witness(task, predictions, order))
+    witness = _witness(task, predictions, order)
+    pair = _pair(family, predictions, witness)
     total = solve_class(task)
     number = str(family.count)
     return LogicWhy(
@@ -69,7 +74,7 @@ def explain_family(
         item=name,
         title=f"Why is \u201c{name}\u201d {TITLE_WORDS[state]}?",
         state=state,
-        reason=_reason(family, pair),
+        reason=_reason(family, predictions, cause, witness, pair),
         facts=_facts(family, predictions, order),
         open=tuple(str(edge) for edge, members in family.edges().items() if members < family.count),
         decided=tuple(str(edge) for edge, members in family.edges().items() if members == family.count),
@@ -93,22 +98,17 @@ def explain_family(
     )
 
 
-def _predict(family: LogicFamily) -> Predictions | None:
-    """Return predictions of the questions and then of candidates; None where the answers are too many."""
-    task = family.task
+def _experiments(task: Task) -> list[Experiment]:
+    """Return the questions and then the candidates of the next experiment."""
     candidates = candidate_experiments(task.setup)[:MAX_CANDIDATES]
-    listed = [*task.questions, *(c for c in candidates if c not in set(task.questions))]
-    try:
-        return family.predict(listed)
-    except LatticeLimitError:
-        return None
+    return [*task.questions, *(c for c in candidates if c not in set(task.questions))]
 
 
 def _order(task: Task, predictions: Predictions) -> list[int]:
-    """Return the experiments that were neither measured nor asked for, those that leave least first."""
+    """Return the experiments neither measured nor asked for, by the expected share of members left, ascending."""
     barred = {*task.experiments, *task.questions}
     numbers = [k for k, clamps in enumerate(predictions.experiments) if clamps not in barred]
-    return sorted(numbers, key=lambda k: (predictions.squares(k), k))
+    return sorted(numbers, key=lambda k: (predictions.sum_of_squared_counts(k), k))
 
 
 def _state(family: LogicFamily, num_questions: int, predictions: Predictions | None) -> State:
@@ -131,8 +131,12 @@ def _witness(task: Task, predictions: Predictions | None, order: list[int]) -> i
     """Return the experiment whose answer differs between members: that which leaves least, else the first question."""
     if predictions is None:
         return None
-    unmeasured = [k for k in range(len(task.questions)) if task.questions[k] not in task.experiments]
+    unmeasured = _unmeasured_questions(task)
     return next((k for k in (*order[:1], *unmeasured) if len(predictions.outcomes[k]) > 1), None)
+
+
+def _unmeasured_questions(task: Task) -> list[int]:
+    return [k for k, question in enumerate(task.questions) if question not in task.experiments]
 
 
 def _pair(family: LogicFamily, predictions: Predictions | None, witness: int | None) -> Disagreement | None:
@@ -159,14 +163,25 @@ def _pair(family: LogicFamily, predictions: Predictions | None, witness: int | N
     )
 
 
-def _reason(family: LogicFamily, pair: Disagreement | None) -> tuple[Span, ...]:
+def _reason(
+    family: LogicFamily, predictions: Predictions | None, cause: str, witness: int | None, pair: Disagreement | None
+) -> tuple[Span, ...]:
+    """Return the number of models, and where they differ, as far as their answers were compared."""
     if family.count == 1:
-        return spans("One model fits within the limits, ", (f"of size {family.optimum[1]}",), ".")
-    numbers = f"{number_text(family.count)} models fit within the limits."
+        return spans("One model fits within the allowed misfit and size, ", (f"of size {family.optimum[1]}",), ".")
+    numbers, task = f"{number_text(family.count)} models fit within the allowed misfit and size.", family.task
+    if predictions is None:
+        return spans(f"{numbers} Their answers were not compared: {cause or 'no experiment was given'}.")
+    if witness is None:
+        num_compared = len(_order(task, predictions)) + len(_unmeasured_questions(task))
+        if not num_compared:
+            return spans(f"{numbers} Their answers were not compared: every experiment at hand was measured.")
+        return spans(f"{numbers} They answer alike in the {plural(num_compared, 'experiments')} that were compared.")
     if pair is None:
-        return spans(f"{numbers} They answer every experiment alike, among those compared.")
-    task = family.task
-    clamps = Clamps(frozenset(pair.stimuli), frozenset(pair.inhibited)).text(task.setup)
+        number = len(predictions.outcomes[witness])
+        unmeasured = predictions.experiments[witness].text(task.setup)
+        return spans(f"{numbers} ", (unmeasured,), f" was never measured: there they give {number} different answers.")
+    clamps = Experiment(frozenset(pair.stimuli), frozenset(pair.inhibited)).text(task.setup)
     k = next(k for k, (a, b) in enumerate(zip(pair.first_answers, pair.second_answers, strict=True)) if a != b)
     first, second = pair.first_answers[k], pair.second_answers[k]
     return spans(
@@ -181,7 +196,7 @@ def _facts(family: LogicFamily, predictions: Predictions | None, order: list[int
     always = sum(members == family.count for members in edges.values())
     facts = [
         Fact("1 model fits", "good") if family.count == 1 else Fact(f"{number_text(family.count)} models fit", "warn"),
-        Fact(f"misfit {family.optimum[0]:,} is the least, size {family.optimum[1]} the least at it"),
+        Fact(f"least misfit {family.optimum[0]:,}; least size at that misfit {family.optimum[1]}"),
         Fact(f"{plural(always, 'edges')} in all models", "good" if always else ""),
     ]
     if len(edges) > always:
@@ -190,8 +205,8 @@ def _facts(family: LogicFamily, predictions: Predictions | None, order: list[int
     if never:
         facts.append(Fact(f"{plural(never, 'edges')} in none"))
     if predictions is not None and order and len(predictions.outcomes[order[0]]) > 1:
-        share = predictions.squares(order[0]) / predictions.count**2
-        facts.append(Fact(f"the best experiment is expected to leave {100 * share:.0f} %"))
+        share = predictions.sum_of_squared_counts(order[0]) / predictions.count**2
+        facts.append(Fact(f"the best experiment is expected to leave {100 * share:.0f} % of the models"))
     return tuple(facts)
 
 
@@ -203,7 +218,9 @@ def _rows(
     numbers = list(range(num_questions)) or [k for k in order if len(predictions.outcomes[k]) > 1]
     return tuple(
         PredictedRow(
-            predictions.experiments[k].text(task.setup), tuple(map(float, predictions.shares(k))), bool(num_questions)
+            predictions.experiments[k].text(task.setup),
+            tuple(map(float, predictions.shares(k))),
+            is_question=bool(num_questions),
         )
         for k in numbers[:MAX_PREDICTED]
     )
@@ -213,6 +230,6 @@ def _candidate(task: Task, predictions: Predictions, number: int) -> Candidate:
     readings = sorted(predictions.outcomes[number].items(), key=lambda entry: (-entry[1], entry[0]))
     return Candidate(
         predictions.experiments[number].text(task.setup),
-        predictions.squares(number) / predictions.count**2,
+        predictions.sum_of_squared_counts(number) / predictions.count**2,
         tuple((answers, str(members)) for answers, members in readings),
     )

@@ -71,7 +71,7 @@ class LogicWhy(Why, frozen=True, kw_only=True):
     edges: of the class; clauses: that some member has; spectrum: ascending
     predictions: experiments that were asked for, else the candidates that tell members apart best
     candidates: of the next experiment, those that leave least first
-    pair: None where all members answer every candidate alike
+    pair: None where no two members were found to differ; the reason states what was compared
     """
 
     stimuli: tuple[str, ...]

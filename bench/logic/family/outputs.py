@@ -64,7 +64,7 @@ def write_outputs(counted: Counted, *, out: Path | None, html: Path | None, cert
         best = counted.ranking.best
         predictions = None if best is None else best.predictions
         lines = [*data_lines(counted.dataset), *(f"note      {note}" for note in counted.notes)]
-        page = family_page(counted.family, item_name(counted.data), predictions, lines)
+        page = family_page(counted.family, item_name(counted.data), predictions, counted.ranking.reason, lines)
         write_atomically(html, page)
         yield f"page written to {html}"
     if certificates is not None:

@@ -70,7 +70,7 @@ def _predictions(best: NextExperiment) -> Iterator[dict[str, Any]]:
             "inhibited": sorted(experiment.inhibited),
             "shares": [float(share) for share in predictions.shares(number)],
             "outcomes": {answers: str(count) for answers, count in predictions.outcomes[number].items()},
-            "squares": str(predictions.squares(number)),
+            "squares": str(predictions.sum_of_squared_counts(number)),
             "done": best.is_done[number],
         }
 

@@ -135,11 +135,13 @@ def _candidates(counted: Counted) -> Iterator[str]:
     best = counted.ranking.best
     assert best is not None
     predictions = best.predictions
-    order = sorted(range(len(predictions.experiments)), key=lambda number: (predictions.squares(number), number))
+    order = sorted(
+        range(len(predictions.experiments)), key=lambda number: (predictions.sum_of_squared_counts(number), number)
+    )
     rows = [
         [
             predictions.experiments[number].text(counted.task.setup),
-            percent(predictions.squares(number) / predictions.count**2),
+            percent(predictions.sum_of_squared_counts(number) / predictions.count**2),
             str(len(predictions.outcomes[number])),
             "done" if best.is_done[number] else "",
         ]

@@ -35,12 +35,15 @@ class LogicExplanations:
         return tables_lines(why, [edge_table(why), candidate_table(why), spectrum_table(why)], advice(why))
 
 
-def family_page(family: LogicFamily, name: str, predictions: Predictions | None, data_lines: Sequence[str] = ()) -> str:
+def family_page(
+    family: LogicFamily, name: str, predictions: Predictions | None, cause: str = "", data_lines: Sequence[str] = ()
+) -> str:
     """Return the page of a family with members.
 
-    name: of the data; predictions: of the candidates, if any; data_lines: rows and readings that are used, and notes
+    name: of the data; predictions: of the candidates, if any; cause: why nothing was predicted
+    data_lines: rows and readings that are used, and notes
     """
-    why = explain_family(family, name, predictions)
+    why = explain_family(family, name, predictions, cause)
     return why_page(why, page_body(why, "why", data_lines), name)
 
 

@@ -160,8 +160,11 @@ def _range(numbers: Sequence[int]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def best_advice(experiments: Sequence[Experiment], noun: str, hypotheses: str) -> tuple[str, ...]:
-    """Return the heading and sentence about the best experiment; empty where nothing is told apart."""
+def best_advice(experiments: Sequence[Experiment], noun: str, hypotheses: str, compared: str = "") -> tuple[str, ...]:
+    """Return the heading and sentence about the best experiment; empty where nothing is told apart.
+
+    compared: which experiments were compared, in words, where that is not all of them
+    """
     if not experiments or len(experiments[0].outcomes) < 2:
         return ()
     best = experiments[0]
@@ -169,4 +172,4 @@ def best_advice(experiments: Sequence[Experiment], noun: str, hypotheses: str) -
         return (f"The {noun} that decides", f"{best.in_words}: every reading that it may give leaves one answer.")
     numbers = [int(outcome.remaining) for outcome in best.outcomes]
     sentence = f"{best.in_words}: it leaves {_range(numbers)} {hypotheses}, {expected_text(best.expected)} expected."
-    return (f"The {noun} that helps most", sentence, f"No single {noun} is sure to decide.")
+    return (f"The {noun} that helps most", sentence, f"No single {noun}{compared} is sure to decide.")

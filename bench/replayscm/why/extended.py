@@ -26,7 +26,11 @@ def extended_advice(why: ExtendedWhy) -> tuple[str, ...]:
     """Return the heading and sentences about the next world; empty where nothing is open or nothing splits."""
     if why.worlds_left == 0 and why.state not in ("decided", "empty"):
         return ("No further world", "The allowance of the episode is spent; what is open stays open.")
-    advice = best_advice(why.experiments, "world", "SCMs") if why.experiments else _estimate_advice(why.next_world)
+    # worlds in one choice of contexts are compared; another choice may decide
+    compared = " of those compared"
+    advice = (
+        best_advice(why.experiments, "world", "SCMs", compared) if why.experiments else _estimate_advice(why.next_world)
+    )
     if not advice or why.worlds_left is None:
         return advice
     action = why.actions[0] if why.next_world is None else why.next_world.action

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from calibrant.audits.claims import Certificate, verify
+from calibrant.audits.claims import Certificate, evidence_digest, verify
 from calibrant.audits.logic.certificates import (
     better_certificate,
     count_certificate,
@@ -20,7 +20,7 @@ from calibrant.audits.logic.certificates import (
 from calibrant.audits.logic.evidence import evidence_of
 from calibrant.audits.logic.verification import VERIFIERS
 from calibrant.dsl.logic.prior import Edge
-from calibrant.dsl.logic.task import Task
+from calibrant.dsl.logic.task import Task, Tolerance
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.outcome import Found
 from tests.support.effort import effort
@@ -126,6 +126,29 @@ def test_a_forged_certificate_does_not_hold(number: int) -> None:
     forge(data)
     assert data != certificate.data
     assert _reason(msgspec.structs.replace(certificate, data=data), family.task) != ""
+
+
+@pytest.mark.parametrize(("fit", "size"), [("9", 0), ("0", 40), ("0", None), ("any", 0)])
+def test_a_certificate_of_other_tolerances_is_refused(fit: str, size: int | None) -> None:
+    """Each of the four kinds: as it was made, and bound anew to the item whose tolerances it does not have."""
+    family = _example()
+    task = family.task
+    assert task.tolerance not in (Tolerance(fit, size), Tolerance("0", 0))
+    other = _family(task.with_tolerance(fit, size))
+    members = list(family.models())
+    certificates = [
+        count_certificate(family),
+        open_certificate(family, family.open_clauses()[0]),
+        missing_certificate(family, members[1:]),
+        better_certificate(family, members[-1]),
+    ]
+    for certificate in certificates:
+        assert _reason(certificate, task) == ""
+        assert _reason(certificate, other.task) == "made for other evidence"
+    for certificate in certificates[:3]:
+        assert certificate is not None
+        bound = msgspec.structs.replace(certificate, evidence=evidence_digest(evidence_of(other.task)))
+        assert f"the item has fit {fit} and size {'none' if size is None else size}" in _reason(bound, other.task)
 
 
 def test_other_evidence_and_another_class_are_noticed() -> None:

@@ -17,6 +17,8 @@ from calibrant.dsl.logic.files.setup import candidate_experiments
 from calibrant.dsl.logic.item import LogicItem
 from calibrant.dsl.logic.prior import Edge
 from calibrant.dsl.logic.task import Experiment, Options, Setup, Task, Tolerance, fit_limit
+from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
+from calibrant.solvers.logic.family import LogicFamily
 from tests.support.accessibility import measure, needs_axe
 
 # d and e are read; a cycle d - e, both signs, and one value that no model gives
@@ -112,6 +114,59 @@ def test_candidates_have_the_answers_of_a_listing(why: LogicWhy) -> None:
         shares.append(candidate.share)
     assert shares == sorted(shares)
     assert len(shares) == 8 - len(MEASURED)
+
+
+def _readouts(number: int, measured: tuple[Experiment, ...]) -> Task:
+    """Return a task of one stimulus and so many readouts, each of them with a value between both answers."""
+    names = tuple(f"r{k}" for k in range(number))
+    values = tuple((0.0 if not x.on else 0.5,) * number for x in measured)
+    return Task(
+        tuple(Edge("s", 1, name) for name in names),
+        Setup(("s",), (), names),
+        measured,
+        values,
+        Options(),
+        Tolerance("0", number),
+    )
+
+
+def test_answers_that_were_not_compared_are_not_called_alike() -> None:
+    """17 readouts that a stimulus activates or not give 2**17 answers, too many to list."""
+    why = explain(LogicItem("wide", _readouts(17, (Experiment(),))))
+    assert int(why.count.lower) == 2**17
+    assert "Their answers were not compared: over " in why.reason_text
+    assert "alike" not in why.reason_text
+    assert not why.candidates
+
+
+def test_experiments_that_were_all_measured_are_not_compared() -> None:
+    """A stimulus is there or not, and both were measured; models differ on the latter, which was read as 0.5."""
+    task = _readouts(1, (Experiment(), Experiment(frozenset("s"))))
+    members = [frozenset[Clause](), frozenset({parse_clause("r0<-s")})]
+    assert len({reference.predict(m, task.setup, Experiment(frozenset("s"))) for m in members}) == 2
+    why = explain(LogicItem("measured", task))
+    assert int(why.count.lower) == len(members)
+    assert "were not compared: every experiment at hand was measured" in why.reason_text
+
+
+def test_the_number_of_experiments_compared_is_stated() -> None:
+    """Models differ on the measured experiment alone; of inhibited r0 both are 0."""
+    task = _readouts(1, (Experiment(), Experiment(frozenset("s"))))
+    task = replace(task, setup=replace(task.setup, inhibitors=("r0",)))
+    why = explain(LogicItem("inhibited", task))
+    assert "They answer alike in the 2 experiments that were compared." in why.reason_text
+
+
+def test_an_experiment_without_a_pair_is_said_to_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where two members that differ are too many states to find, the experiment is still named."""
+
+    def raise_limit(*_: object) -> None:
+        raise LatticeLimitError("over 1 state")
+
+    monkeypatch.setattr(LogicFamily, "after", raise_limit)
+    why = explain(LogicItem("cells", _readouts(2, (Experiment(),))))
+    assert why.pair is None
+    assert "s was never measured: there they give 4 different answers" in why.reason_text
 
 
 def test_nothing_sealed_is_told_and_too_many_models_are_said(why: LogicWhy) -> None:

@@ -127,6 +127,13 @@ def test_written_files_are_read_back(files: tuple[Path, Path], tmp_path: Path) -
     checked = called("verify", *sorted(certificates.glob("*.claim.json")), certificates / "item.jsonl")
     assert checked.returncode == 0, checked.stdout
     assert checked.stdout.count("ok ") == 4  # the count, and three clauses of which none is in all members
+    claim = certificates / "0001.claim.json"
+    record = json.loads(claim.read_text(encoding="utf-8"))
+    del record["certificate"]["version"]
+    claim.write_text(json.dumps(record), encoding="utf-8")
+    unversioned = called("verify", claim, certificates / "item.jsonl")
+    assert unversioned.returncode == 1
+    assert "version" in unversioned.stdout
     assert "share=" in (out / "union.dot").read_text(encoding="utf-8")
 
 

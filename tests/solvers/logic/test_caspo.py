@@ -64,7 +64,7 @@ def test_pairs_and_the_next_experiment(
     assert best is not None
     assert (best.experiment.text(family.task.setup), best.squares) == (experiment, squares)
     assert best.predictions.behaviours == behaviours
-    assert [best.predictions.squares(i) for i in range(candidates)].count(squares) == 1
+    assert [best.predictions.sum_of_squared_counts(i) for i in range(candidates)].count(squares) == 1
 
 
 def test_spectra_of_published_data() -> None:

@@ -131,6 +131,17 @@ def test_passive_items_are_asked_for_one_more_world_too() -> None:
     assert len(estimate.action["contexts"]) == len(evidence[0].rows)
 
 
+def test_no_world_is_denied_that_was_not_compared() -> None:
+    """Worlds of one choice of contexts are compared, so that nothing is known of others."""
+    num_open = 0
+    for seed in range(6):
+        why = explain_extended(small_problem(seed), ())
+        if why.experiments and not why.experiments[0].decides and len(why.experiments[0].outcomes) > 1:
+            assert "No single world of those compared is sure to decide." in extended_advice(why)
+            num_open += 1
+    assert num_open > 0
+
+
 def test_a_spent_allowance_is_said() -> None:
     problem = small_problem(3, num_worlds=1)
     episode = ScmEpisode(problem)
