@@ -6,32 +6,14 @@ the other variables. Rows with the same context are equivalent for every member.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from calibrant.dsl.replayscm.replay import Candidate, mismatches
+from calibrant.dsl.replayscm.evaluator import Candidate, Rows
+from calibrant.dsl.replayscm.evaluator import simulate as simulate_columns
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, World
-from calibrant.solvers.replayscm.conditioned_space import NO_ROWS, Rows
-
-
-def rows_of(worlds: Sequence[World], variables: Sequence[str]) -> Rows:
-    """Return the rows of all worlds, one world after another, over a task's variables."""
-    if not worlds:
-        return NO_ROWS
-    shifts = np.arange(len(variables), dtype=np.uint64)[:, None]
-    words, targets = [], []
-    for world in worlds:
-        columns = world.by_variable
-        num_bytes = -(-world.num_rows // 8)
-        packed = b"".join(columns[v].to_bytes(num_bytes, "little") for v in variables)
-        bits = np.unpackbits(np.frombuffer(packed, np.uint8).reshape(-1, num_bytes), axis=1, bitorder="little")
-        words.append(np.bitwise_or.reduce(bits[:, : world.num_rows].astype(np.uint64) << shifts))
-        clamped = sum(1 << i for i, v in enumerate(variables) if v in world.intervention.targets)
-        targets.append(np.full(world.num_rows, clamped, np.uint64))
-    return Rows(np.concatenate(words), np.concatenate(targets))
 
 
 def distinct_contexts(rows: Rows, roots: int, num_vars: int) -> Rows:
@@ -51,5 +33,5 @@ def distinct_contexts(rows: Rows, roots: int, num_vars: int) -> Rows:
 def simulate(model: Scm, world: World) -> World:
     """Return the world with everything but targets and roots computed by the model."""
     panel = Panel(world.variables, (world,))
-    wrong = mismatches(Candidate(model.mechanisms, model.order), panel)
-    return replace(world, columns=tuple(panel.columns[v] ^ wrong.get(v, 0) for v in world.variables))
+    columns = simulate_columns(Candidate(model.mechanisms, model.order), panel.columns, panel.clamped, panel.all_rows)
+    return replace(world, columns=tuple(columns[v] for v in world.variables))

@@ -22,11 +22,12 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.audits.replayscm.behaviour import distinct_contexts, rows_of
+from calibrant.audits.replayscm.behaviour import distinct_contexts
+from calibrant.dsl.replayscm.evaluator import Rows, pack_rows
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets, Rows
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.drawn_members import Members, draw
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
@@ -96,7 +97,7 @@ class ClassSearch:
         self._heap: list[tuple[int, int, _Part]] = []
         self.mass = 0
         sets = ParentSets(space, size_penalty)
-        rows = rows_of(worlds, space.task.variables)
+        rows = pack_rows(worlds, space.task.variables)
         self.num_sets, self.num_rows = len(sets.masks), len(rows.words)
         for roots in space.counts_by_roots:
             root_space = ConditionedSpace(sets, roots)

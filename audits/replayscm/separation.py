@@ -20,7 +20,7 @@ from calibrant.dsl.formulas.table import projection
 from calibrant.dsl.replayscm.alternatives.alternative import witness_for
 from calibrant.dsl.replayscm.alternatives.separation import PairwiseExperiments, Separation
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.replay import compute
+from calibrant.dsl.replayscm.evaluator import compute
 from calibrant.dsl.replayscm.sampling.strata import MAX_TARGETS
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column

@@ -20,15 +20,16 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from calibrant.audits.replayscm.behaviour import rows_of, simulate
+from calibrant.audits.replayscm.behaviour import simulate
 from calibrant.audits.replayscm.class_search import ClassSearch, list_classes
 from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.evaluator import Rows, pack_rows
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.sampling.strata import MAX_TARGETS
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, World
 from calibrant.solvers.budget import Budget
-from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets, Rows
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.drawn_members import Members, draw
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
@@ -74,7 +75,7 @@ def _remaining_shares(space: VersionSpace, worlds: Sequence[World]) -> list[Frac
     """Return the share of members that replay each of the worlds; exact. `ZeroDivisionError` for an empty space."""
     sets = ParentSets(space, None)
     spans = np.cumsum([0, *(world.num_rows for world in worlds)])
-    weights = sets.weights(sets.cares, sets.values, rows_of(worlds, space.task.variables), spans)
+    weights = sets.weights(sets.cares, sets.values, pack_rows(worlds, space.task.variables), spans)
     counts = [0] * len(worlds)
     for roots in space.counts_by_roots:
         counts = [sum(pair) for pair in zip(counts, ConditionedSpace(sets, roots).totals(weights), strict=True)]
@@ -217,7 +218,7 @@ class Truths:
         truths: list[list[int]] = []  # of each world what each truth shows, as a place among all that is shown
         outcomes: list[Rows] = []
         for world in worlds:
-            rows = rows_of([world], variables)
+            rows = pack_rows([world], variables)
             places: dict[bytes, int] = {}
             truths.append([])
             for words in self.members.outcomes(rows):

@@ -21,7 +21,7 @@ class Operator:
     """One operator.
 
     name: its spelling in mechanism texts
-    code: its number in compiled programs (see dsl.replayscm._kernels_replay)
+    code: its number in compiled programs (see dsl.replayscm._kernels_evaluator)
     min_arity, max_arity: how many arguments it takes; None means no upper limit
     truth: its meaning on single bits
     bits: the same rule on whole bit vectors at once; tests compare it with `truth`

@@ -14,13 +14,12 @@ from calibrant.dsl.formulas.formula import Apply, Formula, Node
 from calibrant.dsl.formulas.operators import BY_CODE
 from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.names import natural_key
-from calibrant.dsl.replayscm.replay import compute
-from calibrant.dsl.replayscm.world import Column, Panel
+from calibrant.dsl.replayscm.evaluator import MAX_WORD_VARS
+from calibrant.dsl.replayscm.world import Column
 from calibrant.dsl.text_cache import CacheBudget
 
 READ = CacheBudget(1 << 15, longest=400)  # about 700 bytes each
 COUNT_BITS = 10  # for the number of an operator in a mechanism of which compiled code tells
-MAX_WORD_VARS = 6
 AS_OBSERVED = 1  # of such a mechanism: all that it mentions was as observed
 MANY, SHARE = 20_000, 0.25
 
@@ -104,7 +103,7 @@ class Mechanism:
 
 
 class JudgedMechanism(Mechanism):
-    """One that compiled code has read (dsl.replayscm.judging): its formula is made only if somebody asks for it.
+    """A mechanism that compiled code has read (dsl.replayscm.evaluator.Judge); its formula is parsed on use.
 
     facts: nodes, longest path, variables as bits, two words of operators, AS_OBSERVED, truth table
     wrong: the rows in which it was wrong there
@@ -135,34 +134,6 @@ class JudgedMechanism(Mechanism):
     def _stats(self) -> MechanismStats:
         facts = self._facts
         return MechanismStats(facts[0], facts[1], self._variables, _unpack_counts(facts[3], facts[4]))
-
-
-def mismatches(mechanisms: Mapping[str, Mechanism], order: Sequence[str], panel: Panel) -> dict[str, Column]:
-    """Compute dsl.replayscm.replay.mismatches on the panel with all worlds of the problem that the mechanisms are for.
-
-    A mechanism whose parents are simulated as observed is wrong in the rows that are known from the first time.
-    """
-    observed, clamped = panel.columns, panel.clamped
-    simulated: dict[str, Column] = {}
-    wrong: dict[str, Column] = {}
-    off = 0  # the variables that are wrong in some row
-    for variable in order:
-        mechanism = mechanisms[variable]
-        if mechanism.mentions & off:
-            computed = compute(mechanism.formula, simulated, panel.all_rows)
-            error = (computed ^ observed[variable]) & ~clamped[variable]
-        elif mechanism.error is None:
-            computed = compute(mechanism.formula, observed, panel.all_rows)
-            error = mechanism.error = (computed ^ observed[variable]) & ~clamped[variable]
-        else:
-            error = mechanism.error
-        wrong[variable] = error
-        if error:
-            if not off:
-                simulated = dict(observed)
-            off |= mechanism.bit
-            simulated[variable] = observed[variable] ^ error
-    return wrong
 
 
 def mentions(formula: Formula, bit: Callable[[str], int]) -> int:

@@ -1,9 +1,4 @@
-"""Replay of SCMs on packed panels: the fast twin of dsl.replayscm.reference.
-
-One candidate is replayed on Python integers, a bit a row, over all worlds at once: for the few hundred rows of a
-problem that costs less than compiling the candidate for a kernel, and needs no Numba. Many candidates at once go
-through the kernel of dsl.replayscm.batch, which this module does not import.
-"""
+"""Replays of one candidate on the worlds of a split: what its wrong rows come to as counts, shares and cells."""
 
 from __future__ import annotations
 
@@ -12,54 +7,9 @@ from functools import reduce
 from operator import or_
 from typing import NamedTuple
 
-from calibrant.dsl.formulas.formula import Apply, Formula
-from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.replayscm.evaluator import Candidate, mismatches
 from calibrant.dsl.replayscm.reference import Cell
 from calibrant.dsl.replayscm.world import MAX_CACHED_ORDERS, Column, Panel
-
-
-class Candidate(NamedTuple):
-    """A legal map in the form that replay needs.
-
-    order: the endogenous variables in evaluation order
-    """
-
-    mechanisms: Mapping[str, Formula]
-    order: tuple[str, ...]
-
-
-def compute(mechanism: Formula, columns: Mapping[str, Column], rows: Column) -> Column:
-    """Return the mechanism's bits in the given rows. The hot loop of scoring: `Formula.evaluate` without the calls."""
-    stack: list[Column] = []
-    for node in mechanism.nodes:
-        if isinstance(node, str):
-            stack.append(columns[node])
-        elif isinstance(node, Apply):
-            arity = node.arity
-            arguments = stack[-arity:]
-            del stack[-arity:]
-            stack.append(OPERATORS[node.operator].bits(arguments, rows))
-        else:
-            stack.append(rows if node else 0)
-    return stack.pop()
-
-
-def mismatches(candidate: Candidate, panel: Panel) -> dict[str, Column]:
-    """Per endogenous variable the rows in which its simulated value is wrong; intervened rows never are.
-
-    Targets and roots take the observed value (a clamped cell shows its assigned value), everything else is computed
-    from the values simulated so far, so errors propagate.
-    """
-    observed, clamped, rows = panel.columns, panel.clamped, panel.all_rows
-    simulated = dict(observed)
-    wrong: dict[str, Column] = {}
-    for variable in candidate.order:
-        computed = compute(candidate.mechanisms[variable], simulated, rows)
-        error = (computed ^ observed[variable]) & ~clamped[variable]
-        wrong[variable] = error
-        if error:
-            simulated[variable] = observed[variable] ^ error
-    return wrong
 
 
 class SplitReplay(NamedTuple):

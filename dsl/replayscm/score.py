@@ -14,8 +14,8 @@ from typing import Any
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
 from calibrant.dsl.replayscm.alternatives.alternative import AlternativeScore, score_alternative
+from calibrant.dsl.replayscm.evaluator import known_mismatches
 from calibrant.dsl.replayscm.extraction import EXTRACTORS, Extraction, Kind
-from calibrant.dsl.replayscm.mechanisms import mismatches
 from calibrant.dsl.replayscm.plain import PLAIN
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.published_score import ScoreCache, score_dict
@@ -245,7 +245,7 @@ class Evaluator:
             return Score(self.problem, answer, checked, roots=roots, strict_json=strict)
         wrong = checked.wrong
         if wrong is None:
-            wrong = mismatches(checked.mechanisms, checked.order, self._whole)
+            wrong = known_mismatches(checked.mechanisms, checked.order, self._whole)
         train, heldout = self._split.replays(wrong)
         alternative = None
         reference = self.problem.task.reference

@@ -8,20 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.dsl.errors import CycleError, ParseError, short_repr
 from calibrant.dsl.formulas.text import Grammar, parse, render
 from calibrant.dsl.replayscm.disclosure import Disclosure, RootedDisclosure, key_violation, natural
+from calibrant.dsl.replayscm.evaluator import Candidate, Judge
 from calibrant.dsl.replayscm.mechanisms import NOVELTY, READ, JudgedMechanism, Mechanism, mentions
 from calibrant.dsl.replayscm.problem import Problem, Task
-from calibrant.dsl.replayscm.replay import Candidate
 from calibrant.dsl.replayscm.scm import Scm, topological_order
 from calibrant.dsl.replayscm.world import Column, Panel
 from calibrant.dsl.text_cache import TextCache
-
-if TYPE_CHECKING:
-    from calibrant.dsl.replayscm.judging import Judge
 
 STAGES = ("extracted", "schema", "keys", "parse", "legal", "acyclic")
 """What a submission has to pass, in this order; one that passes all is valid."""
@@ -47,7 +44,7 @@ class Rejection:
 class Submission(NamedTuple):
     """A valid answer: its mechanisms in latent order, in which order they are evaluated, and the roots it leaves.
 
-    wrong: as dsl.replayscm.mechanisms.mismatches would say it, if reading them has shown that; else None
+    wrong: the mismatches, where reading the texts has computed them; else None
     """
 
     mechanisms: Mapping[str, Mechanism]
@@ -166,8 +163,6 @@ class MapChecker:
 
     @cached_property
     def _judge(self) -> Judge:
-        from calibrant.dsl.replayscm.judging import Judge
-
         assert self._panel is not None
         return Judge(natural(self._variables), self._least_order, self.grammar, self._allowed, self._panel)
 

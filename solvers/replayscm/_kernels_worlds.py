@@ -1,8 +1,8 @@
-"""Kernels: conditioning counted mechanisms on further worlds, and replay of sampled members.
+"""Kernels: conditioning counted mechanisms on further worlds.
 
 A row of a world is a word of values and a word of intervention targets, a bit per variable. A parent set that does not
 determine its variable is encoded as care 0 and value 1, which no evidence leads to.
-Letters of shapes: e = parent sets, variable by variable; r = rows, b = worlds, f = functions, d = members.
+Letters of shapes: e = parent sets, variable by variable; r = rows, b = worlds, f = functions.
 """
 
 from __future__ import annotations
@@ -246,25 +246,3 @@ def weigh_after_worlds(
                         if agrees and 0 <= constants[bit] < by_size.shape[0]:
                             weight += by_size[constants[bit]]
             weights[b, e] = np.uint64(weight)
-
-
-@kernel
-def run_members(
-    order: I64,  # [d, m] endogenous variables of each member, parents first
-    masks: I64,  # [d, m] their parent sets
-    tables: U64,  # [d, m] their functions over these
-    words: U64,  # [r] targets and roots; other variables are not read
-    targets: U64,  # [r]
-    results: U64,  # [d, r] out
-) -> None:
-    """Replay each member in each row: targets and roots as given, everything else computed."""
-    for d in range(order.shape[0]):
-        for r in range(words.shape[0]):
-            word = words[r]
-            for i in range(order.shape[1]):
-                bit = ONE << np.uint64(order[d, i])
-                if targets[r] & bit == ZERO:
-                    word &= ~bit
-                    if tables[d, i] >> _pattern(word, masks[d, i]) & ONE:
-                        word |= bit
-            results[d, r] = word

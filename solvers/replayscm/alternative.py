@@ -17,7 +17,7 @@ from calibrant.dsl.formulas.partial import PartialTable
 from calibrant.dsl.formulas.table import TruthTable, from_formula, full_mask
 from calibrant.dsl.replayscm.alternatives.alternative import told_apart
 from calibrant.dsl.replayscm.alternatives.separation import Separation
-from calibrant.dsl.replayscm.batch import pack_panels
+from calibrant.dsl.replayscm.evaluator import pack_panels
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.dsl.replayscm.evaluator import NO_ROWS, Rows
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.acyclic.draws import Draws
 from calibrant.solvers.acyclic.fixed_width_sums import WordWeights, limbs_for
@@ -27,21 +27,6 @@ from calibrant.solvers.replayscm.version_space import VersionSpace
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
-NO_WORD = np.empty(0, np.uint64)
-
-
-class Rows(NamedTuple):
-    """Rows of worlds: [r] values and [r] intervention targets, a bit per variable of the task."""
-
-    words: U64
-    targets: U64
-
-    def select(self, chosen: slice | I64) -> Rows:
-        """Return some of the rows."""
-        return Rows(self.words[chosen], self.targets[chosen])
-
-
-NO_ROWS = Rows(NO_WORD, NO_WORD)
 
 
 class ParentSets:

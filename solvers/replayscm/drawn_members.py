@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.formulas.table import TruthTable
+from calibrant.dsl.replayscm.evaluator import Rows, TablePrograms, compile_tables
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.draws import draw_below, draw_weighted
 from calibrant.solvers.acyclic.least_cost import Mask
-from calibrant.solvers.replayscm._kernels_worlds import count_agreeing, run_members
-from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, Rows
+from calibrant.solvers.replayscm._kernels_worlds import count_agreeing
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace
 from calibrant.solvers.replayscm.member_sampling import sample_completion, write_mechanism
 
 U64 = npt.NDArray[np.uint64]
@@ -26,33 +27,23 @@ ALWAYS_WRITTEN = {"not", "and", "or"}  # with these every function has a formula
 
 @dataclass(frozen=True)
 class Members:
-    """Sampled members with one root set.
-
-    order: [d, m] endogenous variables, parents first; masks: [d, m] their parent sets; tables: [d, m] their functions
-    """
+    """Sampled members with one root set, as programs over the task's variables."""
 
     space: ConditionedSpace
-    order: I64
-    masks: I64
-    tables: U64
+    programs: TablePrograms
 
     def __len__(self) -> int:
-        return len(self.order)
-
-    def first(self, number: int) -> Members:
-        """Return the first members."""
-        return Members(self.space, self.order[:number], self.masks[:number], self.tables[:number])
+        return len(self.programs)
 
     def outcomes(self, rows: Rows) -> U64:
         """Replay each member in each row: targets and roots as given, everything else computed; shape [d, r]."""
-        results = np.empty((len(self), len(rows.words)), np.uint64)
-        run_members(self.order, self.masks, self.tables, rows.words, rows.targets, results)
-        return results
+        return self.programs.replay(rows)
 
     def scm(self, member: int) -> Scm:
         """Return a member with formulas, of least size wherever the catalogues list them."""
         space, roots = self.space.sets.space, self.space.roots
-        parts = zip(self.order[member].tolist(), self.masks[member].tolist(), self.tables[member].tolist(), strict=True)
+        arrays = self.programs.order, self.programs.masks, self.programs.tables
+        parts = zip(*(array[member].tolist() for array in arrays), strict=True)
         return Scm(
             roots,
             {
@@ -66,11 +57,7 @@ def draw(space: ConditionedSpace, rng: Random, num_members: int) -> Members:
     """Sample independent members; `ValueError` from an empty space, or if a member cannot be written as formulas."""
     draws = _Draws(space, rng)
     members = [draws.member() for _ in range(num_members)]
-    shape = num_members, len(space.draws.weights.endogenous)
-    order = np.array([[v for v, _, _ in member] for member in members], np.int64).reshape(shape)
-    masks = np.array([[mask for _, mask, _ in member] for member in members], np.int64).reshape(shape)
-    tables = np.array([[table for _, _, table in member] for member in members], np.uint64).reshape(shape)
-    members_drawn = Members(space, order, masks, tables)
+    members_drawn = Members(space, compile_tables(members, len(space.draws.weights.endogenous)))
     # with a poorer basis some functions have no formula: write all now, so that the error comes before any use
     if not ALWAYS_WRITTEN.issubset(space.sets.space.task.grammar.operators):
         for member in range(num_members):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.formulas.partial import PartialTable
-from calibrant.dsl.replayscm.batch import PackedPanels, pack_panels
+from calibrant.dsl.replayscm.evaluator import PackedPanels, pack_panels
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.formulas.essential import essential_functions, synthesis_operators

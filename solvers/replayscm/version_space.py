@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from calibrant.dsl.replayscm.batch import PackedPanels, pack_panels
+from calibrant.dsl.replayscm.evaluator import PackedPanels, pack_panels
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.world import Panel, World
 from calibrant.solvers.acyclic.bounds import Bounds, bounds

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from calibrant.dsl.errors import ParseError
 from calibrant.dsl.formulas.operators import OPERATORS
 from calibrant.dsl.formulas.text import Grammar, parse
-from calibrant.dsl.replayscm.batch import Programs, TextCompiler, compile_candidates
-from calibrant.dsl.replayscm.replay import Candidate
+from calibrant.dsl.replayscm.evaluator import Candidate, Programs, compile_formulas, compile_texts
 from tests.fuzz.answers import TOKENS, formula, mechanism
 from tests.oracles.independent import WrongVerdictError, require
 
@@ -50,17 +49,16 @@ def case(rng: random.Random) -> str:
     parents = {name: everything if rng.random() < 0.5 else frozenset(rng.sample(variables, 2)) for name in order}
     damage = rng.choice([0.0, 0.02, 0.3])
     texts = [_text(rng, sorted(parents[name]), damage) for _ in range(rng.choice([1, 1, 2, 8])) for name in order]
-    compiler = TextCompiler(variables, order, grammar, parents)
     try:
         expected = _expected(texts, variables, order, grammar, parents)
     except ParseError as error:
         try:
-            compiler.compile(texts)
+            compile_texts(texts, variables, order, grammar, parents)
         except ParseError as found:
             require(str(found) == str(error), f"{found} for {texts!r}, not {error}")
             return f"refused, {error.kind}"
         raise WrongVerdictError(f"a program for {texts!r}: {error}") from None
-    made = compiler.compile(texts)
+    made = compile_texts(texts, variables, order, grammar, parents)
     require(made.code.tolist() == expected.code.tolist(), f"another program for {texts!r}")
     require(made.starts.tolist() == expected.starts.tolist(), f"other bounds of programs for {texts!r}")
     require(made.max_stack >= expected.max_stack, f"a stack of {made.max_stack} for {texts!r}")
@@ -77,7 +75,7 @@ def _expected(
     formulas = [parse(text, grammar, parents[order[i % len(order)]]) for i, text in enumerate(texts)]
     starts = range(0, len(texts), len(order))
     maps = [dict(zip(order, formulas[i : i + len(order)], strict=True)) for i in starts]
-    return compile_candidates([Candidate(one, tuple(order)) for one in maps], variables)
+    return compile_formulas([Candidate(one, tuple(order)) for one in maps], variables)
 
 
 def _text(rng: random.Random, variables: Sequence[str], damage: float) -> str:

@@ -11,7 +11,7 @@ from itertools import islice
 
 import numpy as np
 
-from calibrant.audits.replayscm.behaviour import rows_of
+from calibrant.dsl.replayscm.evaluator import pack_rows
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.version_space import VersionSpace
@@ -66,7 +66,7 @@ class Members:
         return counts
 
     def _count_batch(self, options: Sequence[Sequence[World]]) -> list[int]:
-        rows = rows_of([world for worlds in options for world in worlds], self.space.task.variables)
+        rows = pack_rows([world for worlds in options for world in worlds], self.space.task.variables)
         spans = np.cumsum([0, *(sum(world.num_rows for world in worlds) for worlds in options)])
         # [options, parent sets]: how many functions of each set agree with the evidence and the option's rows
         # (cares, values: partial truth tables that the evidence fixes)
@@ -84,5 +84,5 @@ class Members:
 
     def restrict_to(self, worlds: Sequence[World]) -> Members:
         """Return the members that replay these worlds as well."""
-        sets = self._sets.condition(rows_of(worlds, self.space.task.variables))
+        sets = self._sets.condition(pack_rows(worlds, self.space.task.variables))
         return Members(self.space.with_worlds(worlds), sets=sets, roots=[part.roots for part in self._parts])

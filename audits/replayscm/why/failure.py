@@ -16,9 +16,9 @@ from calibrant.audits.why import Count, Fact, Span, Why, listed, number_text, sp
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.evaluator import compute
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import replay_row
-from calibrant.dsl.replayscm.replay import compute
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.dsl.replayscm.score import Score
 from calibrant.dsl.replayscm.world import Panel

@@ -12,9 +12,10 @@ import numpy as np
 from calibrant.audits.replayscm.why.choices import Choices
 from calibrant.audits.replayscm.why.parts import Decider, Reading
 from calibrant.audits.replayscm.why.table_rows import Context, differing_contexts, local_value, target_menu, values_at
+from calibrant.dsl.replayscm.evaluator import Rows
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, World
-from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets, Rows
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
 MAX_OPEN = 8  # open variables that a row leaves free: each reading is a combination of their values

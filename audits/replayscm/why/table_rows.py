@@ -10,8 +10,8 @@ from calibrant.audits.replayscm.why.parts import TableRow, Witness
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.table import projection
 from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.evaluator import compute
 from calibrant.dsl.replayscm.problem import Task
-from calibrant.dsl.replayscm.replay import compute
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column
 

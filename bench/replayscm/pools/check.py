@@ -20,12 +20,12 @@ from calibrant.bench.replayscm.extended.check import (
 from calibrant.bench.replayscm.options import CheckOptions
 from calibrant.bench.replayscm.pools.unused_fields import count_unused_fields
 from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.replayscm.evaluator import Candidate, mismatches
 from calibrant.dsl.replayscm.pools.files import read_pool, record_from_problem
 from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST, BY_NAME
 from calibrant.dsl.replayscm.pools.records import SealedRecord
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import first_mismatch
-from calibrant.dsl.replayscm.replay import Candidate, mismatches
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.submission import illegality
 from calibrant.dsl.replayscm.world import Panel, World

@@ -13,7 +13,7 @@ from operator import or_
 
 from calibrant.dsl.formulas.table import projection
 from calibrant.dsl.names import natural_key
-from calibrant.dsl.replayscm.replay import compute
+from calibrant.dsl.replayscm.evaluator import compute
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import NamedTuple, TypeAlias
 
 from calibrant.dsl.replayscm.disclosure import natural
-from calibrant.dsl.replayscm.replay import compute
+from calibrant.dsl.replayscm.evaluator import compute
 from calibrant.dsl.replayscm.sampling.strata import ASSIGNMENT_BIASES, BASELINE_LEVEL, ENVIRONMENT_LEVELS, Stratum
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, Intervention, World

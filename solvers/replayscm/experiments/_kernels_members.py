@@ -1,4 +1,4 @@
-"""Kernels: readings of SCMs with hidden variables and flips, and their mismatches, many worlds at a time."""
+"""Kernels: mismatches of SCMs with hidden variables on observed parents, and keys of what they show of many worlds."""
 
 from __future__ import annotations
 
@@ -13,37 +13,8 @@ I64 = npt.NDArray[np.int64]
 
 
 @kernel
-def noisy_outcomes(
-    order: I64,  # [d, m] variables with mechanisms of each member, parents first
-    masks: I64,  # [d, m] their parent sets
-    tables: U64,  # [d, m] their functions over these
-    words: U64,  # [r] targets and roots; other variables are not read
-    targets: U64,  # [r]
-    flips: U64,  # [d, r] cells that noise flips
-    readings: U64,  # [d, r] out
-) -> None:
-    """Compute every row of every member: targets and roots as they are."""
-    bit_one = np.uint64(1)
-    zero = np.uint64(0)
-    for d in range(order.shape[0]):
-        for r in range(words.shape[0]):
-            word = words[r]
-            for i in range(order.shape[1]):
-                bit = bit_one << np.uint64(order[d, i])
-                if targets[r] & bit != zero:
-                    continue
-                pattern = pattern_of(word, masks[d, i])
-                word &= ~bit
-                if tables[d, i] >> np.uint64(pattern) & bit_one != zero:
-                    word |= bit
-                # after the mechanism and before its children: noise propagates (docs/semantics.md)
-                word ^= flips[d, r] & bit
-            readings[d, r] = word
-
-
-@kernel
 def count_mismatches(
-    order: I64,  # [d, m] as in noisy_outcomes
+    order: I64,  # [d, m] as in replay_tables of dsl.replayscm._kernels_evaluator
     masks: I64,  # [d, m]
     tables: U64,  # [d, m]
     noisy: U64,  # [1] variables that noise flips; the others of `order` are hidden and computed
@@ -76,7 +47,7 @@ def count_mismatches(
 
 @kernel
 def reading_keys(
-    order: I64,  # [d, m] as in noisy_outcomes
+    order: I64,  # [d, m] as in count_mismatches
     masks: I64,  # [d, m]
     tables: U64,  # [d, m]
     values: U64,  # [n, w] bit columns of all rows: targets and roots, 0 elsewhere

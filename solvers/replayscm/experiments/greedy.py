@@ -21,16 +21,16 @@ import numpy.typing as npt
 
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
+from calibrant.dsl.replayscm.evaluator import Rows, TablePrograms
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind, NoiseModel
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
 from calibrant.dsl.replayscm.problem import Task
-from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets, Rows
-from calibrant.solvers.replayscm.drawn_members import Members, draw
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
+from calibrant.solvers.replayscm.drawn_members import draw
 from calibrant.solvers.replayscm.experiments.members import MemberArrays, numpy_rng
 from calibrant.solvers.replayscm.experiments.packed_candidates import (
-    ArrayMembers,
     PackedCandidates,
     alike_shares,
     pack_candidates,
@@ -143,18 +143,17 @@ class WorldChooser:
     def _draw_witnesses(self, worlds: Sequence[EvidenceWorld], posterior: Posterior, rng: Random) -> Witnesses | None:
         """Return drawn members with what they read of all compared candidates; None where fewer than two fit."""
         is_natural = not self.scm_class.hidden_parents
-        members: ArrayMembers
         if is_natural:
             space = version_space(self.task, self.scm_class, worlds)
             if space.count < 2:
                 return None
             (roots,) = space.root_sets
-            members = draw(ConditionedSpace(ParentSets(space, None), roots), rng, NUM_WITNESSES)
+            programs = draw(ConditionedSpace(ParentSets(space, None), roots), rng, NUM_WITNESSES).programs
         else:
             sampler = posterior_sampler(posterior)
-            members = MemberArrays(self.scm_class, [sampler.draw(rng) for _ in range(NUM_WITNESSES)])
-        keys = self._packed_candidates(self.contexts(rng)[0], is_natural=is_natural).keys(members)
-        return Witnesses(self.scm_class, self._index(is_natural=is_natural), members, keys, list(worlds))
+            programs = MemberArrays(self.scm_class, [sampler.draw(rng) for _ in range(NUM_WITNESSES)]).programs
+        keys = self._packed_candidates(self.contexts(rng)[0], is_natural=is_natural).keys(programs)
+        return Witnesses(self.scm_class, self._index(is_natural=is_natural), programs, keys, list(worlds))
 
     def _index(self, *, is_natural: bool) -> dict[str, int]:
         """Return the number of each observed variable: in natural order, as version spaces do, or as in the class."""
@@ -173,15 +172,15 @@ class WorldChooser:
         conditioned = ConditionedSpace(ParentSets(space, None), roots)
         members = draw(conditioned, rng, NUM_PAIR_MEMBERS)
         # pairs need simulation only, so all candidates are compared by them, and masses decide among the best few
-        shares = self._mean_alike_shares(members, contexts, is_natural=True)
+        shares = self._mean_alike_shares(members.programs, contexts, is_natural=True)
         if shares.min() >= 1.0:
-            return self._rare_split(conditioned, members, contexts)
+            return self._rare_split(conditioned, members.programs, contexts)
         finalists = sorted(np.argsort(shares, kind="stable")[:NUM_FINALISTS].tolist())
-        exact = self._truth_shares(conditioned, members.first(NUM_TRUTHS), finalists, contexts)
+        exact = self._truth_shares(conditioned, members.programs.select(slice(NUM_TRUTHS)), finalists, contexts)
         best = min(range(len(exact)), key=exact.__getitem__)
         return Choice(self.places[finalists[best]], exact[best])
 
-    def _mean_alike_shares(self, members: ArrayMembers, contexts: Sequence[Sequence[int]], *, is_natural: bool) -> F64:
+    def _mean_alike_shares(self, members: TablePrograms, contexts: Sequence[Sequence[int]], *, is_natural: bool) -> F64:
         shares = np.zeros(len(self.places))
         for variant in contexts:
             shares += alike_shares(self._packed_candidates(variant, is_natural=is_natural).keys(members))
@@ -189,7 +188,11 @@ class WorldChooser:
         return shares
 
     def _truth_shares(
-        self, space: ConditionedSpace, truths: Members, finalists: Sequence[int], contexts: Sequence[Sequence[int]]
+        self,
+        space: ConditionedSpace,
+        truths: TablePrograms,
+        finalists: Sequence[int],
+        contexts: Sequence[Sequence[int]],
     ) -> list[float]:
         """Return of each candidate the mean share of members that read as a drawn one does; each share exact."""
         totals = [0.0] * len(finalists)
@@ -197,7 +200,7 @@ class WorldChooser:
             rows, spans = candidate_rows(
                 self.scm_class, [(self.candidates[self.places[i]], variant) for i in finalists]
             )
-            readings = truths.outcomes(rows)
+            readings = truths.replay(rows)
             different: list[tuple[int, bytes]] = []
             counts: list[int] = []
             for i, (start, end) in enumerate(pairwise(spans.tolist())):
@@ -217,12 +220,12 @@ class WorldChooser:
         return [total / len(contexts) for total in totals]
 
     def _rare_split(
-        self, space: ConditionedSpace, members: Members, contexts: Sequence[Sequence[int]]
+        self, space: ConditionedSpace, members: TablePrograms, contexts: Sequence[Sequence[int]]
     ) -> Choice | None:
         """Return the first candidate that splits, by exact masses of one member's readings; None if none does."""
         for variant in contexts:
             rows, spans = candidate_rows(self.scm_class, self._requests(variant))
-            readings = members.first(1).outcomes(rows)[0]
+            readings = members.select(slice(1)).replay(rows)[0]
             # a mass below the whole proves that some member reads otherwise, however rare it is
             masses = space.masses(Rows(readings, rows.targets), spans)
             shares = [mass / space.mass for mass in masses]
@@ -236,7 +239,7 @@ class WorldChooser:
     ) -> Choice | None:
         sampler = posterior_sampler(Posterior(self.scm_class).condition(*worlds))
         members = MemberArrays(self.scm_class, [sampler.draw(rng) for _ in range(NUM_PAIR_MEMBERS)])
-        shares = self._mean_alike_shares(members, contexts, is_natural=False)
+        shares = self._mean_alike_shares(members.programs, contexts, is_natural=False)
         best = int(shares.argmin())
         # no drawn pair differs: what would still differ has posterior below 0.03, or was missed with 0.97**256 = 4e-4
         return None if shares[best] >= 1.0 else Choice(self.places[best], float(shares[best]))

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.formulas.table import permute
+from calibrant.dsl.replayscm.evaluator import Rows, compile_tables
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms, evaluation_order
 from calibrant.dsl.replayscm.scm import LocalFunction
-from calibrant.solvers.replayscm.experiments._kernels_members import count_mismatches, noisy_outcomes
+from calibrant.solvers.replayscm.experiments._kernels_members import count_mismatches
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -32,20 +33,14 @@ class MemberArrays:
         self.observed = np.uint64((1 << len(scm_class.observed)) - 1)
         self.noisy: list[int] = [index[v] for v in scm_class.endogenous]
         self.noisy_mask = np.uint64(sum(1 << v for v in self.noisy))
-        self.order: I64 = np.array([[v for v, _, _ in row] for row in rows], np.int64)
-        self.masks: I64 = np.array([[mask for _, mask, _ in row] for row in rows], np.int64)
-        self.tables: U64 = np.array([[table for _, _, table in row] for row in rows], np.uint64)
+        self.programs = compile_tables(rows, len(rows[0]) if rows else 0)
 
     def __len__(self) -> int:
-        return len(self.order)
+        return len(self.programs)
 
     def readings(self, words: U64, targets: U64, flips: U64 | None = None) -> U64:
         """[d, r] observed values of every row; flips: [d, r] cells to flip, none if None."""
-        if flips is None:
-            flips = np.zeros((len(self), len(words)), np.uint64)
-        readings = np.empty((len(self), len(words)), np.uint64)
-        noisy_outcomes(self.order, self.masks, self.tables, words, targets, flips, readings)
-        return readings & self.observed
+        return self.programs.replay(Rows(words, targets), flips) & self.observed
 
     def mismatches(self, reading: U64, targets: U64, spans: I64) -> I64:
         """[d, c] free cells of a reading of each world that differ from each member's mechanisms.
@@ -54,7 +49,8 @@ class MemberArrays:
         """
         noisy = np.array([self.noisy_mask])
         wrong = np.empty((len(self), len(spans) - 1), np.int64)
-        count_mismatches(self.order, self.masks, self.tables, noisy, reading, targets, spans, wrong)
+        arrays = self.programs.order, self.programs.masks, self.programs.tables
+        count_mismatches(*arrays, noisy, reading, targets, spans, wrong)
         return wrong
 
     def draw_flips(self, rng: np.random.Generator, rates: Sequence[Fraction], num_rows: int) -> U64:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.dsl.replayscm.evaluator import TablePrograms
 from calibrant.solvers.replayscm.experiments._kernels_members import count_alike, reading_keys
 
 F64 = npt.NDArray[np.float64]
@@ -16,22 +16,6 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 
 WORD_BITS = 64
-
-
-class ArrayMembers(Protocol):
-    """Members as arrays, variables numbered as in the columns.
-
-    order: [d, m] variables with mechanisms, parents first; masks: [d, m] their parent sets; tables: [d, m] functions
-    """
-
-    @property
-    def order(self) -> I64: ...
-
-    @property
-    def masks(self) -> I64: ...
-
-    @property
-    def tables(self) -> U64: ...
 
 
 @dataclass(frozen=True)
@@ -49,12 +33,12 @@ class PackedCandidates:
     num_rows: int
     endogenous: I64
 
-    def keys(self, members: ArrayMembers) -> U64:
+    def keys(self, members: TablePrograms) -> U64:
         """[c, d] number of what each member reads of each candidate: equal iff readings are.
 
         Hashed where a reading has more than 64 cells: two of 32,640 pairs collide with probability 2e-15.
         """
-        keys = np.empty((self.num_candidates, len(members.order)), np.uint64)
+        keys = np.empty((self.num_candidates, len(members)), np.uint64)
         arrays = members.order, members.masks, members.tables
         reading_keys(*arrays, self.values, self.clamped, self.endogenous, self.num_rows, keys)
         return keys

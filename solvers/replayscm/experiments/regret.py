@@ -89,7 +89,7 @@ def _pair_regret(
     members = MemberArrays(posterior.scm_class, [sampler.draw(rng) for _ in range(NUM_PAIR_MEMBERS)])
     scm_class = posterior.scm_class
     index = {v: i for i, v in enumerate(scm_class.observed)}
-    keys = pack_candidates(index, scm_class.roots, candidates, contexts).keys(members)
+    keys = pack_candidates(index, scm_class.roots, candidates, contexts).keys(members.programs)
     shares = alike_shares(keys)
     best = int(shares.argmin())
     # groups of members share no pair; pairs across groups, which the estimate has too, make it better than this

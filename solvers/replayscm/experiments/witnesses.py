@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.dsl.replayscm.evaluator import Rows, TablePrograms
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld
-from calibrant.solvers.replayscm.experiments._kernels_members import noisy_outcomes
-from calibrant.solvers.replayscm.experiments.packed_candidates import ArrayMembers
 
 U64 = npt.NDArray[np.uint64]
 
@@ -25,7 +24,7 @@ class Witnesses:
 
     scm_class: MechanismClass
     index: Mapping[str, int]
-    members: ArrayMembers
+    members: TablePrograms
     keys: U64
     worlds: list[EvidenceWorld]
 
@@ -42,7 +41,7 @@ class Witnesses:
         if not fitting.any():
             return False
         self.keys = self.keys[:, fitting]
-        self.members = _Selected(self.members.order[fitting], self.members.masks[fitting], self.members.tables[fitting])
+        self.members = self.members.select(fitting)
         return self.is_split
 
     @property
@@ -57,16 +56,7 @@ class Witnesses:
             [sum(int(bit) << i for bit, i in zip(row, places, strict=True)) for row in world.rows], np.uint64
         )
         targets = np.full(len(words), sum(1 << self.index[v] for v in world.constants), np.uint64)
-        arrays = self.members.order, self.members.masks, self.members.tables
-        readings = np.empty((self.keys.shape[1], len(words)), np.uint64)
-        noisy_outcomes(*arrays, words, targets, np.zeros_like(readings), readings)
+        readings = self.members.replay(Rows(words, targets))
         observed = np.uint64(sum(1 << i for i in places))
         fits: npt.NDArray[np.bool_] = ((readings ^ words) & observed == 0).all(axis=1)
         return fits
-
-
-@dataclass(frozen=True)
-class _Selected:
-    order: npt.NDArray[np.int64]
-    masks: npt.NDArray[np.int64]
-    tables: U64

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.audits.replayscm.behaviour import distinct_contexts, rows_of, simulate
+from calibrant.audits.replayscm.behaviour import distinct_contexts, simulate
 from calibrant.audits.replayscm.patterns import latent_scm
 from calibrant.audits.replayscm.separation import PairAudit
 from calibrant.audits.replayscm.splitting import (
@@ -30,6 +30,7 @@ from calibrant.dsl.errors import CycleError
 from calibrant.dsl.formulas.table import permute
 from calibrant.dsl.names import natural_key
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
+from calibrant.dsl.replayscm.evaluator import TablePrograms, pack_rows
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World
@@ -213,7 +214,7 @@ def as_drawn(space: VersionSpace, models: Sequence[Scm]) -> Members:
         masks.append([sum(1 << space.index[parent] for parent in function.parents) for function in functions])
         places = [np.argsort([space.index[parent] for parent in function.parents]).tolist() for function in functions]
         tables.append([permute(f.table, place).bits for f, place in zip(functions, places, strict=True)])
-    return Members(imagined, np.array(order), np.array(masks), np.array(tables, np.uint64))
+    return Members(imagined, TablePrograms(np.array(order), np.array(masks), np.array(tables, np.uint64)))
 
 
 def test_over_all_truths_the_estimate_is_the_exact_share() -> None:
@@ -300,7 +301,7 @@ def test_rows_with_one_context_are_one() -> None:
         World("w2", Intervention({"C": 0}), variables, ("u0",), (0, 1, 0)),
         World("w3", Intervention({"B": 0, "C": 1}), variables, ("u0",), (0, 0, 1)),
     ]
-    found = distinct_contexts(rows_of(worlds, variables), 0b001, 3)
+    found = distinct_contexts(pack_rows(worlds, variables), 0b001, 3)
     contexts = [(targets, word & 0b001) for word, targets in zip(*map(np.ndarray.tolist, found), strict=True)]
     assert contexts == [(0b000, 0), (0b000, 1), (0b010, 0), (0b100, 0)]
 

@@ -36,10 +36,9 @@ from calibrant.dsl.formulas.operators import OPERATORS
 from calibrant.dsl.formulas.partial import PartialTable
 from calibrant.dsl.formulas.table import TruthTable, full_mask, num_rows
 from calibrant.dsl.formulas.text import parse
-from calibrant.dsl.replayscm.batch import compile_candidates, pack_panels
+from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, pack_panels
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.problem import Problem
-from calibrant.dsl.replayscm.replay import Candidate
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Panel, World
@@ -91,7 +90,7 @@ def test_the_c_loop_counts_what_the_oracle_counts(loop: CLoop, case: tuple[Scm, 
     model, worlds = case
     wrong = scm(model.roots, {v: parse(f"(not {model.roots[0]})") for v in model.mechanisms})
     models = [model, wrong, model]
-    programs = compile_candidates([Candidate(m.mechanisms, m.order) for m in models], model.variables)
+    programs = compile_formulas([Candidate(m.mechanisms, m.order) for m in models], model.variables)
     packed = pack_panels([Panel(model.variables, some) for some in worlds])
     assert loop.replay(programs, packed).tolist() == [_expected(m, worlds) for m in models]
 

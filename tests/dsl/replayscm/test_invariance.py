@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.formulas.formula import Formula, apply, constant, fold, rename, var
 from calibrant.dsl.formulas.operators import OPERATORS
-from calibrant.dsl.replayscm.replay import Candidate, SplitReplay, replay
+from calibrant.dsl.replayscm.evaluator import Candidate
+from calibrant.dsl.replayscm.replay import SplitReplay, replay
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from tests.support.effort import examples

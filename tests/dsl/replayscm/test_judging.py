@@ -11,9 +11,8 @@ from calibrant.dsl.formulas.operators import OPERATORS
 from calibrant.dsl.formulas.table import full_mask, projection
 from calibrant.dsl.formulas.text import Grammar, parse, render
 from calibrant.dsl.names import natural_key
-from calibrant.dsl.replayscm import mechanisms
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
-from calibrant.dsl.replayscm.judging import MAX_CANDIDATE_CHARS, Judge
+from calibrant.dsl.replayscm.evaluator import MAX_CANDIDATE_CHARS, MAX_WORD_VARS, Judge
 from calibrant.dsl.replayscm.mechanisms import MANY, NOVELTY, JudgedMechanism, mechanism_stats
 from calibrant.dsl.replayscm.reference import replay_world
 from calibrant.dsl.replayscm.scm import Scm, scm
@@ -59,7 +58,7 @@ def _checked(model: Scm, worlds: tuple[World, ...]) -> None:
 
 def _same_table(made: JudgedMechanism, formula: Formula) -> None:
     number = len(made.variables)
-    if number > mechanisms.MAX_WORD_VARS:
+    if number > MAX_WORD_VARS:
         assert made.table is None
         return
     assert made.table is not None

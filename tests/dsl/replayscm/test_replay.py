@@ -6,19 +6,35 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.formulas.formula import Formula, apply, var
 from calibrant.dsl.formulas.operators import OPERATORS
-from calibrant.dsl.replayscm.batch import compile_candidates, pack_panels, replay_batch
-from calibrant.dsl.replayscm.reference import first_mismatch, replay_world
-from calibrant.dsl.replayscm.replay import Candidate, SplitReplay, replay, replay_splits
+from calibrant.dsl.replayscm.evaluator import (
+    Candidate,
+    compile_formulas,
+    compile_tables,
+    lay_out,
+    pack_panels,
+    pack_rows,
+)
+from calibrant.dsl.replayscm.reference import first_mismatch, replay_row, replay_world
+from calibrant.dsl.replayscm.replay import SplitReplay, replay, replay_splits
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from tests.support.effort import examples
-from tests.support.replayscm.oracles import FEWEST_ARGUMENTS, MOST_ARGUMENTS, assignments, replay_world_row, truth
+from tests.support.replayscm.oracles import (
+    FEWEST_ARGUMENTS,
+    MOST_ARGUMENTS,
+    assignments,
+    replay_world_row,
+    tree_of,
+    tree_value,
+    truth,
+)
 from tests.support.replayscm.replay_oracle import Counts, counts
 from tests.support.replayscm.strategies import FULL_GRAMMAR, arbitrary_worlds, formulas, interventions, scms
 
@@ -117,7 +133,7 @@ def test_kernel_packed_reference_and_oracle_agree(num_rows: list[list[int]], dat
     own = data.draw(st.sampled_from([None, *models]))  # rows that one of the models explains, or nobody's
     splits = [Panel(p.variables, tuple(_own_rows(own, w) for w in p.worlds)) for p in drawn] if own else list(drawn)
     candidates = [Candidate(model.mechanisms, model.order) for model in models]
-    batch = replay_batch(compile_candidates(candidates, VARIABLES), pack_panels(splits))
+    batch = compile_formulas(candidates, VARIABLES).compare(pack_panels(splits))
     for c, (model, candidate) in enumerate(zip(models, candidates, strict=True)):
         for p, panel in enumerate(splits):
             expected = counts(model, panel.worlds, model.order)
@@ -150,7 +166,7 @@ def test_every_operator_at_every_arity(operator: str, arity: int) -> None:
     candidates = [Candidate({"Y": right}, ("Y",)), Candidate({"Y": apply("not", [right])}, ("Y",))]
     wrong = [0, len(rows)]
     assert [replay(candidate, panel).num_wrong for candidate in candidates] == wrong
-    batch = replay_batch(compile_candidates(candidates, panel.variables), pack_panels([panel]))
+    batch = compile_formulas(candidates, panel.variables).compare(pack_panels([panel]))
     assert batch.num_wrong.tolist() == [[number] for number in wrong]
 
 
@@ -184,14 +200,14 @@ def test_nothing_to_replay_is_not_exact() -> None:
     clamped = World("w", Intervention({}, ("X2",)), ("X1", "X2"), ("u0", "u1"), (0b01, 0b01))
     for panel in (Panel(("X1", "X2"), ()), Panel(("X1", "X2"), (clamped,))):
         check_split(replay(candidate, panel), Counts(0, 0, 0, ()), model.order)
-        batch = replay_batch(compile_candidates([candidate], panel.variables), pack_panels([panel]))
+        batch = compile_formulas([candidate], panel.variables).compare(pack_panels([panel]))
         assert (batch.num_cells.tolist(), batch.num_worlds.tolist()) == ([[0]], [[0]])
         assert batch.all_exact.tolist() == [[False]]
 
 
 def test_nobody_replayed_is_no_row_of_counts() -> None:
     panel = Panel(("X1", "X2"), ())
-    assert replay_batch(compile_candidates([], panel.variables), pack_panels([panel, panel])).num_cells.shape == (0, 2)
+    assert compile_formulas([], panel.variables).compare(pack_panels([panel, panel])).num_cells.shape == (0, 2)
 
 
 def test_panels_and_programs_over_other_variables_are_refused() -> None:
@@ -199,4 +215,69 @@ def test_panels_and_programs_over_other_variables_are_refused() -> None:
     with pytest.raises(ValueError, match="different variables"):
         pack_panels([one, other])
     with pytest.raises(ValueError, match="different variables"):
-        replay_batch(compile_candidates([], ("X2", "X1")), pack_panels([one]))
+        compile_formulas([], ("X2", "X1")).compare(pack_panels([one]))
+
+
+# --- candidates as tables, and interventions side by side --------------------------------------------------------
+
+
+def _as_table(model: Scm, variable: str) -> tuple[int, int, int]:
+    """Variable, parent set and table by the truth of the formula in each row, the lowest parent as the lowest bit."""
+    parents = sorted(model.mechanisms[variable].mentioned, key=VARIABLES.index)
+    rows = [{u: row >> i & 1 for i, u in enumerate(parents)} for row in range(1 << len(parents))]
+    tree = tree_of(model.mechanisms[variable])
+    bits = sum(tree_value(tree, values.__getitem__) << row for row, values in enumerate(rows))
+    return VARIABLES.index(variable), sum(1 << VARIABLES.index(u) for u in parents), bits
+
+
+@pytest.mark.parametrize("num_rows", [0, 1, 7, 63, 64, 65, 200])
+@given(data=st.data())
+@settings(deadline=None, max_examples=examples(12))
+def test_tables_compute_the_rows_of_the_reference(num_rows: int, data: st.DataObject) -> None:
+    """With flips, which hit a cell after its mechanism and before its children, and never a clamped one."""
+    order = data.draw(st.permutations(VARIABLES))
+    models = [
+        scm(order[:2], {order[i]: data.draw(wide_formulas(order[:i])) for i in range(2, 5)})
+        for _ in range(data.draw(st.integers(1, 3)))
+    ]
+    rng = random.Random(data.draw(st.integers(0, 2**32)))
+    worlds = [
+        _random_world(rng, f"w{i}", num_rows // 2 + i * (num_rows % 2), data.draw(interventions(VARIABLES)))
+        for i in (0, 1)
+    ]
+    programs = compile_tables([[_as_table(model, v) for v in model.order] for model in models], 3)
+    rows = pack_rows(worlds, VARIABLES)
+    flips = np.array([[rng.getrandbits(5) for _ in rows.words] for _ in models], np.uint64).reshape(len(models), -1)
+    for given_flips in (None, flips):
+        results = programs.replay(rows, given_flips)
+        assert results.shape == (len(models), num_rows)
+        for d, model in enumerate(models):
+            observed = [(world, row) for world in worlds for row in world.rows()]
+            for r, (world, row) in enumerate(observed):
+                flipped = 0 if given_flips is None else int(flips[d, r])
+                values = dict(row)
+                for v in model.order:
+                    if v not in world.intervention.targets:
+                        computed = tree_value(tree_of(model.mechanisms[v]), values.__getitem__)
+                        values[v] = computed ^ flipped >> VARIABLES.index(v) & 1
+                assert int(results[d, r]) == sum(values[v] << i for i, v in enumerate(VARIABLES))
+                assert flipped or values == replay_row(model, world, row)
+
+
+@given(wide_scms(), st.lists(interventions(VARIABLES), min_size=1, max_size=5))
+@settings(deadline=None, max_examples=examples(30))
+def test_interventions_side_by_side_are_what_the_reference_computes_of_each(
+    model: Scm, chosen: list[Intervention]
+) -> None:
+    constants = [dict(intervention.constants) for intervention in chosen]
+    layout = lay_out(VARIABLES, model.roots, constants)
+    values = layout.simulate(Candidate(model.mechanisms, model.order))
+    for number, targets in enumerate(constants):
+        world = World("w", Intervention(targets), VARIABLES, ("u",), (0,) * len(VARIABLES))
+        ones = dict.fromkeys(VARIABLES, 0)
+        for row, roots in enumerate(assignments(model.roots)):
+            expected = replay_row(model, world, dict(roots))
+            for v in VARIABLES:
+                assert layout.block(values[v], number) >> row & 1 == expected[v]
+                ones[v] += expected[v]
+        assert [layout.counts(values[v])[number] for v in VARIABLES] == [ones[v] for v in VARIABLES]

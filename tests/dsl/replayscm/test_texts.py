@@ -9,8 +9,8 @@ import pytest
 from calibrant.dsl.errors import ParseError
 from calibrant.dsl.formulas.operators import OPERATORS
 from calibrant.dsl.formulas.text import Grammar
-from calibrant.dsl.replayscm import _kernels_replay, _kernels_texts
-from calibrant.dsl.replayscm.batch import TextCompiler
+from calibrant.dsl.replayscm import _kernels_evaluator, evaluator
+from calibrant.dsl.replayscm.evaluator import Programs, compile_texts
 from tests.fuzz.texts import case
 from tests.support.effort import effort
 
@@ -18,7 +18,7 @@ LOAD, STORE = 6, 8
 
 
 def program(text: str, names: tuple[str, ...] = ("X1", "X2", "X10"), grammar: Grammar | None = None) -> list[int]:
-    found = TextCompiler(names, names[-1:], grammar or Grammar()).compile([text])
+    found = compile_texts([text], names, names[-1:], grammar or Grammar())
     *code, stored = found.code.tolist()
     assert stored == (len(names) - 1) << 4 | STORE
     return list(code)
@@ -69,19 +69,26 @@ def test_unusual_spellings_mean_the_same() -> None:
     assert program("(and and or)", ("and", "or", "Y"))[:2] == [LOAD, 1 << 4 | LOAD]
 
 
-def test_codes_are_those_of_the_replay_kernel() -> None:
-    assert (_kernels_texts.LOAD, _kernels_texts.STORE) == (_kernels_replay.LOAD, _kernels_replay.STORE) == (LOAD, STORE)
+def test_numbers_are_those_of_the_kernels() -> None:
+    """The evaluator imports its kernels on use, and has some of their numbers itself."""
+    for name in ("LOAD", "CONSTANT", "STORE", "OPERATOR", "MAX_HEIGHT", "RIGHT", "OTHER"):
+        assert getattr(_kernels_evaluator, name) == getattr(evaluator, name)
+    assert (_kernels_evaluator.FACTS, int(_kernels_evaluator.SPREAD)) == (evaluator.NUM_FACTS, evaluator.HASH_FACTOR)
+    assert [OPERATORS[name].code for name in ("not", "and", "or", "xor", "iff", "if")] == [*range(6)]
 
 
 def test_parents_are_those_of_each_mechanism() -> None:
     parents = {"X2": frozenset({"X1"}), "X10": frozenset({"X2"})}
-    compiler = TextCompiler(("X1", "X2", "X10"), ("X2", "X10"), parents=parents)
-    assert len(compiler.compile(["X1", "X2"] * 3)) == 3
+
+    def compiled(texts: list[str]) -> Programs:
+        return compile_texts(texts, ("X1", "X2", "X10"), ("X2", "X10"), parents=parents)
+
+    assert len(compiled(["X1", "X2"] * 3)) == 3
     with pytest.raises(ParseError, match="'X1' is not allowed here"):
-        compiler.compile(["X1", "X2", "X1", "X1"])
+        compiled(["X1", "X2", "X1", "X1"])
     with pytest.raises(ValueError, match="3 texts; each candidate has 2"):
-        compiler.compile(["X1", "X2", "X1"])
-    assert len(compiler.compile([])) == 0
+        compiled(["X1", "X2", "X1"])
+    assert len(compiled([])) == 0
 
 
 @pytest.mark.soak

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from calibrant.audits.replayscm.behaviour import rows_of
+from calibrant.dsl.replayscm.evaluator import pack_rows
 from calibrant.dsl.replayscm.problem import Problem, Task
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.world import Panel, World
@@ -58,7 +58,7 @@ def test_what_worlds_leave_is_what_enumeration_leaves(model_class: ModelClass, p
         made = spaces(VersionSpace(task, model_class), penalty)
         whole = sum(one.mass for one in made)
         for worlds in ((), more[:1], more):
-            rows = rows_of(worlds, task.variables)
+            rows = pack_rows(worlds, task.variables)
             together = sum(one.mass_with(rows) for one in made)
             after = [one.condition(rows) for one in made]
             one_by_one = list(made)
@@ -80,7 +80,7 @@ def test_many_worlds_at_once_are_weighed_as_each_is_from_scratch(model_class: Mo
         worlds = [*problem.sealed.heldout.worlds]
         worlds += [replace(w, columns=tuple(rng.getrandbits(w.num_rows) for _ in w.columns)) for w in worlds]
         spans = np.cumsum([0, *(world.num_rows for world in worlds)])
-        rows = rows_of(worlds, problem.task.variables)
+        rows = pack_rows(worlds, problem.task.variables)
         made = spaces(space, penalty)
         left = [sum(masses) for masses in zip(*(one.masses(rows, spans) for one in made), strict=True)]
         assert left == [space.with_worlds([world]).mass(size_penalty=penalty) for world in worlds]
@@ -97,13 +97,13 @@ def test_draws_are_those_of_the_sampler(model_class: ModelClass, penalty: int | 
         for roots in list(space.counts_by_roots)[:2]:
             told = space if task.disclosure.roots is not None else space.given_roots(roots)
             for worlds in ((), more[:1]):
-                here = ConditionedSpace(ParentSets(told, penalty), roots).condition(rows_of(worlds, task.variables))
+                here = ConditionedSpace(ParentSets(told, penalty), roots).condition(pack_rows(worlds, task.variables))
                 if not here.mass:
                     continue
                 members = draw(here, Random(problem.id), 6)
                 listed = sample_members(told.with_worlds(worlds), Random(problem.id), 6, size_penalty=penalty)
                 assert [members.scm(i) for i in range(6)] == listed
-                rows = rows_of(more, task.variables)
+                rows = pack_rows(more, task.variables)
                 exact = (members.outcomes(rows) == rows.words).all(1).tolist()
                 assert exact == [replays_exactly(model, more) for model in listed]
                 drawn += 1

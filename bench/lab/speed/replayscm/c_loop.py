@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.bench.lab.speed.replayscm.rowwise import Counts
-from calibrant.dsl.replayscm.batch import PackedPanels, Programs
+from calibrant.dsl.replayscm.evaluator import PackedPanels, Programs
 
 SOURCE = Path(__file__).with_name("replay_loop.c")
 FLAGS = ("-std=c99", "-O3", "-march=native", "-shared", "-fPIC")
@@ -26,7 +26,7 @@ class NoCompilerError(Exception):
 
 
 class CLoop:
-    """The compiled loop; `replay` has the contract of `replay_batch` and gives its counts as one array."""
+    """The compiled loop; `replay` has the contract of `Programs.compare` and gives its counts as one array."""
 
     def __init__(self, library: Path) -> None:
         self._function = ctypes.CDLL(str(library)).replay_candidates

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from random import Random
 
 from calibrant.dsl.formulas.formula import Apply, Formula, Node
+from calibrant.dsl.replayscm.evaluator import Candidate
 from calibrant.dsl.replayscm.problem import Problem
-from calibrant.dsl.replayscm.replay import Candidate
 from calibrant.dsl.replayscm.scm import Scm
 
 LISTS = ("and", "or", "xor", "iff")

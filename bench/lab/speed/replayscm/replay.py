@@ -16,10 +16,10 @@ from calibrant.bench.lab.speed.replayscm.c_loop import CLoop, NoCompilerError, c
 from calibrant.bench.lab.speed.replayscm.candidates import random_candidates, typical
 from calibrant.bench.lab.speed.replayscm.rowwise import RowwisePanels
 from calibrant.dsl.formulas.text import render
-from calibrant.dsl.replayscm.batch import TextCompiler, compile_candidates, pack_panels, replay_batch
+from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, compile_texts, pack_panels
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import replay_world
-from calibrant.dsl.replayscm.replay import Candidate, replay_splits
+from calibrant.dsl.replayscm.replay import replay_splits
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel
 
@@ -60,15 +60,15 @@ class Case:
         self.candidates = random_candidates(problem, batch, SEED)
         self.packed = pack_panels(self.panels)
         self.rowwise = RowwisePanels(self.panels)
-        self.programs = compile_candidates(self.candidates, problem.task.variables)
+        self.programs = compile_formulas(self.candidates, problem.task.variables)
 
     def as_single(self) -> Comparison:
         """Ways to replay a single candidate; a kernel call has its overhead for itself."""
         candidate = self.candidates[0]
-        program = compile_candidates([candidate], self.problem.task.variables)
+        program = compile_formulas([candidate], self.problem.task.variables)
         rivals = [
             Rival("packed ints", lambda: self.packed_ints(candidate)),
-            Rival("kernel, compiled before", lambda: replay_batch(program, self.packed)),
+            Rival("kernel, compiled before", lambda: program.compare(self.packed)),
             Rival("kernel", lambda: self.kernel([candidate])),
             Rival("NumPy, a byte a row", lambda: self.rowwise.replay(candidate)),
             Rival("reference", lambda: self.reference(candidate)),
@@ -83,7 +83,7 @@ class Case:
         rivals = [
             Rival(
                 "kernel, compiled before",
-                lambda: replay_batch(self.programs, self.packed),
+                lambda: self.programs.compare(self.packed),
                 batch,
                 least_times_published=TIMES_PUBLISHED,
             ),
@@ -109,16 +109,16 @@ class Case:
         disclosure = self.problem.task.disclosure
         parents = {variable: disclosure.admissible_parents(variable) for variable in order}
         texts = [render(candidate.mechanisms[variable]) for candidate in self.candidates for variable in order]
-        compiler = TextCompiler(self.problem.task.variables, order, self.problem.task.grammar, parents)
+        given = self.problem.task.variables, order, self.problem.task.grammar, parents
         rivals = [
-            Rival("kernels, from texts", lambda: replay_batch(compiler.compile(texts), self.packed), batch),
+            Rival("kernels, from texts", lambda: compile_texts(texts, *given).compare(self.packed), batch),
             Rival("from parsed formulas", lambda: self.kernel(self.candidates), batch, least_ratio=OF_FORMULAS),
         ]
         counts = {"mechanisms": len(texts), "characters": sum(map(len, texts))}
         return Comparison(TOPIC, f"{self.setting}, programs from formulas", "candidate", rivals, counts=counts)
 
     def kernel(self, candidates: list[Candidate]) -> object:
-        return replay_batch(compile_candidates(candidates, self.problem.task.variables), self.packed)
+        return compile_formulas(candidates, self.problem.task.variables).compare(self.packed)
 
     def packed_ints(self, candidate: Candidate) -> object:
         return replay_splits(candidate, self.whole, *self.panels)

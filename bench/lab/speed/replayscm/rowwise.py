@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.formulas.formula import fold
-from calibrant.dsl.replayscm.replay import Candidate
+from calibrant.dsl.replayscm.evaluator import Candidate
 from calibrant.dsl.replayscm.world import Column, Panel
 
 Bools: TypeAlias = npt.NDArray[np.bool_]

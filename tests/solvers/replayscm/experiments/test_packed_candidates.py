@@ -46,7 +46,7 @@ def test_keys_are_equal_iff_readings_are(num_vars: int, num_hidden: int, max_par
     contexts = [rng.getrandbits(2) for _ in range(num_rows)]
     candidates = candidate_worlds(scm_class.observed, 2)
     index = {v: i for i, v in enumerate(scm_class.observed)}
-    keys = pack_candidates(index, scm_class.roots, candidates, contexts).keys(MemberArrays(scm_class, members))
+    keys = pack_candidates(index, scm_class.roots, candidates, contexts).keys(MemberArrays(scm_class, members).programs)
     shares = alike_shares(keys)
     for place, do in enumerate(candidates):
         readings = [tuple(clean_rows(scm_class, member, do, contexts)) for member in members]
@@ -63,7 +63,7 @@ def test_witnesses_prove_a_split_while_they_fit(num_hidden: int) -> None:
     members = [sampler.draw(rng) for _ in range(NUM_MEMBERS)]
     index = {v: i for i, v in enumerate(scm_class.observed)}
     contexts, candidates = range(4), candidate_worlds(scm_class.observed, 2)
-    arrays = MemberArrays(scm_class, members)
+    arrays = MemberArrays(scm_class, members).programs
     keys = pack_candidates(index, scm_class.roots, candidates, contexts).keys(arrays)
     witnesses = Witnesses(scm_class, index, arrays, keys, [])
     worlds: list[EvidenceWorld] = []

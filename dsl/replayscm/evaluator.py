@@ -1,0 +1,601 @@
+"""The evaluator of candidate SCMs: all that replays a candidate on worlds, or simulates one, calls this module.
+
+Layout. Rows of worlds lie one after another. Row r of a variable is bit r of its column, a Python integer, or bit
+r % 64 of word r // 64. Row p of a truth table has parent i at bit i of p, parents ascending. A clamped cell shows its
+given value, everything else is computed from the values computed so far, so errors propagate (docs/semantics.md).
+`dsl.replayscm.reference` is the meaning; property tests compare every entry with it.
+
+Entries, with candidates a second on one core (10 variables, 80 rows):
+
+- `simulate`, `mismatches`: one candidate on Python integers, compiles nothing; 30,000. One call does any number of
+  rows at nearly the same cost, so worlds to compare are laid side by side (`lay_out`).
+- `compile_formulas`, `compile_texts` -> `Programs`: many candidates on packed panels; 2,600,000 once compiled.
+- `compile_tables` -> `TablePrograms`: functions of at most six parents, with flips of noise; 2,000,000.
+- `Judge`: one answer from its texts, in the scoring of many (dsl.replayscm.submission): it reads, orders and replays
+  in one call, in half of the time of parsing and `mismatches`.
+
+The kernels compile on first use; importing this module imports none of them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.dsl.formulas.formula import Apply, Formula, Node
+from calibrant.dsl.formulas.operators import BY_CODE, OPERATORS
+from calibrant.dsl.formulas.table import WORD_BITS, projection
+from calibrant.dsl.formulas.text import MAX_TEXT, STANDARD, Grammar, parse
+from calibrant.dsl.replayscm.world import Column, Panel, World
+
+U8 = npt.NDArray[np.uint8]
+I32 = npt.NDArray[np.int32]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+
+# of dsl.replayscm._kernels_evaluator, which is imported on use; a test compares them
+LOAD, CONSTANT, STORE, OPERATOR = 6, 7, 8, 15
+NUM_FACTS, MAX_HEIGHT, RIGHT, OTHER, HASH_FACTOR = 7, 128, 0, 3, 0x9E3779B97F4A7C15
+MAX_CANDIDATE_CHARS = 8_000  # longer answers are rare, and the parser reads them
+MAX_WORD_VARS = 6  # variables of a truth table that fits a word
+_PROJECTIONS = np.array([projection(index, MAX_WORD_VARS).bits for index in range(MAX_WORD_VARS)], np.uint64)
+
+
+class Candidate(NamedTuple):
+    """A legal map in the form that replay needs.
+
+    order: the endogenous variables in evaluation order
+    """
+
+    mechanisms: Mapping[str, Formula]
+    order: tuple[str, ...]
+
+
+def compute(mechanism: Formula, columns: Mapping[str, Column], rows: Column) -> Column:
+    """Return the mechanism's bits in the given rows: `Formula.evaluate` without the calls, for the hot loop."""
+    stack: list[Column] = []
+    for node in mechanism.nodes:
+        if isinstance(node, str):
+            stack.append(columns[node])
+        elif isinstance(node, Apply):
+            arity = node.arity
+            arguments = stack[-arity:]
+            del stack[-arity:]
+            stack.append(OPERATORS[node.operator].bits(arguments, rows))
+        else:
+            stack.append(rows if node else 0)
+    return stack.pop()
+
+
+def simulate(
+    candidate: Candidate, columns: Mapping[str, Column], clamped: Mapping[str, Column], rows: Column
+) -> dict[str, Column]:
+    """Return all columns: as given where they are clamped or have no mechanism, else computed.
+
+    clamped: rows in which a variable keeps its given value; none for a variable without an entry
+    """
+    values = dict(columns)
+    for variable in candidate.order:
+        fixed = clamped.get(variable, 0)
+        if fixed == rows:
+            continue
+        computed = compute(candidate.mechanisms[variable], values, rows)
+        values[variable] = computed & ~fixed | columns[variable] & fixed if fixed else computed
+    return values
+
+
+def mismatches(candidate: Candidate, panel: Panel) -> dict[str, Column]:
+    """Return per endogenous variable the rows in which its simulated value is wrong; intervened rows never are."""
+    observed = panel.columns
+    simulated = simulate(candidate, observed, panel.clamped, panel.all_rows)
+    return {variable: simulated[variable] ^ observed[variable] for variable in candidate.order}
+
+
+class KnownMechanism(Protocol):
+    """A mechanism of which some mismatches are known.
+
+    bit, mentions: its variable and the variables that occur, as bits
+    error: the rows in which it is wrong while all that it mentions is right; None if not computed yet
+    """
+
+    bit: int
+    mentions: int
+    error: Column | None
+
+    @property
+    def formula(self) -> Formula: ...
+
+
+def known_mismatches(mechanisms: Mapping[str, KnownMechanism], order: Sequence[str], panel: Panel) -> dict[str, Column]:
+    """Return `mismatches`; mechanisms with right parents take them from `error`, so few are computed twice."""
+    observed, clamped = panel.columns, panel.clamped
+    simulated: dict[str, Column] = {}
+    wrong: dict[str, Column] = {}
+    wrong_variables = 0  # as bits
+    for variable in order:
+        mechanism = mechanisms[variable]
+        if mechanism.mentions & wrong_variables:
+            computed = compute(mechanism.formula, simulated, panel.all_rows)
+            error = (computed ^ observed[variable]) & ~clamped[variable]
+        elif mechanism.error is None:
+            computed = compute(mechanism.formula, observed, panel.all_rows)
+            error = mechanism.error = (computed ^ observed[variable]) & ~clamped[variable]
+        else:
+            error = mechanism.error
+        wrong[variable] = error
+        if error:
+            if not wrong_variables:
+                simulated = dict(observed)
+            wrong_variables |= mechanism.bit
+            simulated[variable] = observed[variable] ^ error
+    return wrong
+
+
+class Layout(NamedTuple):
+    """Interventions side by side, each over every assignment of some roots: block after block of 2**roots rows.
+
+    Row a of a block gives root i the bit a >> i & 1. Other roots are 0, and what is intervened on has its constant.
+    """
+
+    columns: Mapping[str, Column]
+    clamped: Mapping[str, Column]
+    rows: Column
+    num_blocks: int
+    block_rows: int
+
+    def simulate(self, candidate: Candidate) -> dict[str, Column]:
+        """Return the columns of all variables."""
+        return simulate(candidate, self.columns, self.clamped, self.rows)
+
+    def block(self, column: Column, number: int) -> Column:
+        """Return the rows of one block."""
+        return column >> number * self.block_rows & ((1 << self.block_rows) - 1)
+
+    def counts(self, column: Column) -> list[int]:
+        """Count the ones of each block."""
+        num_rows = self.num_blocks * self.block_rows
+        packed = np.frombuffer(column.to_bytes(-(-num_rows // 8), "little"), np.uint8)
+        bits = np.unpackbits(packed, count=num_rows, bitorder="little").reshape(self.num_blocks, self.block_rows)
+        counts: list[int] = bits.sum(1, dtype=np.int64).tolist()
+        return counts
+
+
+def lay_out(variables: Sequence[str], roots: Sequence[str], interventions: Sequence[Mapping[str, int]]) -> Layout:
+    """Lay interventions side by side; variables: all that the candidates have; roots: those that take every value."""
+    num_blocks, block_rows = len(interventions), 1 << len(roots)
+    rows = (1 << num_blocks * block_rows) - 1
+    first_rows = rows // ((1 << block_rows) - 1)  # the first row of each block
+    columns, clamped = dict.fromkeys(variables, 0), dict.fromkeys(variables, 0)
+    for i, root in enumerate(roots):
+        columns[root] = projection(i, len(roots)).bits * first_rows
+    for variable in {v for constants in interventions for v in constants}:
+        values = [constants.get(variable) for constants in interventions]
+        clamped[variable] = _repeat([value is not None for value in values], block_rows)
+        columns[variable] = columns[variable] & ~clamped[variable] | _repeat(
+            [value == 1 for value in values], block_rows
+        )
+    return Layout(columns, clamped, rows, num_blocks, block_rows)
+
+
+def _repeat(bits: Sequence[bool], times: int) -> Column:
+    """Return a column with so many rows of each bit."""
+    packed = np.packbits(np.repeat(np.array(bits, np.uint8), times), bitorder="little")
+    return int.from_bytes(packed.tobytes(), "little")
+
+
+class Rows(NamedTuple):
+    """Rows of worlds: [r] values and [r] intervention targets, a bit per variable."""
+
+    words: U64
+    targets: U64
+
+    def select(self, chosen: slice | I64) -> Rows:
+        """Return some of the rows."""
+        return Rows(self.words[chosen], self.targets[chosen])
+
+
+NO_ROWS = Rows(np.empty(0, np.uint64), np.empty(0, np.uint64))
+
+
+def pack_rows(worlds: Sequence[World], variables: Sequence[str]) -> Rows:
+    """Return the rows of all worlds, one world after another; variable i at bit i."""
+    words, targets = [NO_ROWS.words], [NO_ROWS.targets]
+    for world in worlds:
+        columns = world.by_variable
+        words.append(row_words([columns[v] for v in variables], world.num_rows))
+        clamped = sum(1 << i for i, v in enumerate(variables) if v in world.intervention.targets)
+        targets.append(np.full(world.num_rows, clamped, np.uint64))
+    return Rows(np.concatenate(words), np.concatenate(targets))
+
+
+def row_words(columns: Sequence[Column], num_rows: int) -> U64:
+    """Return the rows of columns, column i at bit i; [r]."""
+    num_bytes = -(-num_rows // 8)
+    packed = np.frombuffer(b"".join(column.to_bytes(num_bytes, "little") for column in columns), np.uint8)
+    bits = np.unpackbits(packed.reshape(len(columns), num_bytes), axis=1, bitorder="little")[:, :num_rows]
+    words: U64 = np.bitwise_or.reduce(bits.astype(np.uint64) << np.arange(len(columns), dtype=np.uint64)[:, None])
+    return words
+
+
+@dataclass(frozen=True)
+class TablePrograms:
+    """Candidates as truth tables of at most MAX_WORD_VARS parents each, a mechanism a column.
+
+    order: [d, m] variables with mechanisms, parents first; masks: [d, m] their parent sets
+    tables: [d, m] their functions over these
+    """
+
+    order: I64
+    masks: I64
+    tables: U64
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def select(self, chosen: slice | npt.NDArray[np.bool_]) -> TablePrograms:
+        """Return some of the candidates."""
+        return TablePrograms(self.order[chosen], self.masks[chosen], self.tables[chosen])
+
+    def replay(self, rows: Rows, flips: U64 | None = None) -> U64:
+        """Return the row that each candidate computes; [d, r]. flips: [d, r] cells that noise flips."""
+        from calibrant.dsl.replayscm._kernels_evaluator import replay_tables
+
+        results = np.empty((len(self), len(rows.words)), np.uint64)
+        if flips is None:
+            flips = np.empty((0, len(rows.words)), np.uint64)
+        replay_tables(self.order, self.masks, self.tables, rows.words, rows.targets, flips, results)
+        return results
+
+
+def compile_tables(candidates: Sequence[Sequence[tuple[int, int, int]]], num_mechanisms: int) -> TablePrograms:
+    """Compile candidates of equally many mechanisms: variable, parent set and table of each, parents first."""
+    arrays = np.array(candidates, np.uint64).reshape(len(candidates), num_mechanisms, 3)
+    order, masks, tables = (np.ascontiguousarray(arrays[:, :, i]) for i in range(3))
+    return TablePrograms(order.astype(np.int64), masks.astype(np.int64), tables)
+
+
+@dataclass(frozen=True)
+class PackedPanels:
+    """Several panels (training, held-out) as words: rows of all of them one after another, 64 a word.
+
+    scored_cells: [variables, panels] how many rows are scored
+    observed, scored: [variables, words]; unused rows of the last word are 0 in `scored` and in all masks
+    """
+
+    variables: tuple[str, ...]
+    observed: U64
+    scored: U64
+    scored_cells: I64
+    world_words: I64
+    world_masks: U64
+    world_panel: I64
+    panel_masks: U64
+
+
+@dataclass(frozen=True)
+class ReplayCounts:
+    """Counts of replayed candidates; every array has shape [candidates, panels].
+
+    Worlds without a scored cell are in no count.
+    """
+
+    num_cells: I64
+    num_wrong: I64
+    num_worlds: I64
+    num_exact_worlds: I64
+
+    @property
+    def all_exact(self) -> npt.NDArray[np.bool_]:
+        """Every scored cell right, and at least one exists."""
+        exact: npt.NDArray[np.bool_] = (self.num_wrong == 0) & (self.num_cells > 0)
+        return exact
+
+
+def pack_panels(panels: Sequence[Panel]) -> PackedPanels:
+    """Return the panels as words; all must have the same variables."""
+    variables = panels[0].variables
+    if any(panel.variables != variables for panel in panels):
+        raise ValueError("panels over different variables")
+    offsets = np.cumsum([0, *(panel.num_rows for panel in panels)]).tolist()
+    num_words = max(1, -(-offsets[-1] // WORD_BITS))
+    observed = [_join_columns([p.columns[v] for p in panels], offsets) for v in variables]
+    scored = [_join_columns([p.scored_rows(v) for p in panels], offsets) for v in variables]
+    spans = [
+        (index, offset + start, offset + end)
+        for index, (panel, offset) in enumerate(zip(panels, offsets, strict=False))
+        for start, end in zip(panel.starts, panel.starts[1:], strict=False)
+    ]
+    world_masks = [((1 << (end - start)) - 1) << start for _, start, end in spans]
+    panel_masks = [p.all_rows << offset for p, offset in zip(panels, offsets, strict=False)]
+    words = [(start // WORD_BITS, -(-end // WORD_BITS)) for _, start, end in spans]
+    return PackedPanels(
+        variables,
+        _words(observed, num_words),
+        _words(scored, num_words),
+        np.array([[p.scored_rows(v).bit_count() for p in panels] for v in variables], np.int64),
+        np.array(words, np.int64).reshape(-1, 2),
+        _words(world_masks, num_words),
+        np.array([index for index, _, _ in spans], np.int64),
+        _words(panel_masks, num_words),
+    )
+
+
+def _join_columns(columns: Sequence[Column], offsets: Sequence[int]) -> Column:
+    return sum(column << offset for column, offset in zip(columns, offsets, strict=False))
+
+
+def _words(columns: Sequence[Column], num_words: int) -> U64:
+    packed = b"".join(column.to_bytes(num_words * 8, "little") for column in columns)
+    return np.frombuffer(packed, "<u8").astype(np.uint64).reshape(len(columns), num_words)
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Compiled candidates over one set of variables: postfix programs that load, operate and store.
+
+    code: all programs one after another, int32; starts: [candidates + 1] where each begins
+    max_stack: deepest stack that any of them needs
+    """
+
+    variables: tuple[str, ...]
+    code: I32
+    starts: I64
+    max_stack: int
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def compare(self, packed: PackedPanels) -> ReplayCounts:
+        """Count the mistakes of every candidate on all worlds of the panels."""
+        return self._run(packed, with_values=False)[0]
+
+    def replay(self, packed: PackedPanels) -> U64:
+        """Return the values that every candidate computes, as columns of words; [candidates, variables, words]."""
+        return self._run(packed, with_values=True)[1]
+
+    def _run(self, packed: PackedPanels, *, with_values: bool) -> tuple[ReplayCounts, U64]:
+        from calibrant.dsl.replayscm import _kernels_evaluator
+
+        if self.variables != packed.variables:
+            raise ValueError("programs and panels over different variables")
+        counts = np.zeros((len(self), len(packed.panel_masks), 4), np.int64)
+        values = np.empty((len(self) if with_values else 0, *packed.observed.shape), np.uint64)
+        _kernels_evaluator.replay_candidates(
+            self.code,
+            self.starts,
+            packed.observed,
+            packed.scored,
+            packed.scored_cells,
+            packed.world_words,
+            packed.world_masks,
+            packed.world_panel,
+            packed.panel_masks,
+            self.max_stack,
+            counts,
+            values,
+        )
+        return ReplayCounts(*(counts[:, :, i] for i in range(4))), values
+
+
+class _Instructions(dict[Node, int]):
+    """Node -> instruction; operators and constants are added when they are first met."""
+
+    def __missing__(self, node: Node) -> int:
+        if isinstance(node, Apply):
+            instruction = node.arity << 4 | OPERATORS[node.operator].code
+        elif isinstance(node, bool):
+            instruction = int(node) << 4 | CONSTANT
+        else:
+            raise KeyError(node)
+        self[node] = instruction
+        return instruction
+
+
+def _load_instructions(variables: Sequence[str]) -> _Instructions:
+    return _Instructions({variable: i << 4 | LOAD for i, variable in enumerate(variables)})
+
+
+def compile_formulas(candidates: Sequence[Candidate], variables: Sequence[str]) -> Programs:
+    """Compile parsed candidates, each in its own evaluation order."""
+    instruction = _load_instructions(variables).__getitem__
+    store = {variable: i << 4 | STORE for i, variable in enumerate(variables)}
+    code = array("i")
+    starts = [0]
+    for mechanisms, order in candidates:
+        for variable in order:
+            code.extend(map(instruction, mechanisms[variable].nodes))
+            code.append(store[variable])
+        starts.append(len(code))
+    program = np.array(code, np.int32)
+    return Programs(tuple(variables), program, np.array(starts, np.int64), _max_stack(program))
+
+
+def compile_texts(
+    texts: Sequence[str],
+    variables: Sequence[str],
+    order: Sequence[str],
+    grammar: Grammar = STANDARD,
+    parents: Mapping[str, frozenset[str]] | None = None,
+) -> Programs:
+    """Compile mechanism texts: those of the first candidate in `order`, of the second, and so on.
+
+    Plain texts are read in compiled code, others by the parser. `ParseError` for the first text that is no mechanism,
+    ValueError if one candidate is not whole. parents: what each mechanism may mention; None admits all variables
+    """
+    num = max(1, len(order))
+    if len(texts) % num:
+        raise ValueError(f"{len(texts)} texts; each candidate has {len(order)}")
+    admitted = parents or dict.fromkeys(order, frozenset(variables))
+    code, ends, was_read, deepest = _read_texts(texts, text_tables(variables, order, grammar, admitted))
+    if not was_read.all():
+        instruction, pieces, begin = _load_instructions(variables), [], 0
+        for number, (text, end) in enumerate(zip(texts, ends.tolist(), strict=True)):
+            piece, variable = code[begin:end], order[number % num]
+            if not was_read[number]:
+                nodes = parse(text, grammar, admitted[variable]).nodes
+                stored = variables.index(variable) << 4 | STORE
+                piece = np.array([*map(instruction.__getitem__, nodes), stored], np.int32)
+            pieces.append(piece)
+            begin = end
+        code, ends = np.concatenate(pieces), np.cumsum([len(piece) for piece in pieces])
+        deepest = _max_stack(code)
+    starts = np.zeros(len(texts) // num + 1, np.int64)
+    starts[1:] = ends[num - 1 :: num]
+    return Programs(tuple(variables), code, starts, max(1, deepest))
+
+
+def _read_texts(texts: Sequence[str], tables: TextTables | None) -> tuple[I32, I64, U8, int]:
+    """Return code, ends, which texts were read, and the deepest stack; texts that are no single line are not read."""
+    from calibrant.dsl.replayscm import _kernels_evaluator
+
+    ends, was_read = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.uint8)
+    if tables is None or not texts:
+        return np.empty(0, np.int32), ends, was_read, 0
+    joined = "\n".join([*texts, ""])
+    is_long = len(joined) > MAX_TEXT and max(map(len, texts)) > MAX_TEXT
+    if is_long or not joined.isascii() or joined.count("\n") != len(texts):
+        joined = "".join(f"{text}\n" if _is_line(text) else "\n" for text in texts)
+    lines = np.frombuffer(joined.encode("ascii"), np.uint8)
+    code = np.empty(len(lines) // 2 + len(texts) + 1, np.int32)
+    deepest = _kernels_evaluator.read_texts(lines, *tables, code, ends, was_read)
+    return code[: ends[-1]], ends, was_read, int(deepest)
+
+
+def _is_line(text: str) -> bool:
+    return text.isascii() and "\n" not in text and len(text) <= MAX_TEXT
+
+
+def _max_stack(code: I32) -> int:
+    """Return the deepest stack; every program leaves it as empty as it found it, so all of them count as one."""
+    opcode, argument = code & 15, code >> 4
+    pushes = (opcode == LOAD) | (opcode == CONSTANT)
+    growth = np.where(pushes, 1, np.where(opcode == STORE, -1, 1 - argument))
+    return int(np.cumsum(growth).max(initial=1))
+
+
+class TextTables(NamedTuple):
+    """The tables of names that `read_texts` of the kernels describes."""
+
+    names: U64
+    meanings: I32
+    bits: int
+    arities: I64
+    targets: I64
+    allowed: U64
+
+
+def text_tables(
+    variables: Sequence[str], order: Sequence[str], grammar: Grammar, parents: Mapping[str, frozenset[str]]
+) -> TextTables | None:
+    """Return the tables for variables numbered in this order; None for too many, or one called like an operator."""
+    index = {variable: i for i, variable in enumerate(variables)}
+    if len(index) > WORD_BITS or index.keys() & OPERATORS.keys():
+        return None
+    meanings = {name: index[name] << 4 | LOAD for name in variables}
+    operators = [name for name in grammar.operators if name in OPERATORS]
+    meanings |= {name: OPERATORS[name].code << 4 | OPERATOR for name in operators}
+    bits, names, name_meanings = _name_table(meanings)
+    arities = np.array([(operator.min_arity, operator.max_arity or MAX_TEXT) for operator in BY_CODE], np.int64)
+    targets = np.array([index[variable] for variable in order], np.int64)
+    masks = [sum(1 << index[name] for name in parents[variable]) for variable in order]
+    return TextTables(names, name_meanings, bits, arities, targets, np.array(masks, np.uint64))
+
+
+def _name_table(meanings: Mapping[str, int]) -> tuple[int, U64, npt.NDArray[np.int32]]:
+    """Binary logarithm of its size, names and meanings; names that are longer than a word are left out."""
+    bits = (2 * len(meanings)).bit_length()
+    names, name_meanings = np.zeros(1 << bits, np.uint64), np.full(1 << bits, -1, np.int32)
+    for name, meaning in meanings.items():
+        spelled = name.encode("ascii")
+        if len(spelled) > 8:
+            continue
+        number = int.from_bytes(spelled, "little")
+        at = (number * HASH_FACTOR & (1 << 64) - 1) >> (64 - bits)
+        while names[at]:
+            at = (at + 1) % (1 << bits)
+        names[at], name_meanings[at] = number, meaning
+    return bits, names, name_meanings
+
+
+class Verdict(NamedTuple):
+    """Outcome of one judged answer.
+
+    wrong: wrong rows of each mechanism; None if there are none
+    order: mechanisms in evaluation order, by index; None for the order in which they were given
+    """
+
+    wrong: list[Column] | None
+    order: list[int] | None
+
+
+_RIGHT = Verdict(None, None)
+
+
+class Judge:
+    """Judges answers with the same endogenous variables on one panel, from their texts, in one call of a kernel.
+
+    variables: in natural order, which numbers their bits
+    order: the endogenous variables, evaluated in this order wherever what they mention leaves a choice
+    """
+
+    def __init__(
+        self,
+        variables: Sequence[str],
+        order: Sequence[str],
+        grammar: Grammar,
+        parents: Mapping[str, frozenset[str]],
+        panel: Panel,
+    ) -> None:
+        from calibrant.dsl.replayscm import _kernels_evaluator  # takes 0.3 s and 120 MB
+
+        self._judge_texts, self._num = _kernels_evaluator.judge_texts, len(order)
+        packed = pack_panels([panel])
+        columns = [packed.variables.index(variable) for variable in variables]
+        observed, scored = packed.observed[columns].ravel(), packed.scored[columns].ravel()
+        self._width = len(observed) // len(variables)
+        self._wrong = np.zeros((self._num, self._width), np.uint64)
+        self._facts = np.zeros((self._num, NUM_FACTS), np.int64)
+        self._order, self._in_order = np.zeros(self._num, np.int64), [*range(self._num)]
+        tables = text_tables(variables, order, grammar, parents)
+        self._arguments = None
+        if tables is not None and 0 < self._num < WORD_BITS - 1:
+            code = np.empty(MAX_CANDIDATE_CHARS // 2 + 2 * self._num + 1, np.int32)
+            stack = np.empty(MAX_HEIGHT * max(1, self._width), np.uint64)
+            was_read, ends = np.zeros(self._num, np.uint8), np.zeros(self._num, np.int64)
+            self._arguments = (*tables, code, observed, scored, stack, _PROJECTIONS, was_read, ends)
+
+    def judge(self, texts: Sequence[str]) -> Verdict | None:
+        """Judge the mechanisms with these texts; None if one is not plain, or if they mention each other."""
+        joined = "\n".join(texts) + "\n"
+        if (
+            self._arguments is None
+            or len(joined) > MAX_CANDIDATE_CHARS
+            or not joined.isascii()
+            or joined.count("\n") != self._num
+        ):
+            return None
+        lines = np.frombuffer(joined.encode("ascii"), np.uint8)
+        outcome = self._judge_texts(lines, *self._arguments, self._facts, self._order, self._wrong)
+        if outcome == RIGHT:
+            return _RIGHT
+        return self._verdict() if outcome == OTHER else None
+
+    def facts(self) -> list[list[int]]:
+        """Return the facts of each mechanism of the last judged answer.
+
+        Nodes, longest path, variables as bits, two words of operators; AS_OBSERVED and WRONG, as it is; its truth table
+        over the variables that it mentions, if they are MAX_WORD_VARS at most, with bits that mean nothing.
+        """
+        facts: list[list[int]] = self._facts.tolist()
+        return facts
+
+    def _verdict(self) -> Verdict:
+        packed, size = self._wrong.tobytes(), 8 * self._width
+        wrong = [int.from_bytes(packed[at : at + size], "little") for at in range(0, size * self._num, size or 1)]
+        order = self._order.tolist()
+        return Verdict(wrong or [0] * self._num, None if order == self._in_order else order)
