@@ -259,8 +259,7 @@ def compile_tables(candidates: Sequence[Sequence[tuple[int, int, int]]], num_mec
     return TablePrograms(order.astype(np.int64), masks.astype(np.int64), tables)
 
 
-@dataclass(frozen=True)
-class PackedPanels:
+class PackedPanels(NamedTuple):
     """Several panels (training, held-out) as words: rows of all of them one after another, 64 a word.
 
     scored_cells: [variables, panels] how many rows are scored
@@ -365,20 +364,8 @@ class Programs:
             raise ValueError("programs and panels over different variables")
         counts = np.zeros((len(self), len(packed.panel_masks), 4), np.int64)
         values = np.empty((len(self) if with_values else 0, *packed.observed.shape), np.uint64)
-        _kernels_evaluator.replay_candidates(
-            self.code,
-            self.starts,
-            packed.observed,
-            packed.scored,
-            packed.scored_cells,
-            packed.world_words,
-            packed.world_masks,
-            packed.world_panel,
-            packed.panel_masks,
-            self.max_stack,
-            counts,
-            values,
-        )
+        arrays = packed[1:]
+        _kernels_evaluator.replay_candidates(self.code, self.starts, *arrays, self.max_stack, counts, values)
         return ReplayCounts(*(counts[:, :, i] for i in range(4))), values
 
 

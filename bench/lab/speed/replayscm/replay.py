@@ -109,9 +109,9 @@ class Case:
         disclosure = self.problem.task.disclosure
         parents = {variable: disclosure.admissible_parents(variable) for variable in order}
         texts = [render(candidate.mechanisms[variable]) for candidate in self.candidates for variable in order]
-        given = self.problem.task.variables, order, self.problem.task.grammar, parents
+        arguments = self.problem.task.variables, order, self.problem.task.grammar, parents
         rivals = [
-            Rival("kernels, from texts", lambda: compile_texts(texts, *given).compare(self.packed), batch),
+            Rival("kernels, from texts", lambda: compile_texts(texts, *arguments).compare(self.packed), batch),
             Rival("from parsed formulas", lambda: self.kernel(self.candidates), batch, least_ratio=OF_FORMULAS),
         ]
         counts = {"mechanisms": len(texts), "characters": sum(map(len, texts))}
