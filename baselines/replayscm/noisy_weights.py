@@ -8,6 +8,7 @@ topological orders besides; exact ones are those of solvers.replayscm.noise.post
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import inf, log
 
@@ -38,9 +39,9 @@ class NoisyWeightScores(LocalScores):
         self.scoring.keys[:, : len(sets)] = sets  # the cache holds every set, so kernels never compute another score
         self.scoring.values[:, : len(sets)] = self._scores
 
-    def table(self, constraints: Constraints) -> F64:
+    def table(self, constraints: Constraints, listen: Callable[[int, int], None] = lambda done, total: None) -> F64:
         """Every local score that the constraints admit, [variables, 2**variables]; minus infinity elsewhere."""
-        admitted = super().table(constraints)
+        admitted = super().table(constraints, listen)
         scores: F64 = np.where(np.isfinite(admitted), self._scores, -inf)
         return scores
 

@@ -192,20 +192,22 @@ def pack_rows(rows: U64, columns: U64) -> None:
 
 
 @kernel
-def score_table(scoring: Scoring, allowed: I64, required: I64, max_parents: int, table: F64) -> None:
-    """Every local score that the constraints admit, and minus infinity elsewhere: table [v, 2**v].
+def score_table(
+    scoring: Scoring, allowed: I64, required: I64, max_parents: int, first: int, prefix: int, table: F64
+) -> None:
+    """Local scores of the parent sets that constraints admit, into table [v, 2**v]; other entries stay as they are.
 
-    allowed, required: [v] masks. Parent sets are enumerated depth first, so that all children share one refinement of
-    the rows per set.
+    allowed, required: [v] masks; first, prefix: of the parent sets that have these of the variables before `first`.
+    Parent sets are enumerated depth first, so that all children share one refinement of the rows per set.
     """
     num_vars, num_words = scoring.columns.shape
     num_rows = scoring.row_terms.shape[1] - 1
     deepest = min(max_parents, num_vars - 1)
     for v in range(num_vars):
-        for parents in range(table.shape[1]):
-            table[v, parents] = -np.inf
         if set_size(required[v]) > deepest:
             deepest = set_size(required[v])
+    if set_size(prefix) > deepest:
+        return
     parts = np.empty((deepest + 1, min(num_rows, 1 << deepest) + 1, num_words), np.uint64)
     num_parts = np.zeros(deepest + 1, np.int64)
     upcoming = np.zeros(deepest + 1, np.int64)  # the next variable to add at each depth
@@ -214,9 +216,15 @@ def score_table(scoring: Scoring, allowed: I64, required: I64, max_parents: int,
         parts[0, 0, w] = ~np.uint64(0) if num_bits == 64 else (np.uint64(1) << np.uint64(num_bits)) - np.uint64(1)
     num_parts[0] = 1 if num_rows else 0
     depth = 0
-    chosen = 0
+    for v in range(first):
+        if prefix >> v & 1:
+            num_parts[depth + 1] = split(parts[depth], num_parts[depth], scoring.columns[v], parts[depth + 1])
+            depth += 1
+    lowest = depth
+    upcoming[depth] = first
+    chosen = prefix
     is_new = True
-    while depth >= 0:
+    while depth >= lowest:
         if is_new:
             _score_children(scoring, allowed, required, max_parents, chosen, parts[depth], num_parts[depth], table)
         v = upcoming[depth]
@@ -229,7 +237,7 @@ def score_table(scoring: Scoring, allowed: I64, required: I64, max_parents: int,
             upcoming[depth] = v + 1
         else:
             depth -= 1
-            if depth >= 0:
+            if depth >= lowest:
                 chosen ^= 1 << (upcoming[depth] - 1)
 
 

@@ -7,7 +7,7 @@ best), Tian, He and Ram 2010 (the k best), Koivisto and Sood 2004, Koivisto 2006
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
@@ -89,12 +89,18 @@ class Posteriors:
 class ScoreOptimum:
     """Exact answers about one frame under one score and one set of constraints."""
 
-    def __init__(self, scores: LocalScores, constraints: Constraints) -> None:
+    def __init__(
+        self,
+        scores: LocalScores,
+        constraints: Constraints,
+        listen: Callable[[int, int], None] = lambda done, total: None,
+    ) -> None:
+        """Score all parent sets that the constraints admit; `listen` is told how many shares of how many are done."""
         if constraints.num_vars != scores.frame.num_vars:
             raise ValueError(f"constraints on {constraints.num_vars} variables, a frame of {scores.frame.num_vars}")
         self.scores = scores
         self.constraints = constraints
-        self.table = scores.table(constraints)
+        self.table = scores.table(constraints, listen)
 
     def best(self, *, roots: Mask = 0) -> ScoredDag:
         """Return a network of highest score; with `roots`, of those in which these variables have no parents."""

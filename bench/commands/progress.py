@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from calibrant.bench.runs.jobs import Progress
 
 FIRST, EVERY = 5.0, 30.0  # seconds before the first line where there is no terminal, and between lines
+PROMPT = 2.0  # seconds before the first line of work that is short as a rule
 
 
 def usable_cores() -> int:
@@ -26,15 +27,15 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def progress_bar(doing: str = "") -> AbstractContextManager[Progress]:
+def progress_bar(doing: str = "", first: float | None = None) -> AbstractContextManager[Progress]:
     """Show a bar per pool on standard error if that is a terminal; else a line now and then, none for short work.
 
-    doing: the activity, which stands before the names of pools
+    doing: the activity, which stands before the names of pools; first: seconds before the first line, FIRST by default
     """
     from rich.console import Console
 
     console = Console(file=drawn_on(sys.stderr))
-    return _bars(console, doing) if console.is_terminal else _spoken(doing)
+    return _bars(console, doing) if console.is_terminal else _spoken(doing, FIRST if first is None else first)
 
 
 @contextmanager
@@ -55,8 +56,8 @@ def _bars(console: Console, doing: str) -> Iterator[Progress]:
 
 
 @contextmanager
-def _spoken(doing: str) -> Iterator[Progress]:
-    lines, over = ProgressLines(doing), Event()
+def _spoken(doing: str, first: float) -> Iterator[Progress]:
+    lines, over = ProgressLines(doing, first=first), Event()
     speaker = Thread(target=lines.speak, args=(over.wait, sys.stderr), daemon=True)
     speaker.start()
     try:
@@ -67,10 +68,13 @@ def _spoken(doing: str) -> Iterator[Progress]:
 
 
 class ProgressLines:
-    """Progress in lines: after FIRST seconds, then every EVERY; nothing once all is done."""
+    """Progress in lines: after the first seconds, then every EVERY; nothing once all is done."""
 
-    def __init__(self, doing: str = "", clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, doing: str = "", clock: Callable[[], float] = time.monotonic, first: float | None = None
+    ) -> None:
         self._doing = doing
+        self._first = FIRST if first is None else first
         self._clock = clock
         self._started = clock()
         self._latest: tuple[str, int, int] | None = None
@@ -83,7 +87,7 @@ class ProgressLines:
 
         over: waits so many seconds, or until the work is over; returns whether it is
         """
-        wait = FIRST
+        wait = self._first
         while not over(wait):
             wait = EVERY
             if line := self.line():

@@ -74,14 +74,14 @@ LINE_RECORDS: Capability[Mapping[str, tuple[type[msgspec.Struct], ...]]] = Capab
 class FittedTable(Protocol):
     """Hypotheses that fit a table of one's own.
 
-    fits: whether any does; is_contradictory: none of any class does, because rows contradict each other
+    fits: whether any does; may_fit_wider: none does, and one of a wider class may
     """
 
     @property
     def fits(self) -> bool: ...
 
     @property
-    def is_contradictory(self) -> bool: ...
+    def may_fit_wider(self) -> bool: ...
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the terminal."""
@@ -114,12 +114,28 @@ class Fittable(Protocol):
     """Tables of one's own, fitted by hypotheses of the benchmark."""
 
     def fit(
-        self, data: Path, *, target: str | None, do: str | None, roots: Sequence[str] | None, max_parents: int
+        self,
+        data: Path,
+        *,
+        target: str | None,
+        do: str | None,
+        roots: Sequence[str] | None,
+        max_parents: int,
+        progress: Callable[[str, int, int], None],
     ) -> FittedTable:
         """Return what fits a CSV file; `CalibrantError` names row and column of a fault."""
         ...
 
-    def networks(self, data: Path, *, do: str | None, score: str, best: int, max_parents: int | None) -> FittedNetworks:
+    def networks(
+        self,
+        data: Path,
+        *,
+        do: str | None,
+        score: str,
+        best: int,
+        max_parents: int | None,
+        progress: Callable[[str, int, int], None],
+    ) -> FittedNetworks:
         """Return networks of highest score on a CSV file; `CalibrantError` names row and column of a fault."""
         ...
 

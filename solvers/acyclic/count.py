@@ -140,6 +140,8 @@ class Weights:
         number = len(self.endogenous)
         if number > MAX_FREE_VARIABLES:
             return None
+        if number > MAX_TABLE_VARIABLES and self.terms is not None and self.terms < number << number:
+            return None  # the table alone has more entries than the sum may have terms
         if number > MAX_TABLE_VARIABLES and self._placement.count_ideals(MIN_TABLE_IDEALS) < MIN_TABLE_IDEALS:
             return None
         if self.words is not None:

@@ -46,6 +46,11 @@ class Choices:
         """The root sets that some SCM that fits has."""
         return tuple(roots for roots in self.space.root_sets if is_orderable(self._least, self.mask_of(roots)))
 
+    @property
+    def num_parent_sets(self) -> int:
+        """Number of parent sets that fit, of all variables."""
+        return sum(len(self.space.local(v).counts) for v in self.space.index.values())
+
     def mask_of(self, names: tuple[str, ...]) -> Mask:
         return sum(1 << self.space.index[name] for name in names)
 

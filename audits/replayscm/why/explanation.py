@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,7 +26,7 @@ from calibrant.audits.replayscm.why.parts import (
     Witness,
 )
 from calibrant.audits.replayscm.why.sentences import facts, reason, title
-from calibrant.audits.replayscm.why.settling import Settling, readings_of_pair
+from calibrant.audits.replayscm.why.settling import MAX_SLOW_ROWS, Settling, readings_of_pair
 from calibrant.audits.replayscm.why.smallest_pair import FittingPair, PairSearch
 from calibrant.audits.replayscm.why.table_rows import (
     Context,
@@ -40,12 +42,25 @@ from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel
-from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
 
 DEFAULT_PARENTS = 4  # most published items draw at most four parents
 MAX_COMPARED = 6  # open variables that a pair is made for
 MAX_WORLDS_LEFT_OUT = 24  # worlds that are left out one at a time, where one SCM fits
+
+
+class Limits(NamedTuple):
+    """Limits of the work on a reason, None for no limit.
+
+    parent_sets: parent sets that fit, of all variables, times root sets
+    terms: of the sums of one count over all root sets; beyond it the count is bounded
+    pair_sets: parent sets that are compared to find two SCMs that fit
+    """
+
+    parent_sets: int | None = None
+    terms: int | None = None
+    pair_sets: int | None = None
 
 
 @dataclass
@@ -56,6 +71,7 @@ class Parts:
     choices: Choices
     count: Count
     state: State
+    limits: Limits
     pair: FittingPair | None = None
     rows: tuple[TableRow, ...] = ()
     witness: Witness | None = None
@@ -71,16 +87,17 @@ def explain(
     max_parents: int = DEFAULT_PARENTS,
     gold: Scm | None = None,
     columns: tuple[str, ...] = (),
+    limits: Limits = Limits(),  # noqa: B008  # immutable
 ) -> ReplayWhy:
     """Return the reason for a task; gold: the sealed SCM, where it is revealed; nothing else that is sealed is read.
 
     columns: order of the variables in rows of the item's file, in which worlds to copy are written; natural by default
     Where nothing fits, the next wider class that has an SCM is explained, up to six parents. `BudgetSpent` for more
-    root sets than are gone through.
+    root sets, or parent sets by the limits, than are gone through.
     """
-    parts = _counted(task, max_parents)
+    parts = _counted(task, max_parents, limits)
     while parts.state == "empty" and parts.space.model_class.max_parents < MAX_PARENTS:
-        wider = _counted(task, parts.space.model_class.max_parents + 1)
+        wider = _counted(task, parts.space.model_class.max_parents + 1, limits)
         if wider.state == "empty" and wider.space.model_class.max_parents == MAX_PARENTS:
             break
         parts = wider
@@ -90,28 +107,42 @@ def explain(
     return why if gold is None else with_truth(why, gold)
 
 
-def _counted(task: Task, max_parents: int) -> Parts:
-    space = VersionSpace(task, restrict_to_grammar(ModelClass(max_parents), task.grammar))
+def _counted(task: Task, max_parents: int, limits: Limits) -> Parts:
+    model_class = restrict_to_grammar(ModelClass(max_parents), task.grammar)
+    space = VersionSpace(task, model_class)
     choices = Choices(space)
     if not choices.root_sets:
-        return Parts(space, choices, Count(lower="0", upper="0"), "empty")
+        return Parts(space, choices, Count(lower="0", upper="0"), "empty", limits)
+    _require_few_sets(choices, limits.parent_sets)
+    if limits.terms is not None:
+        space.terms = limits.terms // len(choices.root_sets)
     try:
         count = Count(lower=str(space.count), upper=str(space.count))
     except BudgetSpent:
         certified = space.bounds
         count = Count(lower=str(certified.lower), upper=str(certified.upper))
     state: State = "uncounted" if not count.is_exact else "decided" if count.lower == "1" else "open"
-    return Parts(space, choices, count, state)
+    return Parts(space, choices, count, state, limits)
+
+
+def _require_few_sets(choices: Choices, max_sets: int | None) -> None:
+    """Raise `BudgetSpent` where parent sets times root sets are too many to go through."""
+    num_sets = choices.num_parent_sets * len(choices.root_sets)
+    if max_sets is not None and num_sets > max_sets:
+        roots = f"{len(choices.root_sets):,} root sets with {choices.num_parent_sets:,} parent sets that fit"
+        raise BudgetSpent(f"{roots}; {max_sets:,} pairs of them are gone through")
 
 
 def _compare(parts: Parts) -> None:
     """Find the pair, its witness and what would settle it; of several open variables the one that a row splits best."""
-    search = PairSearch(parts.space, parts.choices)
+    search = PairSearch(parts.space, parts.choices, Budget(parts.limits.pair_sets))
     open_variables = [(entry.functions, name) for name, entry in parts.choices.by_variable.items() if entry.is_open]
     settling = _settling(parts)
     best: tuple[tuple[object, ...], FittingPair, tuple[Decider, ...], Context | None] | None = None
     for number, name in sorted(open_variables, key=lambda entry: entry[0])[:MAX_COMPARED]:
         pair = search.differing_in(name)
+        if search.budget.exhausted and best is not None:
+            break
         if pair is None:
             continue
         rows = table_rows(parts.space.task, name, pair.first, pair.second)
@@ -123,19 +154,25 @@ def _compare(parts: Parts) -> None:
         if best is None or key < best[0]:
             best = key, pair, deciders, context
     if best is None:
-        parts.pair = search.differing_in_roots()
+        with suppress(BudgetSpent):
+            parts.pair = search.differing_in_roots()
         return
     _, parts.pair, parts.deciders, parts.context = best
     parts.rows = table_rows(parts.space.task, parts.pair.differing[0], parts.pair.first, parts.pair.second)
     if parts.context is not None:
         parts.witness = witness(parts.pair.differing[0], parts.context, parts.pair.first, parts.pair.second)
         if not parts.deciders and parts.state == "open":
-            parts.deciders = (readings_of_pair(parts.space, parts.context, parts.pair.first, parts.pair.second),)
+            with suppress(BudgetSpent):
+                parts.deciders = (readings_of_pair(parts.space, parts.context, parts.pair.first, parts.pair.second),)
 
 
 def _settling(parts: Parts) -> Settling | None:
-    """None where roots are open, or the count is out of budget."""
+    """None where roots are open, or the count is out of budget, as that of a row may be."""
     if parts.state != "open" or len(parts.choices.root_sets) != 1:
+        return None
+    (roots,) = parts.choices.root_sets
+    num_terms = sum(3 ** len(component.endogenous) for component in parts.space.weights(roots).components())
+    if parts.limits.terms is not None and num_terms * MAX_SLOW_ROWS > parts.limits.terms:
         return None
     return Settling(parts.space, parts.choices, int(parts.count.lower))
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
 
 from calibrant.audits.replayscm.why.choices import Choices
 from calibrant.audits.replayscm.why.sized_functions import LISTED_PARENTS, SizedFunction, WideFunctions, sized_space
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
-from calibrant.solvers.acyclic.least_cost import Mask, cost_by_size
+from calibrant.solvers.acyclic.least_cost import Cost, Mask, cost_by_size
 from calibrant.solvers.acyclic.optimum import optimal_choice
+from calibrant.solvers.acyclic.reduction import ParentSet, remove_dominated
+from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.certified import certify_model
 from calibrant.solvers.replayscm.member_sampling import agreeing_functions
 from calibrant.solvers.replayscm.version_space import VersionSpace
@@ -48,17 +51,29 @@ class _Rank(NamedTuple):
 class PairSearch:
     """Least pairs of one version space, in its class with a size cap that leaves out no function of four parents."""
 
-    def __init__(self, space: VersionSpace, choices: Choices) -> None:
+    def __init__(self, space: VersionSpace, choices: Choices, budget: Budget | None = None) -> None:
+        """Prepare the search; the budget is charged with the parent sets that each choice of all others compares."""
+        self.budget = budget or Budget()
         self.space = space
         self.choices = choices
         self.sized = sized_space(space)
         self.wide = WideFunctions(space) if space.model_class.max_parents > LISTED_PARENTS else None
+        self._undominated: dict[int, Mapping[Mask, Cost]] = {}
         self._others: dict[tuple[tuple[str, ...], int, Mask], Mapping[int, Mask] | None] = {}
 
     def differing_in(self, variable: str) -> FittingPair | None:
-        """Return the least pair that differs in this variable alone; None if no root set leaves it two functions."""
-        pairs = (self._under(roots, self.space.index[variable]) for roots in self.choices.root_sets[:MAX_ROOT_SETS])
-        return min((pair for pair in pairs if pair), key=lambda pair: pair.size, default=None)
+        """Return the least pair that differs in this variable alone; None if no root set leaves it two functions.
+
+        Where the budget ends, or there are more root sets than are compared, it is the least found, and so marked.
+        """
+        pairs, num_compared = list[FittingPair | None](), 0
+        with suppress(BudgetSpent):
+            for roots in self.choices.root_sets[:MAX_ROOT_SETS]:
+                pairs.append(self._under(roots, self.space.index[variable]))
+                num_compared += 1
+        best = min(filter(None, pairs), key=lambda pair: pair.size, default=None)
+        is_least = best is not None and best.least and num_compared == len(self.choices.root_sets)
+        return None if best is None else replace(best, least=is_least)
 
     def differing_in_roots(self) -> FittingPair | None:
         """Return two SCMs that are alone under their roots and differ in as few variables as possible, then in size."""
@@ -151,14 +166,20 @@ class PairSearch:
             return sizes
         return {mask: self._least(variable, mask).size for mask in self.wide.masks(variable)}
 
+    def _costs(self, variable: int) -> Mapping[Mask, Cost]:
+        """Return the parent sets of a variable, dominated ones left out: no least assignment has one of these."""
+        if variable not in self._undominated:
+            sets = [ParentSet(cost_by_size(size, mask), mask) for mask, size in self._sizes(variable).items()]
+            self.budget.spend(len(sets))
+            undominated = remove_dominated(sets, self.space.index.values())
+            self._undominated[variable] = {mask: parent_set.cost for mask, parent_set in undominated.items()}
+        return self._undominated[variable]
+
     def _rest(self, roots: tuple[str, ...], variable: int, parents: Mask) -> Mapping[int, Mask] | None:
         key = roots, variable, parents
         if key not in self._others:
-            costs = {
-                v: {mask: cost_by_size(size, mask) for mask, size in self._sizes(v).items()}
-                for name, v in self.space.index.items()
-                if name not in roots and v != variable
-            }
+            costs = {v: self._costs(v) for u, v in self.space.index.items() if u not in roots and v != variable}
+            self.budget.spend(sum(1 + len(sets) for sets in costs.values()))
             if variable >= 0:
                 costs[variable] = {parents: 0}
             choice = (

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from calibrant.dsl.errors import CalibrantError, short_repr
@@ -17,6 +19,8 @@ MAX_ROWS = 100_000  # rows of a table; its different rows are what counts, at mo
 BITS = {"0": 0, "1": 1, "false": 0, "true": 1, "0.0": 0, "1.0": 1}
 NOTHING_SET = {"", "none", "-", "nan", "null", "<na>"}
 SEPARATORS = ",;+ "
+MAX_TRIPLE_COLUMNS = 18  # columns up to which functions of three others are looked for: a second of 100,000 rows
+MAX_LISTED = 8  # columns of a kind that a line of the terminal names
 
 
 @dataclass(frozen=True)
@@ -167,3 +171,87 @@ def _targets(value: Any, names: Sequence[str], do: str, source: str, row: str) -
         reason = f"did you mean {near}?" if near else "write columns that were set, or nothing"
         raise CalibrantError(f"{where}: {short_repr(unknown)} is no column; {reason}")
     return frozenset(targets)
+
+
+@dataclass(frozen=True)
+class DegenerateColumns:
+    """Columns that tell nothing beside the others, in any row, set or not.
+
+    constant: column -> its value; equal: groups of equal columns; opposite: a column -> one that is always its negation
+    determined: column -> few others of which it is a function
+    """
+
+    constant: Mapping[str, int]
+    equal: Sequence[Sequence[str]]
+    opposite: Mapping[str, str]
+    determined: Mapping[str, Sequence[str]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "constant": dict(self.constant),
+            "equal": [list(names) for names in self.equal],
+            "opposite": dict(self.opposite),
+            "determined": {name: list(others) for name, others in self.determined.items()},
+        }
+
+    def lines(self, consequence: str) -> Iterator[str]:
+        """Yield a line for each kind that occurs, and what follows; nothing if there is none."""
+        kinds = {
+            "constant in all rows": [f"{name} = {value}" for name, value in self.constant.items()],
+            "equal in all rows": [" = ".join(names) for names in self.equal],
+            "opposite in all rows": [f"{name} = not {other}" for name, other in self.opposite.items()],
+            "a function of others in all rows": [
+                f"{name} of {' and '.join(others)}" for name, others in self.determined.items()
+            ],
+        }
+        occurring = {kind: entries for kind, entries in kinds.items() if entries}
+        for kind, entries in occurring.items():
+            more = f"; {len(entries) - MAX_LISTED} more" if len(entries) > MAX_LISTED else ""
+            yield f"note: {kind}: {', '.join(entries[:MAX_LISTED])}{more}"
+        if occurring:
+            yield f"note: {consequence}; leave columns out to fit without them"
+
+
+def degenerate_columns(table: BooleanTable, target: str | None = None) -> DegenerateColumns:
+    """Return the columns of a table that tell nothing beside the others; of a target its constancy alone."""
+    rows = Counter(table.rows)
+    every = (1 << len(rows)) - 1
+    columns = zip(*rows, strict=True)  # as text: shifting and adding takes the square of the number of rows
+    bits = {name: int("".join(map(str, column)), 2) for name, column in zip(table.names, columns, strict=True)}
+    constant = {name: int(bits[name] > 0) for name in table.names if bits[name] in (0, every)}
+    first: dict[int, str] = {}  # the first column of each pattern
+    equal: dict[str, list[str]] = {}
+    for name in table.names:
+        if name not in constant and name != target and first.setdefault(bits[name], name) != name:
+            equal.setdefault(first[bits[name]], [first[bits[name]]]).append(name)
+    opposite: dict[str, str] = {}
+    for pattern, name in first.items():
+        other = first.get(every ^ pattern)
+        if other is not None and other not in opposite:
+            opposite[name] = other
+    distinct = [name for name in first.values() if name not in opposite]
+    single = int("".join(str(int(count == 1)) for count in rows.values()), 2)
+    determined: dict[str, Sequence[str]] = {}
+    for size in (2, 3) if len(distinct) <= MAX_TRIPLE_COLUMNS else (2,):
+        for others in combinations(distinct, size):
+            cells = _cells([bits[name] for name in others], every)
+            # three others tell most columns apart where rows are few: each of their combinations has to recur
+            if size == 3 and any(cell & (cell - 1) == 0 and cell & single for cell in cells):
+                continue
+            for name in distinct:
+                if name not in others and name not in determined and _is_constant_in(cells, bits[name]):
+                    determined[name] = others
+    return DegenerateColumns(constant, tuple(equal.values()), opposite, determined)
+
+
+def _cells(patterns: Sequence[int], every: int) -> list[int]:
+    """Return the rows of each combination of values that occurs, as masks."""
+    cells = [every]
+    for pattern in patterns:
+        cells = [part for cell in cells for part in (cell & pattern, cell & ~pattern) if part]
+    return cells
+
+
+def _is_constant_in(cells: Sequence[int], pattern: int) -> bool:
+    return all(cell & pattern in (0, cell) for cell in cells)

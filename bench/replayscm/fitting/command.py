@@ -6,20 +6,29 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from calibrant.bench.core.capabilities import Fittable
-from calibrant.bench.replayscm.fitting.fit import Fit, fit
-from calibrant.bench.replayscm.fitting.networks import NetworkFit, learn_networks
+from calibrant.bench.replayscm.fitting.fit import Fit, Steps, fit_in_steps
+from calibrant.bench.replayscm.fitting.networks import NetworkFit, learn_in_steps
 
 
 class TableFitting:
     """See bench.core.capabilities.Fittable."""
 
     def fit(
-        self, data: Path, *, target: str | None, do: str | None, roots: Sequence[str] | None, max_parents: int
+        self,
+        data: Path,
+        *,
+        target: str | None,
+        do: str | None,
+        roots: Sequence[str] | None,
+        max_parents: int,
+        progress: Steps,
     ) -> Fit:
-        return fit(data, target=target, do=do, roots=roots, max_parents=max_parents)
+        return fit_in_steps(data, target, do, roots, max_parents, None, progress)
 
-    def networks(self, data: Path, *, do: str | None, score: str, best: int, max_parents: int | None) -> NetworkFit:
-        return learn_networks(data, do=do, score=score, k=best, max_parents=max_parents)
+    def networks(
+        self, data: Path, *, do: str | None, score: str, best: int, max_parents: int | None, progress: Steps
+    ) -> NetworkFit:
+        return learn_in_steps(data, do, score, 1.0, best, max_parents, None, progress)
 
 
 FITTING: Fittable = TableFitting()

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import comb
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
+from markupsafe import Markup
 
+from calibrant.audits.replayscm.why.choices import Choices
 from calibrant.audits.replayscm.why.contradiction import smallest_contradiction
-from calibrant.audits.replayscm.why.explanation import explain
+from calibrant.audits.replayscm.why.explanation import Limits, explain
 from calibrant.audits.replayscm.why.parts import Decider, ReplayWhy
 from calibrant.audits.replayscm.why.sentences import title
 from calibrant.bench.pages.why.page import why_page
 from calibrant.bench.replayscm.audit.certificates import write_certificates
 from calibrant.bench.replayscm.fitting.advice import advise_bound, contradiction_message
-from calibrant.bench.replayscm.fitting.columns import BooleanTable
+from calibrant.bench.replayscm.fitting.columns import BooleanTable, DegenerateColumns, degenerate_columns
 from calibrant.bench.replayscm.fitting.sources import table_of
 from calibrant.bench.replayscm.why.drawing import drawing
 from calibrant.bench.replayscm.why.page import body
@@ -31,13 +33,19 @@ from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
 from calibrant.dsl.texts.nearest import known_names
+from calibrant.dsl.texts.plural import plural
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
 
 MAX_PARENT_SETS = 5_000_000  # of all variables together: seconds
+MAX_ROOT_PARENT_SETS = 2_000_000  # parent sets that fit times root sets: the least SCM takes two seconds
+MAX_STATES = 60_000_000  # of the least SCM: 3,000 conflicts of MaxSAT, three seconds
+LIMITS = Limits(parent_sets=MAX_ROOT_PARENT_SETS, terms=300_000, pair_sets=15_000)  # a second each
 ITEM = "table"
+SCMS_APART = "SCMs that differ in what such a column does, or does to others, are all counted"
+Steps: TypeAlias = Callable[[str, int, int], None]  # the step, how many of its parts are done, of how many
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,9 @@ class Fit:
 
     problem: the table as an item, which every other function takes; target: the column that was asked for, if one was
     outcome: the least SCM with proof (`Found`), `Impossible` with what was exhausted, or `OutOfBudget`
-    why: how many SCMs fit, what is open and what would settle it; None where nothing fits
+    why: how many SCMs fit, what is open and what would settle it; None where nothing fits, or beyond the limits
+    degenerate: columns of which no row tells what they do
+    uncounted: the limit that kept `why` from being made
     is_contradictory: nothing of any class fits, because rows contradict each other
     """
 
@@ -54,6 +64,8 @@ class Fit:
     target: str | None
     outcome: Found[ExactAnswer] | Impossible | OutOfBudget
     why: ReplayWhy | None
+    degenerate: DegenerateColumns
+    uncounted: str | None = None
     is_contradictory: bool = False
 
     def __repr__(self) -> str:
@@ -79,17 +91,19 @@ class Fit:
         answer = self.outcome.value if isinstance(self.outcome, Found) else None
         return {
             "target": self.target,
+            "degenerate_columns": self.degenerate.to_dict(),
             "roots": None if answer is None else list(answer.model.roots),
             "mechanisms": None if answer is None else {v: str(f) for v, f in answer.model.mechanisms.items()},
             "size": None if answer is None else answer.size,
             "proof": None if answer is None else dict(answer.provenance),
             "exhausted": self.outcome.exhausted if isinstance(self.outcome, Impossible) else None,
-            "out_of_budget": self.outcome.reached if isinstance(self.outcome, OutOfBudget) else None,
+            "out_of_budget": self.outcome.reached if isinstance(self.outcome, OutOfBudget) else self.uncounted,
             "why": None if self.why is None else self.why.to_dict(),
         }
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the terminal."""
+        yield from self.degenerate.lines(SCMS_APART)
         if isinstance(self.outcome, Found):
             model = self.outcome.value.model
             if self.target is None:
@@ -101,6 +115,8 @@ class Fit:
             yield f"nothing fits: {self.outcome.exhausted}"
         else:
             yield f"not decided: {self.outcome.reached}"
+        if self.uncounted is not None:
+            yield f"how many SCMs fit was not counted: {self.uncounted}"
         if self.why is not None:
             yield ""
             yield from why_lines(self.why)
@@ -109,6 +125,11 @@ class Fit:
     def fits(self) -> bool:
         """True if some SCM fits."""
         return isinstance(self.outcome, Found)
+
+    @property
+    def may_fit_wider(self) -> bool:
+        """True if nothing fits, and a wider class may have an SCM that does."""
+        return isinstance(self.outcome, Impossible) and not self.is_contradictory
 
     def write(
         self,
@@ -124,7 +145,8 @@ class Fit:
         name: of the table, as the page has it
         """
         if self.why is not None and html is not None:
-            write_atomically(html, why_page(self.why, body(self.why, "why"), name))
+            notes = Markup().join(map(Markup('<p class="callout">{}</p>\n').format, self.degenerate.lines(SCMS_APART)))
+            write_atomically(html, why_page(self.why, notes + body(self.why, "why"), name))
             yield f"page written to {html}"
         if self.why is not None and svg is not None:
             write_atomically(svg, drawing(self.why))
@@ -162,6 +184,19 @@ def fit(
     max_parents: largest number of columns that one depends on, 1 to 6
     columns: names of an array's columns
     """
+    return fit_in_steps(data, target, do, roots, max_parents, columns, lambda step, done, total: None)
+
+
+def fit_in_steps(
+    data: Any,
+    target: str | None,
+    do: str | None,
+    roots: Sequence[str] | None,
+    max_parents: int,
+    columns: Sequence[str] | None,
+    listen: Steps,
+) -> Fit:
+    """Fit a table as `fit` does; `listen` is called with each step."""
     if max_parents not in range(1, MAX_PARENTS + 1):
         raise CalibrantError(f"max_parents is {short_repr(max_parents)}; 1 to {MAX_PARENTS} are supported")
     if target is not None and roots is not None:
@@ -175,20 +210,29 @@ def fit(
     free = natural(name for name in table.names if name != target) if target is not None else roots
     if free is not None:
         task = _task(table, HiddenOrder(natural(table.names), natural(free)))
-        return _fit_under(table, task, target, max_parents)
-    return _fewest_roots(table, max_parents)
+        return _fit_under(table, task, target, max_parents, listen)
+    return _fewest_roots(table, max_parents, listen)
 
 
-def _fewest_roots(table: BooleanTable, max_parents: int) -> Fit:
+def _fewest_roots(table: BooleanTable, max_parents: int, listen: Steps) -> Fit:
     """Fit with as few roots as possible: every smaller number is exhausted first."""
     for number in range(1, len(table.names)):
+        listen("numbers of roots", number - 1, len(table.names))
         task = _task(table, HiddenRoots(natural(table.names), number))
         _require_size(table, task, max_parents)
+        choices = Choices(VersionSpace(task, ModelClass(max_parents)))
         try:
-            if VersionSpace(task, ModelClass(max_parents)).counts_by_roots:
-                return _fit_under(table, task, None, max_parents)
+            num_root_sets = len(choices.root_sets)
         except BudgetSpent as spent:
             raise CalibrantError(f"{table.source}: {spent}; name the roots (--roots A,B,...)") from None
+        if num_root_sets * choices.num_parent_sets > MAX_ROOT_PARENT_SETS:
+            least = f"at least {plural(number, 'roots')} are needed, and {num_root_sets:,} sets of {number} fit, with "
+            sets = f"{choices.num_parent_sets:,} parent sets: more than are gone through for the least"
+            advice = "name the roots (--roots A,B,...), leave out columns, or lower max_parents (--max-parents)"
+            out_of_budget = OutOfBudget(f"{least}{sets}; {advice}")
+            return Fit(_problem(table, task), None, out_of_budget, None, degenerate_columns(table))
+        if num_root_sets:
+            return _fit_under(table, task, None, max_parents, listen)
     reason = f"no column is a function of at most {max_parents} others where it was not set; every root set was tried"
     reason += f"; {_what_to_do(table, max_parents)}"
     return Fit(
@@ -196,6 +240,7 @@ def _fewest_roots(table: BooleanTable, max_parents: int) -> Fit:
         None,
         Impossible(reason),
         None,
+        degenerate_columns(table),
         is_contradictory=max_parents >= len(table.names) - 1,  # no column can depend on more
     )
 
@@ -212,21 +257,23 @@ def _what_to_do(table: BooleanTable, max_parents: int) -> str:
     raise AssertionError("every column is a function of the others, but no set of roots fits")
 
 
-def _fit_under(table: BooleanTable, task: Task, target: str | None, max_parents: int) -> Fit:
+def _fit_under(table: BooleanTable, task: Task, target: str | None, max_parents: int, listen: Steps) -> Fit:
     clash = smallest_contradiction(task)
     if clash is not None:
         raise CalibrantError(f"{table.source}, {contradiction_message(table, clash)}")
     _require_size(table, task, max_parents)
-    outcome = solve(task, max_parents=max_parents, nested_roots=False)
+    listen("least SCM", 0, 2)
+    problem, degenerate = _problem(table, task), degenerate_columns(table, target)
+    outcome = solve(task, max_parents=max_parents, nested_roots=False, states=MAX_STATES)
     if isinstance(outcome, Impossible):
-        return Fit(
-            _problem(table, task), target, Impossible(_report_exhaustion(outcome, task, target, max_parents)), None
-        )
+        impossible = Impossible(_report_exhaustion(outcome, task, target, max_parents))
+        return Fit(problem, target, impossible, None, degenerate)
+    listen("what else fits", 1, 2)
     try:
-        why = explain(task, ITEM, max_parents=max_parents, columns=table.names)
-    except (BudgetSpent, ValueError):
-        return Fit(_problem(table, task), target, outcome, None)
-    return Fit(_problem(table, task), target, outcome, _of_table(why, table, target))
+        why = explain(task, ITEM, max_parents=max_parents, columns=table.names, limits=LIMITS)
+    except (BudgetSpent, ValueError) as spent:
+        return Fit(problem, target, outcome, None, degenerate, uncounted=str(spent))
+    return Fit(problem, target, outcome, _of_table(why, table, target), degenerate)
 
 
 def _of_table(why: ReplayWhy, table: BooleanTable, target: str | None) -> ReplayWhy:

@@ -20,7 +20,7 @@ from calibrant.baselines.structure_learning.scores import (
     k2,
     mbde,
 )
-from calibrant.bench.replayscm.fitting.columns import BooleanTable
+from calibrant.bench.replayscm.fitting.columns import BooleanTable, DegenerateColumns, degenerate_columns
 from calibrant.bench.replayscm.fitting.sources import table_of
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.texts.plural import plural
@@ -38,6 +38,7 @@ SAMPLE_SIZED = ("bde", "bds")  # that have an equivalent sample size
 MAX_COLUMNS = 18  # 2**18 parent sets of each column are scored
 MAX_NETWORKS = 1_000
 ARCS_SHOWN = 12  # lines of the terminal
+ARCS_OF_PRIOR = "arcs at such a column, and their probabilities, follow from the score more than from the rows"
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class NetworkFit:
     networks: by falling score, the first is an exact optimum; num_optimal: as good as it, within 1e-9
     all_counted: `num_optimal` is their number, and not only a lower bound
     arcs: probability of each arc, averaged over all networks, for Bayesian scores; empty for others
+    degenerate: columns whose arcs the data do not decide
     """
 
     variables: tuple[str, ...]
@@ -63,6 +65,7 @@ class NetworkFit:
     num_optimal: int
     all_counted: bool
     arcs: Mapping[tuple[str, str], float]
+    degenerate: DegenerateColumns
 
     def __repr__(self) -> str:
         number = f"{self.num_optimal:,}" if self.all_counted else f"at least {self.num_optimal:,}"
@@ -83,6 +86,7 @@ class NetworkFit:
         """Ready for JSON."""
         return {
             "variables": list(self.variables),
+            "degenerate_columns": self.degenerate.to_dict(),
             "score": self.score,
             "networks": [{"arcs": [*map(list, network.arcs)], "score": network.score} for network in self.networks],
             "num_optimal": self.num_optimal,
@@ -92,6 +96,7 @@ class NetworkFit:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the terminal."""
+        yield from self.degenerate.lines(ARCS_OF_PRIOR)
         for place, network in enumerate(self.networks, 1):
             arcs = ", ".join(f"{parent} -> {child}" for parent, child in network.arcs) or "no arcs"
             yield f"{place}  {network.score:.4f}  {arcs}"
@@ -120,10 +125,25 @@ def learn_networks(
     score: bde, bds, bdj, k2, bic or aic; iss: equivalent sample size of bde and bds
     k: number of best networks; max_parents: largest number of parents of a column, None for no limit
     """
+    return learn_in_steps(data, do, score, iss, k, max_parents, columns, lambda step, done, total: None)
+
+
+def learn_in_steps(
+    data: Any,
+    do: str | None,
+    score: str,
+    iss: float,
+    k: int,
+    max_parents: int | None,
+    columns: Sequence[str] | None,
+    listen: Callable[[str, int, int], None],
+) -> NetworkFit:
+    """Learn networks as `learn_networks` does; `listen` is called with the share of the scores that are computed."""
     table = table_of(data, do, columns)
     _check(table, score, iss, k, max_parents)
     constraints = free_constraints(len(table.names), max_parents=max_parents)
-    optimum = ScoreOptimum(LocalScores(_frame(table), SCORES[score](iss)), constraints)
+    scores = LocalScores(_frame(table), SCORES[score](iss))
+    optimum = ScoreOptimum(scores, constraints, lambda done, total: listen("scores of parent sets", done, total + 1))
     best = optimum.k_best(k)
     optimal = optimum.co_optimal()
     arcs: dict[tuple[str, str], float] = {}
@@ -132,7 +152,9 @@ def learn_networks(
         for a, parent in enumerate(table.names):
             arcs |= {(parent, child): float(frequency[a, b]) for b, child in enumerate(table.names) if a != b}
     networks = tuple(_network(table.names, scored) for scored in best)
-    return NetworkFit(table.names, score, networks, len(optimal.dags), optimal.is_complete, arcs)
+    return NetworkFit(
+        table.names, score, networks, len(optimal.dags), optimal.is_complete, arcs, degenerate_columns(table)
+    )
 
 
 def _check(table: BooleanTable, score: str, iss: object, k: object, max_parents: object) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calibrant.bench.replayscm.fitting.columns import BITS, BooleanTable, TableLayout, boolean_table
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, read_bounded
+from calibrant.dsl.replayscm.pools.build import MAX_VARIABLES
 from calibrant.dsl.texts.plural import plural
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 
 def read_csv(path: Path, do: str | None) -> BooleanTable:
@@ -26,9 +31,11 @@ def read_csv(path: Path, do: str | None) -> BooleanTable:
         raise CalibrantError(f"{path.name} is not text in UTF-8") from None
     head = text.split("\n", 1)[0]
     delimiter = min((c for c in ",;\t" if c in head), key=head.index, default=",")
+    if head.count(delimiter) > MAX_VARIABLES:  # one more than columns: that of --do
+        number = head.count(delimiter) + 1
+        raise CalibrantError(f"{path.name} has {number:,} columns; at most {MAX_VARIABLES} are fitted: leave some out")
     try:
-        reader = csv.reader(text.splitlines(), delimiter=delimiter, strict=True)
-        numbered = [(reader.line_num, line) for line in reader if line]
+        numbered = list(_lines(path.name, csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)))
     except csv.Error as error:
         raise CalibrantError(f"{path.name} is not CSV: {error}") from None
     lines = [line for _, line in numbered]
@@ -57,6 +64,18 @@ def read_csv(path: Path, do: str | None) -> BooleanTable:
     columns = {name: [line[k] for line in lines[1:]] for k, name in enumerate(names)}
     layout = TableLayout(tuple(names), do, delimiter)
     return boolean_table(columns, do, path.name, [number for number, _ in numbered[1:]], layout)
+
+
+def _lines(name: str, reader: Reader) -> Iterator[tuple[int, list[str]]]:
+    """Yield number and values of each line that is not empty; a value that goes on in another line is refused."""
+    previous = 0
+    for values in reader:
+        if reader.line_num > previous + 1:
+            reason = "a quoted value has a line break; write each row, and the names of the columns, on one line"
+            raise CalibrantError(f"{name}, row {previous + 1}: {reason}")
+        previous = reader.line_num
+        if values:
+            yield previous, values
 
 
 def table_of(data: Any, do: str | None, columns: Sequence[str] | None) -> BooleanTable:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant
-from calibrant.bench.replayscm.fitting.columns import BooleanTable
+from calibrant.audits.replayscm.why.explanation import Limits
+from calibrant.audits.replayscm.why.parts import ReplayWhy
+from calibrant.bench.cli import main
+from calibrant.bench.replayscm.fitting.columns import BooleanTable, degenerate_columns
 from calibrant.bench.replayscm.fitting.sources import table_of
 from calibrant.bench.replayscm.why.words import count_origin, world_hint
 from calibrant.dsl.formulas.reference import evaluate
@@ -55,7 +59,9 @@ def test_a_column_without_variation_is_a_constant_in_all_that_is_printed(tmp_pat
     page, picture = tmp_path / "still.html", tmp_path / "still.svg"
     done = called("fit", tmp_path / "still.csv", "--html", page, "--svg", picture)
     assert (done.returncode, done.stderr) == (0, f"page written to {page}\npicture written to {picture}\n")
-    assert done.stdout.startswith("roots: y\na = 0\nb = 0\n")
+    notes, _, result = done.stdout.partition("roots: y\n")
+    assert result.startswith("a = 0\nb = 0\n")
+    assert notes.startswith("note: constant in all rows: a = 0, b = 0\n")
     printed = called("fit", tmp_path / "still.csv").stdout
     assert "\nA  a = 0\nB  a = b\n" in printed
     assert "a = b" in re.sub(r"<[^>]*>", "", page.read_text("utf-8"))  # names of variables are marked
@@ -149,6 +155,9 @@ def test_rows_of_data_in_memory_are_counted_from_one() -> None:
         ("A,A\n0,1\n", (), "t.csv has two columns 'A'"),
         ("A,Y\n0\n", (), "t.csv, row 2: 1 value under 2 names"),
         ("", (), "t.csv is empty"),
+        ('"a\nb",c\n0,1\n', (), "t.csv, row 1: a quoted value has a line break; write each row, and the names"),
+        ('a,b\r\n0,1\r\n1,"0\r\n"\r\n', (), "t.csv, row 3: a quoted value has a line break"),
+        (",".join(f"x{k}" for k in range(10**6)) + "\n", (), "t.csv has 1,000,000 columns; at most 60 are fitted"),
         ("A,Y\n", (), "t.csv has no rows"),
         ("a b,Y\n0,1\n", (), "t.csv, column 'a b': rename it, 'a_b' for example: "),
         ("A,not\n0,1\n", (), "t.csv, column 'not': rename it, "),
@@ -235,3 +244,131 @@ def test_the_line_to_add_has_the_columns_of_the_file(tmp_path: Path) -> None:
     assert decider.world["constants"] == {"wet": 0}
     assert decider.table_line == "0,1,0,?"
     assert "It sets wet: name that in a column, and give the column with --do." in world_hint(why, decider)
+
+
+def degenerate_by_definition(
+    rows: list[tuple[int, ...]],
+) -> tuple[set[int], set[tuple[int, int]], set[tuple[int, int]]]:
+    """Constant columns; equal and opposite pairs of the others: from the cells, column by column."""
+    columns = list(zip(*rows, strict=True))
+    constant = {k for k, column in enumerate(columns) if len(set(column)) == 1}
+    pairs = [(i, j) for i, j in combinations(range(len(columns)), 2) if not {i, j} & constant]
+    equal = {(i, j) for i, j in pairs if all(row[i] == row[j] for row in rows)}
+    opposite = {(i, j) for i, j in pairs if all(row[i] != row[j] for row in rows)}
+    return constant, equal, opposite
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 1)] * 5), min_size=1, max_size=7))
+@settings(max_examples=200, deadline=None)
+def test_degenerate_columns_are_those_of_the_definition(rows: list[tuple[int, ...]]) -> None:
+    names = "ABCDE"
+    table = table_of({name: [row[k] for row in rows] for k, name in enumerate(names)}, None, None)
+    report = degenerate_columns(table)
+    constant, equal, opposite = degenerate_by_definition(rows)
+    assert {names.index(name) for name in report.constant} == constant
+    assert all(rows[0][names.index(name)] == value for name, value in report.constant.items())
+    group_of = {name: names.index(group[0]) for group in report.equal for name in group}
+    reported = {
+        (i, j) for i, j in combinations(range(5), 2) if group_of.get(names[i], -1) == group_of.get(names[j], -2)
+    }
+    assert reported == equal
+    for name, other in report.opposite.items():
+        assert tuple(sorted((names.index(name), names.index(other)))) in opposite
+    first = {name: group[0] for group in report.equal for name in group}
+    named = {frozenset(pair) for pair in report.opposite.items()}
+    assert all(frozenset((first.get(names[i], names[i]), first.get(names[j], names[j]))) in named for i, j in opposite)
+    free = [k for k in range(5) if names[k] not in {*report.constant, *report.opposite}]
+    free = [k for k in free if first.get(names[k], names[k]) == names[k]]
+    for k in free:
+        by_two = [
+            {i, j} for i, j in combinations(free, 2) if k not in (i, j)
+            and len({(row[i], row[j], row[k]) for row in rows}) == len({(row[i], row[j]) for row in rows})
+        ]  # fmt: skip
+        others = report.determined.get(names[k])
+        assert bool(by_two) == (others is not None and len(others) == 2)
+        assert others is None or len(others) == 3 or {names.index(name) for name in others} in by_two
+
+
+def test_three_others_determine_a_column_where_each_of_their_combinations_recurs() -> None:
+    """One of four states: the fourth column is none of the three others."""
+    states = [(1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)]
+    data = {name: [state[k] for state in states * 2] for k, name in enumerate("ABCD")}
+    assert degenerate_columns(table_of(data, None, None)).determined["D"] == ("A", "B", "C")
+    once = {name: values[:7] for name, values in data.items()}
+    assert "D" not in degenerate_columns(table_of(once, None, None)).determined
+
+
+def test_a_constant_column_is_named_before_the_result_on_terminal_page_and_in_json(tmp_path: Path) -> None:
+    file = tmp_path / "data.csv"
+    file.write_text("A,B,C,K\n0,0,0,1\n1,1,1,1\n0,0,0,1\n1,1,1,1\n", encoding="utf-8")
+    page = tmp_path / "why.html"
+    printed = called("fit", file, "--html", page).stdout
+    assert printed.startswith("note: constant in all rows: K = 1\nnote: equal in all rows: A = B = C\nnote: SCMs that")
+    body = page.read_text("utf-8")
+    assert body.index("constant in all rows: K = 1") < body.index("3,891 SCMs fit")
+    expected = {"constant": {"K": 1}, "equal": [["A", "B", "C"]], "opposite": {}, "determined": {}}
+    assert json.loads(called("fit", file, "--json").stdout)["degenerate_columns"] == expected
+    scored = called("fit", file, "--score", "bde")
+    assert scored.stdout.startswith("note: constant in all rows: K = 1\nnote: equal in all rows: A = B = C\nnote: arcs")
+    assert json.loads(called("fit", file, "--score", "bic", "--json").stdout)["degenerate_columns"] == expected
+    assert "note: equal in all rows: B = C\n" in called("fit", file, "--target", "A").stdout
+
+
+def random_table(seed: int, num_columns: int, num_rows: int) -> dict[str, list[int]]:
+    generator = np.random.default_rng(seed)
+    return {f"c{k}": generator.integers(0, 2, num_rows).tolist() for k in range(num_columns)}
+
+
+@pytest.mark.parametrize(
+    ("num_columns", "num_rows", "max_parents", "outcome"),
+    [(12, 1, 4, "Found"), (16, 2, 5, "Found"), (20, 5, 4, "OutOfBudget")],
+)
+def test_tables_of_few_rows_are_answered_or_out_of_budget_within_five_seconds(
+    num_columns: int, num_rows: int, max_parents: int, outcome: str
+) -> None:
+    """Of the processor; kernels are compiled before."""
+    calibrant.fit(random_table(0, 4, 3), max_parents=max_parents)
+    data = random_table(1, num_columns, num_rows)
+    started = process_time()
+    fitted = calibrant.fit(data, max_parents=max_parents)
+    assert process_time() - started < 5
+    assert type(fitted.outcome).__name__ == outcome
+    if fitted.why is None:
+        assert "was not counted" in str(fitted) or "not decided: at least" in str(fitted)
+    else:
+        count = fitted.why.count
+        assert fitted.why.state == "uncounted"
+        assert 0 < int(count.lower) < int(str(count.upper))
+
+
+@pytest.mark.parametrize("num_rows", [1, 2])
+def test_bounds_of_a_count_within_limits_contain_it(num_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 11 columns to explain: terms of fewer are not worth counting."""
+    data = random_table(2, 12, num_rows)
+
+    def reason(limits: Limits) -> ReplayWhy:
+        monkeypatch.setattr("calibrant.bench.replayscm.fitting.fit.LIMITS", limits)
+        why = calibrant.fit(data, roots=["c0"], max_parents=2).why
+        assert why is not None
+        return why
+
+    exact, bounded = reason(Limits()), reason(Limits(10**6, 1_000, 200))
+    assert (exact.state, bounded.state) == ("open", "uncounted")
+    assert int(bounded.count.lower) <= int(exact.count.lower) <= int(str(bounded.count.upper))
+    assert reason(Limits(10**6, 1_000, 200)).to_dict() == bounded.to_dict()
+
+
+def test_progress_is_printed_from_two_seconds_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first second is made shorter; scores come in shares, and the last share is not the end."""
+    monkeypatch.setattr("calibrant.bench.commands.progress.PROMPT", 0.001)
+    monkeypatch.setattr("calibrant.bench.commands.progress.EVERY", 0.001)
+    file = tmp_path / "wide.csv"
+    data = random_table(3, 15, 400)
+    rows = zip(*data.values(), strict=True)
+    file.write_text("\n".join([",".join(data), *(",".join(map(str, row)) for row in rows)]), encoding="utf-8")
+    assert main(["fit", str(file), "--score", "bde"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    counts = {int(found[1]) for line in lines if (found := re.search(r"scores of parent sets: (\d+) of 5 done", line))}
+    assert len(counts) > 2
