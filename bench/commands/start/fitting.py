@@ -125,11 +125,9 @@ def fit(
         _print_networks(table, do, score, best or 1, max_parents, as_json=as_json)
         return 0
     names = None if roots is None else [name.strip() for name in roots.split(",") if name.strip()]
-    fitting = sole_provider(FITTING)
+    fitting, parents = sole_provider(FITTING), max_parents or DEFAULT_PARENTS
     with progress.progress_bar("fitting: ", first=progress.PROMPT) as listen:
-        fitted = fitting.fit(
-            table, target=target, do=do, roots=names, max_parents=max_parents or DEFAULT_PARENTS, progress=listen
-        )
+        fitted = fitting.fit(table, target=target, do=do, roots=names, max_parents=parents, progress=listen)
     for note in fitted.write(table.name, html=html, svg=svg, out=out, certificates=certificates):
         typer.echo(note, err=True)
     if as_json:

@@ -200,7 +200,7 @@ class DegenerateColumns:
         kinds = {
             "constant in all rows": [f"{name} = {value}" for name, value in self.constant.items()],
             "equal in all rows": [" = ".join(names) for names in self.equal],
-            "opposite in all rows": [f"{name} = not {other}" for name, other in self.opposite.items()],
+            "opposite in all rows": [f"{name} = not {negated}" for name, negated in self.opposite.items()],
             "a function of others in all rows": [
                 f"{name} of {' and '.join(others)}" for name, others in self.determined.items()
             ],
@@ -227,9 +227,9 @@ def degenerate_columns(table: BooleanTable, target: str | None = None) -> Degene
             equal.setdefault(first[bits[name]], [first[bits[name]]]).append(name)
     opposite: dict[str, str] = {}
     for pattern, name in first.items():
-        other = first.get(every ^ pattern)
-        if other is not None and other not in opposite:
-            opposite[name] = other
+        negated = first.get(every ^ pattern)
+        if negated is not None and negated not in opposite:
+            opposite[name] = negated
     distinct = [name for name in first.values() if name not in opposite]
     single = int("".join(str(int(count == 1)) for count in rows.values()), 2)
     determined: dict[str, Sequence[str]] = {}

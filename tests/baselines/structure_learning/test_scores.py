@@ -227,27 +227,19 @@ def test_a_full_cache_changes_no_score() -> None:
     assert scores.of_families([0] * 500, masks[:500]).tolist() == there[:500]
 
 
-@given(st.data(), st.integers(0, 4))
-@settings(deadline=None, max_examples=examples(40))
-def test_shares_of_parent_sets_make_the_same_table(data: st.DataObject, share_variables: int) -> None:
+@given(st.data(), st.sampled_from(ALL_SCORES), st.integers(0, 6))
+@settings(deadline=None, max_examples=examples(60))
+def test_the_table_has_the_admitted_local_scores(
+    data: st.DataObject, score: NetworkScore, share_variables: int
+) -> None:
     frame = data.draw(frames())
     constraints = data.draw(constraint_sets(frame.num_vars))
-    reports: list[tuple[int, int]] = []
+    scores, reports = LocalScores(frame, score), list[tuple[int, int]]()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("calibrant.baselines.structure_learning.scores.MAX_SHARE_VARIABLES", share_variables)
-        table = LocalScores(frame, bde()).table(constraints, lambda done, total: reports.append((done, total)))
-    assert np.array_equal(table, LocalScores(frame, bde()).table(constraints))
-    total = 1 << max(0, frame.num_vars - share_variables)
-    assert reports == [(done, total) for done in range(total + 1)]
-
-
-@given(st.data(), st.sampled_from(ALL_SCORES))
-@settings(deadline=None, max_examples=examples(60))
-def test_the_table_has_the_admitted_local_scores(data: st.DataObject, score: NetworkScore) -> None:
-    frame = data.draw(frames())
-    constraints = data.draw(constraint_sets(frame.num_vars))
-    scores = LocalScores(frame, score)
-    table = scores.table(constraints)
+        table = scores.table(constraints, lambda done, total: reports.append((done, total)))
+    num_shares = 1 << max(0, frame.num_vars - share_variables)
+    assert reports == [(k, num_shares) for k in range(num_shares + 1)]
     for child in range(frame.num_vars):
         may, must = constraints.allowed[child], constraints.required[child]
         for parents in range(1 << frame.num_vars):
