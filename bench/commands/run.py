@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypedDict, Unpack
 
@@ -154,9 +155,18 @@ def run_and_report(
 ) -> int:
     """Run one protocol after another, then print the table of everything in the folder; 1 if an instance crashed."""
     from calibrant.bench.commands.table import print_table
+    from calibrant.bench.runs.records import FILE_NAME
+    from calibrant.dsl.errors import CalibrantError
 
-    crashed = run_all(protocols, pools, out, by, **settings)
-    print_table([out], as_json=as_json, again=shlex.join(["calibrant", "table", str(out)]))
+    again = shlex.join(["calibrant", "table", str(out)])
+    try:
+        crashed = run_all(protocols, pools, out, by, **settings)
+    except CalibrantError:
+        with suppress(OSError):
+            if len(protocols) > 1 and (out / FILE_NAME).stat().st_size:  # what is done stays
+                print_table([out], as_json=as_json, again=again)
+        raise
+    print_table([out], as_json=as_json, again=again)
     return 1 if crashed else 0
 
 
@@ -168,8 +178,12 @@ def run_all(
     **settings: Unpack[_Settings],
 ) -> int:
     """Run one protocol after another; how many instances crashed."""
-    from calibrant.bench.runs.runner import run
+    from calibrant.bench.runs.crashes import crash_summary
+    from calibrant.bench.runs.records import folder_records
+    from calibrant.bench.runs.runner import EVERYTHING, require_startable, run, selected_keys
 
+    for protocol in protocols:  # what is missing is known before the first item
+        require_startable(protocol)
     crashed = 0
     for protocol in protocols:
         name = f"{protocol.name}: " if len(protocols) > 1 else ""
@@ -180,8 +194,10 @@ def run_all(
         )
         crashed += summary.crashed
     if crashed:
-        how = "the provenance of their records says how, --retry-crashed runs them again"
-        typer.echo(f"{plural(crashed, 'instances')} crashed: {how}", err=True)
+        typer.echo(f"{plural(crashed, 'instances')} crashed; --retry-crashed runs them again", err=True)
+        keys = selected_keys(protocols, pools, settings.get("selection", EVERYTHING), by.wall_budget)
+        for line in crash_summary(folder_records(out), keys):
+            typer.echo(f"  {line}", err=True)
     return crashed
 
 

@@ -104,6 +104,8 @@ def show(
             {"--json": as_json}, f"{'--svg' if html is None else '--html'} writes a page: give one of the two"
         )
     of = benchmark_of(pool)
+    if runs and _print_crashes(of, pool, instance, runs, system, writes=html is not None or as_json):
+        return
     if runs and why:
         _explain_episode(of, pool, instance, runs, system, html, fields, gold=gold, as_json=as_json)
     elif runs and gold and _has_revealed_views(of):
@@ -115,6 +117,27 @@ def show(
         _show_episodes(of, pool, instance, runs, system, html, fields)
     else:
         _show(of, pool, instance, html, svg, gold=gold, why=why, as_json=as_json)
+
+
+def _print_crashes(
+    of: Benchmark[Any], pool: Path, instance: str, runs: list[Path], system: str | None, *, writes: bool
+) -> bool:
+    """Print which methods crashed on an item, and where; return whether that is all there is to show.
+
+    writes: a page or JSON is asked for, which is about other answers: `CalibrantError` where there is none
+    """
+    from calibrant.bench.core.items import item_of
+    from calibrant.bench.report.answers.submitted import crashes_on
+    from calibrant.bench.runs.crashes import crash_lines
+
+    item = item_of(of.items.read_pool(pool), instance)
+    crashes, has_others = crashes_on(runs, pool, item.id, system)
+    lines = [line for record in crashes for line in crash_lines(record)]
+    if crashes and writes and not has_others:
+        raise CalibrantError(f"no answer to show: {lines[0]}")
+    for line in lines:
+        typer.echo(line, err=writes or has_others)
+    return bool(crashes) and not has_others
 
 
 def _show(
@@ -319,6 +342,7 @@ def _episodes(
         transcript
         for transcript in transcripts(runs, [pool], fields)
         if (transcript.context.pool_digest, transcript.context.instance) == (digest, item.id)
+        and transcript.context.outcome != "crashed"
         and system in (None, transcript.context.system)
     ]
     if not chosen:

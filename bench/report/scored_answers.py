@@ -14,6 +14,7 @@ from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.core.attribution import KEY, NO_ANSWER, attribution_of_tie
 from calibrant.bench.core.registry import benchmark, stated_name
 from calibrant.bench.core.verdict import MeanScore
+from calibrant.bench.runs.crashes import crash_text
 from calibrant.bench.runs.records import Key, Record, Timing, folder_records
 from calibrant.bench.scoring.input.eval_logs import is_eval_log
 from calibrant.bench.scoring.lines import scored_lines
@@ -126,6 +127,8 @@ def context_of(record: Record) -> AnswerContext:
 
 def _reason(record: Record) -> str:
     """Why a protocol found nothing, as its record has it; empty where it found something or its record has nothing."""
+    if record.outcome == "crashed":
+        return crash_text(record.provenance)
     keys = {"impossible": ("exhausted", "reason"), "out_of_budget": ("reached", "reason", "stopped_by")}
     reason = next((record.provenance[key] for key in keys.get(record.outcome, ()) if key in record.provenance), "")
     return reason if isinstance(reason, str) else ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
-from calibrant.dsl.errors import CalibrantError, MissingExtraError
+from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line
 
 Progress = Callable[[str, int, int], None]
 """Called with the pool's name, how many of its instances are done, and how many there will be."""
@@ -91,4 +91,8 @@ def error_line(error: BaseException) -> str:
 
 def one_line(error: BaseException) -> str:
     """Return the text of an exception with white space joined, cut to MAX_ERROR_CHARS."""
-    return " ".join(str(error).split())[:MAX_ERROR_CHARS]
+    try:
+        text = str(error)
+    except Exception:  # of a class of somebody else's
+        text = "its text cannot be read"
+    return in_one_line(" ".join(text.split()))[:MAX_ERROR_CHARS]

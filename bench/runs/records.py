@@ -109,7 +109,9 @@ class Record(ItemHead, frozen=True, forbid_unknown_fields=True):
             )
         ),
     ]
-    provenance: Annotated[dict[str, Any], Meta(description="how the protocol came by it; of a crash, `error`")]
+    provenance: Annotated[
+        dict[str, Any], Meta(description="how the protocol came by it; of a crash `error`, `at` and `traceback`")
+    ]
     program: Annotated[str, Meta(description="version of the program")]
     timing: Annotated[Timing, Meta(description="when, and how long")]
     version: Annotated[int, Meta(description="version of the format")] = RECORD_VERSION

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -80,7 +80,7 @@ def run(
     execution: who answers; an instance whose wall budget runs out is then out of budget
     retry_crashed: run the selected instances again whose record is a crash, which stays until there is an outcome
     """
-    _require(protocol)
+    require_startable(protocol)
     config = config_of(protocol, execution.wall_budget)
     skipped = num_written = crashed = 0
     ids: set[str] = set()
@@ -115,13 +115,22 @@ def config_of(protocol: Protocol, wall_budget: float | None = None) -> dict[str,
     return {**protocol.config, "wall_budget": wall_budget}
 
 
-def _require(protocol: Protocol) -> None:
+def require_startable(protocol: Protocol) -> None:
+    """Raise `CalibrantError` if a protocol cannot start: a library is missing, or it fails at once."""
     try:
         protocol.require()
     except CalibrantError:
         raise
     except Exception as error:
         raise CalibrantError(f"protocol '{protocol.name}' cannot start: {error_line(error)}") from None
+
+
+def selected_keys(
+    protocols: Sequence[Protocol], pools: Sequence[Path], selection: Selection, wall_budget: float | None
+) -> Iterator[Key]:
+    """Yield the keys of the records that a run of these protocols writes."""
+    for protocol, path in product(protocols, pools):
+        yield from _Batch(path, protocol.name, config_of(protocol, wall_budget), selection).keys.values()
 
 
 class _Batch:

@@ -19,6 +19,7 @@ import msgspec
 from calibrant.bench.core.benchmark import EpisodeHandout, Handout, load_benchmark
 from calibrant.bench.protocols.base import Protocol, ProtocolResult, Ties
 from calibrant.bench.protocols.presentation import PRESENT, Presentation
+from calibrant.bench.runs.crashes import crash_provenance
 from calibrant.bench.runs.executors.opening import open_executor
 from calibrant.bench.runs.jobs import HERE, Execution, Executor, Failure, one_line
 from calibrant.bench.runs.records import Timing
@@ -53,7 +54,7 @@ class Workers:
     def _without_answer(self, failure: Failure) -> Answer:
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         if failure.outcome == "crashed":
-            return Answer(_crash_result(failure.error), Timing(0.0, started))
+            return Answer(ProtocolResult("crashed", provenance={"error": failure.error}), Timing(0.0, started))
         assert self._wall_budget is not None
         provenance = {"stopped_by": "wall budget", "seconds": self._wall_budget}
         return Answer(_out_of_budget(provenance), Timing(self._wall_budget, started))
@@ -88,11 +89,13 @@ def timed_answer(protocol: Protocol, handout: Handout) -> Answer:
     except BudgetSpent as spent:
         result = _out_of_budget({"reached": one_line(spent) or "a budget of states"})
     except (Exception, SystemExit) as error:
-        result = _crash_result(f"{type(error).__name__}: {one_line(error)}")
+        result = ProtocolResult("crashed", provenance=crash_provenance(error, __file__))
     timing = Timing(time.perf_counter() - clock, started)
     steps = tuple(task.steps) if isinstance(handout, EpisodeHandout) and task is not None else None
     if presentation is not None:
-        answer, provenance = presentation.restore(result.answer), presentation.restore(result.provenance)
+        answer, provenance = presentation.restore(result.answer), result.provenance
+        if result.outcome != "crashed":  # where a crash was is code, which has names of its own
+            provenance = presentation.restore(provenance)
         ties = result.ties and Ties(result.ties.count, presentation.restore(result.ties.answers), result.ties.note)
         result = ProtocolResult(result.outcome, answer, result.size, provenance, ties)
         steps = None if steps is None else tuple(map(presentation.restore_step, steps))
@@ -114,10 +117,6 @@ def _check_result(result: object) -> ProtocolResult:
 def _warm_up(protocol: Protocol) -> None:
     with suppress(Exception, SystemExit), redirect_stdout(sys.stderr):  # what is wrong, the instances will say too
         protocol.warm_up()
-
-
-def _crash_result(error: str) -> ProtocolResult:
-    return ProtocolResult("crashed", provenance={"error": error})
 
 
 def _out_of_budget(provenance: dict[str, object]) -> ProtocolResult:

@@ -71,6 +71,15 @@ class Raises(Protocol, frozen=True):
         raise KeyError("missing")
 
 
+class NeedsLibrary(Protocol, frozen=True):
+    """States before anything starts that a library is missing."""
+
+    name = "needs_library"
+
+    def require(self) -> None:
+        raise MissingExtraError("install calibrant[extra]")
+
+
 class DiesWarming(Protocol, frozen=True):
     """Cannot even start."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from calibrant.bench.pages.aligned import Fitted
 
 DEFAULT_LIMIT = 20
+MAX_CRASH_LINES = 10
 COUNTED = "counted"  # key of the class whose hypotheses are counted
 COLUMNS = {
     "id": "Id",
@@ -143,6 +145,11 @@ def _list_answers(answers: AnswerFilter, scores: Sequence[Path], limit: int, *, 
     rows = list(answers.rows(scores))
     first = rows[:limit] if limit else rows
     _print_rows(first, len(first), len(rows), "answer", as_json=as_json)
+    if not as_json:
+        crashes = Counter((row.get("system") or "", row["crash"]) for row in rows if row["crash"])
+        for (system, crash), number in crashes.most_common(MAX_CRASH_LINES):
+            subject = f"{in_one_line(system)}: " if system else ""
+            typer.echo(f"{subject}{plural(number, 'answers')} crashed: {crash}", err=True)
 
 
 def _rows(of: Benchmark[Any], items: Iterable[Any], *, why: bool) -> Iterator[dict[str, Any]]:

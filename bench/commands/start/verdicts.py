@@ -59,5 +59,6 @@ class AnswerFilter:
             "moves": steps if isinstance(steps, int) else None,
             "left": attribution.get("members"),
             "counted": attribution.get("class"),
+            "crash": context.reason if context.outcome == "crashed" else None,
             "right": self.of.metrics.success.judge(score, context.setting),
         }

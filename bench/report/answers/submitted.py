@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.report.answers.transcripts import named_systems
 from calibrant.bench.report.scored_answers import context_of
-from calibrant.bench.runs.records import folder_records
+from calibrant.bench.runs.records import Record, folder_records
 from calibrant.bench.scoring.input.answer_fields import FieldNames
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
@@ -28,7 +28,7 @@ def submitted_answers(
     answered = [
         (context, answer)
         for context, answer in read_answers(sources, [pool], fields)
-        if (context.pool_digest, context.instance) == (digest, instance)
+        if (context.pool_digest, context.instance) == (digest, instance) and context.outcome != "crashed"
     ]
     matching = [(context, answer) for context, answer in answered if system in (None, context.system)]
     if not matching:
@@ -40,6 +40,19 @@ def submitted_answers(
         )
     names = named_systems(context for context, _ in matching)
     return [(name, answer) for name, (_, answer) in zip(names, matching, strict=True)]
+
+
+def crashes_on(sources: Sequence[Path], pool: Path, instance: str, system: str | None) -> tuple[list[Record], bool]:
+    """Return the crashes of runs on an item, and whether there may be other answers to it."""
+    digest, has_others = pool_digest(pool), any(not source.is_dir() for source in sources)
+    crashes: list[Record] = []
+    for record in (record for source in sources if source.is_dir() for record in folder_records(source)):
+        if (record.pool_digest, record.instance) == (digest, instance) and system in (None, record.protocol):
+            if record.outcome == "crashed":
+                crashes.append(record)
+            else:
+                has_others = True
+    return crashes, has_others
 
 
 def read_answers(

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from calibrant.bench.commands.run import run_and_report
+from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.runs.jobs import Execution
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.runs.runner import RunSummary, Selection, run
-from calibrant.dsl.errors import CalibrantError, UnknownItemError
+from calibrant.dsl.errors import CalibrantError, MissingExtraError, UnknownItemError
 from calibrant.dsl.replayscm.pools.files import write_pool
-from tests.support.commands import CHECKOUT
-from tests.support.stub_protocols import DiesWarming, Raises, Stub, small_pool
+from tests.support.commands import CHECKOUT, called
+from tests.support.stub_protocols import DiesWarming, LacksLibrary, NeedsLibrary, Raises, Stub, small_pool
 
 THREE_METHODS = """
 import os, signal
@@ -120,3 +122,93 @@ def test_retries_of_three_methods_killed_at_any_time_lose_nothing(tmp_path: Path
     assert {record.key: record.outcome for record in folder_records(out)} == dict.fromkeys(before, "found")
     assert len(mends.read_text(encoding="utf-8").split()) == 3 * 4  # none was answered twice
     assert sorted(path.name for path in out.iterdir()) == [FILE_NAME, "records.lock"]
+
+
+CRASHING_FILE = """
+from calibrant import Protocol
+
+class Boom(Protocol, frozen=True):
+    name = "boom"
+
+    def answer(self, task):
+        return look_up({})
+
+def look_up(values):
+    return values["missing"]
+
+def recurse(depth):
+    return recurse(depth + 1)
+
+class Deep(Protocol, frozen=True):
+    name = "deep"
+
+    def answer(self, task):
+        return recurse(0)
+
+class Elsewhere(Protocol, frozen=True):
+    name = "elsewhere"
+
+    def answer(self, task):
+        import fractions
+        return fractions.Fraction("no number")
+"""
+
+
+@pytest.mark.parametrize("name", ["replayscm", "blickets", "causalab", "causim", "logic"])
+def test_a_crash_is_shown_with_its_place_and_no_other_cause(name: str, tmp_path: Path) -> None:
+    """In `run`, `show --run` and `list --scores`, of every benchmark."""
+    pool, out = bundled_files()[name][0], tmp_path / "out"
+    (tmp_path / "search.py").write_text(CRASHING_FILE, encoding="utf-8")
+    done = called("run", f"{tmp_path / 'search.py'}:Boom", pool, "--out", out, "--limit", 1, "--workers", 1)
+    (record,) = folder_records(out)
+    place = f"{tmp_path.name}/search.py:11 in look_up"
+    assert record.provenance == {
+        "error": "KeyError: 'missing'",
+        "at": place,
+        "traceback": [
+            f"{tmp_path.name}/search.py:8 in answer: return look_up({{}})",
+            f'{place}: return values["missing"]',
+        ],
+    }
+    crash = [
+        f"boom on {record.instance} crashed: KeyError: 'missing', at {place}",
+        *(f"    {frame}" for frame in record.provenance["traceback"]),
+    ]
+    shown = [f"  {line}" for line in crash]
+    assert done.returncode == 1
+    assert [line for line in done.stderr.splitlines() if line in shown] == shown
+    for options in ([], ["--gold"], ["--why"]):
+        lines = called("show", pool, record.instance, "--run", out, *options).stdout.splitlines()
+        assert lines[:3] == crash
+        assert lines[3:] in ([], ["    after 1 recorded step"])
+    page = tmp_path / "page.html"
+    refusal = called("show", pool, record.instance, "--run", out, "--html", page)
+    assert (refusal.returncode, page.exists()) == (2, False)
+    assert crash[0] in refusal.stderr
+    listed = called("list", pool, "--scores", out)
+    assert f"boom: 1 answer crashed: KeyError: 'missing', at {place}" in listed.stderr.splitlines()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_frames_are_bounded_and_the_place_is_the_users(pool: Path, tmp_path: Path, workers: int) -> None:
+    (tmp_path / "search.py").write_text(CRASHING_FILE, encoding="utf-8")
+    for name in ("Deep", "Elsewhere"):
+        called("run", f"{tmp_path / 'search.py'}:{name}", pool, "--out", tmp_path / name, "--workers", workers)
+    deep, elsewhere = (next(folder_records(tmp_path / name)).provenance for name in ("Deep", "Elsewhere"))
+    assert deep["error"].startswith("RecursionError")
+    assert len(deep["traceback"]) == 5
+    assert elsewhere["error"].startswith("ValueError: Invalid literal for Fraction")
+    assert elsewhere["at"] == f"{tmp_path.name}/search.py:27 in answer"
+    assert "fractions.py" in elsewhere["traceback"][-1]
+
+
+def test_methods_are_opened_before_the_first_item_and_finished_ones_keep_their_table(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for protocol, expected in ((NeedsLibrary(), 0), (LacksLibrary(), 7)):
+        out = tmp_path / protocol.name
+        with pytest.raises(MissingExtraError):
+            run_and_report([Stub(), protocol], [pool], out, Execution())
+        num_records = len(list(folder_records(out))) if out.exists() else 0
+        assert num_records == expected
+        assert ("stub" in capsys.readouterr().out) == bool(expected)

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.protocols.registry import make_protocol, protocols_of
 from calibrant.bench.replayscm.benchmark import BENCHMARK
 from calibrant.bench.replayscm.protocols.answers import no_answer
@@ -28,7 +27,7 @@ from calibrant.dsl.replayscm.problem import TaskKind
 from calibrant.dsl.replayscm.score import Evaluator
 from tests.support.commands import CHECKOUT, program
 from tests.support.shared import shared_file
-from tests.support.stub_protocols import DiesWarming, LacksLibrary, Stub, killable_script, small_pool
+from tests.support.stub_protocols import DiesWarming, LacksLibrary, NeedsLibrary, Stub, killable_script, small_pool
 
 MIXED = ["good", "or", "raise", "give_up", "good", "or", "good"]
 
@@ -61,7 +60,7 @@ def test_every_instance_gets_one_record_with_its_score(pool: Path, tmp_path: Pat
     assert [r.score.get("trainExact") for r in records] == [True, False, None, None, True, False, True]
     assert [r.score["valid"] for r in records] == [True, True, False, False, True, True, True]
     assert [r.size for r in records] == [3, 3, None, None, 3, 3, 3]
-    assert records[2].provenance == {"error": "RuntimeError: no idea"}
+    assert records[2].provenance["error"] == "RuntimeError: no idea"
     first = records[0]
     assert first.answer == {"mechanisms": {"X3": "(and X1 X2)"}}
     assert (first.pool, first.pool_size, first.index, first.setting, first.stratum) == (
@@ -165,14 +164,8 @@ def test_workers_that_cannot_start_are_an_error_not_a_hang(pool: Path, tmp_path:
 
 
 def test_a_missing_extra_is_said_before_anything_is_written(pool: Path, tmp_path: Path) -> None:
-    class NeedsExtra(Protocol, frozen=True):
-        name = "needs_extra"
-
-        def require(self) -> None:
-            raise MissingExtraError("install calibrant[extra]")
-
     with pytest.raises(MissingExtraError):
-        run(NeedsExtra(), [pool], tmp_path / "out")
+        run(NeedsLibrary(), [pool], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
