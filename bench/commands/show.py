@@ -104,19 +104,37 @@ def show(
             {"--json": as_json}, f"{'--svg' if html is None else '--html'} writes a page: give one of the two"
         )
     of = benchmark_of(pool)
-    if runs and _print_crashes(of, pool, instance, runs, system, writes=html is not None or as_json):
-        return
-    if runs and why:
-        _explain_episode(of, pool, instance, runs, system, html, fields, gold=gold, as_json=as_json)
-    elif runs and gold and _has_revealed_views(of):
-        refuse_options({"--json": as_json}, "episodes are shown as text or as a page")
-        _show_episodes(of, pool, instance, runs, system, html, fields, gold=True)
-    elif runs and gold:
-        _explain_answers(of, pool, instance, runs, system, html, fields, as_json=as_json)
-    elif runs:
-        _show_episodes(of, pool, instance, runs, system, html, fields)
+    if runs:
+        _show_answers(of, pool, instance, runs, system, html, fields, gold=gold, why=why, as_json=as_json)
     else:
         _show(of, pool, instance, html, svg, gold=gold, why=why, as_json=as_json)
+
+
+def _show_answers(
+    of: Benchmark[Any],
+    pool: Path,
+    instance: str,
+    runs: list[Path],
+    system: str | None,
+    html: Path | None,
+    fields: FieldNames,
+    *,
+    gold: bool,
+    why: bool,
+    as_json: bool,
+) -> None:
+    """Show crashes on an item, then episodes, or with gold answers, of those that did not crash."""
+    if _print_crashes(of, pool, instance, runs, system, writes=html is not None or as_json):
+        return
+    if why:
+        _explain_episode(of, pool, instance, runs, system, html, fields, gold=gold, as_json=as_json)
+    elif gold and _has_revealed_views(of):
+        refuse_options({"--json": as_json}, "episodes are shown as text or as a page")
+        _show_episodes(of, pool, instance, runs, system, html, fields, gold=True)
+    elif gold:
+        _explain_answers(of, pool, instance, runs, system, html, fields, as_json=as_json)
+    else:
+        _show_episodes(of, pool, instance, runs, system, html, fields)
 
 
 def _print_crashes(
