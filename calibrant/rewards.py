@@ -37,7 +37,7 @@ def verdict(
     **columns: Any,
 ) -> list[float | None]:
     """1 for a correct answer, 0 for any other, as the benchmark counts; None where nothing is held out."""
-    return _reward_each(rewards.verdict_if_defined, completions, record, benchmark, log_metric)
+    return _reward_each(rewards.verdict, completions, record, benchmark, log_metric)
 
 
 def shaped(

@@ -53,7 +53,7 @@ class ItemTask(vf.Task[ItemData, vf.State, ItemTaskConfig]):
 
     @vf.reward
     async def reward(self, trace: vf.Trace) -> dict[str, float]:
-        """Return the chosen reward under its name; none where it is not known what the evidence decides."""
+        """Return the chosen reward under its name; none where it is not defined or not counted."""
         worth = WORTH[self.config.reward](self.lesson, self._conversation(trace))
         return {} if worth is None else {self.config.reward: worth}
 
@@ -65,11 +65,10 @@ class ItemTask(vf.Task[ItemData, vf.State, ItemTaskConfig]):
         """Return whether a right answer is scored as right; None for items that take none before something is done."""
         task_lesson = self.lesson
         gold = task_lesson.of.training.gold(task_lesson.item)
-        return (
-            None
-            if gold is None
-            else verdict(task_lesson, score_replies(task_lesson.of, task_lesson.item, [json.dumps(gold)])) == 1
-        )
+        if gold is None:
+            return None
+        worth = verdict(task_lesson, score_replies(task_lesson.of, task_lesson.item, [json.dumps(gold)]))
+        return None if worth is None else worth == 1
 
 
 class ItemConfig(vf.TasksetConfig):

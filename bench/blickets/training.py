@@ -44,10 +44,10 @@ class BlicketTraining:
         return min(alike, len(sets) - 1) / len(sets)
 
     def fits(self, verdict: BlicketScore) -> bool:
-        return verdict.correct
+        return verdict.correct is True
 
     def agrees(self, verdict: BlicketScore) -> bool:
-        return verdict.correct
+        return verdict.correct is True
 
 
 TRAINING = BlicketTraining()

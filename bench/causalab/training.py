@@ -29,10 +29,10 @@ class LabTraining:
         return (verdict.details.accurate + verdict.details.hypothesis.all_edge.f1) / 2
 
     def fits(self, verdict: LabScore) -> bool:
-        return verdict.correct
+        return verdict.correct is True
 
     def agrees(self, verdict: LabScore) -> bool:
-        return verdict.correct
+        return verdict.correct is True
 
 
 TRAINING = LabTraining()

@@ -45,10 +45,10 @@ class CausimTraining:
         return sum(reason == "ok" for reason in nodes.values()) / len(nodes) if nodes else 0.0
 
     def fits(self, verdict: CausimScore) -> bool:
-        return verdict.correct
+        return verdict.correct is True
 
     def agrees(self, verdict: CausimScore) -> bool:
-        return verdict.correct
+        return verdict.correct is True
 
 
 TRAINING = CausimTraining()

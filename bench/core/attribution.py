@@ -19,6 +19,7 @@ KIND_MEANINGS = {
 }
 KINDS = tuple(KIND_MEANINGS)  # of audits.attribution, which what only scores does not import
 POSTERIOR = "posterior"
+UNDEFINED_VERDICT = "neither right nor wrong: nothing is held out"
 LEVELS = (0.95, 0.99, 0.999)  # posteriors from which noisy readings may be taken to decide
 DEFAULT_LEVEL = 0.99  # that of audits.attribution, with which records are written
 LEVEL = "level"  # of an attribution that was decided anew

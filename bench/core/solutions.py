@@ -44,14 +44,14 @@ class ItemScore(Generic[D_co]):
 
     instance: id of the item
     valid: an answer was read, and the item accepted it
-    correct: as the benchmark counts it
+    correct: as the benchmark counts it; None where nothing is held out
     failure: why it is not valid, or what is wrong with it; None if nothing is
     details: the benchmark's own score; record: the same, flat and ready for JSON
     """
 
     instance: str
     valid: bool
-    correct: bool
+    correct: bool | None
     failure: str | None
     details: D_co
     record: Mapping[str, Any]

@@ -72,6 +72,8 @@ class LogicAttribution:
         decision = self.decide_heldout(item)
         if decision is None:
             return None
+        if score["correct"] is None:
+            return None  # neither right nor wrong
         return attribution_record(decision.attribution(fits=score["fits"], correct=score["correct"] is True))
 
 

@@ -33,10 +33,10 @@ class LogicFunctions(ItemApi[LogicItem]):
             failure = invalid_answer_message(answer)
         elif stated is None:
             failure = "no JSON object in the text"
-        elif verdict.error or not verdict.heldout_exact:
+        elif verdict.error or verdict.heldout_exact is False:
             failure = verdict.error or "wrong: a held-out answer differs"
         record = score_record(item, verdict, stated or {})
-        return LogicScore(item.id, not verdict.error, verdict.heldout_exact is True, failure, verdict, record)
+        return LogicScore(item.id, not verdict.error, verdict.heldout_exact, failure, verdict, record)
 
     def solve(self, item: LogicItem) -> Outcome[Solution[Model]]:
         """Return a model of the least misfit, and of these of the least size."""

@@ -33,7 +33,7 @@ class LogicTraining:
         return verdict.details.fits is True
 
     def agrees(self, verdict: LogicScore) -> bool:
-        return verdict.correct
+        return verdict.correct is True
 
 
 TRAINING = LogicTraining()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct, to_builtins
 
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
-from calibrant.bench.core.metrics import Metric, MetricSet, View, success_of_field
+from calibrant.bench.core.metrics import Metric, MetricSet, Success, View
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.verdict import line_struct
 from calibrant.dsl.logic.grading import answer_json, parse_answer
@@ -23,9 +23,11 @@ Score: TypeAlias = Mapping[str, Any]
 class LogicScoreFields(Struct, frozen=True, kw_only=True):
     """The fields of a record's score."""
 
-    correct: Annotated[bool, Meta(description="every held-out answer is right")]
+    correct: Annotated[
+        bool | None, Meta(description="every held-out answer is right; null without held-out experiments")
+    ]
     valid: Annotated[bool, Meta(description="the answer is a model of the class, or a table of probabilities")]
-    heldout_exact: Annotated[bool | None, Meta(description="as `correct`; null without held-out experiments")]
+    heldout_exact: Annotated[bool | None, Meta(description="as `correct`")]
     heldout_accuracy: Annotated[
         float | None, Meta(description="share of held-out answers on whose side the probability is")
     ]
@@ -70,7 +72,7 @@ def score_record(item: LogicItem, verdict: Verdict, answer: Score) -> dict[str, 
     """Return a score as records have it."""
     is_valid = not verdict.error
     score = LogicScoreFields(
-        correct=verdict.heldout_exact is True,
+        correct=verdict.heldout_exact,
         valid=is_valid,
         meaning=_normal_form(item, answer) if is_valid else None,
         **verdict.as_json(),
@@ -106,7 +108,11 @@ def _sample(score: Score) -> Sample:
 
 METRICS = MetricSet(
     benchmark="logic",
-    success=success_of_field("every held-out answer is right"),
+    success=Success(
+        "every held-out answer is right",
+        lambda score, setting: score["correct"] is True,
+        lambda score, setting: score["correct"] is not None,
+    ),
     views={
         "answers": View(ANSWERS, "logic", "Systems by suite"),
         "models": View(MODELS, "logic-models", "Models that are submitted", "Over answers that are models."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calibrant.bench.core.attribution import UNDEFINED_VERDICT
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pages.timeline import Moment, Timeline
 
@@ -11,7 +12,8 @@ HEADINGS = ["Step", "In place", "Reading", "Left", "Answers", "What it did"]
 def timeline_text(timeline: Timeline) -> str:
     """Return the steps of an episode in words, then its decision."""
     decision = timeline.decision
-    verdict = "right" if decision.correct else f"not right, the right answer was {decision.truth}"
+    wrong = UNDEFINED_VERDICT if decision.correct is None else f"not right, the right answer was {decision.truth}"
+    verdict = "right" if decision.correct else wrong
     rows = [_row(moment, timeline) for moment in timeline.moments]
     return "\n".join(
         [

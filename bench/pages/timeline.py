@@ -67,12 +67,13 @@ class Decision:
     """End of an episode.
 
     said, truth: the answer and the right one, in words; given, right: their numbers among the answers, if they have one
-    correct: the benchmark's verdict; kind: earned, missed, lucky or short; why: what that means here
+    correct: the benchmark's verdict, None where nothing is held out; kind: earned, missed, lucky or short
+    why: what that means here
     """
 
     answer: str
     truth: str
-    correct: bool
+    correct: bool | None
     kind: str
     why: str
     answer_number: int | None = None

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from calibrant.bench.core.answer_context import PEOPLE
-from calibrant.bench.core.attribution import KEY, NO_ANSWER, verdict_text
+from calibrant.bench.core.attribution import KEY, NO_ANSWER, UNDEFINED_VERDICT, verdict_text
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import is_stated
 from calibrant.bench.play.game import Game
@@ -68,7 +68,7 @@ def game_verdict(of: Benchmark[Any], item: Any, record: Record) -> dict[str, Any
     is_right = of.metrics.success.judge(record.score, record.setting)
     attribution = evidence_attribution(of, item, record)
     if is_right is None:
-        text = "neither right nor wrong: nothing is held out"
+        text = UNDEFINED_VERDICT
     elif record.steps is msgspec.UNSET or record.steps:
         score = {**record.score, KEY: attribution, NO_ANSWER: record.outcome != "found"}
         text = verdict_text(score, is_right=is_right)

@@ -111,10 +111,11 @@ class VerdictLine(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     sample: Annotated[int | UnsetType, Meta(description="number among that model's answers to the item")] = UNSET
     valid: Annotated[bool, Meta(description="the answer can be replayed")]
     correct: Annotated[
-        bool,
+        bool | None,
         Meta(
             description="published task success: train-exact, with the root set where roots are hidden; joint success"
-            " of Alternative-SCM; not what is called right (docs/metrics.md)"
+            " of Alternative-SCM; not what is called right (docs/metrics.md); of extended items what is called right,"
+            " null where nothing is held out"
         ),
     ]
     task_name: Annotated[str, Meta(description="what was asked, the benchmark's name of it")]

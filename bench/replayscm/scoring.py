@@ -110,13 +110,13 @@ class ReplayScmAttribution:
     def __call__(
         self, item: Problem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
-        from calibrant.bench.replayscm.verdict import is_right
+        from calibrant.bench.replayscm.verdict import METRICS
 
-        correct = is_right(score, item.setting)
+        correct = METRICS.success.judge(score, item.setting)
         if item.task.extension is not None:
             return _extended_verdicts(item).decision(score.get("trainExact"), steps, correct=correct)
-        decision = self.decide_heldout(item)
-        if decision is None:
+        decision = None if correct is None else self.decide_heldout(item)
+        if decision is None or correct is None:
             return None
         return attribution_record(decision.attribution(fits=score.get("trainExact") is True, correct=correct))
 

@@ -66,7 +66,7 @@ def extended_share(verdict: ExtendedScore) -> float:
     Of a forecast 1 less the bits a cell that it loses against gold's law, at least 0.
     """
     if verdict.correct or not verdict.valid:
-        return float(verdict.correct)
+        return float(verdict.correct is True)
     if verdict.replay is None:
         loss = 1.0 if verdict.forecast is None else verdict.forecast.excess_log_loss
         return max(0.0, 1.0 - max(loss, MIN_LOSS))

@@ -315,7 +315,7 @@ def _size(verdict: MetricReader) -> int | None:
 
 
 HIDDEN_METRICS = (
-    Metric("task_correct", "TaskCorrect", "the published field `correct`", lambda v: v.score.get("correct") is True),
+    Metric("task_correct", "TaskCorrect", "the published field `correct`", lambda v: v.score.get("correct", False)),
     Metric("local_map_exact", "AllMatch", "all local functions are gold's", _all_match, True),
     Metric("alternative", "per answer", "answers that differ in meaning from gold", is_alternative),
     Metric(

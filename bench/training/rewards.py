@@ -65,17 +65,10 @@ def lesson(name: str, record: str) -> Lesson:
     return Lesson(name, record)
 
 
-def verdict(task: Lesson, answer: ConversationResult) -> float:
-    """Return 1 if the benchmark counts the answer as correct, else 0."""
-    return float(answer.verdict.correct)
-
-
-def verdict_if_defined(task: Lesson, answer: ConversationResult) -> float | None:
-    """Return the verdict; None of an item with nothing held out, to which no answer is right or wrong."""
-    is_defined = task.of.metrics.success.is_defined
-    if answer.verdict.correct or is_defined(answer.verdict.to_dict(), task.item.setting):
-        return verdict(task, answer)
-    return None
+def verdict(task: Lesson, answer: ConversationResult) -> float | None:
+    """Return 1 if the benchmark counts the answer as correct, else 0; None of an item with nothing held out."""
+    is_defined = task.of.metrics.success.is_defined(answer.verdict.to_dict(), task.item.setting)
+    return float(answer.verdict.correct) if is_defined else None
 
 
 def shaped(task: Lesson, answer: ConversationResult) -> float:

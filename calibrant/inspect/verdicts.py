@@ -79,7 +79,7 @@ def figures(of: Benchmark[Any], record: Mapping[str, Any], setting: str) -> dict
     columns = of.metrics.views[of.metrics.default_view].metrics
     values = {column.key: column.value(fields) for column in columns}
     return {
-        "correct": float(record["correct"] is True),
+        "correct": math.nan if record["correct"] is None else float(record["correct"]),
         **{key: math.nan if value is None else float(value) for key, value in values.items()},
     }
 

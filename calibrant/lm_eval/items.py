@@ -18,7 +18,7 @@ from calibrant.bench.core.registry import benchmark as named
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.bench.training.curricula import in_turns
-from calibrant.bench.training.rewards import lesson, shaped, verdict_if_defined
+from calibrant.bench.training.rewards import lesson, shaped, verdict
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 
@@ -66,7 +66,7 @@ def results(doc: Mapping[str, Any], responses: Sequence[str]) -> dict[str, float
     task = lesson(doc["benchmark"], doc["record"])
     conversation = task.score_completion(responses[0])
     assert conversation is not None
-    extracted = verdict_if_defined(task, conversation)
+    extracted = verdict(task, conversation)
     verdicts = {} if extracted is None else {"extracted": extracted, "strict": extracted * _is_object(responses[0])}
     return {
         **verdicts,

@@ -97,7 +97,7 @@ class Score:
         return self.train_exact and self.heldout is not None and self.heldout.all_exact
 
     @property
-    def correct(self) -> bool:
+    def correct(self) -> bool | None:
         """Published task success: train-exact; with the right roots in Hidden-roots; jointly in Alternative-SCM.
 
         Reports, lists and attributions call an answer right if it is held-out exact (docs/metrics.md).

@@ -329,7 +329,7 @@ def test_answers_are_right_and_wrong_in_many_ways() -> None:
     texts = {response(random.Random(seed), [target.good]) for seed in range(300)}
     assert len(texts) > 100
     evaluator = Evaluator(target.problem)
-    assert 50 < sum(evaluator.score_text(text).correct for text in texts) < len(texts)
+    assert 50 < sum(evaluator.score_text(text).correct is True for text in texts) < len(texts)
 
 
 @pytest.mark.parametrize("text", ["X1", "(X1)", " ( not\u2003( X1)) ", "(and(or X1 X2)(not X3)X1)", "(iff X1 X2 X3)"])

@@ -73,10 +73,13 @@ class ExtendedVerdicts:
         """Return whether the evidence decided the clean held-out behaviour; None where that is not computed."""
         return self.decision(score.train_exact, steps, correct=score.correct)
 
-    def decision(self, fits: bool | None, steps: Sequence[Step[Any]], *, correct: bool) -> dict[str, Any] | None:
-        """Return the attribution of an answer of which a record keeps that it fits and is correct."""
-        decision = self._decide(steps)
-        if decision is None:
+    def decision(self, fits: bool | None, steps: Sequence[Step[Any]], *, correct: bool | None) -> dict[str, Any] | None:
+        """Return the attribution of an answer of which a record keeps that it fits and is correct.
+
+        None where it is neither correct nor wrong, and where counts are out of reach.
+        """
+        decision = None if correct is None else self._decide(steps)
+        if decision is None or correct is None:
             return None
         record = attribution_record(decision.attribution(fits=fits, correct=correct))
         return record | {TOP_TRUE: decision.is_true} if decision.is_noisy else record

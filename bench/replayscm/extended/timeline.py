@@ -104,9 +104,12 @@ def _decision(problem: Problem, episode: ScmEpisode) -> Decision:
     if score.submitted is not None:
         answer = "; ".join(f"{v} = {render(f)}" for v, f in score.submitted.formulas.items())
     kind = str(attribution["kind"]) if attribution else "not attributed"
-    decided = bool(attribution and attribution["decided"])
     posterior = attribution.get("posterior") if attribution else None
-    why = "The worlds decided the held-out behaviour" if decided else "The worlds left several held-out behaviours"
+    if attribution is None:
+        why = "Nothing is held out" if score.correct is None else "Held-out behaviours are not counted"
+    else:
+        left = "decided the held-out behaviour" if attribution["decided"] else "left several held-out behaviours"
+        why = f"The worlds {left}"
     if posterior is not None:
         why += f"; the most probable one has a posterior of {posterior:.3g}"
     reason = f" {score.failure}." if score.failure else ""

@@ -114,8 +114,10 @@ class ExtendedScore(Score):
         return self.is_noisy or self.replay.train_match is None or self.train_exact
 
     @property
-    def correct(self) -> bool:
-        """Return `heldout_exact` of a map, `favoured` of a forecast."""
+    def correct(self) -> bool | None:
+        """Return `heldout_exact` of a map, `favoured` of a forecast; None where nothing is held out."""
+        if not self.has_heldout:
+            return None
         return self.favoured is True if self.replay is None else self.heldout_exact
 
     @property

@@ -52,7 +52,7 @@ FORMS = [
 
 
 def _by_score(form: str) -> bool:
-    return calibrant.score(ITEM, form).correct
+    return calibrant.score(ITEM, form).correct is True
 
 
 def _by_text_episode(form: str) -> bool:

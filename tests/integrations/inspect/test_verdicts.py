@@ -65,7 +65,7 @@ def test_a_completion_gets_the_verdict_of_the_public_name(tmp_path: Path) -> Non
             assert found.explanation == expected.failure
             assert found.answer == text
             assert found.metadata == {"verdict": json.loads(json.dumps(expected.to_dict()))}
-        right = [calibrant.score(item, text).correct for item, text in zip(items, texts, strict=True)]
+        right = [calibrant.score(item, text).correct is True for item, text in zip(items, texts, strict=True)]
         assert 0 < sum(right) < 4
         assert metrics(log)["correct"]["mean"] == sum(right) / 4
 

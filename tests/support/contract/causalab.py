@@ -114,7 +114,7 @@ class CausaLab(Subject):
         return {key: not value if isinstance(value, bool) else float(not value) for key, value in reading.items()}
 
     def right(self, item: LabItem, text: str) -> bool:
-        return FUNCTIONS.score(item, text).correct
+        return FUNCTIONS.score(item, text).correct is True
 
 
 @cache

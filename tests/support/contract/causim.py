@@ -74,7 +74,7 @@ class Causim(Subject):
         return {}
 
     def right(self, item: CausimItem, text: str) -> bool:
-        return FUNCTIONS.score(item, text).correct
+        return FUNCTIONS.score(item, text).correct is True
 
 
 @cache

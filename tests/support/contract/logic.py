@@ -82,7 +82,7 @@ class Logic(Subject):
         return {}
 
     def right(self, item: LogicItem, text: str) -> bool:
-        return FUNCTIONS.score(item, text).correct
+        return FUNCTIONS.score(item, text).correct is True
 
 
 @cache

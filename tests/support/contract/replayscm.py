@@ -83,7 +83,7 @@ class ReplayScm(Subject):
                 yield Settled(problem.id, found[0], None, False)
 
     def right(self, item: Problem, text: str) -> bool:
-        return Evaluator(item).score_text(text).correct
+        return Evaluator(item).score_text(text).correct is True
 
 
 @cache

@@ -10,14 +10,21 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.core.verdict import MeanScore
 from calibrant.bench.difficulty.outcomes import read_outcomes
+from calibrant.bench.pages.capabilities import EPISODE_VIEWS
+from calibrant.bench.play.game import Game
+from calibrant.bench.play.pool import PlayPool
+from calibrant.bench.play.record import game_record, game_verdict
 from calibrant.bench.play.results import PersonRow, csv_text, summary_lines
+from calibrant.bench.replayscm.extended.scoring import submitted_steps
 from calibrant.bench.report.drawn_ties import DrawnTies
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.datasets import bundled_pool
+from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.rewards import verdict
@@ -104,3 +111,39 @@ def test_plain_items_without_held_out_cells_have_no_verdict_either() -> None:
         assert gold is not None
         assert success.judge(of.scoring.score(item, gold, ()), item.setting) is True
         assert success.judge(of.scoring.score(bare, gold, ()), bare.setting) is None
+
+
+@pytest.mark.parametrize("is_episode", [False, True])
+def test_correct_is_null_at_every_door(tmp_path: Path, is_episode: bool) -> None:
+    """Scores, records of play, attributions, text views and table values."""
+    of, item = benchmark("replayscm"), small_problem(4, rate="1/20", is_episode=is_episode)
+    bare = replace(item, sealed=replace(item.sealed, heldout=replace(item.sealed.heldout, worlds=())))
+    for answer in (gold_submission(item), {"mechanisms": {}}):
+        steps = submitted_steps(bare, answer) if is_episode else ()
+        score = of.scoring.score(bare, answer, steps)
+        assert (score["correct"], score["heldoutExact"]) == (None, None)
+        assert of.attribution(bare, answer, steps, score) is None
+        values = {
+            m.key: m.value(of.metrics.verdict(score, bare.setting, InvalidHandling.PUBLISHED))
+            for m in of.metrics.hidden
+        }
+        assert values["task_correct"] is None
+    assert of.scoring.score(item, gold_submission(item), ())["correct"] is not None
+    path, answers = tmp_path / "pool.jsonl", tmp_path / "answers.jsonl"
+    write_pool(Pool("pool", [bare]), path)
+    answers.write_text(json.dumps({"id": bare.id, "answer": gold_submission(item)}) + "\n", encoding="utf-8")
+    out = tmp_path / "scores.jsonl"
+    assert main(["score", str(path), str(answers), "--out", str(out)]) == 0
+    (line,) = map(json.loads, out.read_text(encoding="utf-8").splitlines())
+    assert line["correct"] is None
+    if is_episode:
+        game = Game(PlayPool(path), bare.id)
+        game.give_up()
+        verdict_of_play = game_verdict(of, game.shown, game_record(game, "p1", {}, ""))
+        assert verdict_of_play["right"] is None
+        assert verdict_of_play["score"]["correct"] is None
+        episode = ScmEpisode(bare)
+        episode.act({"submit": gold_submission(item)})
+        text = of.require(EPISODE_VIEWS).text(bare, episode.steps, "gold")
+        assert "; neither right nor wrong: nothing is held out" in text
+        assert "not right" not in text
