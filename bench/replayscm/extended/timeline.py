@@ -108,8 +108,8 @@ def _decision(problem: Problem, episode: ScmEpisode) -> Decision:
     if attribution is None:
         why = "Nothing is held out" if score.correct is None else "Held-out behaviours are not counted"
     else:
-        left = "decided the held-out behaviour" if attribution["decided"] else "left several held-out behaviours"
-        why = f"The worlds {left}"
+        effect = "decided the held-out behaviour" if attribution["decided"] else "left several held-out behaviours"
+        why = f"The worlds {effect}"
     if posterior is not None:
         why += f"; the most probable one has a posterior of {posterior:.3g}"
     reason = f" {score.failure}." if score.failure else ""
