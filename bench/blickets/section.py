@@ -10,9 +10,9 @@ from calibrant.bench.blickets.paper_tables.tables import CLASSES
 from calibrant.bench.blickets.verdict import METRICS
 from calibrant.bench.blickets.views import TABLE_IDS, Items, blicket_tables
 from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.pages.charts import Part, stacked_svg
 from calibrant.bench.report.episodes import chosen_episodes
-from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribution_plot
-from calibrant.bench.report.figures.panels import stacked_svg
+from calibrant.bench.report.kind_plot import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
 from calibrant.bench.report.sections import Plot, ReportContents, Section
@@ -47,7 +47,7 @@ def blicket_section(title: str, answers: Sequence[Answer], contents: ReportConte
     return Section.of(title, ABOUT, answers, tables, tuple(plot for plot in plots if plot is not None))
 
 
-CLASS_TOKENS = ("good", "warn", "scale-1", "scale-4", "bad")
+CLASS_PARTS = tuple(map(Part, ("good", "warn", "scale-1", "scale-4", "bad")))
 
 
 def class_plot(tables: Sequence[Table]) -> Plot | None:
@@ -60,9 +60,9 @@ def class_plot(tables: Sequence[Table]) -> Plot | None:
         if row.cells[0] != NOTHING:
             name = f"{row.labels[0]} (paper)" if row.source is Source.PAPER else row.labels[0]
             bars[name] = [float(cell.text) for cell in row.cells]
-    parts = dict(zip(CLASSES.values(), CLASS_TOKENS, strict=True))
+    parts = dict(zip(CLASSES.values(), CLASS_PARTS, strict=True))
     caption = "Shares of episodes by class: 75 steps, three blickets after a switch at N = 3. RE: over N activations."
-    return Plot("blicket-classes", table.title, caption, stacked_svg(bars, parts, table.title))
+    return Plot("blicket-classes", table.title, caption, stacked_svg({"": bars}, parts, table.title))
 
 
 class BlicketReport:

@@ -17,7 +17,7 @@ from calibrant.bench.core.attribution import KEY, decision_notes
 from calibrant.bench.core.samples import Item
 from calibrant.bench.pages.graph import GraphPicture, graphs_svg
 from calibrant.bench.report.answers.named import NamedAnswer, coverage_notes, named_answers
-from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribution_plot
+from calibrant.bench.report.kind_plot import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.layout import Table, anchor_of
 from calibrant.bench.report.rows import Answer, Grouping, Row, natural, section_rows
 from calibrant.bench.report.sections import NoAnswersError, Plot, ReportContents, Section
@@ -93,7 +93,8 @@ def _plots(entries: Sequence[NamedAnswer], contents: ReportContents) -> Iterator
         pictures = _first_item(answers)
         if pictures:
             title = f"Stated graphs, {suite}"
-            yield Plot(anchor_of(f"lab-graphs {suite}"), title, _GRAPHS_CAPTION, graphs_svg(pictures), in_page=True)
+            name = anchor_of(f"lab-graphs {suite}")
+            yield Plot(name, title, _GRAPHS_CAPTION, graphs_svg(pictures, f"{name}-"), in_page=True)
 
 
 def _first_item(answers: Sequence[NamedAnswer]) -> list[GraphPicture]:

@@ -19,7 +19,7 @@ from calibrant.bench.causim.plots.profile import profile_plot
 from calibrant.bench.causim.verdict import METRICS
 from calibrant.bench.core.samples import Item
 from calibrant.bench.report.answers.named import NamedAnswer, coverage_notes, named_answers
-from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribution_plot
+from calibrant.bench.report.kind_plot import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.layout import Heading, Table
 from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
 from calibrant.bench.report.samples import sample_rows, sample_table

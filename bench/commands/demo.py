@@ -59,7 +59,7 @@ def demo(
 ) -> int:
     """Run a few searches on the bundled pools of every benchmark, print their tables, write a report and a board.
 
-    The report is report.html, to open in any browser. With matplotlib, plots are SVG files next to it. The board, in
+    The report is report.html, to open in any browser. Plots are SVG files next to it. The board, in
     board/, is of the suite calibrant-mini, which is released from bundled pools: audited, certified, answered by rows.
     """
     from calibrant.bench.commands.run import run_all
@@ -181,7 +181,7 @@ def _digest(file: Path) -> str:
 
 
 def written_report(records: Path, folder: Path, pools: Sequence[Path] = ()) -> dict[str, Path]:
-    """Write the report, and plots where matplotlib is installed; return the files by what they are.
+    """Write the report and plots; return the files by what they are.
 
     pools: those of which the page has episodes, step by step
     """
@@ -189,7 +189,6 @@ def written_report(records: Path, folder: Path, pools: Sequence[Path] = ()) -> d
     from calibrant.bench.report.sources import Sources
     from calibrant.bench.report.writing import HTML, report_text
     from calibrant.dsl.atomic_write import write_atomically
-    from calibrant.dsl.errors import MissingExtraError
 
     sources = Sources([records], pools=pools)
     answers = sources.answers()
@@ -197,11 +196,6 @@ def written_report(records: Path, folder: Path, pools: Sequence[Path] = ()) -> d
     contents = ReportContents(
         with_paper=False, pools=tuple(pools), transcripts=again, runs=(records,), predictions=again
     )
-    files = {"report": folder / REPORT_FILES[0]}
-    try:
-        text = report_text(answers, contents, HTML, plots=folder)
-        files["plot"] = folder / REPORT_FILES[1]
-    except MissingExtraError:
-        text = report_text(answers, contents, HTML)
-    write_atomically(files["report"], text)
-    return files
+    report, plot = (folder / name for name in REPORT_FILES)
+    write_atomically(report, report_text(answers, contents, HTML, plots=folder))
+    return {"report": report, "plot": plot}

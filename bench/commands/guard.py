@@ -70,7 +70,12 @@ class Writes:
 READS = Reads()
 WRITES = Writes()
 WRITES_PAGE = Writes(replaces=(b"<!doctype html",), marks=(b'<meta name="generator" content="calibrant">',))
-PICTURE_MARKS = (b"<style>:root{color-scheme:", b"<style>@media (prefers-color-scheme:dark){")  # as pages/design writes
+# as pages/design/page.py writes now, and wrote before
+PICTURE_MARKS = (
+    b"<style>svg text { font-family: ",
+    b"<style>:root{color-scheme:",
+    b"<style>@media (prefers-color-scheme:dark){",
+)
 WRITES_PICTURE = Writes(replaces=(b"<svg", b"<?xml"), marks=PICTURE_MARKS)
 WRITES_OR_READS = Writes(replaces=(b"",))  # the command itself refuses what is there
 RUN_FOLDER = Writes(("records.jsonl", "records.replaced.jsonl", "records.lock"), goes_on=True)

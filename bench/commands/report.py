@@ -133,7 +133,7 @@ def report(
 
     Intervals are 95%: percentile bootstrap over latent SCMs, paired where two rows share them; of blickets score
     intervals. HTML is one file that needs no network: who was right and who earned it, every table, and responses
-    behind each figure. --plots needs matplotlib (`pip install 'calibrant[report]'`).
+    behind each figure. --plots writes SVG files.
     """
     from calibrant.bench.commands.progress import progress_bar
     from calibrant.bench.report.rows import Grouping

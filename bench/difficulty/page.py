@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 
 import numpy as np
 from markupsafe import Markup
@@ -12,12 +11,10 @@ from calibrant.bench.difficulty.features import MEANINGS
 from calibrant.bench.difficulty.logistic import DifficultyFit
 from calibrant.bench.difficulty.outcomes import OutcomeTable
 from calibrant.bench.difficulty.response_theory import ResponseModel
+from calibrant.bench.pages.charts import Axis, BarRow, Line, Mark, Panel, bar_rows, panels_svg
 from calibrant.bench.pages.design.page import design_page
-from calibrant.bench.pages.design.plots import LETTER, Scale, axis, figure
 
-ROW, HALF = 26, 150  # height of a bar, longest bar
 GUESS_AUC = 0.5  # of a model that ranks answers by chance
-WIDTH, HEIGHT = 520, 260  # of the scatter plot
 
 
 def difficulty_page(
@@ -63,23 +60,14 @@ def coefficient_bars(fit: DifficultyFit) -> str:
     """Return bars of log odds, to the right where a feature makes items easier."""
     if not fit.coefficients:
         return ""
-    most = max(abs(c.log_odds) for c in fit.coefficients) or 1.0
-    margin = 24 + 1.15 * max(LETTER * len(c.feature) for c in fit.coefficients)
-    middle = margin + HALF + 50
-    marks = [f'<line class="rule" x1="{middle:.1f}" x2="{middle:.1f}" y1="4" y2="{ROW * len(fit.coefficients) + 8}"/>']
-    for k, c in enumerate(fit.coefficients):
-        y, width = 8 + ROW * k, max(1.0, HALF * abs(c.log_odds) / most)
-        x = middle if c.log_odds >= 0 else middle - width
-        at, anchor = (x + width + 6, "start") if c.log_odds >= 0 else (x - 6, "end")
-        marks.append(
-            f'<text x="{margin - 8:.1f}" y="{y + 14}" text-anchor="end">{escape(c.feature)}</text>'
-            f'<rect class="bar-{3 if c.log_odds < 0 else 2}" x="{x:.1f}" y="{y}" width="{width:.1f}" height="18"/>'
-            f'<text x="{at:.1f}" y="{y + 14}" text-anchor="{anchor}">{c.log_odds:+.2f}</text>'
-        )
     label = "Log odds of a right answer for one standard deviation more: " + ", ".join(
         f"{c.feature} {c.log_odds:+.2f}" for c in fit.coefficients
     )
-    return figure(middle + HALF + 60, ROW * len(fit.coefficients) + 16, label, marks)
+    rows = [
+        BarRow(c.feature, c.log_odds, f"{c.log_odds:+.2f}", "bar-3" if c.log_odds < 0 else "bar-2")
+        for c in fit.coefficients
+    ]
+    return bar_rows(rows, label)
 
 
 def success_plot(table: OutcomeTable, features: Sequence[Mapping[str, float]], fit: DifficultyFit) -> str:
@@ -89,21 +77,10 @@ def success_plot(table: OutcomeTable, features: Sequence[Mapping[str, float]], f
     name = fit.coefficients[0].feature
     values = [of.get(name) for of in features]
     rates = np.nanmean(table.rates, axis=1)
-    points = [(v, float(r)) for v, r in zip(values, rates, strict=True) if v is not None]
-    low, high = min(v for v, _ in points), max(v for v, _ in points)
-    across, up = Scale(low, high, 56, WIDTH - 16), Scale(0, 1, HEIGHT - 44, 12)
-    marks = list(axis(up, 48, WIDTH - 8))
-    marks += [
-        f'<text class="soft" x="{across.at(t):.1f}" y="{HEIGHT - 24}" text-anchor="middle">{t:g}</text>'
-        for t in across.ticks()
-    ]
-    marks.append(f'<text x="{WIDTH / 2:.1f}" y="{HEIGHT - 6}" text-anchor="middle">{escape(name)}</text>')
-    marks += [
-        f'<circle cx="{across.at(v):.1f}" cy="{up.at(r):.1f}" r="4" style="fill:var(--scale-2);fill-opacity:.6"/>'
-        for v, r in points
-    ]
-    label = f"Share of systems that are right by {name}, a point an item: {len(points)} items"
-    return figure(WIDTH, HEIGHT, label, marks)
+    marks = tuple(Mark(v, float(r)) for v, r in zip(values, rates, strict=True) if v is not None)
+    label = f"Share of systems that are right by {name}, a point an item: {len(marks)} items"
+    panel = Panel("", (Line("", marks, kind="points"),))
+    return panels_svg([panel], Axis(name), Axis("share of systems", 0, 1), label)
 
 
 def _response_rows(table: OutcomeTable, model: ResponseModel) -> list[tuple[str, str, str, str]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from calibrant.bench.logic.benchmark import BENCHMARK
 from calibrant.bench.logic.verdict import METRICS
 from calibrant.bench.report.answers.named import coverage_notes, named_answers
-from calibrant.bench.report.figures.kinds import KIND_METRICS, KindPlot, attribution_plot
+from calibrant.bench.report.kind_plot import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.rows import Answer, Grouping, section_rows
 from calibrant.bench.report.sections import NoAnswersError, ReportContents, Section
 from calibrant.bench.report.views import view_table

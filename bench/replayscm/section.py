@@ -27,8 +27,7 @@ class ReplayScmReport:
         plots = []
         tables = report_tables(rows, contents, audited, facts, progress)
         if contents.with_plots:
-            from calibrant.bench.replayscm.figures.kinds import kinds_plot
-            from calibrant.bench.replayscm.figures.plots import report_plots
+            from calibrant.bench.replayscm.figures.plots import kinds_plot, report_plots
 
             options = {"with_paper": contents.with_paper, "with_times": contents.with_times}
             plots = report_plots(rows, audited, **options, progress=progress)

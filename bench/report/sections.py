@@ -25,7 +25,7 @@ class ReportContents:
 
     tables: ids, empty for all; against: systems that the others are compared with, empty for the default
     with_paper: the paper's printed rows beside ours; with_times: what two runs of the same thing differ in
-    with_plots: plots, for which matplotlib is needed
+    with_plots: plots that are files alone; with_pictures: those that a page has too
     by, means: what gets a row, and what invalid submissions count
     pools: pool files of the answers, for what is said there only; audits: folders of audits
     cohorts: NAME=POOL of each, whose answers are compared with those of the first
@@ -33,7 +33,6 @@ class ReportContents:
     fields: what the predictions call their fields
     runs, predictions: inputs that a page or a table reads again for responses; predictions by benchmark
     embed: how many responses of each class a page has
-    with_pictures: drawings that need no library
     sets: files of verdicts on sets
     """
 
@@ -59,7 +58,7 @@ class ReportContents:
 class Plot(NamedTuple):
     """Plot of a section.
 
-    name: of its file and of its place in the page; in_page: whether it is drawn in the page's tokens
+    name: of its file and of its place in the page; in_page: whether the page has it too
     """
 
     name: str

@@ -64,8 +64,7 @@ def report_text(
     sections = _sections(answers, items, contents if is_page else replace(contents, transcripts={}), progress)
     if plots is not None:
         for plot in chain.from_iterable(section.plots for section in sections.values()):
-            svg = standalone_svg(plot.svg) if plot.in_page else plot.svg
-            write_atomically(plots / f"{plot.name}.svg", printable(svg))
+            write_atomically(plots / f"{plot.name}.svg", standalone_svg(plot.svg))
     if not is_page:
         tables = [table for section in sections.values() for table in section.tables]
         fitting = [_without_other_items(table) for table in tables]

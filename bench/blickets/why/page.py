@@ -17,11 +17,6 @@ from calibrant.dsl.errors import CalibrantError
 MAX_CHIPS = 200  # rules that are shown one by one; in larger classes answers with their shares are
 MAX_ANSWERS = 60  # answers that a page lists
 NOT_POSSIBLE = "\N{EN DASH}"
-STYLE = (
-    "text{font:12px system-ui,sans-serif;fill:var(--ink)}.name{font-weight:600}.soft{fill:var(--soft)}"
-    ".rule{stroke:var(--line)}.bar-2{fill:var(--scale-2)}.bar-3{fill:var(--scale-3)}"
-    ".lit{fill:var(--warn);stroke:var(--edge)}.unlit{fill:var(--paper);stroke:var(--edge)}"
-)
 
 
 def page_body(why: DetectorWhy, prefix: str) -> Markup:
@@ -48,7 +43,7 @@ def drawing(why: DetectorWhy) -> str:
     """Return the strip as an SVG file."""
     if not why.moves:
         raise CalibrantError("there is no move to draw yet; give the episodes with --run")
-    return standalone_svg(strip(why), STYLE)
+    return standalone_svg(strip(why))
 
 
 def advice(why: DetectorWhy) -> list[str]:

@@ -6,7 +6,7 @@ from html import escape
 
 from calibrant.audits.blickets.why.parts import DetectorWhy
 from calibrant.audits.why import number_text
-from calibrant.bench.pages.design.plots import LETTER, Scale, figure
+from calibrant.bench.pages.charts import Scale, figure, text_width, widest
 
 STEP, WIDE = 46, 66  # width of a move; of the first so many moves
 FEW_MOVES = 10
@@ -21,8 +21,8 @@ def strip(why: DetectorWhy) -> str:
     counts = [int(why.count.total or why.count.lower), *(int(move.remaining) for move in why.moves)]
     texts = [number_text(count) for count in counts]
     labels = [_short(move.in_words) for move in why.moves]
-    step = max(WIDE if len(why.moves) <= FEW_MOVES else STEP, *(LETTER * len(text) + 8 for text in (*texts, *labels)))
-    margin = max(64.0, *(LETTER * len(name) + 20 for name in why.objects))
+    step = max(WIDE if len(why.moves) <= FEW_MOVES else STEP, widest([*texts, *labels], 13, "bold") + 8)
+    margin = max(64.0, widest(why.objects) + 20)
     light_y = TOP + ROW * len(why.objects) + 14
     base = light_y + 34 + BARS
     scale = Scale(1, max(10, *counts), base, base - BARS + 14, logarithmic=True)
@@ -73,7 +73,7 @@ def _row(why: DetectorWhy, number: int, margin: float, step: float) -> str:
 def _light(reading: str, x: float, y: float, step: float) -> str:
     if not reading:
         return ""
-    word = reading if LETTER * len(reading) <= step else reading[:3]
+    word = reading if text_width(reading) <= step else reading[:3]
     kind = "lit" if reading == LIT else "unlit"
     return (
         f'<circle class="{kind}" cx="{x:.1f}" cy="{y}" r="8"><title>{escape(reading)}</title></circle>'

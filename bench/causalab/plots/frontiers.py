@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from calibrant.bench.report.figures.panels import Axis, Line, Mark, Panel, panels_svg
+from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.report.layout import Cell, Source, Table, TableRow
 from calibrant.bench.report.sections import Plot
 

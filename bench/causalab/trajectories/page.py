@@ -12,8 +12,8 @@ from calibrant.bench.causalab.pages import refuse_uncounted
 from calibrant.bench.causalab.plots.picture import run_picture
 from calibrant.bench.causalab.trajectories.moments import HEADINGS, RunMoment, run_moments
 from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.charts import Scale, figure, foot_axis, side_axis, text_at
 from calibrant.bench.pages.design.page import design_page
-from calibrant.bench.pages.design.plots import Scale, axis, figure
 from calibrant.bench.pages.graph import graph_text, graphs_svg
 from calibrant.dsl.causalab.episode import LabStep
 from calibrant.dsl.causalab.item import LabItem
@@ -98,22 +98,19 @@ def _plot(moments: Sequence[RunMoment]) -> str:
     most = max(view.moment.members for view in moments)
     members = Scale(1, max(10, most), TOP + HEIGHT, TOP, logarithmic=True)
     marks = [f'<rect class="cursor" x="{LEFT - 8}" y="{TOP - 8}" width="16" height="{HEIGHT + 16}"/>']
-    marks += axis(shares, LEFT, width - RIGHT)
-    for tick in members.ticks():
-        y = members.at(tick)
-        marks.append(f'<text class="soft" x="{width - RIGHT + 8}" y="{y + 4:.1f}">{tick:g}</text>')
+    marks += side_axis(shares.ticks(), LEFT, width - RIGHT)
+    marks += [text_at(text, width - RIGHT + 8, y + 4, "soft") for y, text in members.ticks()]
     members_line = [(x, members.at(max(1, view.moment.members))) for x, view in zip(places, moments, strict=True)]
     marks.append(_polyline("members", members_line, "mechanisms left, right scale"))
     for k, (title, value) in enumerate(LINES):
         points = [(x, shares.at(value(view))) for x, view in zip(places, moments, strict=True)]
         marks.append(_polyline(f"line-{k}", points, title))
-    base = TOP + HEIGHT + 18
-    for number, (x, view) in enumerate(zip(places, moments, strict=True)):
-        sign = "✓" if view.moment.equation_fits else "-"
-        marks.append(f'<text class="soft" x="{x:.1f}" y="{base}" text-anchor="middle">{number}</text>')
-        marks.append(f'<text x="{x:.1f}" y="{base + 16}" text-anchor="middle">{sign}</text>')
+    base = TOP + HEIGHT
+    marks += foot_axis([(x, str(number)) for number, x in enumerate(places)], base)
+    signs = ["✓" if view.moment.equation_fits else "-" for view in moments]
+    marks += [text_at(sign, x, base + 34, anchor="middle") for x, sign in zip(places, signs, strict=True)]
     label = f"metrics over {len(moments) - 1} steps; mechanisms left fall from {moments[0].moment.members:,} to "
-    return figure(width, base + 24, f"{label}{moments[-1].moment.members:,}", marks).replace(
+    return figure(width, base + 42, f"{label}{moments[-1].moment.members:,}", marks).replace(
         'class="fixed"', f'class="fixed course" data-left="{LEFT}" data-step="{step:.2f}"'
     )
 

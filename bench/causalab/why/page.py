@@ -12,7 +12,7 @@ from calibrant.audits.causalab.why.sentences import share_text
 from calibrant.audits.why import expected_text, listed, number_text
 from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.pages.html_page import html_page
-from calibrant.bench.pages.why.ring import RING_RULES, RingEdge, RingNode, draw_ring
+from calibrant.bench.pages.why.ring import RingEdge, RingNode, draw_ring
 from calibrant.bench.pages.why.sections import experiment_table, page_json, shown_table
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 
@@ -52,7 +52,7 @@ def page_body(why: LabWhy, prefix: str) -> Markup:
 
 def drawing(why: LabWhy) -> str:
     """Return the graph as an SVG file."""
-    return standalone_svg(graph(why, "graph"), RING_RULES)
+    return standalone_svg(graph(why, "graph"))
 
 
 def graph(why: LabWhy, prefix: str) -> str:

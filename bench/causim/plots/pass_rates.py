@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from calibrant.bench.causim.paper_tables.printed import paper
-from calibrant.bench.report.figures.panels import Axis, Line, Mark, Panel, panels_svg
+from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.report.layout import Cell, Source, Table
 from calibrant.bench.report.sections import Plot
 

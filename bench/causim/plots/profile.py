@@ -7,21 +7,19 @@ from typing import Any, Final
 
 from calibrant.bench.causim.paper_tables.tables import level_of
 from calibrant.bench.causim.verdict import first_reason, is_answered, is_right
-from calibrant.bench.pages.design.saved_figures import light
+from calibrant.bench.pages.charts import Part, stacked_svg
 from calibrant.bench.report.answers.named import NamedAnswer
-from calibrant.bench.report.figures.drawing import drawn_svg, legend, new_figure, plain, style
 from calibrant.bench.report.sections import Plot
 
 RIGHT, UNTOLD, NOTHING = "right", "wrong, no reason by node", "no answer"
-COLOURS: Final = {
-    RIGHT: light("good"),
-    "do ignored": light("warn"),
-    "impossible": light("bad"),
-    "wrong noise": light("gold"),
-    UNTOLD: light("edge"),
-    NOTHING: light("sunk"),
+PARTS: Final = {
+    RIGHT: Part("good"),
+    "do ignored": Part("warn"),
+    "impossible": Part("bad"),
+    "wrong noise": Part("gold"),
+    UNTOLD: Part("edge"),
+    NOTHING: Part("sunk"),
 }
-COLUMNS: Final = 3
 _CAPTION = (
     "Share of answers by number of nodes: right, or by the reason of the first node in topological order that is not."
     " Do ignored: an intervened node has another value; impossible: no noise gives the value from the answer's own"
@@ -30,7 +28,7 @@ _CAPTION = (
 
 
 def fate(score: Mapping[str, Any]) -> str:
-    """Return what became of an answer: one of COLOURS."""
+    """Return what became of an answer: one of PARTS."""
     if is_right(score):
         return RIGHT
     return first_reason(score) or UNTOLD if is_answered(score) else NOTHING
@@ -45,7 +43,7 @@ def fates(named: Iterable[NamedAnswer]) -> dict[str, dict[int, dict[str, float]]
     by_system: dict[str, dict[int, dict[str, float]]] = {}
     numbers: dict[tuple[str, int], int] = {}
     for (system, nodes, _, _), listed in questions.items():
-        shares = by_system.setdefault(system, {}).setdefault(nodes, dict.fromkeys(COLOURS, 0.0))
+        shares = by_system.setdefault(system, {}).setdefault(nodes, dict.fromkeys(PARTS, 0.0))
         numbers[system, nodes] = numbers.get((system, nodes), 0) + 1
         for one_fate in listed:
             shares[one_fate] += 1 / len(listed)
@@ -59,25 +57,12 @@ def fates(named: Iterable[NamedAnswer]) -> dict[str, dict[int, dict[str, float]]
 
 
 def profile_plot(named: Iterable[NamedAnswer]) -> Plot | None:
-    """Draw a panel for each system, a stacked bar for each number of nodes; `MissingExtraError` without matplotlib."""
-    shares = fates(named)
-    if not shares:
+    """Draw a panel for each system, a divided bar for each number of nodes; None without answers."""
+    panels = {
+        system: {f"{nodes} nodes": list(shares.values()) for nodes, shares in levels.items()}
+        for system, levels in fates(named).items()
+    }
+    if not panels:
         return None
-    with style():
-        columns = min(COLUMNS, len(shares))
-        figure, grid = new_figure(-(-len(shares) // columns), columns)
-        panels = [axes for line in grid for axes in line]
-        for axes, (system, levels) in zip(panels, shares.items(), strict=False):
-            low = [0.0] * len(levels)
-            for name, colour in COLOURS.items():
-                heights = [levels[nodes][name] for nodes in levels]
-                axes.bar(range(len(levels)), heights, bottom=low, color=colour, label=name, width=0.8)
-                low = [start + height for start, height in zip(low, heights, strict=True)]
-            axes.set_xticks(range(len(levels)), [str(nodes) for nodes in levels])
-            axes.set_ylim(0, 1)
-            axes.set_title(plain(system))
-            axes.set_xlabel("nodes")
-        for axes in panels[len(shares) :]:
-            axes.set_visible(False)
-        legend(figure, panels[:1])
-        return Plot("causim-profile", "Error profile", _CAPTION, drawn_svg(figure))
+    svg = stacked_svg(panels, PARTS, "Error profile", "share of answers")
+    return Plot("causim-profile", "Error profile", _CAPTION, svg)

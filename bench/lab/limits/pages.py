@@ -5,42 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibrant.bench.lab.limits.sweep import Point, Sweep
-from calibrant.bench.report.figures.drawing import drawn_svg, legend, looks, new_figure, plain, style
+from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
+from calibrant.bench.pages.design.page import standalone_svg
 
 LEAST = 1e-5  # seconds; what took less is drawn there
 
 
 def plot(sweep: Sweep, points: Sequence[Point]) -> str:
-    """Return an SVG: medians joined by lines, bars up to the slowest problem, a cross where a curve stops."""
-    with style():
-        figure, ((axes,),) = new_figure(1, 1, extra=1.5)
-        look = looks(curve.name for curve in sweep.curves)
-        for curve in sweep.curves:
-            curve_points = [point for point in points if point.curve == curve.name and point.answered]
-            xs = [point.x for point in curve_points]
-            middle = [max(point.median, LEAST) for point in curve_points]
-            above = [max(point.maximum, LEAST) - low for point, low in zip(curve_points, middle, strict=True)]
-            colour, marker = look[curve.name]
-            reach = [[0.0] * len(curve_points), above]
-            axes.errorbar(
-                xs,
-                middle,
-                yerr=reach,
-                color=colour,
-                marker=marker,
-                linewidth=1.2,
-                elinewidth=0.8,
-                label=plain(curve.name),
-            )
-            stops = [point for point in points if point.curve == curve.name and point.stop]
-            heights = [max(point.median, LEAST) for point in stops]
-            axes.plot([point.x for point in stops], heights, "x", color=colour, markersize=9)
-        axes.set_yscale("log")
-        axes.set_xlabel(sweep.axis)
-        axes.set_ylabel("processor seconds")
-        axes.set_title(plain(sweep.title))
-        legend(figure, [axes])
-        return drawn_svg(figure)
+    """Return an SVG file: medians joined by lines, bars up to the slowest problem, a cross where a curve stops."""
+    lines = []
+    for curve in sweep.curves:
+        of_curve = [point for point in points if point.curve == curve.name]
+        medians = (
+            Mark(p.x, max(p.median, LEAST), max(p.median, LEAST), max(p.maximum, LEAST)) for p in of_curve if p.answered
+        )
+        stops = (Mark(p.x, max(p.median, LEAST), shape="cross", radius=5) for p in of_curve if p.stop)
+        lines += [Line(curve.name, tuple(medians)), Line(curve.name, tuple(stops), kind="points")]
+    x, y = Axis(sweep.axis), Axis("processor seconds", logarithmic=True)
+    return standalone_svg(panels_svg([Panel(sweep.title, tuple(lines))], x, y, sweep.title))
 
 
 def table(sweep: Sweep, points: Sequence[Point]) -> str:

@@ -15,7 +15,8 @@ import msgspec
 
 from calibrant.bench.lab.speed.comparison import Row
 from calibrant.bench.lab.speed.report import machine
-from calibrant.bench.report.figures.drawing import drawn_svg, legend, looks, new_figure, plain, style
+from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
+from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, short_repr
 
@@ -70,20 +71,20 @@ def plot_history(releases: dict[str, Release], case: str = "") -> str:
     names = sorted({name for release in releases.values() for name in release.ratios if case in name})
     if not names:
         raise CalibrantError(f"no ratio of the history has {short_repr(case)} in its name")
-    versions = list(releases)
-    with style():
-        figure, ((axes,),) = new_figure(1, 1, extra=1.5)
-        look = looks(names)
-        for name in names:
-            xs = [x for x, release in enumerate(releases.values()) if name in release.ratios]
-            ys = [releases[versions[x]].ratios[name] for x in xs]
-            colour, marker = look[name]
-            axes.plot(xs, ys, color=colour, marker=marker, linewidth=1.2, label=plain(name))
-        axes.set_yscale("log")
-        axes.set_xticks(range(len(versions)), [plain(version) for version in versions])
-        axes.set_ylabel("times faster than the rival")
-        legend(figure, [axes])
-        return drawn_svg(figure)
+    lines = [
+        Line(
+            name,
+            tuple(
+                Mark(place, release.ratios[name])
+                for place, release in enumerate(releases.values())
+                if name in release.ratios
+            ),
+        )
+        for name in names
+    ]
+    x = Axis("", ticks=tuple((float(place), version) for place, version in enumerate(releases)))
+    y = Axis("times faster than the rival", logarithmic=True)
+    return standalone_svg(panels_svg([Panel("", tuple(lines))], x, y, "Ratios of speed by release"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

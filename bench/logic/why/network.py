@@ -29,10 +29,6 @@ from calibrant.dsl.logic.clause import Clause, parse_clause
 MAX_NODES = 60
 MAX_GATES = 12  # clauses of several literals that are drawn, by share
 LETTER, BOX, GAP, FALL, MARGIN, DOT = 7.8, 30, 20, 54, 16, 5
-STYLE = (
-    "text{font:12px system-ui,sans-serif;fill:var(--ink)}.box{fill:var(--panel);stroke:var(--edge)}"
-    ".stimulus .box{fill:var(--good-ground);stroke:var(--good)}.readout .box{stroke:var(--gold);stroke-width:2.4}"
-)
 GATE = "\N{BULLET}"  # no name of a node begins with it
 
 
@@ -89,7 +85,7 @@ def network_file(why: LogicWhy) -> str:
     picture = network(why, "tip")
     if not picture:
         raise CalibrantError(f"more than {MAX_NODES} nodes are not drawn; --html has them in a table")
-    return standalone_svg(picture, STYLE)
+    return standalone_svg(picture)
 
 
 def _lines(why: LogicWhy) -> Iterator[_Line]:

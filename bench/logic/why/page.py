@@ -11,14 +11,14 @@ from calibrant.audits.logic.why.parts import LogicWhy
 from calibrant.audits.why import number_text
 from calibrant.bench.logic.family.words import LABEL, NO_PROBABILITY, percent
 from calibrant.bench.logic.why.network import MAX_NODES, edge_arrow, network
-from calibrant.bench.pages.design.plots import LETTER, figure
+from calibrant.bench.pages.charts import BarRow, bar_rows, figure, widest
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.pages.why.sections import WhyTable, page_json, shown_table
 
 MAX_CLAUSES = 60
 MAX_BARS = 12
 MAX_HEAT_CELLS = 600  # of the spectrum; with more the table alone is shown
-ROW, NAME = 26, 14  # height of a bar, room beside a label
+ROW = 26  # height of a row of the heat map
 
 
 def page_body(why: LogicWhy, prefix: str, data_lines: Sequence[str] = ()) -> Markup:
@@ -118,21 +118,12 @@ def candidate_bars(why: LogicWhy) -> str:
     telling = [c for c in why.candidates if len(c.readings) > 1][:MAX_BARS]
     if not telling:
         return ""
-    margin = NAME + max(LETTER * len(c.in_words) for c in telling)
-    width = 130.0
-    marks = []
-    for k, c in enumerate(telling):
-        y = 8 + ROW * k
-        marks.append(
-            f'<text x="{margin - 8:.1f}" y="{y + 15}" text-anchor="end">{Markup.escape(c.in_words)}</text>'
-            f'<rect class="unlit" x="{margin:.1f}" y="{y}" width="{width}" height="18"/>'
-            f'<rect class="bar-{3 if k == 0 else 2}" x="{margin:.1f}" y="{y}" width="{max(1.0, width * c.share):.1f}"'
-            f' height="18"/>'
-            f'<text x="{margin + width + 8:.1f}" y="{y + 15}">{percent(c.share)}</text>'
-        )
     best = telling[0]
     label = f"Models expected to be left by experiment; least: {best.in_words}, {percent(best.share)}"
-    return figure(margin + width + 70, 16 + ROW * len(telling), label, marks)
+    rows = [
+        BarRow(c.in_words, c.share, percent(c.share), "bar-3" if k == 0 else "bar-2") for k, c in enumerate(telling)
+    ]
+    return bar_rows(rows, label, length=130, high=1)
 
 
 def spectrum_heat(why: LogicWhy) -> str:
@@ -143,8 +134,8 @@ def spectrum_heat(why: LogicWhy) -> str:
         return ""
     numbers = {(p.misfit, p.size): int(p.members) for p in why.spectrum}
     most = max(numbers.values()).bit_length()
-    step = max(36.0, *(LETTER * len(number_text(number)) + 10 for number in numbers.values()))
-    margin = 24 + max(LETTER * len(f"{misfit:,}") for misfit in misfits)
+    step = max(36.0, widest(map(number_text, numbers.values())) + 10)
+    margin = 24 + widest(f"{misfit:,}" for misfit in misfits)
     marks = [
         f'<text class="soft" x="{margin + step * (k + 0.5):.1f}" y="16" text-anchor="middle">{size}</text>'
         for k, size in enumerate(sizes)

@@ -16,14 +16,6 @@ ASIDE = (9, -9, 18, -18)  # of a label beside its edge, first on the side to whi
 LABEL_HEIGHT = 14
 LEAST_SCALE = 0.77  # in narrow pages: labels of 12 px stay above 9
 MAX_LABELS = 8  # more would cover each other: pointers over edges and the matrix still show them
-RING_RULES = (
-    "text{font:12px system-ui,sans-serif;fill:var(--ink)}.name{font-weight:600;font-size:13px}.soft{fill:var(--soft)}"
-    ".box{fill:var(--panel);stroke:var(--edge)}.box.open{fill:var(--warn-ground);stroke:var(--warn);stroke-width:2}"
-    ".box.good{fill:var(--good-ground);stroke:var(--good);stroke-width:2}.arrow{fill:none;stroke-width:2}"
-    ".arrow.good{stroke:var(--good)}.arrow.open{stroke:var(--warn);stroke-dasharray:6 4}.good{fill:var(--good)}"
-    ".arrow.bad{stroke:var(--bad);stroke-dasharray:2 4}.arrow{fill:none}.tip.bad{fill:var(--bad)}"
-    ".tip.open,.warn{fill:var(--warn)}.halo{paint-order:stroke;stroke:var(--paper);stroke-width:4px}"
-)
 
 EdgeTone: TypeAlias = Literal["good", "open", "bad"]
 

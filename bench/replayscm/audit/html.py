@@ -18,9 +18,8 @@ from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.pages.why.index import MAX_EMBEDDED, IndexItem, IndexText, index_page
 from calibrant.bench.pools.findings_audit import FindingsRecord, FindingsReport, findings_item
 from calibrant.bench.replayscm.audit.calibration import PRIORS, WEIGHTS, AnswerRow, Bounds, Calibration
-from calibrant.bench.replayscm.audit.plots import agreement_plot, profile_plot
+from calibrant.bench.replayscm.audit.plots import agreement_plot, profile_plot, reliability_diagram, spectrum_bars
 from calibrant.bench.replayscm.audit.records import AuditRecord
-from calibrant.bench.replayscm.audit.reliability import diagram
 from calibrant.bench.replayscm.audit.text import (
     MEASURES,
     NOTHING,
@@ -34,6 +33,7 @@ from calibrant.bench.replayscm.audit.text import (
 )
 from calibrant.bench.runs.audits import AuditedPool
 from calibrant.bench.runs.reasons import reason_of
+from calibrant.bench.statistics import Reliability
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.names import natural_key
 from calibrant.dsl.replayscm.alternatives.separation import Experiment, PairwiseExperiments
@@ -102,15 +102,25 @@ def _pool_sections(records: Sequence[AuditRecord], calibrated: Calibration) -> d
     anchors = {record.instance: record.instance for record in islice(records, MAX_EMBEDDED)}
     return {
         "headlines": _headlines([record.findings for record in records if record.findings]),
-        "bounds": counted_bounds(records),
         "profile": profile_plot(records, anchors),
         "agreement": agreement_plot(records, anchors),
         "means": [
             (prior, PRIORS[prior], number, _between(low, high))
             for prior, (number, low, high) in calibrated.means.items()
         ],
-        "diagrams": [diagram(prior, reliability) for prior, reliability in calibrated.reliability.items()],
+        "diagrams": [_diagram(prior, reliability) for prior, reliability in calibrated.reliability.items()],
         "answers": [_answers(row) for row in calibrated.rows],
+    }
+
+
+def _diagram(prior: str, reliability: Reliability) -> dict[str, Any]:
+    return {
+        "prior": prior,
+        "svg": reliability_diagram(prior, reliability),
+        "number": reliability.number,
+        "predicted": f"{reliability.predicted:.2f}",
+        "realised": reliability.realised,
+        "standard_error": f"{reliability.standard_error:.2f}",
     }
 
 
@@ -252,13 +262,9 @@ def _log10(members: str) -> str:
 
 
 def _spectrum(findings: Findings) -> dict[str, Any] | None:
-    """Bars of the spectrum: heights are log10 of the number, one more for each factor of ten, at least one."""
     if findings.spectrum is None or not findings.spectrum.by_size:
         return None
-    heights = [round(6 + 6 * log10(int(members)), 1) for members in findings.spectrum.by_size.values()]
-    bars = zip(findings.spectrum.by_size.items(), heights, strict=True)
-    sizes = [{"size": size, "members": members, "height": height} for (size, members), height in bars]
-    return {"in_words": findings.spectrum.in_words, "sizes": sizes, "tallest": max(heights)}
+    return {"in_words": findings.spectrum.in_words, "svg": spectrum_bars(findings.spectrum.by_size)}
 
 
 def _survivors(survivors: Survivors, problem: Problem) -> dict[str, Any]:

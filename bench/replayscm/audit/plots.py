@@ -1,86 +1,106 @@
-"""Coordinates of the two plots of an audit report; the template turns them into inline SVG.
-
-All lengths are in SVG user units, rounded to tenths: equal audits give equal bytes.
-"""
+"""Charts of an audit page: members by stratum and class, held-out agreement, reliability of ceilings, sizes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from math import ceil, floor, log10
 from statistics import median
+from typing import NamedTuple
 
+from markupsafe import Markup
+
+from calibrant.audits.why import number_text
+from calibrant.bench.pages.charts import Axis, Line, Look, Mark, Panel, bar_chart, panels_svg
 from calibrant.bench.replayscm.audit.records import AuditRecord
 from calibrant.bench.replayscm.audit.text import counted_bounds, heldout_share
+from calibrant.bench.statistics import Reliability
 
-WIDTH, HEIGHT = 960, 340
-LEFT, RIGHT, TOP, BOTTOM = 56, 14, 14, 56
-EMPTY_BAND = 26  # below the scale: points that have no logarithm
+SIZE = (960.0, 340.0)
+EMPTY = 0.6  # how far below the scale points lie that have no logarithm
 MAX_POINTS = 2_000  # of a plot; of more, evenly chosen ones are drawn
 MAX_TICKS = 9
+LANES, SPREAD = 0.86, 0.62  # of a stratum: all its classes; of a class: its points
+DIAGRAM = (360.0, 352.0)
+MEDIAN = "median of the nonempty ones"
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
-    at: float
-    label: str
+class ScatterPlot(NamedTuple):
+    """A chart of points. left_out: those that are not drawn."""
+
+    svg: Markup
+    left_out: int
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """Point of a plot.
-
-    kind: which colour; title: what a pointer over it shows; anchor: the instance, empty where it has no page
-    """
-
-    x: float
-    y: float
-    kind: str
-    title: str
-    anchor: str
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A median: a horizontal line from x1 to x2."""
-
-    x1: float
-    x2: float
-    y: float
-
-
-@dataclass(frozen=True, slots=True)
-class Scatter:
-    """One plot. band_y: middle of the band below the scale, named by `band`; left_out: points that are not drawn."""
-
-    width: int
-    height: int
-    box: tuple[float, float, float, float]
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
-    points: tuple[Point, ...]
-    bars: tuple[Bar, ...]
-    x_label: str
-    y_label: str
-    band: str
-    band_y: float
-    left_out: int = 0
+def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> ScatterPlot:
+    """Return log10 of the number of members, a column a stratum and in it one a class; medians of nonempty counts."""
+    audited = [record for record in records if record.findings]
+    strata = list(dict.fromkeys(record.stratum for record in audited))
+    bounds = counted_bounds(audited)
+    lane = LANES / max(1, len(bounds))
+    columns = dict[tuple[int, str], list[Mark]]()
+    for record in audited:
+        for count in record.findings.classes if record.findings else ():
+            members, bound = int(count.members), count.max_parents
+            column = columns.setdefault((bound, record.stratum), [])
+            centre = _lane_centre(strata.index(record.stratum), bounds.index(bound), lane)
+            spread = ((len(column) * 7) % 10 - 4.5) / 10 * lane * SPREAD  # side by side, in a fixed order
+            title = f"{record.instance}, parents <= {bound}: {members} SCMs"
+            item = anchors.get(record.instance, "")
+            y = log10(members) if members else -EMPTY
+            column.append(Mark(centre + spread, y, title=title, item=item, radius=3.2))
+    lines = [
+        Line(f"parents \N{LESS-THAN OR EQUAL TO} {bound}", tuple(marks), kind="points")
+        for bound in bounds
+        if (marks := [mark for (of_bound, _), listed in columns.items() if of_bound == bound for mark in listed])
+    ]
+    lines, left_out = _evenly_chosen(lines)
+    medians = []
+    for (bound, stratum), column in columns.items():
+        if inside := [mark.y for mark in column if mark.y != -EMPTY]:
+            x, reach = _lane_centre(strata.index(stratum), bounds.index(bound), lane), lane * 0.42
+            medians.append(Mark(x, median(inside), x_low=x - reach, x_high=x + reach))
+    lines.append(Line(MEDIAN, tuple(medians), kind="levels"))
+    names = tuple((float(number), name or "all instances") for number, name in enumerate(strata))
+    x_axis, y_axis = Axis("", -0.5, max(0.5, len(strata) - 0.5), names), _powers(lines, "empty")
+    look = {line.name: Look(f"scale-{1 + number % 4}", "circle") for number, line in enumerate(lines)}
+    label = f"SCMs that fit, as a power of ten, by stratum and class: {_number(lines)} points"
+    svg = panels_svg([Panel("", tuple(lines))], x_axis, y_axis, label, look=look, size=SIZE)
+    return ScatterPlot(Markup(svg), left_out)
 
 
-class _Scale:
-    """Linear from values to lengths, over whole numbers that enclose the values."""
+def _lane_centre(stratum: int, bound: int, lane: float) -> float:
+    return stratum - LANES / 2 + lane * (bound + 0.5)
 
-    def __init__(self, values: Iterable[float], start: float, end: float) -> None:
-        numbers = list(values) or [0.0]
-        self.low, self.high = floor(min(numbers)), max(ceil(max(numbers)), floor(min(numbers)) + 1)
-        self.start, self.end = start, end
 
-    def __call__(self, value: float) -> float:
-        return round(self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start), 1)
+def agreement_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> ScatterPlot:
+    """Return ambiguity (log10 members of the headline class) against the share of members that are held-out exact."""
+    marks = []
+    for record in records:
+        if record.findings:
+            class_count = record.findings.class_count(record.findings.headline)
+            share, members = heldout_share(class_count), int(class_count.members)
+            if share is not None:
+                title = f"{record.instance}: {members} SCMs, {share:.3g} of them held-out exact"
+                item = anchors.get(record.instance, "")
+                marks.append(Mark(log10(members), log10(share) if share else -9e9, title=title, item=item, radius=3.2))
+    low = floor(min([-1.0, *(mark.y for mark in marks if mark.y > -9e9)]))
+    placed = tuple(mark if mark.y > -9e9 else mark._replace(y=low - EMPTY) for mark in marks)
+    (line,), left_out = _evenly_chosen([Line("", placed, kind="points")])
+    exponents = range(low, 1, max(1, ceil(-low / MAX_TICKS)))
+    ticks = ((low - EMPTY, "none"), *((float(exponent), _share_text(exponent)) for exponent in exponents))
+    label = f"share of held-out exact SCMs by how many fit: {_number([line])} points"
+    x_axis = Axis("SCMs that fit, log10", 0, max([1.0, *(mark.x for mark in placed)]))
+    y_axis = Axis("held-out exact share", low - 1, 0.1, ticks)
+    look = {"": Look("scale-3", "circle")}
+    svg = panels_svg([Panel("", (line,))], x_axis, y_axis, label, look=look, size=SIZE)
+    return ScatterPlot(Markup(svg), left_out)
 
-    def ticks(self, text: Callable[[int], str] = str) -> tuple[Tick, ...]:
-        step = max(1, ceil((self.high - self.low) / MAX_TICKS))
-        return tuple(Tick(self(value), text(value)) for value in range(self.low, self.high + 1, step))
+
+def _powers(lines: Sequence[Line], below: str) -> Axis:
+    """Return an axis of powers of ten from 1, with a place below it."""
+    high = max(1, ceil(max((mark.y for line in lines for mark in line.marks), default=1.0)))
+    ticks = ((float(value), str(value)) for value in range(0, high + 1, max(1, ceil(high / MAX_TICKS))))
+    return Axis("SCMs that fit, log10", -1, high, ((-EMPTY, below), *ticks))
 
 
 def _share_text(exponent: int) -> str:
@@ -88,109 +108,41 @@ def _share_text(exponent: int) -> str:
     return f"{10.0**exponent:.{-exponent}f}" if exponent >= -4 else f"10^{exponent}"
 
 
-def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> Scatter:
-    """log10 of the number of members, a column per stratum and in it one per class; medians of nonempty counts."""
-    audited = [record for record in records if record.findings]
-    strata = list(dict.fromkeys(record.stratum for record in audited))
-    bounds = counted_bounds(audited)
-    counts = [(r, c.max_parents, int(c.members)) for r in audited if r.findings for c in r.findings.classes]
-    y = _Scale([0.0, *(log10(members) for _, _, members in counts if members)], _FLOOR, TOP)
-    width = (WIDTH - LEFT - RIGHT) / max(1, len(strata))
-    lane = width * 0.86 / max(1, len(bounds))
-
-    def centre(stratum: str, bound: int) -> float:
-        return LEFT + width * (strata.index(stratum) + 0.07) + lane * (bounds.index(bound) + 0.5)
-
-    points, columns = [], dict[tuple[str, int], list[Point]]()
-    for record, bound, members in counts:
-        column = columns.setdefault((record.stratum, bound), [])
-        spread = ((len(column) * 7) % 10 - 4.5) / 10 * lane * 0.62  # points of a column side by side, in a fixed order
-        height = y(log10(members)) if members else _BAND
-        title = f"{record.instance}, parents <= {bound}: {members} SCMs"
-        column.append(
-            Point(
-                _tenth(centre(record.stratum, bound) + spread),
-                height,
-                f"k{bound}",
-                title,
-                anchors.get(record.instance, ""),
-            )
-        )
-        points.append(column[-1])
-    bars = [
-        Bar(_tenth(centre(*place) - lane * 0.42), _tenth(centre(*place) + lane * 0.42), _tenth(median(inside)))
-        for place, column in columns.items()
-        if (inside := [point.y for point in column if point.y != _BAND])
-    ]
-    labels = tuple(Tick(_tenth(LEFT + width * (i + 0.5)), name or "all instances") for i, name in enumerate(strata))
-    visible, left_out = _evenly_chosen(points)
-    return Scatter(
-        WIDTH,
-        HEIGHT,
-        _BOX,
-        labels,
-        y.ticks(),
-        visible,
-        tuple(bars),
-        "",
-        "SCMs that fit, log10",
-        "empty",
-        _BAND,
-        left_out,
-    )
-
-
-def agreement_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> Scatter:
-    """Ambiguity (log10 members of the headline class) against the share of members that are held-out exact."""
-    shares = []
-    for record in records:
-        if record.findings:
-            class_count = record.findings.class_count(record.findings.headline)
-            share = heldout_share(class_count)
-            if share is not None:
-                shares.append((record, int(class_count.members), share))
-    x = _Scale([0.0, *(log10(members) for _, members, _ in shares)], LEFT + 8, WIDTH - RIGHT - 8)
-    y = _Scale([0.0, *(log10(share) for _, _, share in shares if share)], _FLOOR, TOP + 6)
-    y = y if y.high == 0 else _Scale([-1.0, 0.0], _FLOOR, TOP + 6)
-    points = [
-        Point(
-            x(log10(members)),
-            y(log10(share)) if share else _BAND,
-            "share",
-            f"{record.instance}: {members} SCMs, {share:.3g} of them held-out exact",
-            anchors.get(record.instance, ""),
-        )
-        for record, members, share in shares
-    ]
-    visible, left_out = _evenly_chosen(points)
-    return Scatter(
-        WIDTH,
-        HEIGHT,
-        _BOX,
-        x.ticks(),
-        y.ticks(_share_text),
-        visible,
-        (),
-        "SCMs that fit, log10",
-        "held-out exact share",
-        "none",
-        _BAND,
-        left_out,
-    )
-
-
-def _evenly_chosen(points: Sequence[Point]) -> tuple[tuple[Point, ...], int]:
-    """Return at most MAX_POINTS of the points, evenly over their order, and how many others there are."""
-    number = len(points)
+def _evenly_chosen(lines: Sequence[Line]) -> tuple[list[Line], int]:
+    """Return lines of together at most MAX_POINTS marks, evenly over their order, and how many others there are."""
+    number = _number(lines)
     if number <= MAX_POINTS:
-        return tuple(points), 0
-    return tuple(points[k * number // MAX_POINTS] for k in range(MAX_POINTS)), number - MAX_POINTS
+        return list(lines), 0
+    chosen = [line._replace(marks=line.marks[:: ceil(number / MAX_POINTS)]) for line in lines]
+    return chosen, number - _number(chosen)
 
 
-def _tenth(length: float) -> float:
-    return round(length, 1)
+def _number(lines: Sequence[Line]) -> int:
+    return sum(len(line.marks) for line in lines if line.kind != "levels")
 
 
-_FLOOR = float(HEIGHT - BOTTOM - EMPTY_BAND)
-_BAND = HEIGHT - BOTTOM - EMPTY_BAND / 2
-_BOX = (float(LEFT), float(TOP), float(WIDTH - LEFT - RIGHT), float(HEIGHT - TOP - BOTTOM))
+def reliability_diagram(prior: str, reliability: Reliability) -> Markup:
+    """Return mean predictions against what was realised; the areas of marks grow with the number of instances."""
+    largest = max((bin_.number for bin_ in reliability.bins), default=1)
+    marks = tuple(
+        Mark(
+            bin_.predicted,
+            bin_.realised,
+            *bin_.interval,
+            title=f"{bin_.number} instances, predicted {bin_.predicted:.3f}, realised {bin_.realised:.3f} "
+            f"(95 % interval {bin_.interval[0]:.3f} to {bin_.interval[1]:.3f})",
+            radius=round(3 + 6 * (bin_.number / largest) ** 0.5, 1),
+        )
+        for bin_ in reliability.bins
+    )
+    lines = (Line("right", (Mark(0, 0), Mark(1, 1)), kind="reference"), Line("bins", marks, kind="points"))
+    x, y = Axis("predicted", 0, 1), Axis("realised", 0, 1)
+    label = f"reliability diagram, {prior}"
+    return Markup(panels_svg([Panel("", lines)], x, y, label, size=DIAGRAM, with_legend=False))
+
+
+def spectrum_bars(by_size: Mapping[int, str]) -> Markup:
+    """Return members by total formula size."""
+    numbers = list(map(int, by_size.values()))
+    label = "members by total formula size"
+    return Markup(bar_chart(list(map(str, by_size)), numbers, list(map(number_text, numbers)), label))

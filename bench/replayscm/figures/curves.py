@@ -13,7 +13,6 @@ from calibrant.bench.core.metrics import Metric
 from calibrant.bench.replayscm.tables.ambiguity import Ambiguities
 from calibrant.bench.replayscm.tables.pairs import HELDOUT_EXACT, RUNGS
 from calibrant.bench.replayscm.tables.spec import observed_intervals, rate_intervals
-from calibrant.bench.report.figures.drawing import CurvePoint
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.rows import Observation, Row
 
@@ -22,6 +21,19 @@ BINS = (("1", 1), ("to 100", 100), ("to 10⁴", 10**4), ("to 10⁶", 10**6))
 REST = "more"
 NUM_BINS = len(BINS) + 1
 SIZE_GROUPS = 4
+
+
+class CurvePoint(NamedTuple):
+    """One point of a curve.
+
+    place: of its group on the horizontal axis: the rung, or the bin
+    num: answers behind the mean
+    """
+
+    place: int
+    mean: float
+    interval: Interval | None
+    num: int
 
 
 class SystemAnswers(NamedTuple):

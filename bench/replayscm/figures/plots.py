@@ -1,18 +1,21 @@
-"""The plots of a report, as SVG that is the same bytes for the same rows. Drawing is bench.report.figures.drawing's."""
+"""The plots of a report, as SVG that is the same bytes for the same rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from math import cos, pi, sin, sqrt
+from typing import TypeAlias
 
+from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.rates import UNDEFINED
-from calibrant.bench.pages.design.saved_figures import light
+from calibrant.bench.pages.charts import Axis, Line, Look, Mark, Panel, looks, panels_svg
 from calibrant.bench.replayscm.figures.curves import (
     BINS,
-    NUM_BINS,
     REST,
     RUNG_NAMES,
+    CurvePoint,
     ambiguity_bins,
     families,
     ladder_points,
@@ -26,31 +29,22 @@ from calibrant.bench.replayscm.tables.ambiguity import Ambiguities
 from calibrant.bench.replayscm.tables.pairs import DIFFERENCES, HELDOUT_EXACT, RUNGS, TRAIN_EXACT
 from calibrant.bench.replayscm.tables.paper import with_printed_rows
 from calibrant.bench.replayscm.tables.rows import gold_sizes
-from calibrant.bench.report.figures.drawing import (
-    Look,
-    apart,
-    curve,
-    drawn_svg,
-    legend,
-    looks,
-    new_figure,
-    plain,
-    shifts,
-    style,
-)
+from calibrant.bench.replayscm.verdict import METRICS
+from calibrant.bench.report.kind_plot import KIND_METRICS, KindPlot, attribution_plot
 from calibrant.bench.report.layout import Source, TableRow
-from calibrant.bench.report.rows import Row
+from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
 from calibrant.bench.report.sections import Plot
 from calibrant.bench.runs.jobs import Progress
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-PAPER_COLOUR = light("edge")
-NAME_POINTS = 7  # font size of names: 9 pixels
-LETTER, LINE = 0.021, 0.041  # of a panel's side: a letter of a dot's name, and the distance of two names
-
-
+MAX_WIDTH, STEP = 0.5, 0.09  # of the distance of two rungs: all curves together, and two neighbours
+SPIRAL, GOLDEN_ANGLE = 0.014, pi * (3 - sqrt(5))  # points at one place: distance of neighbours, and turn
+SHARE = Axis("", -0.03, 1.03, tuple((share, f"{share:g}") for share in (0, 0.2, 0.4, 0.6, 0.8, 1)))
+PAPER = "in the paper"
+KINDS_CAPTION = (
+    "Shares of answers by what the training worlds had decided: earned and missed where every SCM that fits them"
+    " replays the held-out worlds alike, held-out exact and not; lucky and short where they do not, held-out exact and"
+    " not."
+)
 Looks: TypeAlias = Mapping[str, Look]
 
 
@@ -62,8 +56,8 @@ def report_plots(
     with_times: bool,
     progress: Progress = lambda name, done, total: None,
 ) -> list[Plot]:
-    """Return the plots that these rows and audits give; `MissingExtraError` without matplotlib."""
-    look = looks(row.system for row in rows)
+    """Return the plots that these rows and audits give."""
+    look = looks([*(row.system for row in rows)]) | {PAPER: Look("edge", "circle")}
     makers: list[Callable[[], Plot | None]] = [
         partial(_ladder, rows, look),
         partial(_train_heldout, rows, look, with_paper=with_paper),
@@ -72,169 +66,151 @@ def report_plots(
     if with_times:
         makers.append(partial(_time_size, rows, look))
     plots = []
-    with style():
-        for done, make in enumerate(makers):
-            progress("plots", done, len(makers))
-            plots.append(make())
+    for done, make in enumerate(makers):
+        progress("plots", done, len(makers))
+        plots.append(make())
     progress("plots", len(makers), len(makers))
     return [plot for plot in plots if plot is not None]
+
+
+def kinds_plot(answers: Sequence[Answer]) -> Plot | None:
+    """Return how many answers were earned, by disclosure and system; None where no answer has an attribution."""
+    attributed = [(origin, score) for origin, score in answers if score.get(KEY)]
+    if not attributed:
+        return None
+    rows = section_rows(attributed, METRICS, Grouping.SETTING)
+    title = "Earned, missed, lucky, short"
+    return attribution_plot(rows, KindPlot("attribution", title, KINDS_CAPTION, KIND_METRICS, lambda row: row.setting))
+
+
+def _curves(points: Mapping[str, Sequence[CurvePoint]]) -> Iterator[Line]:
+    """Yield means joined by lines, with their intervals; curves stand side by side, so that no interval hides another.
+
+    points: by system
+    """
+    width = min(MAX_WIDTH, STEP * (len(points) - 1))
+    step = width / max(1, len(points) - 1)
+    for number, (system, listed) in enumerate(points.items()):
+        shift = number * step - width / 2
+        ends = [point.interval or (None, None) for point in listed]
+        marks = (Mark(p.place + shift, p.mean, low, high) for p, (low, high) in zip(listed, ends, strict=True))
+        yield Line(system, tuple(marks))
 
 
 def _ladder(rows: Sequence[Row], look: Looks) -> Plot | None:
     row_families = families(rows)
     if not row_families:
         return None
-    figure, grid = new_figure(len(row_families), len(DIFFERENCES))
-    for family, line in zip(row_families, grid, strict=True):
-        rungs = sorted({RUNGS[row.setting][1] for row in family})
-        for column, axes in zip(DIFFERENCES, line, strict=True):
-            curves = ladder_points(family, column)
-            beside = shifts(list(curves))
-            for system, points in curves.items():
-                curve(axes, points, beside[system], look[system], system)
-            axes.set_xticks(rungs, [RUNG_NAMES[rung].replace(" ", "\n") for rung in rungs])
-            axes.set_ylim(-0.03, 1.03)
-            axes.set_title(f"{column.heading}, {num_matched(family)} SCMs")
-    legend(figure, grid[0][:1])
+    panels = []
+    for family in row_families:
+        for column in DIFFERENCES:
+            title = f"{column.heading}, {num_matched(family)} SCMs"
+            panels.append(Panel(title, tuple(_curves(ladder_points(family, column)))))
+    rungs = sorted({RUNGS[row.setting][1] for family in row_families for row in family})
+    names = tuple((float(rung), RUNG_NAMES[rung].replace(" ", "\n")) for rung in rungs)
+    x = Axis("", min(rungs) - MAX_WIDTH / 2, max(rungs) + MAX_WIDTH / 2, names)
+    title = "Disclosure ladder"
     caption = (
         "The same latent SCMs with less and less told about them. Points are means over the SCMs that a system has at"
         " all of its rungs, bars 95% bootstrap intervals over them; a row of panels for each set of matched pools."
         " HeldoutWorld is over valid answers only, so a system that rarely answers can look high there."
     )
-    return Plot("ladder", "Disclosure ladder", caption, drawn_svg(figure))
+    svg = panels_svg(panels, x, SHARE, title, look=look, columns=len(DIFFERENCES), size=(320, 260))
+    return Plot("ladder", title, caption, svg)
 
 
 def _train_heldout(rows: Sequence[Row], look: Looks, *, with_paper: bool) -> Plot | None:
     scored = [row for row in rows if row.setting in RUNGS]
     if not scored:
         return None
-    settings = [name for k, name in enumerate(RUNG_NAMES) if any(RUNGS[row.setting][1] == k for row in scored)]
-    figure, grid = new_figure(1, len(settings), extra=0.4)
-    for name, axes in zip(settings, grid[0], strict=True):
+    panels = []
+    for name in (name for k, name in enumerate(RUNG_NAMES) if any(RUNGS[row.setting][1] == k for row in scored)):
         panel_rows = [row for row in scored if RUNG_NAMES[RUNGS[row.setting][1]] == name]
-        axes.plot([0, 1], [0, 1], color=light("soft"), linewidth=0.7, linestyle=":")
-        if with_paper:
-            _paper_points(axes, panel_rows)
-        _crosses(axes, panel_rows, look)
-        axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title=name, xlabel="TrainExact")
-    grid[0][0].set_ylabel("HeldoutExact")
-    legend(figure, grid[0])
+        lines = [Line("", (Mark(0, 0), Mark(1, 1)), kind="reference")]
+        if with_paper and (marks := tuple(_paper_marks(panel_rows))):
+            lines.append(Line(PAPER, marks, printed=True, kind="points"))
+        panels.append(Panel(name, (*lines, *_crosses(panel_rows))))
+    title = "Training against held-out"
     caption = (
         "Each point is a row: how many problems it fits, and on how many of them it also replays every held-out world."
         " Bars are 95% intervals. No answer can be above the dotted line. Rows at one place stand side by side."
     )
     caption += " In grey, with their names: the rows that the paper prints, on its own pools." if with_paper else ""
-    return Plot("train-heldout", "Training against held-out", caption, drawn_svg(figure))
+    x, y = SHARE._replace(label="TrainExact"), SHARE._replace(label="HeldoutExact")
+    svg = panels_svg(panels, x, y, title, look={"": look[PAPER], **look}, columns=2, size=(420, 360))
+    return Plot("train-heldout", title, caption, svg)
 
 
-def _crosses(axes: Axes, rows: Sequence[Row], look: Looks) -> None:
+def _crosses(rows: Sequence[Row]) -> Iterator[Line]:
     pairs = [(row_estimate(row, TRAIN_EXACT), row_estimate(row, HELDOUT_EXACT)) for row in rows]
     points = [(row, train, heldout) for row, (train, heldout) in zip(rows, pairs, strict=True) if train and heldout]
     places = apart([(train.mean, heldout.mean) for _, train, heldout in points])
     for (row, train, heldout), (x, y) in zip(points, places, strict=True):
-        axes.errorbar(
-            [x],
-            [y],
-            xerr=[[reach] for reach in train.reach],
-            yerr=[[reach] for reach in heldout.reach],
-            color=look[row.system].colour,
-            marker=look[row.system].marker,
-            elinewidth=0.7,
-            linestyle="",
-            label=plain(row.system),
-        )
+        low, high = heldout.interval or (None, None)
+        x_low, x_high = train.interval or (None, None)
+        yield Line(row.system, (Mark(x, y, low, high, x_low=x_low, x_high=x_high),), kind="points")
 
 
-def _paper_points(axes: Axes, rows: Sequence[Row]) -> None:
-    """Draw the paper's rows of the same setting, each as a dot with its name."""
+def apart(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return where to draw points: those at one place side by side on a small spiral around it."""
+    num_at_place: Counter[tuple[float, float]] = Counter()
+    positions = []
+    for x, y in points:
+        place = round(x, 2), round(y, 2)
+        radius, angle = SPIRAL * sqrt(num_at_place[place]), GOLDEN_ANGLE * num_at_place[place]
+        num_at_place[place] += 1
+        positions.append((x + radius * cos(angle), y + radius * sin(angle)))
+    return positions
+
+
+def _paper_marks(rows: Sequence[Row]) -> Iterator[Mark]:
+    """Yield the paper's rows of the same setting, each with its name."""
     lines = [TableRow((row.setting,), ()) for row in rows[:1]]
     printed = list(with_printed_rows("1", lines, ("train_exact", "heldout_exact")))
     if not any(row.source is Source.PAPER for row in printed):  # Hidden-roots has a table of its own
         printed = list(with_printed_rows("3B", lines, ("train_exact", "heldout_exact")))
-    names_by_place: dict[tuple[float, float], list[str]] = {}
     for row in printed:
         texts = [cell.text for cell in row.cells]
         if row.source is Source.PAPER and UNDEFINED not in texts:
-            names_by_place.setdefault((float(texts[0]), float(texts[1])), []).append(row.labels[1])
-    if not names_by_place:
-        return
-    axes.scatter(
-        [x for x, _ in names_by_place], [y for _, y in names_by_place], color=PAPER_COLOUR, s=12, label="in the paper"
-    )
-    for (x, y), (x_text, height), text in _names_beside(names_by_place):
-        axes.annotate(
-            plain(text), (x, y), (x_text, height), fontsize=NAME_POINTS, color=PAPER_COLOUR, va="center",
-            arrowprops={"arrowstyle": "-", "color": PAPER_COLOUR, "linewidth": 0.3, "shrinkA": 0, "shrinkB": 1},
-        )  # fmt: skip
-
-
-_Place: TypeAlias = tuple[float, float]
-
-
-def _names_beside(names_by_place: Mapping[_Place, Sequence[str]]) -> Iterator[tuple[_Place, _Place, str]]:
-    """For each dot the left end of its name, at the nearest height at which no other name stands."""
-    occupied = [(x - 0.01, x + 0.01, y) for x, y in names_by_place]  # no name stands on a dot either
-    for (x, y), names in sorted(names_by_place.items()):
-        text = ", ".join(names)
-        width = LETTER * len(text)
-        x_text = min(x + 0.02, 1.0 - width) if x < 0.5 else max(0.0, x - 0.02 - width)
-        heights = sorted((k * LINE / 2 for k in range(-60, 61)), key=lambda up: (abs(up), up))
-        free = (
-            y + up
-            for up in heights
-            if 0 <= y + up <= 1
-            and all(abs(y + up - h) >= LINE or x_text > end or x_text + width < begin for begin, end, h in occupied)
-        )
-        height = next(free, y)
-        occupied.append((x_text, x_text + width, height))
-        yield (x, y), (x_text, height), text
+            yield Mark(float(texts[0]), float(texts[1]), note=row.labels[1], radius=2.4)
 
 
 def _ambiguity(rows: Sequence[Row], audited: Ambiguities, look: Looks) -> Plot | None:
     curves, draws = ambiguity_bins(rows, audited)
     if not curves:
         return None
-    figure, ((axes,),) = new_figure(1, 1, extra=3.5)
-    beside = shifts(list(curves))
-    if draws:
-        axes.plot(
-            list(draws), list(draws.values()), color=light("soft"), linestyle=":", marker=".", label="a fair draw"
-        )
-    for system, points in curves.items():
-        curve(axes, points, beside[system], look[system], system)
-    axes.set_xticks(range(NUM_BINS), [*(name for name, _ in BINS), REST])
-    axes.set(ylim=(-0.03, 1.03), xlabel="SCMs that fit the training worlds", ylabel="HeldoutExact")
-    legend(figure, [axes])
+    reference = "a fair draw"
+    lines = [Line(reference, tuple(Mark(*draw) for draw in draws.items()), kind="reference")] if draws else []
+    names = [*(name for name, _ in BINS), REST]
+    x = Axis("SCMs that fit the training worlds", -MAX_WIDTH, len(names) - MAX_WIDTH, tuple(enumerate(names)))
+    title = "Ambiguity against success"
     caption = (
         "HeldoutExact by how many SCMs of the audited class fit the evidence, exactly counted. Dotted: what drawing one"
         " of them fairly would score. Bars are 95% bootstrap intervals."
     )
-    return Plot("ambiguity", "Ambiguity against success", caption, drawn_svg(figure))
+    panel = Panel("", (*lines, *_curves(curves)))
+    y = SHARE._replace(label="HeldoutExact")
+    svg = panels_svg([panel], x, y, title, look={reference: look[PAPER], **look}, size=(620, 340))
+    return Plot("ambiguity", title, caption, svg)
 
 
 def _time_size(rows: Sequence[Row], look: Looks) -> Plot | None:
     sizes = gold_sizes(rows)
     timed_by_system = {answers.system: timed_answers(answers, sizes) for answers in merged_systems(rows)}
-    if not any(timed_by_system.values()):
+    lines = [
+        line
+        for system, timed in timed_by_system.items()
+        if timed
+        for line in (Line(system, _marks(timed), kind="dots"), Line(system, _marks(size_medians(timed))))
+    ]
+    if not lines:
         return None
-    figure, ((axes,),) = new_figure(1, 1, extra=3.5)
-    for system, timed in timed_by_system.items():
-        if not timed:
-            continue
-        colour = look[system].colour
-        axes.scatter(
-            [size for size, _ in timed], [second for _, second in timed], color=colour, s=5, alpha=0.3, linewidths=0
-        )
-        medians = size_medians(timed)
-        axes.plot(
-            [size for size, _ in medians],
-            [second for _, second in medians],
-            color=colour,
-            marker=look[system].marker,
-            label=plain(system),
-        )
-    axes.set_yscale("log")
-    axes.set(xlabel="size of the latent SCM (nodes of its formulas)", ylabel="seconds")
-    legend(figure, [axes])
+    x, y = Axis("size of the latent SCM (nodes of its formulas)"), Axis("seconds", logarithmic=True)
+    title = "Time against size"
     caption = "Wall seconds of each instance, and medians of four groups of instances by size."
-    return Plot("time-size", "Time against size", caption, drawn_svg(figure))
+    svg = panels_svg([Panel("", tuple(lines))], x, y, title, look=look, size=(620, 340))
+    return Plot("time-size", title, caption, svg)
+
+
+def _marks(points: Iterable[tuple[float, float]]) -> tuple[Mark, ...]:
+    return tuple(Mark(x, y) for x, y in points)

@@ -6,6 +6,7 @@ from html import escape
 from itertools import accumulate
 
 from calibrant.audits.replayscm.why.parts import ReplayWhy
+from calibrant.bench.pages.charts import text_width
 from calibrant.bench.pages.design.page import standalone_svg
 from calibrant.bench.pages.why.graphs import draw_together
 from calibrant.bench.replayscm.why import words
@@ -15,13 +16,6 @@ from calibrant.dsl.formulas.infix import infix
 from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
 
 LEAST_COLUMN, ROW, LEFT, TOP, SPACE, GAP = 44, 26, 20, 34, 36, 16
-WIDTHS = dict.fromkeys("mM", 13.8) | dict.fromkeys("wW", 14.6) | dict.fromkeys("ijl", 5.0) | {" ": 4.8, "_": 6.8}
-RULES = """
-text{font:13px system-ui,sans-serif;fill:var(--ink)}.soft{fill:var(--soft)}.name{font-weight:600}
-.box{fill:var(--panel);stroke:var(--edge)}.box.open{fill:var(--warn-ground);stroke:var(--warn);stroke-width:2}
-.arrow{fill:none;stroke:var(--soft);stroke-width:1.6}.arrow.only{stroke:var(--warn);stroke-width:3.4}
-.tip{fill:var(--soft)}.tip.only{fill:var(--warn)}.look{fill:var(--mark);stroke:var(--warn)}.warn{fill:var(--warn)}
-"""
 
 
 def drawing(why: ReplayWhy) -> str:
@@ -32,7 +26,7 @@ def drawing(why: ReplayWhy) -> str:
     rows = words.table(why)
     names = [*rows[0].values, variable]
     heading, note = f"what {variable} shows", f"?  never seen with {variable} free"
-    widths = [max(LEAST_COLUMN, text_width(name) + GAP) for name in names]
+    widths = [max(LEAST_COLUMN, text_width(name, 13, "bold") + GAP) for name in names]
     centres = [
         LEFT + before + width / 2 for before, width in zip(accumulate(widths, initial=0.0), widths, strict=False)
     ]
@@ -69,12 +63,7 @@ def drawing(why: ReplayWhy) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{title}" viewBox="0 0 {x:.0f} {height:.0f}"'
         f' width="{x:.0f}" height="{height:.0f}">{"".join(parts)}</svg>'
     )
-    return standalone_svg(svg, RULES)
-
-
-def text_width(text: str) -> float:
-    """Return at least the width of a text of 13 px, bold, in pixels; by letters of DejaVu Sans, a wide typeface."""
-    return sum(WIDTHS.get(letter, 10.6 if letter.isupper() else 9.3) for letter in text)
+    return standalone_svg(svg)
 
 
 def _cell(text: str, x: float, y: float, kind: str) -> str:

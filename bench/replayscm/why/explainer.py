@@ -12,7 +12,6 @@ from calibrant.audits.replayscm.why.explanation import explain
 from calibrant.audits.replayscm.why.parts import ReplayWhy
 from calibrant.bench.pages.capabilities import Explainable
 from calibrant.bench.pages.design.page import standalone_svg
-from calibrant.bench.pages.why.ring import RING_RULES
 from calibrant.bench.pages.why.sections import tables_lines
 from calibrant.bench.replayscm.why.drawing import drawing
 from calibrant.bench.replayscm.why.extended import extended_advice, extended_body, extended_graph, extended_tables
@@ -46,7 +45,7 @@ class ReplayExplanations:
             return drawing(why)
         if not (graph := extended_graph(why, "graph")):
             raise CalibrantError(f"{why.item}: there is no graph to draw ({why.reason_text})")
-        return standalone_svg(graph, RING_RULES)
+        return standalone_svg(graph)
 
     def lines(self, why: ReplayWhy | ExtendedWhy) -> Iterator[str]:
         return (

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from calibrant.bench.core.registry import benchmark_of
+from calibrant.bench.pages.charts import Part, stacked_svg
 from calibrant.bench.report.answers.named import named_answers
-from calibrant.bench.report.figures.panels import stacked_svg
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, anchor_of, cell
 from calibrant.bench.report.rows import Answer
@@ -21,7 +21,12 @@ from calibrant.dsl.pool_text import pool_digest
 CONSISTENCY_TABLE, CHANGES_TABLE = "consistency", "changes"
 TABLE_IDS = (CONSISTENCY_TABLE, CHANGES_TABLE)
 MAX_PLOTTED = 6  # systems in one plot
-PARTS = {"right as before": "good", "gained": "scale-2", "lost": "warn", "wrong as before": "bad"}
+PARTS = {
+    "right as before": Part("good"),
+    "gained": Part("scale-2"),
+    "lost": Part("warn"),
+    "wrong as before": Part("bad"),
+}
 CONSISTENCY = (
     "Right: mean over all copies, with the 95 % interval clustered by original (Wilson's near 0 and 1). All equal:"
     " share of originals whose copies are all right or all wrong. Worst copy: mean over originals of the worst of"
@@ -128,4 +133,5 @@ def _plot(rows: Sequence[Consistency], pool: str, name: str) -> Iterator[Plot]:
         title = f"Answers to copies beside those to their originals, {pool}"
         note = "" if len(answered) <= MAX_PLOTTED else f" The first {MAX_PLOTTED} of {len(answered)} systems."
         plot_name = anchor_of(f"consistency {name} {pool}")
-        yield Plot(plot_name, title, f"Copies by kind of change.{note}", stacked_svg(bars, PARTS, title), in_page=True)
+        svg = stacked_svg({"": bars}, PARTS, title)
+        yield Plot(plot_name, title, f"Copies by kind of change.{note}", svg, in_page=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from html import escape
 
+from calibrant.bench.pages.charts import foot_axis, rule
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.overview.contract import Levels
 from calibrant.bench.report.overview.results import CLASSES, RIGHT_CLASSES, SystemResult
@@ -25,7 +26,7 @@ def percent(share: Fraction | float) -> str:
 
 def _rules() -> Iterator[str]:
     for tick in TICKS:
-        yield f'<line class="rule" x1="{percent(tick)}" x2="{percent(tick)}" y1="0" y2="{HEIGHT}"/>'
+        yield rule(percent(tick), 0, percent(tick), HEIGHT)
 
 
 def _plot(label: str, marks: Iterator[str]) -> str:
@@ -44,10 +45,9 @@ def _interval_marks(accuracy: float, interval: Interval | None, guess: float | N
     yield from _rules()
     middle = HEIGHT / 2
     if guess is not None:
-        yield f'<line class="guess" x1="{percent(guess)}" x2="{percent(guess)}" y1="0" y2="{HEIGHT}"/>'
+        yield rule(percent(guess), 0, percent(guess), HEIGHT, "guess")
     if interval is not None:
-        ends = f'x1="{percent(interval.low)}" x2="{percent(interval.high)}"'
-        yield f'<line class="reach" {ends} y1="{middle:g}" y2="{middle:g}"/>'
+        yield rule(percent(interval.low), middle, percent(interval.high), middle, "reach")
     yield f'<circle class="point" cx="{percent(accuracy)}" cy="{middle:g}" r="6"/>'
 
 
@@ -94,12 +94,10 @@ def _level_marks(levels: Levels) -> Iterator[str]:
             triangle = '<path class="ceiling" d="M-5 0h10l-5 8z"/>'
             yield f'<svg class="over" x="{percent(end)}" width="1" height="8">{triangle}</svg>'
     if levels.draw is not None:
-        yield f'<line class="draw" x1="{percent(levels.draw)}" x2="{percent(levels.draw)}" y1="3" y2="{HEIGHT - 3}"/>'
+        yield rule(percent(levels.draw), 3, percent(levels.draw), HEIGHT - 3, "draw")
 
 
 def axis() -> str:
     """Return the labels of an axis from 0 to 1, below the rows."""
-    texts = "".join(
-        f'<text class="soft" x="{percent(tick)}" y="14" text-anchor="middle">{tick:g}</text>' for tick in TICKS
-    )
+    texts = "".join(foot_axis([(percent(tick), f"{tick:g}") for tick in TICKS], 0))
     return f'<svg class="row-plot" aria-hidden="true" width="100%" height="20">{texts}</svg>'

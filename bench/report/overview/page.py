@@ -21,7 +21,6 @@ from calibrant.bench.report.overview.responses import Responses
 from calibrant.bench.report.overview.results import Results
 from calibrant.bench.report.overview.screen import UNIFORM, cell_counts, first_screen, overall_screen
 from calibrant.bench.report.sections import Section
-from calibrant.bench.report.svg import inline_svg
 from calibrant.dsl.texts.plural import plural
 
 ALL = "all"
@@ -117,7 +116,7 @@ def _section(part: PageSection, number: int) -> dict[str, Any]:
     ]
     printed = [_paper_table(table) for table in section.tables if table.printed]
     screen = None if part.results is None else first_screen(part.results, part.count_options)
-    plots = [plot._replace(svg=Markup(inline_svg(plot))) for plot in section.plots if plot.in_page]
+    plots = [plot._replace(svg=Markup(plot.svg)) for plot in section.plots if plot.in_page]
     content = {
         "name": part.name,
         "title": section.title,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from calibrant.bench.core.registry import benchmark
+from calibrant.bench.pages.charts import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.report.answers.named import named_answers
-from calibrant.bench.report.figures.panels import Axis, Line, Mark, Panel, panels_svg
 from calibrant.bench.report.overview.contract import GUIDE
 from calibrant.bench.report.overview.results import Results, read_results
 from calibrant.bench.report.people.clusters import ClusteredMean

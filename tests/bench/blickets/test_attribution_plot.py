@@ -9,7 +9,7 @@ from calibrant.bench.blickets.section import KINDS
 from calibrant.bench.blickets.verdict import METRICS
 from calibrant.bench.cli import main
 from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.bench.report.figures.kinds import attribution_plot, kind_shares
+from calibrant.bench.report.kind_plot import attribution_plot, kind_shares
 from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
 from tests.support.graded_records import blicket_record, graded, write_records
 
@@ -54,7 +54,7 @@ def test_the_plot_is_a_file_and_the_page_has_its_figures(tmp_path: Path) -> None
     run = write_records(tmp_path / "run", [blicket_record(i, graded(correct=i < 3)) for i in range(4)])
     assert main(["report", str(run), "--out", str(tmp_path / "r.html"), "--plots", str(tmp_path / "plots")]) == 0
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert 'id="plot-attribution"' not in page  # drawn by matplotlib: only with --plots, and only there
+    assert 'id="plot-attribution"' not in page  # its first screen has the same shares as bars
     assert "static: 3 earned, 1 short of 4" in page
     svg = (tmp_path / "plots" / "attribution.svg").read_text(encoding="utf-8")
     assert "moderator, easy-3" in svg

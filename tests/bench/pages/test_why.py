@@ -11,7 +11,6 @@ from markupsafe import escape
 from calibrant.audits.why import Why
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.pages.capabilities import EXPLANATIONS
-from calibrant.bench.pages.design.plots import Scale, bar_chart
 from calibrant.bench.pages.why.page import why_page
 from calibrant.bench.pages.why.sections import MAX_ROWS, MAX_UNFOLDED, WhyTable, shown_table, tables_body
 from calibrant.bench.pools.bundled import bundled_sample
@@ -96,20 +95,3 @@ def test_long_tables_are_folded_and_complete() -> None:
     page = str(tables_body(why, [table], (), "why"))
     assert [page.count(row) for row in rows] == [1] * MAX_ROWS
     assert page.index("48 more rows") < page.index("row 20")
-
-
-def test_scales_have_round_ticks_and_keep_values_inside() -> None:
-    scale = Scale(0, 1, 100, 0)
-    assert (scale.at(0), scale.at(0.25), scale.at(1), scale.at(2)) == (100, 75, 0, 0)
-    assert scale.ticks(4) == pytest.approx([0, 0.5, 1])
-    assert Scale(1, 57, 90, 0, logarithmic=True).ticks() == [1, 10]
-    assert Scale(1, 100, 0, 200, logarithmic=True).at(10) == pytest.approx(100)
-
-
-def test_bars_are_in_the_order_and_height_of_their_values() -> None:
-    chart = bar_chart(["start", "1"], [57, 2], "two bars")
-    heights = [
-        float(part.split('"')[0]) for part in chart.split('class="bar-2"')[1:] for part in [part.split('height="')[1]]
-    ]
-    assert heights[0] > heights[1] > 0
-    assert 'aria-label="two bars"' in chart

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -190,20 +189,10 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, run: Path, capsys: pyt
     assert "folders of runs, --predictions or --official" in refused(capsys, "report")
 
 
-def test_the_report_of_the_demo_needs_no_matplotlib(tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert written_report(run, tmp_path / "demo") == {"report": tmp_path / "demo" / "report.html"}
-    assert [path.name for path in (tmp_path / "demo").iterdir()] == ["report.html"]
-
-
-def test_only_plots_need_matplotlib(
-    tmp_path: Path, run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    said = refused(capsys, "report", run, "--format", "html", "--plots", tmp_path / "plots")
-    assert said == "plots need matplotlib: pip install 'calibrant[report]'"
-    assert made(tmp_path / "r.csv", run).startswith("table,")
-    assert made(tmp_path / "r.html", run).startswith("<!DOCTYPE html>")
+def test_the_report_of_the_demo_has_plots_beside_it(tmp_path: Path, run: Path) -> None:
+    written = written_report(run, tmp_path / "demo")
+    assert written == {"report": tmp_path / "demo" / "report.html", "plot": tmp_path / "demo" / "ladder.svg"}
+    assert {*written.values()} <= {*(tmp_path / "demo").iterdir()}
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -211,7 +200,7 @@ def test_help_loads_nothing_heavy() -> None:
         "import sys; from calibrant.bench.cli import main\n"
         "try: main(['report', '--help'])\n"
         "except SystemExit: pass\n"
-        "print([name for name in ('matplotlib', 'numpy', 'numba', 'jinja2') if name in sys.modules])"
+        "print([name for name in ('numpy', 'numba', 'jinja2') if name in sys.modules])"
     )
     done = program("-c", code)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "[]")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from itertools import combinations
 from math import dist
+from xml.etree import ElementTree
 
 import pytest
 
-from calibrant.bench.replayscm.figures.plots import report_plots
+from calibrant.bench.pages.charts import looks
+from calibrant.bench.replayscm.figures.plots import apart, report_plots
 from calibrant.bench.replayscm.tables.pairs import (
     DIFFERENCES,
     HELDOUT_EXACT,
@@ -20,7 +22,6 @@ from calibrant.bench.replayscm.tables.pairs import (
 from calibrant.bench.replayscm.tables.rows import mean_by_unit
 from calibrant.bench.replayscm.tables.spec import rate_intervals
 from calibrant.bench.replayscm.verdict import REPLAY_METRICS
-from calibrant.bench.report.figures.drawing import apart, looks
 from tests.support.report_rows import Answers, answer, ours, row_of, rows_of
 
 HIT, MISS = answer(1, 1), answer(1, 0.5)
@@ -77,9 +78,10 @@ def test_a_legend_has_every_name_whole_below_the_panels() -> None:
     names = [f"a model with a long name that says a lot, variant {k:02d}" for k in range(40)]
     rows = rows_of(*(Answers(name, [HIT] * 6 + [MISS] * 2) for name in names))
     (plot,) = [p for p in report_plots(rows, {}, with_paper=False, with_times=False) if p.name == "train-heldout"]
-    texts = {
-        text: float(y) for y, text in re.findall(r"<text[^>]*translate\([\d.]+ ([\d.]+)\)[^>]*>([^<]*)<", plot.svg)
-    }
-    texts |= {text: float(y) for y, text in re.findall(r'<text[^>]* y="([\d.]+)"[^>]*>([^<]*)<', plot.svg)}
+    svg = "{http://www.w3.org/2000/svg}"
+    texts: dict[str, float] = {}
+    for group in ElementTree.fromstring(plot.svg).iter(f"{svg}g"):
+        top = float(re.findall(r"[\d.]+", group.get("transform", ""))[1])
+        texts |= {node.text or "": top + float(node.get("y", "")) for node in group.iter(f"{svg}text")}
     assert set(names) <= texts.keys()
     assert max(y for text, y in texts.items() if text == "TrainExact") < min(texts[name] for name in names)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from calibrant.bench.cli import main
-from calibrant.bench.pages.design.tokens import TOKENS, token_rules
+from calibrant.bench.pages.design.page import DARK
 from calibrant.bench.pools.bundled import bundled_files
 from tests.support.browser import CHROMIUM, FLAGS
 from tests.support.commands import CHECKOUT
@@ -150,8 +150,7 @@ def drawings() -> Iterator[tuple[str, str]]:
         _call(DRAWING)
         svg = Path("item.svg").read_text(encoding="utf-8")
     for theme in THEMES:
-        colours = "".join(f"--{name}:{getattr(token, theme)};" for name, token in TOKENS.items())
-        yield f"item-{theme}.svg", svg.replace(token_rules(), f":root{{color-scheme:{theme};{colours}}}\n")
+        yield f"item-{theme}.svg", svg.replace(DARK, "@media all" if theme == "dark" else "@media not all")
 
 
 def gallery_page() -> str:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -21,7 +22,7 @@ from calibrant.audits.replayscm.patterns import pattern_coverage
 from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.replayscm.audit.calibration import calibration
-from calibrant.bench.replayscm.audit.reliability import diagram
+from calibrant.bench.replayscm.audit.plots import reliability_diagram
 from calibrant.bench.replayscm.audit.run import ScmAudit, audit_pool
 from calibrant.bench.replayscm.audit.text import calibration_text
 from calibrant.bench.runs.audits import timed_audit
@@ -39,6 +40,8 @@ from tests.support.replayscm.written import written_problem, written_world
 
 EVIDENCE = [ALL_ROWS, TWO_MEMBERS, FOUR_MEMBERS]
 MEMBERS = ("0000", "0011", "0001", "0010")  # values in the rows 00, 10, 01, 11; gold is the third
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture
@@ -213,11 +216,17 @@ def test_a_folder_without_answers_to_the_pool_is_refused(
 
 def test_marks_of_a_diagram_lie_where_their_bin_is(pool: Path, tmp_path: Path) -> None:
     found = calibration(audit_pool(pool, tmp_path / "records", AuditOptions()).records).reliability["uniform"]
-    shown = diagram("uniform", found)
-    assert [mark.x for mark in shown.marks] == [shown.margin + shown.side * p for p in (0.25, 0.5, 1.0)]
-    for mark, one in zip(shown.marks, found.bins, strict=True):
-        assert mark.y == 10 + shown.side * (1 - one.realised)  # up is more
-        assert mark.top <= mark.y <= mark.bottom
+    root = ElementTree.fromstring(reliability_diagram("uniform", found))
+    (line,) = root.iter(f"{SVG}polyline")  # of right forecasts, from (0, 0) to (1, 1)
+    (left, bottom), (right, top) = ([float(n) for n in pair.split(",")] for pair in line.get("points", "").split())
+    marks, reaches = list(root.iter(f"{SVG}circle")), [m for m in root.iter(f"{SVG}line") if m.get("class") == "reach"]
+    assert [float(mark.get("cx", "")) for mark in marks] == [
+        pytest.approx(left + (right - left) * p, abs=0.1) for p in (0.25, 0.5, 1.0)
+    ]
+    for mark, reach, one in zip(marks, reaches, found.bins, strict=True):
+        y = float(mark.get("cy", ""))
+        assert y == pytest.approx(bottom + (top - bottom) * one.realised, abs=0.1)  # up is more
+        assert float(reach.get("y2", "")) <= y <= float(reach.get("y1", ""))
 
 
 def test_details_say_everything_in_plain_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -23,7 +24,7 @@ from tests.support.browser import needs_chromium, pressed
 from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, written_pool
 
 VOID = {"meta", "input", "br", "link", "img", "hr"}
-SVG_SHAPES = {"rect", "line", "circle", "path"}
+SVG_SHAPES = {"rect", "line", "circle", "path", "polygon", "polyline"}
 EVIDENCE = [ALL_ROWS, TWO_MEMBERS, FOUR_MEMBERS]
 
 
@@ -194,16 +195,32 @@ def test_survivors_fit_and_differ_as_stated(pool: Path, tmp_path: Path) -> None:
 def test_plots_have_a_point_for_every_count_in_the_right_order(pool: Path, tmp_path: Path) -> None:
     audited = audit_pool(pool, tmp_path / "records", AuditOptions(1, (1, 2)))
     anchors = {record.instance: f"i{record.index}" for record in audited.records}
-    plot = profile_plot(audited.records, anchors)
-    height = {(point.anchor, point.kind): point.y for point in plot.points}
-    assert len(plot.points) == 3 * 2
-    assert height["i0", "k1"] == plot.band_y  # nothing of one parent fits: below the scale
-    assert height["i0", "k2"] == height["i1", "k1"] == max(tick.at for tick in plot.y_ticks)  # 1 member: log10 is 0
-    assert height["i2", "k2"] < height["i1", "k2"] == height["i2", "k1"] < height["i0", "k2"]  # 4, 2, 1; y grows down
+    svg = profile_plot(audited.records, anchors).svg
+    heights = {(title.split(":")[0], item): y for item, _, y, title in _points(svg)}
+    assert len(heights) == 3 * 2
+    of = {
+        (item, bound): heights[f"{item.upper()}, parents <= {bound}", item]
+        for item in anchors.values()
+        for bound in (1, 2)
+    }
+    ticks = {text: float(y) - 4 for y, text in re.findall(r'y="([0-9.]+)" text-anchor="end">([^<]*)<', svg)}
+    assert of["i0", 1] == ticks["empty"]  # nothing of one parent fits: below the scale
+    assert of["i0", 2] == of["i1", 1] == ticks["0"] < ticks["empty"]  # 1 member: log10 is 0; y grows down
+    assert of["i2", 2] < of["i1", 2] == of["i2", 1] < of["i0", 2]  # 4, 2, 1
     wider = audit_pool(pool, tmp_path / "records", AuditOptions(2, (2,)))
-    points = {point.anchor: point for point in agreement_plot(wider.records, anchors).points}
-    assert points["i0"].x < points["i1"].x < points["i2"].x
-    assert points["i0"].y < points["i1"].y < points["i2"].y  # shares 1, 1/2, 1/4
+    points = {item: (x, y) for item, x, y, _ in _points(agreement_plot(wider.records, anchors).svg)}
+    assert points["i0"][0] < points["i1"][0] < points["i2"][0]
+    assert points["i0"][1] < points["i1"][1] < points["i2"][1]  # shares 1, 1/2, 1/4
+
+
+def _points(svg: str) -> list[tuple[str, float, float, str]]:
+    """Return instance, place and title of each point of a chart."""
+    root = ElementTree.fromstring(svg)
+    return [
+        (mark.get("data-item", ""), float(mark.get("cx", "")), float(mark.get("cy", "")), "".join(mark.itertext()))
+        for mark in root.iter("{http://www.w3.org/2000/svg}circle")
+        if mark.get("data-item")
+    ]
 
 
 def test_an_instance_says_what_a_drawn_truth_means(text: str) -> None:

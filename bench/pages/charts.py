@@ -1,0 +1,573 @@
+"""Charts as SVG in classes of `templates/design/drawing.css`: widths of text, scales, axes, panels, bars, legends.
+
+They need neither a library nor a network. `standalone_svg` of bench.pages.design.page makes a file of a chart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+from math import ceil, cos, floor, fsum, log10, pi, sin
+from typing import Final, Literal, NamedTuple, TypeAlias
+from unicodedata import east_asian_width
+
+from calibrant.bench.terminal import printable
+
+Face: TypeAlias = Literal["plain", "bold", "mono"]
+Tick: TypeAlias = tuple[float | str, str]  # position along an axis, label
+
+# --- text -------------------------------------------------------------------------------------------------------------
+
+# ems of DejaVu Sans, the widest of the usual system fonts; other capitals have .73, other letters .64
+_LETTER_EMS: Final = {
+    letter: width
+    for letters, width in (
+        ("ijlIJ ,./:;\\|'f-", 0.36),
+        ("t()[]!r", 0.42),
+        ("DGHNOQUw#+<=>^~&\N{MULTIPLICATION SIGN}\N{RIGHTWARDS ARROW}", 0.85),
+        ("mMW%@\N{HORIZONTAL ELLIPSIS}", 1.0),
+    )
+    for letter in letters
+}
+_BOLD, _MONO_EM = 1.13, 0.61
+
+
+def text_width(text: str, pixels: float = 12, face: Face = "plain") -> float:
+    """Return at least the width of a text in the design's fonts; pixels: its size."""
+    if face == "mono":
+        return pixels * _MONO_EM * len(text)
+    ems = fsum(_LETTER_EMS.get(letter) or _other_width(letter) for letter in text)
+    return pixels * ems * (_BOLD if face == "bold" else 1)
+
+
+def _other_width(letter: str) -> float:
+    if east_asian_width(letter) in "WF":
+        return 1.0
+    return 0.73 if letter.isupper() else 0.64
+
+
+def widest(texts: Iterable[str], pixels: float = 12, face: Face = "plain") -> float:
+    """Return the width of the widest text, 0 without any."""
+    return max((text_width(printable(text), pixels, face) for text in texts), default=0.0)
+
+
+def text_at(text: str, x: float | str, y: float, kind: str = "", anchor: str = "", more: str = "") -> str:
+    """Return a text, escaped; kind: its class, anchor: start, middle or end, more: further attributes."""
+    attributes = [f'class="{kind}"'] if kind else []
+    attributes.append(f'x="{_at(x)}" y="{_at(y)}"')
+    attributes += [f'text-anchor="{anchor}"'] if anchor else []
+    attributes += [more] if more else []
+    return f"<text {' '.join(attributes)}>{escape(printable(text))}</text>"
+
+
+def _at(position: float | str) -> str:
+    return position if isinstance(position, str) else f"{position:.1f}".removesuffix(".0")
+
+
+def figure(width: float, height: float, label: str, marks: Iterable[str]) -> str:
+    """Return an SVG element whose label states the finding; it keeps its size and scrolls where there is no room."""
+    size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="fixed" role="img" aria-label="{escape(printable(label))}"'
+        f" {size}>{''.join(marks)}</svg>"
+    )
+
+
+# --- scales and axes --------------------------------------------------------------------------------------------------
+
+TICK_LINE = 14.0  # from a line of labels below an axis to the next
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Scale from values in [low, high] to pixels in [start, end]; logarithmic: over positive values."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    logarithmic: bool = False
+
+    def at(self, value: float) -> float:
+        """Return the pixel of a value; values outside are moved to the border."""
+        low, high, value = (self._transform(number) for number in (self.low, self.high, value))
+        share = 0.0 if high == low else min(1.0, max(0.0, (value - low) / (high - low)))
+        return self.start + share * (self.end - self.start)
+
+    def _transform(self, value: float) -> float:
+        return log10(max(value, 1e-12)) if self.logarithmic else value
+
+    def ticks(self, number: int = 4) -> list[tuple[float, str]]:
+        """Round values inside, at most about so many: powers of ten, or steps of 1, 2 or 5."""
+        return [(self.at(value), _number_text(value)) for value in self._round_values(number)]
+
+    def _round_values(self, number: int) -> list[float]:
+        if self.logarithmic:
+            first, last = ceil(log10(max(self.low, 1e-12))), floor(log10(max(self.high, 1e-12)))
+            step = max(1, ceil((last - first + 1) / max(1, number)))
+            powers = [10.0**power for power in range(first, last + 1, step)]
+            if len(powers) > 1 or self.low == self.high:
+                return powers
+            parts = [factor * 10.0**power for power in range(first - 1, last + 1) for factor in (1, 2, 5)]
+            return [value for value in parts if self.low <= value <= self.high]
+        span = self.high - self.low
+        if span <= 0:
+            return [self.low]
+        raw = span / number
+        unit = 10.0 ** floor(log10(raw))
+        step_size = unit * next(factor for factor in (1, 2, 5, 10) if factor * unit >= raw)
+        first, last = ceil(self.low / step_size), floor(self.high / step_size + 1e-9)
+        return [k * step_size for k in range(first, last + 1)]
+
+
+def _number_text(value: float) -> str:
+    if value and not 1e-4 <= abs(value) < 1e6 and (exponent := round(log10(abs(value)))) == log10(abs(value)):
+        return f"{'-' if value < 0 else ''}10{str(exponent).translate(SUPERSCRIPTS)}"
+    return f"{value:g}"
+
+
+def rule(x1: float | str, y1: float, x2: float | str, y2: float, kind: str = "rule") -> str:
+    """Return a straight line."""
+    return f'<line class="{kind}" x1="{_at(x1)}" x2="{_at(x2)}" y1="{_at(y1)}" y2="{_at(y2)}"/>'
+
+
+def side_axis(ticks: Iterable[tuple[float, str]], x: float, right: float) -> Iterator[str]:
+    """Yield rules from x to `right` and, before x, their labels."""
+    for y, text in ticks:
+        yield rule(x, y, right, y)
+        yield text_at(text, x - 6, y + 4, "soft", "end")
+
+
+def foot_axis(ticks: Sequence[Tick], y: float) -> Iterator[str]:
+    """Yield labels below y: their lines below one another, neighbours that would touch in turns."""
+    turns = 2 if _touch(ticks) else 1
+    depth = max((text.count("\n") + 1 for _, text in ticks), default=1)
+    for number, (x, text) in enumerate(ticks):
+        for line, part in enumerate(text.split("\n")):
+            yield text_at(part, x, y + 15 + TICK_LINE * (line + depth * (number % turns)), "soft", "middle")
+
+
+def foot_height(ticks: Sequence[Tick]) -> float:
+    """Return the height of the labels below an axis."""
+    depth = max((text.count("\n") + 1 for _, text in ticks), default=1)
+    return TICK_LINE * depth * (2 if _touch(ticks) else 1)
+
+
+def _touch(ticks: Sequence[Tick]) -> bool:
+    places = [(x, widest(text.split("\n"))) for x, text in ticks if not isinstance(x, str)]
+    return any(x2 - x1 < (width1 + width2) / 2 + 4 for (x1, width1), (x2, width2) in pairwise(places))
+
+
+# --- looks ------------------------------------------------------------------------------------------------------------
+
+COLOURS = ("scale-3", "bad", "warn", "gold", "scale-4", "edge", "scale-2", "ink", "soft")
+RADIUS = 3.6
+
+
+def _polygon(corners: int, turn: float = 0.0, inner: float = 1.0, size: float = 1.2) -> tuple[tuple[float, float], ...]:
+    """Return a regular polygon, or a star whose inner corners have that share of the radius; turn: in corners."""
+    number = corners if inner == 1 else 2 * corners
+    radii = [size * (inner if k % 2 and inner != 1 else 1) for k in range(number)]
+    angles = [2 * pi * (k / number + turn / corners) for k in range(number)]
+    return tuple((radius * sin(angle), -radius * cos(angle)) for radius, angle in zip(radii, angles, strict=True))
+
+
+SHAPES = {
+    "circle": _polygon(24, size=1),
+    "square": _polygon(4, 0.5, size=1.41),
+    "diamond": _polygon(4, size=1.3),
+    "triangle": _polygon(3, size=1.4),
+    "down": _polygon(3, 0.5, size=1.4),
+    "left": _polygon(3, 0.25, size=1.4),
+    "right": _polygon(3, 0.75, size=1.4),
+    "star": _polygon(5, inner=0.42, size=1.6),
+    "plus": _polygon(4, inner=0.3, size=1.6),
+    "cross": _polygon(4, 0.5, inner=0.3, size=1.6),
+    "pentagon": _polygon(5, size=1.25),
+    "hexagon": _polygon(6),
+    "spark": _polygon(6, inner=0.5, size=1.5),
+    "burst": _polygon(3, inner=0.35, size=1.7),
+    "fan": _polygon(3, 0.5, inner=0.35, size=1.7),
+}  # units: the radius of a mark
+
+
+class Look(NamedTuple):
+    """Colour token and shape of one system."""
+
+    colour: str
+    shape: str
+
+
+def looks(names: Iterable[str]) -> dict[str, Look]:
+    """Return a look for every name; of up to 135 no two are alike, and neighbours differ in both."""
+    shapes = list(SHAPES)
+    by_name = {}
+    for number, name in enumerate(sorted(set(names))):
+        turn, colour = divmod(number, len(COLOURS))
+        by_name[name] = Look(COLOURS[colour], shapes[(colour + turn) % len(shapes)])
+    return by_name
+
+
+def symbol(look: Look, x: float, y: float, *, is_hollow: bool = False, radius: float = RADIUS, more: str = "") -> str:
+    """Return a mark; more: attributes and elements inside, as `title`."""
+    fill = "var(--paper)" if is_hollow else f"var(--{look.colour})"
+    style = f'style="fill:{fill};stroke:var(--{look.colour})"'
+    attributes, _, inside = more.partition("<")
+    inside = f"<{inside}" if inside else ""
+    if look.shape == "circle":
+        return f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" {style}{attributes}>{inside}</circle>'
+    points = " ".join(f"{x + radius * dx:.1f},{y + radius * dy:.1f}" for dx, dy in SHAPES[look.shape])
+    return f'<polygon class="mark" points="{points}" {style}{attributes}>{inside}</polygon>'
+
+
+def legend(entries: Mapping[str, str], width: float, top: float) -> tuple[list[str], float]:
+    """Return entries in columns below a chart, and the height that they take. entries: name -> mark around (0, 0)."""
+    entry_width = legend_width(entries)
+    columns = max(1, int(width // entry_width)) if entries else 1
+    marks = []
+    for number, (name, mark) in enumerate(entries.items()):
+        x, y = 14 + (number % columns) * entry_width, top + 10 + (number // columns) * LEGEND_LINE
+        marks.append(f'<g transform="translate({x:.1f} {y:.1f})">{mark}{text_at(name, 12, 4)}</g>')
+    return marks, LEGEND_LINE * -(-len(entries) // columns)
+
+
+def legend_width(names: Iterable[str]) -> float:
+    """Return the width of an entry of a legend."""
+    return widest(names) + 36
+
+
+# --- panels of lines and points ---------------------------------------------------------------------------------------
+
+SEVERAL, ALONE = (250.0, 190.0), (480.0, 320.0)  # width and height of a panel beside others, of one alone, pixels
+RIGHT, TOP, FOOT = 12.0, 26.0, 26.0  # room around the plotted area; below it the label, besides those of ticks
+COLUMNS = 3
+LEGEND_LINE = 18.0
+NOTE_LINE, NOTE_STEPS = 13.0, 40  # height of a note; how many heights are tried for it, either way
+
+LineKind: TypeAlias = Literal["joined", "points", "dots", "levels", "reference"]
+
+
+class Mark(NamedTuple):
+    """A point of a line.
+
+    low, high: ends of its interval, None for none; x_low, x_high: of one along the other axis
+    note: beside it; title: for a pointer; item: what a click opens; shape: if not its line's; radius: pixels
+    """
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+    x_low: float | None = None
+    x_high: float | None = None
+    title: str = ""
+    item: str = ""
+    shape: str = ""
+    radius: float = RADIUS
+
+
+class Line(NamedTuple):
+    """Points of one system, joined in their order.
+
+    printed: of a paper, with hollow marks; arrow: at its end
+    kind: joined; points alone; small faint dots; levels, intervals without a mark; or a dotted reference
+    """
+
+    name: str
+    marks: tuple[Mark, ...]
+    printed: bool = False
+    arrow: bool = False
+    kind: LineKind = "joined"
+
+
+class Panel(NamedTuple):
+    title: str
+    lines: tuple[Line, ...]
+
+
+class Axis(NamedTuple):
+    """A label with the range of values; None: what the marks span. ticks: values with their labels, if not round."""
+
+    label: str
+    low: float | None = None
+    high: float | None = None
+    ticks: tuple[tuple[float, str], ...] = ()
+    logarithmic: bool = False
+
+    def scale(self, values: Sequence[float], start: float, end: float) -> Scale:
+        """Return the scale of the axis for values."""
+        low = min(values, default=1.0 if self.logarithmic else 0.0) if self.low is None else self.low
+        high = max(values, default=1.0) if self.high is None else self.high
+        if low >= high:
+            low, high = (low / 2, high * 2) if self.logarithmic else (low - 0.5, high + 0.5)
+        return Scale(low, high, start, end, self.logarithmic)
+
+    def ticks_on(self, scale: Scale) -> list[tuple[float, str]]:
+        """Return positions and labels of its ticks."""
+        named = [(scale.at(value), text) for value, text in self.ticks]
+        return named or scale.ticks()
+
+
+class PanelLayout(NamedTuple):
+    """Size of each panel, its scales, and the room at its left and below."""
+
+    width: float
+    height: float
+    margin: float
+    bottom: float
+    across: Scale
+    up: Scale
+
+
+def panels_svg(
+    panels: Sequence[Panel],
+    x: Axis,
+    y: Axis,
+    label: str,
+    *,
+    look: Mapping[str, Look] | None = None,
+    columns: int = COLUMNS,
+    size: tuple[float, float] | None = None,
+    with_legend: bool = True,
+) -> str:
+    """Return panels side by side on common scales, with one legend below.
+
+    look: of each name, where other charts have it too; size: of a panel
+    """
+    visible = [panel for panel in panels if any(line.marks for line in panel.lines)]
+    names = list(dict.fromkeys(line.name for panel in visible for line in panel.lines))
+    look = look or looks(names)
+    columns = max(1, min(columns, len(visible)))
+    layout = _layout(visible, x, y, size or (SEVERAL if len(visible) > 1 else ALONE))
+    parts: list[str] = []
+    for number, panel in enumerate(visible):
+        place = (number % columns) * layout.width, (number // columns) * layout.height
+        parts.append(f'<g transform="translate({place[0]:.0f} {place[1]:.0f})">')
+        parts += _panel(panel, x, y._replace(label=y.label if number % columns == 0 else ""), look, layout)
+        parts.append("</g>")
+    height = layout.height * -(-len(visible) // columns)
+    entries = {name: _key(name, visible, look) for name in names if name} if with_legend else {}
+    width = max(layout.width * columns, legend_width(entries) if entries else 0.0)
+    marks, legend_height = legend(entries, width, height)
+    return figure(width, height + legend_height + 8, label, [*parts, *marks])
+
+
+def _layout(panels: Sequence[Panel], x: Axis, y: Axis, size: tuple[float, float]) -> PanelLayout:
+    marks = [mark for panel in panels for line in panel.lines for mark in line.marks]
+    ys = [mark.y for mark in marks] + [end for mark in marks for end in (mark.low, mark.high) if end is not None]
+    labels = [text for _, text in y.ticks_on(y.scale(ys, size[1], 0))]
+    margin = ceil(widest(labels)) + 10.0 + (18 if y.label else 2)
+    size = max(size[0], margin + widest((panel.title for panel in panels), 12, "bold") + RIGHT), size[1]
+    across = x.scale([mark.x for mark in marks], margin + 8, size[0] - RIGHT - 8)
+    bottom = foot_height(x.ticks_on(across)) + (FOOT if x.label else 10)
+    up = y.scale(ys, size[1] - bottom, TOP)
+    return PanelLayout(*size, margin, bottom, across, up)
+
+
+def _panel(panel: Panel, x: Axis, y: Axis, look: Mapping[str, Look], layout: PanelLayout) -> Iterator[str]:
+    width, height, margin, bottom, across, up = layout
+    yield text_at(panel.title, margin, 15, "title")
+    yield from side_axis(y.ticks_on(up), margin, width - RIGHT)
+    yield from foot_axis(x.ticks_on(across), height - bottom)
+    yield text_at(x.label, (margin + width - RIGHT) / 2, height - 8, "soft", "middle")
+    if y.label:
+        centre = (TOP + height - bottom) / 2
+        yield text_at(y.label, 12, centre, "soft", "middle", f'transform="rotate(-90 12 {centre:.1f})"')
+    for line in panel.lines:
+        yield from _line(line, across, up, look[line.name])
+    yield from _notes(panel, layout)
+
+
+def _line(line: Line, across: Scale, up: Scale, look: Look) -> Iterator[str]:
+    stroke = f'style="stroke:var(--{look.colour})"'
+    points = [(across.at(mark.x), up.at(mark.y)) for mark in line.marks]
+    if len(points) > 1 and line.kind in ("joined", "reference"):
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        kind = "path printed" if line.printed else "path reference" if line.kind == "reference" else "path"
+        yield f'<polyline class="{kind}" {stroke if line.kind == "joined" else ""} points="{path}"/>'
+    for mark, (x, y) in zip(line.marks, points, strict=True):
+        kind = "level" if line.kind == "levels" else "reach"
+        for low, high, scale in ((mark.low, mark.high, up), (mark.x_low, mark.x_high, across)):
+            if low is not None and high is not None:
+                start, end = scale.at(low), scale.at(high)
+                ends = (x, start, x, end) if scale is up else (start, y, end, y)
+                yield rule(*ends, kind).replace("/>", f" {stroke}/>" if kind == "reach" else "/>")
+        if line.kind in ("joined", "points", "dots"):
+            more = ' opacity=".35"' if line.kind == "dots" else ""
+            more += f' data-item="{escape(mark.item)}"' if mark.item else ""
+            more += f"<title>{escape(printable(mark.title))}</title>" if mark.title else ""
+            mark_look = Look(look.colour, mark.shape or look.shape)
+            radius = mark.radius if line.kind != "dots" else min(mark.radius, 2.0)
+            yield symbol(mark_look, x, y, is_hollow=line.printed, radius=radius, more=more)
+    if line.arrow and len(points) > 1:
+        yield _arrow_head(points[-2], points[-1], look.colour)
+
+
+def _arrow_head(start: tuple[float, float], end: tuple[float, float], colour: str) -> str:
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    length = max(1e-6, (dx * dx + dy * dy) ** 0.5)
+    ux, uy = dx / length, dy / length
+    x, y = end[0] - 5 * ux, end[1] - 5 * uy
+    corners = ((x, y), (x - 7 * ux - 4 * uy, y - 7 * uy + 4 * ux), (x - 7 * ux + 4 * uy, y - 7 * uy - 4 * ux))
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in corners)
+    return f'<polygon points="{points}" style="fill:var(--{colour})"/>'
+
+
+def _notes(panel: Panel, layout: PanelLayout) -> Iterator[str]:
+    """Yield the notes beside their marks, those of one place together, at the nearest height where nothing stands."""
+    across, up = layout.across, layout.up
+    notes: dict[tuple[float, float], list[str]] = {}
+    taken: list[tuple[float, float, float]] = []
+    for mark in (mark for line in panel.lines for mark in line.marks if line.kind not in ("levels", "reference")):
+        x, y = across.at(mark.x), up.at(mark.y)
+        taken.append((x - RADIUS, x + RADIUS, y))
+        if mark.note:
+            notes.setdefault((x, y), []).append(mark.note)
+    offsets = sorted((k * NOTE_LINE / 2 for k in range(-NOTE_STEPS, NOTE_STEPS + 1)), key=lambda d: (abs(d + 3), d))
+    for (x, y), listed in sorted(notes.items()):
+        text = ", ".join(dict.fromkeys(listed))
+        width = widest([text], 11)
+        is_right = x + 8 + width <= layout.width
+        start = x + 8 if is_right else max(0.0, x - 8 - width)
+        free = (
+            y + offset
+            for offset in offsets
+            if TOP <= y + offset <= layout.height - layout.bottom
+            and all(abs(y + offset - h) >= NOTE_LINE or start > end or start + width < begin for begin, end, h in taken)
+        )
+        height = next(free, y - 3)
+        taken.append((start, start + width, height))
+        if abs(height - y) > NOTE_LINE:
+            yield rule(x, y, start if is_right else start + width, height, "leader")
+        yield text_at(text, start, height + 4, "note-text")
+
+
+def _key(name: str, panels: Sequence[Panel], look: Mapping[str, Look]) -> str:
+    """Return the mark of a name in the legend: a line of references and levels, hollow if all of it is printed."""
+    lines = [line for panel in panels for line in panel.lines if line.name == name]
+    if all(line.kind == "reference" for line in lines):
+        return '<path class="path reference" d="M-7 0H7"/>'
+    if all(line.kind == "levels" for line in lines):
+        return '<path class="level" d="M-7 0H7"/>'
+    return symbol(look[name], 0, 0, is_hollow=all(line.printed for line in lines))
+
+
+# --- bars -------------------------------------------------------------------------------------------------------------
+
+BAR_ROW, BAR = 26.0, 18.0  # from a horizontal bar to the next, and its height
+
+
+class Part(NamedTuple):
+    """Part of a divided bar: its colour token, plain or in stripes."""
+
+    token: str
+    is_striped: bool = False
+
+
+def stacked_svg(
+    panels: Mapping[str, Mapping[str, Sequence[float]]], parts: Mapping[str, Part], label: str, axis_label: str = ""
+) -> str:
+    """Return panels of horizontal bars, each divided by the shares of its parts. panels: title -> name -> values."""
+    margin = widest(name for bars in panels.values() for name in bars) + 20
+    length = 420.0 if len(panels) == 1 else 180.0
+    columns = max(1, min(COLUMNS, len(panels)))
+    width, scale = margin + length + 24, Scale(0, 1, margin, margin + length)
+    ticks = [(scale.at(share), f"{share:g}") for share in (0, 0.5, 1)]
+    marks = [_stripes(part.token) for part in dict.fromkeys(parts.values()) if part.is_striped]
+    top = 0.0
+    for row in range(0, len(panels), columns):
+        listed = list(panels.items())[row : row + columns]
+        head = 24.0 if any(title for title, _ in listed) else 4.0
+        height = max(len(bars) for _, bars in listed) * BAR_ROW + head
+        for number, (title, bars) in enumerate(listed):
+            marks.append(
+                f'<g transform="translate({number * width:.1f} {top:.1f})">{text_at(title, margin, 15, "title")}'
+            )
+            for k, (name, values) in enumerate(bars.items()):
+                marks += _divided_bar(name, values, parts.values(), scale, head + k * BAR_ROW)
+            foot = head + len(bars) * BAR_ROW
+            marks += [rule(x, head, x, foot, "rule") for x, _ in ticks]
+            marks += [*foot_axis(ticks, foot), "</g>"]
+        top += height + 24
+    if axis_label:
+        marks.append(text_at(axis_label, margin + length / 2, top + 12, "soft", "middle"))
+        top += 18
+    keys = {name: f'<rect x="-6" y="-6" width="12" height="12" {_fill(part)}/>' for name, part in parts.items()}
+    entries, legend_height = legend(keys, width * columns, top)
+    return figure(max(width * columns, legend_width(keys)), top + legend_height + 8, label, [*marks, *entries])
+
+
+def _divided_bar(name: str, values: Sequence[float], parts: Iterable[Part], scale: Scale, y: float) -> Iterator[str]:
+    total, done = fsum(values) or 1.0, 0.0
+    yield text_at(name, scale.start - 8, y + 14, anchor="end")
+    for value, part in zip(values, parts, strict=True):
+        x, end = scale.at(done / total), scale.at((done + value) / total)
+        if value:
+            yield f'<rect x="{x:.1f}" y="{y:.1f}" width="{end - x:.1f}" height="{BAR:g}" {_fill(part)}/>'
+        done += value
+
+
+def _fill(part: Part) -> str:
+    if part.is_striped:
+        return f'style="fill:url(#stripes-{part.token});stroke:var(--{part.token})"'
+    return f'style="fill:var(--{part.token});stroke:var(--paper)"'
+
+
+def _stripes(token: str) -> str:
+    """Return the definition of stripes, as bench/pages/templates/report/report.html has it for its bars."""
+    size = 'patternUnits="userSpaceOnUse" width="6" height="6" patternTransform="rotate(45)"'
+    rects = "".join(
+        f'<rect width="{width}" height="6" style="fill:var(--{colour})"/>'
+        for width, colour in ((6, "paper"), (3, token))
+    )
+    return f'<defs><pattern id="stripes-{token}" {size}>{rects}</pattern></defs>'
+
+
+class BarRow(NamedTuple):
+    """A horizontal bar from 0 to a value, with a text behind its end; kind: its class."""
+
+    name: str
+    value: float
+    text: str
+    kind: str = "bar-2"
+
+
+def bar_rows(rows: Sequence[BarRow], label: str, *, length: float = 150, high: float | None = None) -> str:
+    """Return horizontal bars, to the left where negative; high: the value of the longest bar, if it is not there."""
+    margin, behind = widest(row.name for row in rows) + 24, widest(row.text for row in rows) + 14
+    longest = high or max((abs(row.value) for row in rows), default=1.0) or 1.0
+    zero = margin + (length + behind if any(row.value < 0 for row in rows) else 0)
+    scale = Scale(0, longest, 0, length)
+    marks = [rule(zero, 4, zero, BAR_ROW * len(rows) + 8)]
+    for k, row in enumerate(rows):
+        y, width = 8 + BAR_ROW * k, max(1.0, scale.at(abs(row.value)))
+        x, end, anchor = (
+            (zero, zero + width + 6, "start") if row.value >= 0 else (zero - width, zero - width - 6, "end")
+        )
+        marks += [
+            text_at(row.name, margin - 8, y + 14, anchor="end"),
+            f'<rect class="{row.kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BAR:g}"/>',
+            text_at(row.text, end, y + 14, anchor=anchor),
+        ]
+    return figure(zero + length + behind, BAR_ROW * len(rows) + 16, label, marks)
+
+
+def bar_chart(labels: Sequence[str], values: Sequence[int], texts: Sequence[str], label: str) -> str:
+    """Bars on a logarithmic scale from 1, each with its text above; a value of 0 has an empty outline."""
+    width, height = 30.0, 90.0
+    step = max(width, widest(texts) + 6, widest(labels) + 6)
+    scale = Scale(1, max(10, *values), height, 18, logarithmic=True)
+    marks = []
+    for k, (name, value, text) in enumerate(zip(labels, values, texts, strict=True)):
+        x, top = 8 + k * step, scale.at(max(1, value)) - 4
+        kind = "bar-2" if value else "unlit"
+        marks.append(
+            f'<rect class="{kind}" x="{x + 3:.1f}" y="{top:.1f}" width="{step - 6:.1f}" height="{height - top:.1f}"/>'
+        )
+        for word, y in ((text, top - 4), (name, height + 15)):
+            marks.append(text_at(word, x + step / 2, y, anchor="middle"))
+    return figure(16 + step * len(values), height + 22, label, marks)
