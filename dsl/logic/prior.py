@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple, TypeVar
 
+from calibrant.dsl.errors import CalibrantError
+
+MAX_MERGED_EDGES = 1_000_000  # made one after another; 2 s
 N = TypeVar("N", str, int)
 
 
@@ -40,21 +44,22 @@ def class_edges(
 
 def _compress(edges: set[Edge], kept_names: set[str], *, reverse: bool) -> set[Edge]:
     """Merge each node with at most one source or target, once, in code point order."""
-    into: dict[str, set[Edge]] = {}
-    out: dict[str, set[Edge]] = {}
+    into: dict[str, set[Edge]] = defaultdict(set)
+    out: dict[str, set[Edge]] = defaultdict(set)
+    num_merged = 0
     for edge in edges:
-        for name in (edge.source, edge.target):
-            into.setdefault(name, set())
-            out.setdefault(name, set())
         into[edge.target].add(edge)
         out[edge.source].add(edge)
-    for name in sorted(into.keys() - kept_names, reverse=reverse):
+    for name in sorted((into.keys() | out.keys()) - kept_names, reverse=reverse):
         sources = {edge.source for edge in into[name]}
         targets = {edge.target for edge in out[name]}
         one_source = len(sources) == 1 and not sources & targets
         one_target = len(targets) == 1 and not sources & targets
         if sources and targets and not one_source and not one_target:
             continue
+        num_merged += len(into[name]) * len(out[name])
+        if num_merged > MAX_MERGED_EDGES:
+            raise CalibrantError(f"merging nodes of the prior makes over {MAX_MERGED_EDGES:,} edges; see --no-compress")
         merged = {Edge(a.source, a.sign * b.sign, b.target) for a in into[name] for b in out[name]}
         for edge in into[name]:
             out[edge.source].discard(edge)

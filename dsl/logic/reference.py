@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from itertools import combinations
+from itertools import combinations, permutations
 
 from calibrant.dsl.logic.clause import Clause, Model, clause, model_size
 from calibrant.dsl.logic.prior import Edge, edges_by_target
@@ -17,6 +17,7 @@ from calibrant.dsl.logic.task import Experiment, Setup, Task, fit_limit
 
 UNKNOWN, REDUNDANT, CYCLE = "unknown clause", "redundant clause", "cycle"
 NO_STIMULUS, NO_READOUT = "source without stimulus", "leads to no readout"
+CONSTANT = "constant formula"  # 1 whatever the stimuli, once merged nodes are put in
 
 
 def clauses_into(edges: Sequence[Edge], max_clause: int) -> list[Clause]:
@@ -56,7 +57,10 @@ def broken_rule(model: Iterable[Clause], task: Task) -> str:
     for member in clauses:
         if not edges.issuperset(member.edges) or (longest and len(member.literals) > longest):
             return UNKNOWN
-    if any(a.target == b.target and a != b and contains(a, b) for a in clauses for b in clauses):
+    formulas: dict[str, list[Clause]] = {}
+    for member in clauses:
+        formulas.setdefault(member.target, []).append(member)
+    if any(contains(a, b) for formula in formulas.values() for a, b in permutations(formula, 2)):
         return REDUNDANT
     occurring = {source for member in clauses for source in member.sources}
     targets = {member.target for member in clauses}

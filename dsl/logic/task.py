@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.logic.prior import Edge, class_edges
+from calibrant.dsl.logic.prior import Edge, class_edges, node_names
 from calibrant.dsl.texts.rewording import Wording
 
 Rounding: TypeAlias = Literal["round", "floor", "ceil"]
@@ -119,6 +119,13 @@ class Task:
     def edges(self) -> tuple[Edge, ...]:
         """The edges of the class, sorted."""
         return class_edges(self.prior, self.setup.stimuli, kept_names(self.setup), compress=self.options.compress)
+
+    @cached_property
+    def merged_nodes(self) -> frozenset[str]:
+        """The nodes of the prior that compression merged."""
+        if not self.options.compress:
+            return frozenset()
+        return frozenset(node_names(self.prior) - node_names(self.edges) - kept_names(self.setup))
 
     @cached_property
     def discretised(self) -> tuple[tuple[int | None, ...], ...]:

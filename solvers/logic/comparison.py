@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import fsum
 from typing import Protocol
 
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import Clause, Model, model_size
+from calibrant.dsl.logic.clause import Clause, Model, merge_nodes, model_size
 from calibrant.dsl.logic.files.networks import ListedModel
 from calibrant.dsl.logic.prior import Edge
 from calibrant.dsl.logic.task import Task
@@ -77,7 +77,8 @@ class Comparison:
     num_listed: entries; num_distinct: different models; num_members: different members in it
     share: num_members / count of the family
     max_difference: greatest difference between the weighted frequency of a clause in the list and its share
-    unknown_edges: edges of the list that the prior lacks
+    unknown_edges: edges of the list that the class lacks
+    models: of the list, with merged_nodes put in: those that the prior's compression merged
     """
 
     num_listed: int
@@ -91,26 +92,32 @@ class Comparison:
     unknown_edges: tuple[Edge, ...]
     max_difference: Fraction
     max_difference_clause: Clause | None
+    models: tuple[Model, ...]
+    merged_nodes: tuple[str, ...]
 
 
 def compare_models(family: Counted, listed: Sequence[ListedModel]) -> Comparison:
     """Return what a list of models has in common with a family, and where it claims more."""
     task = family.task
-    distinct = {entry.model for entry in listed}
+    judged = [_merge(entry.model, task) for entry in listed]
+    models = [entry.model if model is None else model for entry, model in zip(listed, judged, strict=True)]
+    distinct = set(models)
     # by the reference, not the lattice: the share of a foreign list must not rest on the count that it is held against
     members = {model for model in distinct if family.fits(model)}
     outside_class, outside_limits, misstatements = [], [], []
-    for number, entry in enumerate(listed):
-        rule = reference.broken_rule(entry.model, task)
-        size = model_size(entry.model)
-        misfit = None if rule else reference.misfit(entry.model, task)
+    for number, (entry, model) in enumerate(zip(listed, judged, strict=True)):
+        rule = reference.CONSTANT if model is None else reference.broken_rule(model, task)
+        size = model_size(models[number])
+        misfit = None if rule else reference.misfit(models[number], task)
         if rule:
             outside_class.append(OutsideModel(number, rule, None, size))
-        elif entry.model not in members:
+        elif model not in members:
             outside_limits.append(OutsideModel(number, "", misfit, size))
         misstatements += _misstatements(number, entry, task)
     edges = sorted({edge for model in distinct for clause in model for edge in clause.edges} - set(task.edges))
-    difference, clause = _max_difference(family, listed)
+    weighted = [replace(entry, model=model) for entry, model in zip(listed, models, strict=True)]
+    difference, clause = _max_difference(family, weighted)
+    names = {name for entry in listed for clause in entry.model for name in (clause.target, *clause.sources)}
     return Comparison(
         len(listed),
         len(distinct),
@@ -123,7 +130,14 @@ def compare_models(family: Counted, listed: Sequence[ListedModel]) -> Comparison
         tuple(edges),
         difference,
         clause,
+        tuple(models),
+        tuple(sorted(names & task.merged_nodes)),
     )
+
+
+def _merge(model: Model, task: Task) -> Model | None:
+    """Return the model over the class that the prior is compressed to; None for a formula that is 1 throughout."""
+    return merge_nodes(model, task.merged_nodes) if task.merged_nodes and reference.is_acyclic(model) else model
 
 
 def _misstatements(number: int, entry: ListedModel, task: Task) -> list[Misstatement]:
@@ -153,12 +167,14 @@ def _overclaims(family: Counted, models: set[Model]) -> Iterable[Overclaim]:
     if not models or not family.count:
         return
     counts: Mapping[Clause, int] = family.clauses()
+    first = next(iter(family.models()))  # lacks whatever no member has: a long list may call all of it certain
     always = frozenset.intersection(*models)
     ever = frozenset.union(*models)
     for clause in sorted(always | counts.keys()):
         count = counts.get(clause, 0)
         if clause in always and count < family.count:
-            yield Overclaim(clause, "always", count, _witness(family, [clause], present=False))
+            lacking = _witness(family, [clause], present=False) if count else first
+            yield Overclaim(clause, "always", count, lacking)
         elif clause not in ever and count:
             yield Overclaim(clause, "never", count, _witness(family, [clause], present=True))
     edge_sets = [frozenset(edge for clause in model for edge in clause.edges) for model in models]
@@ -167,9 +183,9 @@ def _overclaims(family: Counted, models: set[Model]) -> Iterable[Overclaim]:
     for edge in sorted(always_edges | edge_counts.keys()):
         count = edge_counts.get(edge, 0)
         # the edge is missing exactly where every clause that has it is missing: one restriction
-        using = [clause for clause in counts if edge in clause.edges]
+        using = [clause for clause in counts if edge in clause.edges] if count else []
         if edge in always_edges and count < family.count:
-            yield Overclaim(edge, "always", count, _witness(family, using, present=False))
+            yield Overclaim(edge, "always", count, _witness(family, using, present=False) if count else first)
         elif edge not in ever_edges and count:
             yield Overclaim(edge, "never", count, _witness(family, using[:1], present=True))
 
@@ -177,9 +193,7 @@ def _overclaims(family: Counted, models: set[Model]) -> Iterable[Overclaim]:
 def _witness(family: Counted, clauses: Sequence[Clause], *, present: bool) -> Model:
     """Return a member that has these clauses, or has none of them."""
     for clause in clauses:
-        # a clause that the class lacks is in no member: nothing to exclude
-        if present or reference.broken_rule([clause], family.task) != reference.UNKNOWN:
-            family = family.condition(clause, present=present)
+        family = family.condition(clause, present=present)
     return next(iter(family.models()))
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from calibrant.dsl.errors import CalibrantError, PoolError
 from calibrant.dsl.logic.files.midas import Dataset, Normalisation, read_midas
 from calibrant.dsl.logic.files.sif import read_sif
+from calibrant.dsl.logic.notes import MAX_LISTED_NAMES
+from calibrant.dsl.logic.prior import node_names
 from calibrant.dsl.logic.task import Options, Task, Tolerance
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.logic.search import USUAL_LIMITS, Limits
@@ -38,7 +40,23 @@ def read_data(
         raise
     except CalibrantError as error:
         raise PoolError(str(error), file=Path(midas).name) from None
+    _require_match(task, Path(pkn).name, Path(midas).name)
     return task, data
+
+
+def _require_match(task: Task, prior_file: str, data_file: str) -> None:
+    """`PoolError` for a prior without an edge of the class, or without a stimulus or readout of the data."""
+    names = node_names(task.prior)
+    for role, role_names in (("stimulus", task.setup.stimuli), ("readout", task.setup.readouts)):
+        if not names & set(role_names):
+            examples = ", ".join(role_names[:MAX_LISTED_NAMES]) or "none"
+            problem = (
+                f"no {role} of {data_file} is a node of the prior ({examples}); names must be equal, case included"
+            )
+            raise PoolError(problem, file=prior_file)
+    if not task.edges:
+        problem = f"no edge is left between stimuli and readouts of {data_file}: every model is empty"
+        raise PoolError(problem, file=prior_file)
 
 
 def logic_family(

@@ -12,7 +12,7 @@ import msgspec
 
 from calibrant.bench.logic.family.counted import Counted, item_name, require_members
 from calibrant.bench.logic.family.record import counted_record, member_record
-from calibrant.bench.logic.family.words import data_lines
+from calibrant.bench.logic.family.words import comparison_lines, data_lines
 from calibrant.bench.logic.why.explainer import family_page
 from calibrant.dsl.atomic_write import write_atomically, write_pieces
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
@@ -64,6 +64,8 @@ def write_outputs(counted: Counted, *, out: Path | None, html: Path | None, cert
         best = counted.ranking.best
         predictions = None if best is None else best.predictions
         lines = [*data_lines(counted.dataset), *(f"note      {note}" for note in counted.notes)]
+        if counted.comparison is not None:
+            lines += [f"list      {line}" for line in comparison_lines(counted.comparison)]
         page = family_page(counted.family, item_name(counted.data), predictions, counted.ranking.reason, lines)
         write_atomically(html, page)
         yield f"page written to {html}"
@@ -181,7 +183,7 @@ def _certificates(counted: Counted) -> Iterator[Certificate]:
             yield certificate
     if counted.comparison is None:
         return
-    models = [entry.model for entry in counted.listed]
+    models = counted.comparison.models
     missing = missing_certificate(family, models)
     if missing is not None:
         yield missing

@@ -110,6 +110,7 @@ def comparison_record(comparison: Comparison) -> dict[str, Any]:
         "overclaims": overclaims,
         "misstatements": misstatements,
         "unknown_edges": [str(edge) for edge in comparison.unknown_edges],
+        "merged_nodes": list(comparison.merged_nodes),
         "max_difference": float(comparison.max_difference),
         "max_difference_clause": None if clause is None else str(clause),
     }

@@ -174,6 +174,8 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
         f"The list: {_models(comparison.num_listed)}, {comparison.num_distinct} different;"
         f" members among them: {comparison.num_members}, {share} of the family; others: {num_outside}"
     )
+    if comparison.merged_nodes:
+        yield f"merged in the list as in the prior: {listed(comparison.merged_nodes, MAX_PRINTED)}"
     for entry in comparison.outside_class[:MAX_PRINTED]:
         yield f"model {entry.number}: not of the class, {entry.rule}"
     for entry in comparison.outside_limits[:MAX_PRINTED]:

@@ -22,6 +22,7 @@ def read_sif(path: Path) -> tuple[Edge, ...]:
 def parse_sif(text: str, file: str = "") -> tuple[Edge, ...]:
     """Return the edges of a SIF text, see `read_sif`."""
     edges: dict[Edge, None] = {}
+    checked: set[str] = set()
     for number, line in enumerate(split_lines(text), 1):
         fields = line.split()
         if not fields or fields[0].startswith("#"):
@@ -35,10 +36,13 @@ def parse_sif(text: str, file: str = "") -> tuple[Edge, ...]:
             raise PoolError(f"sign {short_repr(sign)}; allowed: 1 or -1", file=file, instance=where)
         for target in targets:
             for name in (source, target):
+                if name in checked:
+                    continue
                 check_name(name, file=file, where=where)
                 if _GATE.fullmatch(name):
                     problem = f"{short_repr(name)} is a gate of a model; a prior network has edges between nodes only"
                     raise PoolError(problem, file=file, instance=where)
+                checked.add(name)
             edges[Edge(source, _SIGNS[sign], target)] = None
     if not edges:
         raise PoolError("no edge; a line is: source sign target", file=file)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,54 @@ def test_raw_readings_are_refused_and_scaled_when_asked(tmp_path: Path) -> None:
     assert "misfit 10,000, proven least, and size 0" in scaled.stdout
     ranges = json.loads(called("family", prior, data, "--normalise", "minmax", "--json").stdout)["data"]["ranges"]
     assert ranges == {"b": {"measured": [512.0, 900.0], "normalised": [0.0, 1.0]}}
+
+
+def test_a_list_is_compressed_as_the_prior_is(files: tuple[Path, Path], tmp_path: Path) -> None:
+    """Node c is merged: `d, c` with `c, a | b` is the member d<-a d<-b, and with `c, a & b` the member d<-a+b."""
+    page, models = tmp_path / "page.html", tmp_path / "models.csv"
+    models.write_text("d<-c,c<-a,c<-b,c<-a+b\n1,1,1,0\n1,0,0,1\n1,0,0,0\n", encoding="utf-8")
+    result = called("family", *files, *LIMITS, "--of", models, "--html", page)
+    assert "3 models, 3 different; members among them: 2, 50.0 % of the family; others: 1" in result.stdout
+    merged = "merged in the list as in the prior: c"
+    assert merged in result.stdout
+    assert merged in page.read_text(encoding="utf-8")
+    assert "model 2: misfit 16,100, size 0: beyond the limits" in result.stdout  # c is 0: nothing drives it
+    comparison = json.loads(called("family", *files, *LIMITS, "--of", models, "--json").stdout)["comparison"]
+    assert (comparison["members"], comparison["merged_nodes"], comparison["unknown_edges"]) == (2, ["c"], [])
+    apart = called("family", *files, *LIMITS, "--no-compress", "--of", models).stdout
+    assert "merged in the list" not in apart
+    bnet = tmp_path / "model.bnet"
+    bnet.write_text("d, c\nc, !a\n", encoding="utf-8")  # a sign that the prior lacks
+    assert "model 0: not of the class, unknown clause" in called("family", *files, "--of", bnet).stdout
+
+
+@pytest.mark.parametrize(
+    ("prior", "problem"),
+    [
+        ("A 1 D\n", "no stimulus of cells.csv is a node of the prior (a, b); names must be equal, case included"),
+        ("a 1 D\n", "no readout of cells.csv is a node of the prior (d); names must be equal, case included"),
+        ("d 1 a\nb 1 a\n", "no edge is left between stimuli and readouts of cells.csv: every model is empty"),
+    ],
+)
+def test_a_prior_without_a_model_of_the_data_is_refused(
+    files: tuple[Path, Path], tmp_path: Path, prior: str, problem: str
+) -> None:
+    files[0].write_text(prior, encoding="utf-8")
+    for line in (("family", *files), ("pool", "convert", *files, tmp_path / "item.jsonl")):
+        result = called(*line)
+        assert result.returncode == 2
+        assert result.stderr == f"error  prior.sif: {problem}\n"
+        assert not result.stdout
+
+
+def test_a_long_list_is_compared_in_time(files: tuple[Path, Path], tmp_path: Path) -> None:
+    """50,000 clauses that the class lacks: a witness for each by a sweep of its own took 27 s."""
+    models = tmp_path / "models.bnet"
+    models.write_text("d, " + " | ".join(["a", *(f"x{k}" for k in range(50_000))]) + "\n", encoding="utf-8")
+    started = time.process_time()
+    result = called("family", *files, *LIMITS, "--of", models)
+    assert time.process_time() - started < 5
+    assert "and 99985 more that the list calls certain" in result.stdout  # 50,003 clauses, 50,002 edges, less 20
 
 
 def test_clauses_that_are_given_restrict_the_family(files: tuple[Path, Path]) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from itertools import islice
 
 import pytest
 
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.logic import reference
-from calibrant.dsl.logic.clause import parse_clause
+from calibrant.dsl.logic.clause import ClauseError, merge_nodes, parse_clause
+from calibrant.dsl.logic.files.setup import candidate_experiments
 from calibrant.dsl.logic.prior import Edge, class_edges, is_cyclic
+from calibrant.dsl.logic.reference import all_models, predict
 from calibrant.dsl.logic.task import (
     Experiment,
     LogicError,
@@ -20,9 +24,50 @@ from calibrant.dsl.logic.task import (
     discretise,
     fit_limit,
 )
+from tests.support.effort import effort
+from tests.support.logic.problems import random_tasks
 from tests.support.logic.vectors import experiment_of, model_of, task_of, vectors_of
 
 LISTED = 15  # models of a class at most that this file lists; solvers are compared with all vectors
+
+
+def test_merged_nodes_change_no_prediction() -> None:
+    """Models over the uncompressed prior, of random problems: with their merged nodes put in they answer as before."""
+    num_merged = num_compared = 0
+    for task in random_tasks(11, effort(20, 600)):
+        compressed = replace(task, options=replace(task.options, compress=True, max_clause=0))
+        whole = replace(compressed, options=replace(compressed.options, compress=False))
+        for model in islice(all_models(whole), 0, 140, 7):
+            merged = merge_nodes(model, compressed.merged_nodes)
+            num_merged += merged != model
+            for experiment in candidate_experiments(task.setup):
+                answers = predict(model, task.setup, experiment)
+                if merged is None:
+                    continue
+                assert predict(merged, task.setup, experiment) == answers
+                num_compared += 1
+            if merged is not None:
+                assert not compressed.merged_nodes & {n for c in merged for n in (c.target, *c.sources)}
+    assert num_merged > 20
+    assert num_compared > 500
+
+
+def test_merged_nodes_by_hand() -> None:
+    """Negation of a disjunction, a contradiction that goes, a node without a formula, a constant, and too many."""
+
+    def merge(*texts: str) -> list[str] | None:
+        model = merge_nodes(frozenset(map(parse_clause, texts)), {"m", "n"})
+        return None if model is None else sorted(map(str, model))
+
+    assert merge("d<-!m", "m<-a", "m<-!b+c") == ["d<-!a+!c", "d<-!a+b"]
+    assert merge("d<-m+!a", "m<-a", "m<-n", "n<-b") == ["d<-!a+b"]
+    assert merge("d<-m", "d<-e") == ["d<-e"]
+    assert merge("d<-!m") is None
+    assert merge("n<-a", "d<-b") == ["d<-b"]
+    assert merge("d<-a", "d<-a+b") == ["d<-a", "d<-a+b"]  # as it was: no node is merged
+    wide = [f"m<-a{k}+b{k}" for k in range(11)]
+    with pytest.raises(ClauseError, match="over 1000 clauses of 'd' once merged nodes are put in"):
+        merge("d<-!m", *wide)
 
 
 def test_class_edges_and_rules_of_the_vectors() -> None:
@@ -125,3 +170,13 @@ def test_a_text_that_is_no_clause_is_refused(text: str) -> None:
 
 def test_a_clause_has_one_text() -> None:
     assert str(parse_clause(" v <- b + !a ")) == "v<-!a+b"
+
+
+def test_merging_is_bounded() -> None:
+    """A chain of 3,000 nodes before a hub of 3,000 targets: the hub goes first, and each node then moves its edges."""
+    chain = [Edge(f"m{k + 1:04}", 1, f"m{k:04}") for k in range(3_000)]
+    hub = [Edge("m0000", 1, f"r{k}") for k in range(3_000)]
+    with pytest.raises(
+        CalibrantError, match="merging nodes of the prior makes over 1,000,000 edges; see --no-compress"
+    ):
+        class_edges([*chain, *hub], [], [f"r{k}" for k in range(3_000)] + ["m3000"], compress=True)
