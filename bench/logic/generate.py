@@ -28,6 +28,9 @@ class LogicSuites(Drawable[LogicItem]):
     def draw(self, suites: Sequence[str], seed: int, count: int) -> Sequence[LogicItem]:
         return tuple(item for suite in suites for item in self.draw_part(suite, seed, range(count)))
 
+    def parts(self, count: int) -> Sequence[range]:
+        return [range(place, place + 1) for place in range(count)]
+
     def draw_part(self, suite: str, seed: int, places: range) -> Sequence[LogicItem]:
         """Return items with their labels; each depends on suite, seed and position alone."""
         return _draw(PLANS[suite], suite, seed, places)

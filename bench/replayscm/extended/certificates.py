@@ -20,6 +20,7 @@ from calibrant.audits.replayscm.extended.verification import MAX_ENDOGENOUS, Cer
 from calibrant.bench.replayscm.extended.labels import clairvoyant_search
 from calibrant.bench.replayscm.extended.scoring import is_episode
 from calibrant.dsl.atomic_write import write_atomically
+from calibrant.dsl.errors import MissingExtraError
 from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
 from calibrant.dsl.replayscm.problem import Problem
@@ -30,14 +31,20 @@ MAX_LINE_CHARS = 200
 MAX_CHOICES = 3_000_000  # assignments of parent sets that a check lists: about a minute
 
 
-def item_certificates(problem: Problem) -> Iterator[dict[str, Any]]:
-    """Yield the certificates of an item: the mass of its evidence, of an episode that of the start, and the minimum.
+def minimum_certificate(problem: Problem) -> dict[str, Any] | None:
+    """Return the certificate of the fewest worlds of an item, None of items without that minimum.
 
-    `ValueError` or `BudgetSpent` where a mass cannot be recounted.
+    `MissingExtraError` without HiGHS.
     """
     search = clairvoyant_search(problem)
-    if search is not None:
-        yield {"instance": problem.id, **clairvoyant_certificate(search, search.solve())}
+    return None if search is None else {"instance": problem.id, **clairvoyant_certificate(search, search.solve())}
+
+
+def evidence_certificate(problem: Problem) -> dict[str, Any]:
+    """Return the certificate of the mass of an item's evidence, of an episode that of the start.
+
+    `ValueError` or `BudgetSpent` where the mass cannot be recounted.
+    """
     scm_class = task_class(problem.task)
     num_endogenous = len(scm_class.endogenous) + len(scm_class.hidden_parents)
     if num_endogenous > MAX_ENDOGENOUS:
@@ -46,7 +53,7 @@ def item_certificates(problem: Problem) -> Iterator[dict[str, Any]]:
     choices = num_choices(document)
     if choices > MAX_CHOICES:
         raise ValueError(f"recounting its mass would list {choices:,} choices of parent sets; at most {MAX_CHOICES:,}")
-    yield document
+    return document
 
 
 def num_choices(document: Mapping[str, Any]) -> int:
@@ -61,12 +68,15 @@ def _evidence(problem: Problem) -> list[Any]:
 
 def write_item_certificates(problem: Problem, folder: Path, stem: str) -> Iterator[str]:
     """Write an item's certificates; yield a line where one is missing."""
-    try:
-        for document in item_certificates(problem):
+    for claim, build in (("fewest worlds", minimum_certificate), ("mass", evidence_certificate)):
+        try:
+            document = build(problem)
+        except (ValueError, BudgetSpent, MissingExtraError) as error:
+            yield f"no certificate of the {claim} of {problem.id}: {error}"
+            continue
+        if document is not None:
             text = json.dumps(document, indent=1, sort_keys=True)
             write_atomically(folder / f"{stem}.{document['claim']}.json", f"{text}\n")
-    except (ValueError, BudgetSpent) as error:
-        yield f"no certificate of the mass of {problem.id}: {error}"
 
 
 def is_extended_certificate(document: Mapping[str, object]) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
 from calibrant.bench.causalab.generate import LEAST_PART, MOST_PARTS
 from calibrant.bench.core.registry import NAMES, benchmark
+from calibrant.bench.pools.generated import write_drawn
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -15,7 +17,19 @@ def test_parts_are_all_places_in_order(name: str) -> None:
     for count in (0, 1, 7, 8, 9, 64, 65, 1000):
         parts = benchmark(name).suites.parts(count)
         assert list(chain.from_iterable(parts)) == list(range(count))
-        assert len(parts) <= MOST_PARTS
+        if name != "logic":  # whose items depend on no earlier one: a part of one is no more work
+            assert len(parts) <= MOST_PARTS
+
+
+def test_progress_of_logic_models_counts_items(tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    of = benchmark("logic")
+    suites = of.suites.names[:1]
+    path = tmp_path / "pool.jsonl"
+    write_drawn(of, path, suites, 3, 3, progress=lambda name, done, total: seen.append((done, total)))
+    assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    whole = [of.items.record(item) for item in of.suites.draw(suites, 3, 3)]
+    assert [of.items.record(item) for item in of.items.read_pool(path).items] == whole
 
 
 @pytest.mark.parametrize("suite", ["3nodes", "4nodes_quad_hard", "4nodes_hidden_n1", "4nodes_freqparent"])

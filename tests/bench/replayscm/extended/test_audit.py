@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from calibrant.audits.claims import Refused
 from calibrant.bench.lab.renamings.replayscm import rename
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.replayscm.extended.audit import finding_records
-from calibrant.bench.replayscm.extended.certificates import check_certificate, item_certificates
+from calibrant.bench.replayscm.extended.certificates import check_certificate, evidence_certificate
 from calibrant.bench.replayscm.extended.labels import clairvoyant_minimum, item_labels
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.problem import Pool
@@ -62,6 +63,24 @@ def test_audits_name_findings_and_certificates_hold(tmp_path: Path) -> None:
     assert failing.returncode == (1 if ambiguous else 0)
 
 
+def test_certificates_that_need_no_extra_are_written_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The extra is named for each certificate that needs it; the bundled episodes are such items, too."""
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    pool, certificates = tmp_path / "pool.jsonl", tmp_path / "certificates"
+    items = tuple(small_problem(seed, rate=rate, is_episode=is_episode) for seed, rate, is_episode in CASES)
+    write_pool(Pool("pool", items), pool)
+    done = called("audit", pool, "--workers", "1", "--certificates", certificates)
+    assert done.returncode == 0, done.stderr
+    files = sorted(certificates.glob("*.json"))
+    assert len(files) == len(CASES)
+    missing = [line for line in (done.stdout + done.stderr).splitlines() if "highspy is missing" in line]
+    assert [line.partition(":")[0] for line in missing] == [f"no certificate of the fewest worlds of {items[0].id}"]
+    assert "pip install 'calibrant[large]'" in missing[0]
+    assert called("verify", *files, pool).returncode == 0
+
+
 def test_a_pool_of_plain_and_extended_items_has_one_page(tmp_path: Path) -> None:
     plain = read_pool(bundled_pool("ordered")).problems[0]
     items = (plain, small_problem(3, rate="1/10", is_episode=False))
@@ -94,8 +113,7 @@ def _findings(pool: Path) -> list[dict[str, Any]]:
 def test_certificates_are_of_one_item() -> None:
     """A certificate of another item, or of other worlds, is refused before it is recounted."""
     one, other = small_problem(1, is_episode=False), small_problem(2, is_episode=False)
-    (document,) = item_certificates(one)
-    document = json.loads(json.dumps(document))
+    document = json.loads(json.dumps(evidence_certificate(one)))
     assert "recounted" in check_certificate(document, one)
     with pytest.raises(Refused):
         check_certificate(document, other)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,7 +119,8 @@ def test_correct_is_null_at_every_door(tmp_path: Path, is_episode: bool) -> None
     """Scores, records of play, attributions, text views and table values."""
     of, item = benchmark("replayscm"), small_problem(4, rate="1/20", is_episode=is_episode)
     bare = replace(item, sealed=replace(item.sealed, heldout=replace(item.sealed.heldout, worlds=())))
-    for answer in (gold_submission(item), {"mechanisms": {}}):
+    answers: list[dict[str, Any]] = [gold_submission(item), {"mechanisms": {}}]
+    for answer in answers:
         steps = submitted_steps(bare, answer) if is_episode else ()
         score = of.scoring.score(bare, answer, steps)
         assert (score["correct"], score["heldoutExact"]) == (None, None)
@@ -129,11 +131,11 @@ def test_correct_is_null_at_every_door(tmp_path: Path, is_episode: bool) -> None
         }
         assert values["task_correct"] is None
     assert of.scoring.score(item, gold_submission(item), ())["correct"] is not None
-    path, answers = tmp_path / "pool.jsonl", tmp_path / "answers.jsonl"
+    path, file = tmp_path / "pool.jsonl", tmp_path / "answers.jsonl"
     write_pool(Pool("pool", [bare]), path)
-    answers.write_text(json.dumps({"id": bare.id, "answer": gold_submission(item)}) + "\n", encoding="utf-8")
+    file.write_text(json.dumps({"id": bare.id, "answer": gold_submission(item)}) + "\n", encoding="utf-8")
     out = tmp_path / "scores.jsonl"
-    assert main(["score", str(path), str(answers), "--out", str(out)]) == 0
+    assert main(["score", str(path), str(file), "--out", str(out)]) == 0
     (line,) = map(json.loads, out.read_text(encoding="utf-8").splitlines())
     assert line["correct"] is None
     if is_episode:
