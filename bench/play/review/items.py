@@ -14,24 +14,26 @@ from calibrant.bench.core.capabilities import WORDS
 from calibrant.bench.pages.capabilities import EPISODE_VIEWS, REVEALED_VIEWS, TIMELINES
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.play.pool import PlayPool
+from calibrant.bench.protocols.registry import make_protocol, protocols_of
 from calibrant.bench.report.overview.contract import GUIDE, Explanation, Levels
 from calibrant.bench.report.people.remaining import Remaining, RemainingLists
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.runs.records import Record
+from calibrant.bench.runs.workers import timed_answer
 from calibrant.bench.scoring.transcript_replay import steps_of
 from calibrant.dsl.episode import Step
-from calibrant.solvers.outcome import Found
 
 IDEAL = "the ideal learner"
 
 
 def ideal_steps(pool: PlayPool, instance: str) -> Sequence[Step[Any]] | None:
-    """Return the episode of the exact learner on an item; None of a question, or where it has no solution."""
+    """Return the episode of `run exact` on an item, with its submission; None of a question, or without a solution."""
     item = pool.item(instance)
     if not pool.benchmark.is_interactive(item):
         return None
-    outcome = pool.benchmark.functions.solve(item)
-    return outcome.value.steps if isinstance(outcome, Found) else None
+    exact = make_protocol(protocols_of(pool.benchmark), "exact", {})
+    answer = timed_answer(exact, pool.benchmark.handout(item))
+    return answer.steps if answer.result.outcome == "found" else None
 
 
 @dataclass(frozen=True)

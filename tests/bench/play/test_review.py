@@ -7,15 +7,17 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.player import Player
 from calibrant.bench.play.pool import PlayPool
+from calibrant.bench.play.review.items import ideal_steps
 from calibrant.bench.play.review.page import review_page
 from calibrant.bench.play.review.stored import stored_reviews
-from calibrant.solvers.outcome import Found
+from calibrant.bench.runs.records import folder_records, step_records
 from tests.support.accessibility import PHONE, measure, needs_axe
 from tests.support.commands import called, jsonl
 from tests.support.play.right_lines import POOLS, first_item, pool_file, right_lines
@@ -61,10 +63,16 @@ def test_moves_and_ideal_moves_stand_beside_one_another(page: str, tmp_path: Pat
         if not of.is_interactive(item):
             assert (moves, ideal) == ("\u2013", "\u2013")
             continue
-        solved = of.functions.solve(item)
-        assert isinstance(solved, Found)
-        assert int(ideal.replace(",", "")) == sum(step.cost for step in solved.value.steps)
+        called("run", "exact", pool, "--only", item.id, "--out", tmp_path / kind, "--workers", 1)
+        (record,) = folder_records(tmp_path / kind)
+        assert not isinstance(record.steps, msgspec.UnsetType)
+        assert int(ideal.replace(",", "")) == sum(step.cost for step in record.steps)
+        steps = ideal_steps(PlayPool(pool), item.id)
+        assert steps is not None
+        assert step_records(steps) == record.steps  # one learner, one class, one episode
+        assert of.play.submitted(steps) is not None
         assert int(moves) >= 1
+    assert "the episode is open" not in page
     assert f"<h1>{len(KINDS)} of {len(KINDS)} right" in page
 
 
