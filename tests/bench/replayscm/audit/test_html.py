@@ -20,7 +20,7 @@ from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm, scm
-from tests.support.browser import needs_chromium, pressed
+from tests.support.browser import Tab, needs_chromium, pressed
 from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, written_pool
 
 VOID = {"meta", "input", "br", "link", "img", "hr"}
@@ -256,3 +256,17 @@ def test_sorting_filtering_and_points_work_in_a_browser(text: str, tmp_path: Pat
     """
     orders = ["I0 I1 I2", "I2 I1 I0", *["I2 I1 I0"] * 2, "I1 I2 I0", "I1 I2"]
     assert pressed(text, presses, tmp_path) == [*orders, "#I2", "0"]
+
+
+@needs_chromium
+def test_every_chart_has_its_room(text: str, tmp_path: Path) -> None:
+    """On the screen and in print: a container without an inner width would collapse to nothing."""
+    (tmp_path / "audit.html").write_text(text, encoding="utf-8")
+    for medium, width in (("", 1280), ("", 390), ("print", 700)):
+        with Tab() as tab:
+            tab.emulate(width, medium=medium)
+            tab.open((tmp_path / "audit.html").as_uri())
+            rooms = "(svg) => Math.round(svg.parentElement.getBoundingClientRect().width)"
+            widths = tab.evaluate(f"[...document.querySelectorAll('.audit svg')].map({rooms})")
+            assert len(widths) == 2 + 3
+            assert all(room > 300 for room in widths), (medium, width)
