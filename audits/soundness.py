@@ -13,15 +13,31 @@ Check: TypeAlias = Callable[[I], str | None]
 
 
 @dataclass(frozen=True)
+class ItemIdentity(Generic[I]):
+    """Keys by which items are the same.
+
+    units: word for latent models, as `programs`
+    duplicate_key: equal for items that show and ask the same, whatever a system does
+    model_keys: of the latent models that an item is about, equal up to renaming; empty where the item states none
+    structure_key: equal for models of one graph up to renaming; of items with a model
+    """
+
+    units: str
+    duplicate_key: Callable[[I], bytes]
+    model_keys: Callable[[I], tuple[bytes, ...]]
+    structure_key: Callable[[I], bytes]
+
+
+@dataclass(frozen=True)
 class Soundness(Generic[I]):
     """Soundness of an item.
 
     checks: statements of the file about the item; a failed one is an error of the file
     explain_undecided: why no system can be sure of a right answer within the item's budget, by an exact solver of the
         item's class; "" if one can
-    duplicate_key: equal for items that ask the same of a system; None for an item that asks something new every time
+    identity: when two items are the same
     """
 
     checks: Mapping[str, Check[I]]
     explain_undecided: Check[I]
-    duplicate_key: Callable[[I], bytes | None]
+    identity: ItemIdentity[I]

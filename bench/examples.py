@@ -54,6 +54,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "calibrant difficulty runs scores.jsonl --pools pool.jsonl",
         "calibrant difficulty runs --pools pool.jsonl --model rasch --html difficulty.html",
     ),
+    "pool split": ("calibrant pool split pool.jsonl --by model --shares .8,.1,.1 --out parts",),
     "pool distinct": ("calibrant pool distinct test.jsonl new.jsonl --apart-from train.jsonl",),
     "pool subset": ("calibrant pool subset pool.jsonl small.jsonl --items 20 --runs runs",),
     "list": (

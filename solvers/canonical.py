@@ -134,6 +134,16 @@ def canonical_order(structure: Structure, *, max_leaves: int = MAX_LEAVES) -> Ca
     return CanonicalOrder(search.best, tuple(search.automorphisms), search.is_complete)
 
 
+def canonical_key(structure: Structure) -> bytes:
+    """Return a digest that is equal for structures that are renamings of each other.
+
+    It is equal for these alone, but where the search did not end: there colours after refinement are compared.
+    """
+    result = canonical_order(structure)
+    content = structure.edge_list(result.order) if result.is_complete else np.sort(refined_colours(structure)).tobytes()
+    return hashlib.blake2b(content, digest_size=16, key=b"complete" if result.is_complete else b"refined").digest()
+
+
 def refined_colours(structure: Structure) -> Words:
     """Return the colours after refinement, equal for vertices that it does not separate."""
     return _Search(structure, 0).refine(structure.colours)

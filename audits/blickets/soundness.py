@@ -7,9 +7,11 @@ from dataclasses import replace
 import msgspec
 
 from calibrant.audits.blickets.difficulty import difficulty, steps_needed
-from calibrant.audits.soundness import Soundness
+from calibrant.audits.soundness import ItemIdentity, Soundness
 from calibrant.dsl.blickets.conditions import contradiction
 from calibrant.dsl.blickets.item import BlicketItem, SwitchBy
+from calibrant.solvers.blickets.canonical import rules_structure
+from calibrant.solvers.canonical import canonical_key
 from calibrant.solvers.outcome import Impossible, OutOfBudget
 
 EASY_LABELS = frozenset({"steps", "winnable", "certifiable"})
@@ -56,11 +58,18 @@ def explain_undecided(item: BlicketItem) -> str | None:
             return ""
 
 
-def duplicate_key(item: BlicketItem) -> bytes | None:
-    """Encode all but id, labels and noise seed; None with noise, where every item draws its own."""
-    if item.sealed.p < 1:
-        return None
-    return msgspec.json.encode(replace(item, id="", labels={}, sealed=replace(item.sealed, noise_seed=0)))
+def duplicate_key(item: BlicketItem) -> bytes:
+    """Encode all but id and labels, and without noise its draws, which nothing shows."""
+    sealed = item.sealed if item.sealed.p < 1 else replace(item.sealed, noise_seed=0, draws=())
+    return msgspec.json.encode(replace(item, id="", labels={}, sealed=sealed))
+
+
+IDENTITY = ItemIdentity(
+    "rules",
+    duplicate_key,
+    lambda item: (canonical_key(rules_structure(item.sealed.mechanisms, item.task.n)),),
+    lambda item: canonical_key(rules_structure(item.sealed.mechanisms, item.task.n, with_functions=False)),
+)
 
 
 SOUNDNESS = Soundness(
@@ -70,5 +79,5 @@ SOUNDNESS = Soundness(
         "the last switch is within the budget": switches_come,
     },
     explain_undecided,
-    duplicate_key,
+    IDENTITY,
 )

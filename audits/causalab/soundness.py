@@ -8,9 +8,11 @@ from math import isclose
 import msgspec
 
 from calibrant.audits.causalab.labels import labels
-from calibrant.audits.soundness import Soundness
+from calibrant.audits.soundness import ItemIdentity, Soundness
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.item import LabItem
+from calibrant.solvers.canonical import canonical_key
+from calibrant.solvers.causalab.canonical import mechanism_structure
 from calibrant.solvers.causalab.evidence import evidence_of
 from calibrant.solvers.causalab.exact import solve
 from calibrant.solvers.causalab.replay import EXACT, misfit
@@ -50,15 +52,21 @@ def explain_undecided(item: LabItem) -> str | None:
     return ""
 
 
-def duplicate_key(item: LabItem) -> bytes | None:
-    """Encode all but the item's names, labels and noise seed."""
-    noise = item.sealed.noise
-    quiet = None if noise is None else replace(noise, seed=0)
-    return msgspec.json.encode((item.task, replace(item.sealed, noise=quiet, labels={})))
+def duplicate_key(item: LabItem) -> bytes:
+    """Encode all but the item's names and labels; noise counts with its seed, which decides what settings show."""
+    return msgspec.json.encode((item.task, replace(item.sealed, labels={})))
+
+
+IDENTITY = ItemIdentity(
+    "laboratories",
+    duplicate_key,
+    lambda item: (canonical_key(mechanism_structure(item.sealed.mechanism)),),
+    lambda item: canonical_key(mechanism_structure(item.sealed.mechanism, with_functions=False)),
+)
 
 
 SOUNDNESS = Soundness(
     {"the mechanism explains the static trace": mechanism_explains, "stated labels are those of the item": labels_hold},
     explain_undecided,
-    duplicate_key,
+    IDENTITY,
 )

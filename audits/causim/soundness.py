@@ -7,7 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from calibrant.audits.causim.answer_summary import UNCOUNTED, summarize_answers
-from calibrant.audits.soundness import Soundness
+from calibrant.audits.soundness import ItemIdentity, Soundness
 from calibrant.dsl.causim.item import CausimItem, load_model
 from calibrant.dsl.causim.prompt import ProseStyle
 from calibrant.dsl.causim.prose.reader import same_model
@@ -18,6 +18,7 @@ from calibrant.dsl.causim.topology import TOPOLOGIES, satisfies
 from calibrant.dsl.causim.values import ModelError
 from calibrant.dsl.causim.verifier import graph_of
 from calibrant.dsl.errors import short_repr
+from calibrant.solvers.causim.canonical import model_keys
 from calibrant.solvers.causim.items import BUILT_IN
 from calibrant.solvers.causim.space import WorldSpace
 
@@ -98,7 +99,7 @@ def explain_undecided(item: CausimItem) -> str | None:
     return "" if summary.size else "no answer is right"
 
 
-def duplicate_key(item: CausimItem) -> bytes | None:
+def duplicate_key(item: CausimItem) -> bytes:
     """Encode program, question, scenario, view and style."""
     return msgspec.json.encode((item.task.source, item.task.question, item.task.scenario, _look(item)))
 
@@ -107,6 +108,12 @@ def _look(item: CausimItem) -> str:
     return item.task.view if item.task.view == "code" else f"{item.task.view} {item.task.style}"
 
 
+IDENTITY = ItemIdentity(
+    "programs",
+    duplicate_key,
+    lambda item: model_keys(item.task.model)[:1],
+    lambda item: model_keys(item.task.model)[1],
+)
 SOUNDNESS = Soundness(
     {
         "the sealed world fits the question": world_fits,
@@ -117,5 +124,5 @@ SOUNDNESS = Soundness(
         "prose is read back as the program": prose_holds,
     },
     explain_undecided,
-    duplicate_key,
+    IDENTITY,
 )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from calibrant.audits.logic.evidence import evidence_of
-from calibrant.audits.soundness import Soundness
+from calibrant.audits.soundness import ItemIdentity, Soundness
 from calibrant.dsl.logic.item import LogicItem
+from calibrant.solvers.canonical import canonical_key
+from calibrant.solvers.logic.canonical import model_structure, network_structure
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily, solve_family
 from calibrant.solvers.outcome import Found
@@ -50,7 +52,7 @@ def explain_undecided(item: LogicItem) -> str | None:
     return "" if number == 1 else f"models that fit give {number} different tables of held-out answers"
 
 
-def duplicate_key(item: LogicItem) -> bytes | None:
+def duplicate_key(item: LogicItem) -> bytes:
     """Encode data, options, tolerances and questions."""
     task = item.task
     questions = [(sorted(question.on), sorted(question.inhibited)) for question in task.questions]
@@ -62,6 +64,12 @@ def _family(item: LogicItem) -> LogicFamily | None:
     return outcome.value if isinstance(outcome, Found) else None
 
 
+IDENTITY = ItemIdentity(
+    "networks",
+    duplicate_key,
+    lambda item: () if item.sealed is None else (canonical_key(model_structure(item.sealed.gold)),),
+    lambda item: canonical_key(network_structure(item.task.edges)),
+)
 SOUNDNESS = Soundness(
     {
         "the stated optimum is the least": optimum_holds,
@@ -69,5 +77,5 @@ SOUNDNESS = Soundness(
         "stated members are those that fit": members_hold,
     },
     explain_undecided,
-    duplicate_key,
+    IDENTITY,
 )

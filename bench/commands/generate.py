@@ -48,7 +48,8 @@ def generate(
     FILE.unfinished until FILE is written; the same command goes on from there.
     """
     from calibrant.bench.core.registry import benchmark as named
-    from calibrant.bench.pools.capabilities import CHECK, GENERATE, GenerateRequest
+    from calibrant.bench.pools.capabilities import GENERATE, GenerateRequest
+    from calibrant.bench.pools.distinct import find_repeats
 
     of = named(benchmark)
     generator = of.require(GENERATE)
@@ -60,7 +61,7 @@ def generate(
         )
     for line in lines:
         typer.echo(line, err=True)
-    repeats = of.require(CHECK).find_repeats([out])
+    repeats = find_repeats(of, (), out, of.items.read_pool(out))
     if repeats:
         asks = f"{plural(len(repeats), 'items')} {'asks' if len(repeats) == 1 else 'ask'} what an earlier one asks"
         typer.echo(f"{asks}: small strata have few different ones", err=True)

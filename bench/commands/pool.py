@@ -1,4 +1,4 @@
-"""Commands on pool files: convert, alternatives, check, unpack, stats, distinct, subset, schema."""
+"""Commands on pool files: convert, alternatives, check, unpack, stats, distinct, split, subset, schema."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,7 +16,7 @@ from calibrant.bench.commands.options import AsJson, ItemOption, NewPool, OfBenc
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.examples import epilog
-from calibrant.bench.help_groups import ITEMS, METHOD, GroupedOptions
+from calibrant.bench.help_groups import ITEMS, METHOD, OUTPUT, GroupedOptions
 from calibrant.bench.option_help import ConvertCommand
 from calibrant.bench.terminal.existing import refuse_existing
 from calibrant.bench.terminal.next_commands import NextCommand, pool_commands, print_next, unused_path
@@ -268,22 +268,72 @@ def distinct(
         ),
         READS,
     ] = None,
+    by: Annotated[
+        Literal["item", "model"],
+        typer.Option(
+            help="model: leave out as well what is about a latent model of the other pools.", rich_help_panel=ITEMS
+        ),
+    ] = "item",
     as_json: AsJson = False,
 ) -> None:
     """Take the items that ask something new, so that a test does not repeat what was trained on.
 
     Small strata have few different items, however many are generated. An item repeats another if a system is shown and
-    asked the same, whatever its id; of equal ones the first stays. `calibrant pool check` names them.
+    asked the same, whatever it does and whatever the id; of equal ones the first stays. `calibrant pool check` names
+    them. New questions about a known program are new items; --by model leaves out these too.
     """
-    from calibrant.bench.pools.distinct import write_distinct
+    from calibrant.bench.commands.progress import progress_bar
+    from calibrant.bench.pools.distinct import Unit, write_distinct
 
-    written = write_distinct(source, target, others or ())
+    if by == "model" and not others:
+        raise typer.BadParameter("model needs the other pools, --apart-from POOL", param_hint="--by")
+    with progress_bar() as progress:
+        written = write_distinct(source, target, others or (), Unit(by), progress)
     if as_json:
         typer.echo(json.dumps(written.to_dict(), indent=1))
     else:
         for line in written.lines():
             typer.echo(in_one_line(line), err=True)
         print_next(pool_commands(target))
+
+
+@pool_app.command(cls=GroupedOptions, epilog=epilog("pool split"))
+@guard_paths
+def split(
+    source: PoolPath,
+    folder: Annotated[
+        Path,
+        typer.Option("--out", metavar="DIR", help="Folder to write, empty or new.", rich_help_panel=OUTPUT),
+        Writes(("*",)),
+    ],
+    by: Annotated[
+        Literal["model"],
+        typer.Option(help="The unit: a latent model up to renaming; no two parts share one.", rich_help_panel=ITEMS),
+    ] = "model",
+    shares: Annotated[
+        str, typer.Option(metavar="S,...", help="Share of the items of each part.", rich_help_panel=ITEMS)
+    ] = ".8,.1,.1",
+    seed: Annotated[int, typer.Option(help="The same seed gives the same parts.", rich_help_panel=ITEMS)] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Split a pool so that no part has an item about a latent model of another part.
+
+    The unit is an SCM, a program, a laboratory, a rule or a network, whatever its variables are called: all that is
+    asked about one stays together. Two parts are train and test, three train, validation and test. The report, also in
+    split.json, counts items and units, models that parts share (none), and items on a graph of an earlier part.
+    """
+    from calibrant.bench.commands.progress import progress_bar
+    from calibrant.bench.pools.distinct import parse_shares, write_split
+
+    parsed_shares = parse_shares(shares)
+    with progress_bar() as progress:
+        written = write_split(source, parsed_shares, folder, seed, progress)
+    if as_json:
+        typer.echo(json.dumps(written.to_dict(), indent=1))
+        return
+    for line in written.lines():
+        typer.echo(in_one_line(line), err=True)
+    print_next(pool_commands(folder / written.parts[0].file))
 
 
 pool_app.command("subset", cls=GroupedOptions, epilog=epilog("pool subset"))(guard_paths(subset))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # benchmarks import this file for its keys: what runs and che
     from markupsafe import Markup
 
     from calibrant.audits.claims import Certificate
+    from calibrant.audits.soundness import ItemIdentity
     from calibrant.bench.core.answer_context import AnswerContext
     from calibrant.bench.pools.item_options import ItemOptions
     from calibrant.bench.pools.soundness import CheckReport
@@ -248,8 +249,9 @@ class Checkable(Protocol):
         """Yield a report for each file; a duplicate may stand in an earlier one."""
         ...
 
-    def find_repeats(self, pools: Sequence[Path]) -> Mapping[str, str]:
-        """Return which items of the last pool ask what an earlier item asks, of any of the pools, and which by id."""
+    @property
+    def identity(self) -> ItemIdentity[Any]:
+        """Keys by which items are the same, for `pool distinct` and `pool split` too."""
         ...
 
 

@@ -1,17 +1,43 @@
-"""Items of a pool that ask something new: none repeats another of the pool, or one of other pools."""
+"""Items of a pool that ask something new, and splits of a pool whose parts share no latent model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.core.registry import one_benchmark
+from calibrant.audits.soundness import ItemIdentity
+from calibrant.bench.core.benchmark import Benchmark
+from calibrant.bench.core.registry import benchmark_of, one_benchmark
 from calibrant.bench.pools.capabilities import CHECK
-from calibrant.bench.pools.parts import write_part
-from calibrant.dsl.errors import CalibrantError
+from calibrant.bench.pools.parts import write_indices
+from calibrant.bench.pools.soundness import FirstItems
+from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.terminal.folders import making_folder, require_free
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.texts.plural import plural
+
+REPORT = "split.json"
+PART_NAMES = {2: ("train", "test"), 3: ("train", "validation", "test")}
+MAX_PARTS = 20
+
+
+class Unit(StrEnum):
+    """What two pools must not share: a question, or a latent model up to renaming."""
+
+    ITEM = "item"
+    MODEL = "model"
+
+
+def ignore_progress(name: str, done: int, total: int) -> None:
+    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +59,218 @@ class DistinctPool:
         return {"items": self.num_items, "left_out": dict(self.claims)}
 
 
-def write_distinct(source: Path, target: Path, others: Sequence[Path]) -> DistinctPool:
+def write_distinct(
+    source: Path, target: Path, others: Sequence[Path], unit: Unit = Unit.ITEM, progress: Progress = ignore_progress
+) -> DistinctPool:
     """Write a pool without items that `pool check` calls duplicates of earlier ones, or of items of other pools.
+
+    unit: MODEL leaves out as well what is about a latent model of the other pools
 
     Of equal items the first stays. `CalibrantError` if none would: a pool has an item.
     """
     of = one_benchmark([*others, source])
-    claims = of.require(CHECK).find_repeats([*others, source])
     pool: Any = of.items.read_pool(source)
-    items = tuple(item for item in pool.items if item.id not in claims)
-    if not items:
+    claims = find_repeats(of, others, source, pool, unit, progress)
+    indices = [index for index, item in enumerate(pool.items) if item.id not in claims]
+    if not indices:
         raise CalibrantError(f"{source}: each of its {plural(len(pool.items), 'items')} repeats one of the other pools")
-    write_part(of, pool, items, target)
-    return DistinctPool(target, len(items), claims)
+    write_indices(of, pool, source, indices, target)
+    return DistinctPool(target, len(indices), claims)
+
+
+def find_repeats(
+    of: Benchmark[Any],
+    others: Sequence[Path],
+    source: Path,
+    pool: Any,
+    unit: Unit = Unit.ITEM,
+    progress: Progress = ignore_progress,
+) -> dict[str, str]:
+    """Return which items of a pool repeat an earlier one, or one of other pools, with a claim of which one by id."""
+    identity = of.require(CHECK).identity
+    first_items, models = FirstItems(), dict[bytes, str]()
+    for path in others:
+        other: Any = of.items.read_pool(path)
+        for item in _counted(other.items, path.name, progress):
+            first_items.note_repeat(path, item.id, identity.duplicate_key(item))
+            for key in _model_keys(identity, item, path) if unit is Unit.MODEL else ():
+                models.setdefault(key, f"{item.id} of {path}")
+    claims: dict[str, str] = {}
+    for item in _counted(pool.items, source.name, progress):
+        note = first_items.note_repeat(source, item.id, identity.duplicate_key(item))
+        if note is not None:
+            claims[item.id] = note.claim
+        elif models and (keys := [key for key in _model_keys(identity, item, source) if key in models]):
+            claims[item.id] = f"about the same of the {identity.units} as {models[keys[0]]}"
+    return claims
+
+
+def _counted(items: Sequence[Any], name: str, progress: Progress) -> Iterator[Any]:
+    for number, item in enumerate(items):
+        progress(name, number, len(items))
+        yield item
+    progress(name, len(items), len(items))
+
+
+def _model_keys(identity: ItemIdentity[Any], item: Any, path: Path) -> tuple[bytes, ...]:
+    keys = identity.model_keys(item)
+    if not keys:
+        raise CalibrantError(
+            f"{path.name}: {short_repr(item.id)} has no gold: which of the {identity.units} it is about is not known"
+        )
+    return keys
+
+
+@dataclass(frozen=True)
+class SplitPart:
+    """One part of a split; num_graphs: items whose model shares its graph with a model of an earlier part."""
+
+    file: str
+    num_units: int
+    num_items: int
+    num_shared_models: int
+    num_graphs: int
+
+
+@dataclass(frozen=True)
+class SplitPool:
+    """A pool in parts; num_joint: items of units with several items."""
+
+    folder: Path
+    units: str
+    num_units: int
+    num_joint: int
+    parts: tuple[SplitPart, ...]
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the terminal."""
+        total = sum(part.num_items for part in self.parts)
+        units = plural(self.num_units, f"different {self.units}")
+        yield f"{plural(total, 'items')} of {units} (up to renaming) written to {self.folder}"
+        yield f"{self.num_joint} items share one of the {self.units} with other items, which are in the same part"
+        for part in self.parts:
+            yield (
+                f"  {part.file}: {plural(part.num_items, 'items')} of {plural(part.num_units, self.units)}; "
+                f"of earlier parts: {part.num_shared_models} of these, graphs of {part.num_graphs} items"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        parts = [
+            {
+                "file": part.file,
+                "units": part.num_units,
+                "items": part.num_items,
+                "units_of_earlier_parts": part.num_shared_models,
+                "items_on_graphs_of_earlier_parts": part.num_graphs,
+            }
+            for part in self.parts
+        ]
+        return {"unit": self.units, "units": self.num_units, "items_in_joint_units": self.num_joint, "parts": parts}
+
+
+def parse_shares(text: str) -> tuple[Fraction, ...]:
+    """Return the shares in a text such as `.8,.1,.1`; `CalibrantError` unless they are positive and add up to 1."""
+    number = r"[0-9]{0,9}\.?[0-9]{1,9}"
+    is_list = re.fullmatch(f"{number}(,{number})*", text, re.ASCII) is not None
+    shares = tuple(Fraction(share) for share in text.split(",")) if is_list else ()
+    if not 2 <= len(shares) <= MAX_PARTS or min(shares) <= 0 or sum(shares) != 1:
+        allowed = f"2 to {MAX_PARTS} positive numbers that add up to 1, as .8,.1,.1"
+        raise CalibrantError(f"--shares: {short_repr(text)}; expected {allowed}")
+    return shares
+
+
+def write_split(
+    source: Path, shares: Sequence[Fraction], folder: Path, seed: int = 0, progress: Progress = ignore_progress
+) -> SplitPool:
+    """Write the parts of a pool and a report into a new folder; no two parts have items about one latent model.
+
+    seed: decides, with the models alone, which part a model is in; ids and names do not
+    """
+    of = benchmark_of(source)
+    require_free(folder, "a split")
+    pool: Any = of.items.read_pool(source)
+    identity = of.require(CHECK).identity
+    models, graphs = [], []
+    for item in _counted(pool.items, source.name, progress):
+        models.append(_model_keys(identity, item, source))
+        graphs.append(identity.structure_key(item))
+    units = join_units(models)
+    if len(units) < len(shares):
+        units_text = plural(len(units), f"different {identity.units}")
+        raise CalibrantError(f"{source.name}: {units_text} for {len(shares)} parts; give fewer --shares")
+    assigned = assign_units([(len(unit), min(k for i in unit for k in models[i])) for unit in units], shares, seed)
+    names = PART_NAMES.get(len(shares), tuple(f"part-{number}" for number in range(1, len(shares) + 1)))
+    members: list[list[int]] = [[] for _ in names]
+    for unit, part in zip(units, assigned, strict=True):
+        members[part] += unit
+    for indices in members:
+        indices.sort()
+    parts = tuple(_measure_parts([f"{name}.jsonl" for name in names], members, models, graphs, Counter(assigned)))
+    num_joint = sum(len(unit) for unit in units if len(unit) > 1)
+    split = SplitPool(folder, identity.units, len(units), num_joint, parts)
+    with making_folder(folder) as (made, _):
+        made.mkdir()
+        for written, indices in zip(parts, members, strict=True):
+            write_indices(of, pool, source, indices, made / written.file)
+        (made / REPORT).write_text(json.dumps(split.to_dict() | {"seed": seed}, indent=1) + "\n", encoding="utf-8")
+    return split
+
+
+def _measure_parts(
+    files: Sequence[str],
+    members: Sequence[Sequence[int]],
+    models: Sequence[tuple[bytes, ...]],
+    graphs: Sequence[bytes],
+    num_units: Mapping[int, int],
+) -> Iterator[SplitPart]:
+    """Yield the facts about each part; shared models are counted from the items, not from how they were assigned."""
+    earlier_models, earlier_graphs = set[bytes](), set[bytes]()
+    for number, (file, indices) in enumerate(zip(files, members, strict=True)):
+        own_models = {key for i in indices for key in models[i]}
+        on_graphs = sum(graphs[i] in earlier_graphs for i in indices)
+        yield SplitPart(file, num_units[number], len(indices), len(own_models & earlier_models), on_graphs)
+        earlier_models |= own_models
+        earlier_graphs |= {graphs[i] for i in indices}
+
+
+def join_units(keys: Sequence[Sequence[Hashable]]) -> list[list[int]]:
+    """Return the items, by index, in units: those that share a key, directly or through others."""
+    parent = list(range(len(keys)))
+
+    def root(index: int) -> int:
+        while parent[index] != index:
+            parent[index] = parent[parent[index]]
+            index = parent[index]
+        return index
+
+    first: dict[Hashable, int] = {}
+    for index, item_keys in enumerate(keys):
+        for key in item_keys:
+            parent[root(index)] = root(first.setdefault(key, index))
+    units: defaultdict[int, list[int]] = defaultdict(list)
+    for index in range(len(keys)):
+        units[root(index)].append(index)
+    return list(units.values())
+
+
+def assign_units(units: Sequence[tuple[int, bytes]], shares: Sequence[Fraction], seed: int) -> list[int]:
+    """Return the part of each unit, given by size and key: large ones first, to the part that lacks most of its share.
+
+    Equal sizes go by a digest of seed and key. Each part gets a unit.
+    """
+    total = sum(size for size, _ in units)
+
+    def order(index: int) -> tuple[int, bytes]:
+        size, key = units[index]
+        return -size, hashlib.sha256(f"{seed}|".encode() + key).digest()
+
+    lacking = [share * total for share in shares]
+    assigned, empty = [0] * len(units), set(range(len(shares)))
+    for place, index in enumerate(sorted(range(len(units)), key=order)):
+        open_parts = empty if len(units) - place == len(empty) else range(len(shares))
+        part = max(open_parts, key=lambda k: (lacking[k], -k))
+        assigned[index] = part
+        lacking[part] -= units[index][0]
+        empty.discard(part)
+    return assigned

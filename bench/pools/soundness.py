@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from calibrant.audits.finding import ClaimStatus
-from calibrant.audits.soundness import Soundness
+from calibrant.audits.soundness import ItemIdentity, Soundness
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark as benchmark_named
@@ -34,30 +34,14 @@ class FirstItems:
     def __init__(self) -> None:
         self._places: dict[bytes, tuple[Path, str]] = {}
 
-    def note_repeat(self, path: Path, item_id: str, content: bytes | None) -> Note | None:
-        """Return the note on an item that asks what an earlier one asks; any other with a content is noted down."""
-        if content is None:
-            return None
+    def note_repeat(self, path: Path, item_id: str, content: bytes) -> Note | None:
+        """Return the note on an item that asks what an earlier one asks; any other is noted down."""
         place = path, item_id
         first_path, first_id = first = self._places.setdefault(content, place)
         if first is place:
             return None
         where = "" if first_path == path else f" of {first_path}"
         return Note(DUPLICATE, item_id, f"the same as {first_id}{where}")
-
-
-def claim_repeats(
-    pools: Sequence[Path], read_contents: Callable[[Path], Iterable[tuple[str, bytes | None]]]
-) -> Mapping[str, str]:
-    """Return which items of the last pool ask what an earlier item asks, of any of the pools, and which by id.
-
-    read_contents: yields id and content of each item of a pool, contents equal for items that ask the same
-    """
-    first_items = FirstItems()
-    notes: list[Note | None] = []
-    for path in pools:
-        notes = [first_items.note_repeat(path, item_id, content) for item_id, content in read_contents(path)]
-    return {note.instance: note.claim for note in notes if note is not None}
 
 
 NOT_OFFICIAL = "not an official file"
@@ -105,13 +89,9 @@ class ItemChecks:
     def check(self, pools: Sequence[Path], options: Any) -> Iterator[CheckReport]:
         return check_items(benchmark_named(self.name), pools, self.soundness)
 
-    def find_repeats(self, pools: Sequence[Path]) -> Mapping[str, str]:
-        items = benchmark_named(self.name).items
-
-        def read_contents(path: Path) -> Iterator[tuple[str, bytes | None]]:
-            return ((item.id, self.soundness.duplicate_key(item)) for item in items.read_pool(path).items)
-
-        return claim_repeats(pools, read_contents)
+    @property
+    def identity(self) -> ItemIdentity[Any]:
+        return self.soundness.identity
 
 
 def check_items(benchmark: Benchmark[Any], paths: Sequence[Path], soundness: Soundness[Any]) -> Iterator[CheckReport]:
@@ -123,7 +103,7 @@ def check_items(benchmark: Benchmark[Any], paths: Sequence[Path], soundness: Sou
         report = CheckReport(pool.name, pool_digest(path), len(pool), official="", notes=notes)
         for item in pool.items:
             _check(report, item, soundness)
-            repeat = first_items.note_repeat(path, item.id, soundness.duplicate_key(item))
+            repeat = first_items.note_repeat(path, item.id, soundness.identity.duplicate_key(item))
             notes += [repeat] if repeat is not None else []
             notes += _notes(benchmark, item, soundness)
         yield report

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from calibrant.dsl.causalab.item import Task
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Values
-from calibrant.solvers.canonical import StructureBuilder, canonical_order, word
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Mechanism, Values
+from calibrant.solvers.canonical import Structure, StructureBuilder, canonical_order, word
 
 
 @dataclass(frozen=True)
@@ -49,3 +49,18 @@ def canonical_names(task: Task) -> CanonicalNames:
         {name: f"p{place:0{width}}" for place, name in enumerate(ordered, start=1)},
         tuple(sorted(different, key=lambda place: rank[record_vertex[place]])),
     )
+
+
+def mechanism_structure(mechanism: Mechanism, *, with_functions: bool = True) -> Structure:
+    """Return nodes, edges and, unless only the graph is requested, the terms and the frequency's base."""
+    builder = StructureBuilder()
+    bases = {node: equation.base if with_functions else None for node, equation in mechanism.equations.items()}
+    index = {node: builder.vertex("node", node == FREQUENCY, base) for node, base in bases.items()}
+    for parent, child in mechanism.edges:
+        builder.edge(index[parent], index[child], word("parent"))
+    for node, equation in mechanism.equations.items() if with_functions else ():
+        for term in equation.terms:
+            vertex = builder.vertex("term", term.power, float(term.weight))
+            builder.edge(index[term.parent], vertex)
+            builder.edge(vertex, index[node])
+    return builder.build(len(index))

@@ -11,7 +11,15 @@ from typing import NamedTuple
 from calibrant.dsl.causim.item import Task
 from calibrant.dsl.causim.model import Model
 from calibrant.dsl.causim.values import ModelError, Symbol
-from calibrant.solvers.canonical import CanonicalOrder, Structure, StructureBuilder, canonical_order, orbit, word
+from calibrant.solvers.canonical import (
+    CanonicalOrder,
+    Structure,
+    StructureBuilder,
+    canonical_key,
+    canonical_order,
+    orbit,
+    word,
+)
 from calibrant.solvers.causim.renaming import ModelNames
 
 MAX_ROWS = 20_000  # of all tables together: more take longer to order than questions about them to answer
@@ -43,6 +51,29 @@ def canonical_names(task: Task) -> ModelNames | None:
         new_keys[model.nodes[position].noise] = f"Q{place:0{width}}"
     new_values = {key: _spell(domain, rank) for key, domain in values.items()}
     return ModelNames(order, new_keys, new_values)
+
+
+@lru_cache(maxsize=4096)  # questions about one program are not always neighbours
+def model_keys(model: Model) -> tuple[bytes, bytes]:
+    """Return keys of a model and of its graph, up to renaming of nodes, noise and values.
+
+    Of a model whose tables have over MAX_ROWS rows, or cannot be made, both are that of the graph.
+    """
+    graph = canonical_key(_graph(model))
+    try:
+        if sum(local.table.size for local in model.system) > MAX_ROWS:
+            return graph, graph
+    except ModelError:
+        return graph, graph
+    return canonical_key(_model_part(model).structure), graph
+
+
+def _graph(model: Model) -> Structure:
+    builder = StructureBuilder()
+    index = {name: builder.vertex("node") for name in model.names}
+    for node in model.nodes:
+        builder.edges([index[parent] for parent in node.parents], index[node.name])
+    return builder.build(len(index))
 
 
 def value_roles(task: Task) -> dict[str, dict[Symbol, int]]:

@@ -6,12 +6,13 @@ of their integers: equal for all that are rounded alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from calibrant.dsl.logic.clause import Model
 from calibrant.dsl.logic.prior import Edge
 from calibrant.dsl.logic.task import Experiment, Setup, Task, kept_names
-from calibrant.solvers.canonical import StructureBuilder, canonical_order, word
+from calibrant.solvers.canonical import Structure, StructureBuilder, canonical_order, word
 
 
 @dataclass(frozen=True)
@@ -94,3 +95,27 @@ def rename_experiment(experiment: Experiment, names: Mapping[str, str]) -> Exper
     return Experiment(
         frozenset(names[name] for name in experiment.on), frozenset(names[name] for name in experiment.inhibited)
     )
+
+
+def model_structure(model: Model) -> Structure:
+    """Return the nodes and clauses of a model."""
+    builder = StructureBuilder()
+    nodes = sorted({name for clause in model for name in (clause.target, *clause.sources)})
+    index = {name: builder.vertex("node") for name in nodes}
+    for clause in sorted(model):
+        vertex = builder.vertex("clause")
+        builder.edge(vertex, index[clause.target], word("target"))
+        for source, sign in clause.literals:
+            builder.edge(index[source], vertex, word("literal", sign))
+    return builder.build(len(nodes))
+
+
+def network_structure(edges: Iterable[Edge]) -> Structure:
+    """Return the nodes and signed edges of a network."""
+    builder = StructureBuilder()
+    listed = sorted(set(edges))
+    nodes = sorted({name for edge in listed for name in (edge.source, edge.target)})
+    index = {name: builder.vertex("node") for name in nodes}
+    for edge in listed:
+        builder.edge(index[edge.source], index[edge.target], word("edge", edge.sign))
+    return builder.build(len(nodes))

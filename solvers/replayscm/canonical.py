@@ -19,7 +19,7 @@ from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.problem import Problem, Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column, Intervention, World
-from calibrant.solvers.canonical import Permutation, StructureBuilder, canonical_order, refined_colours, word
+from calibrant.solvers.canonical import Permutation, Structure, StructureBuilder, canonical_order, refined_colours, word
 from calibrant.solvers.replayscm.renaming import PanelOrder, rename_problem, rename_scm, rename_task, unchanged_order
 
 _NAME = re.compile(r"\bV[0-9]+\b")
@@ -64,6 +64,22 @@ class CanonicalTask:
         if isinstance(content, list | tuple):
             return [self.restore(part) for part in content]
         return content
+
+
+def scm_structure(model: Scm, *, with_functions: bool = True) -> Structure:
+    """Return roots, functional parents and, unless only the graph is requested, the rows where a function is 1."""
+    builder = StructureBuilder()
+    index = {variable: builder.vertex("root", variable in model.roots) for variable in model.variables}
+    for variable, (parents, table) in model.signature:
+        builder.edges([index[parent] for parent in parents], index[variable], word("parent"))
+        if not with_functions:
+            continue
+        for row in range(1 << len(parents)):
+            if table[row]:
+                vertex = builder.vertex_of(_ROW)
+                builder.edge(vertex, index[variable], _ONE)
+                builder.edges([index[p] for i, p in enumerate(parents) if row >> i & 1], vertex, _ROW)
+    return builder.build(len(index))
 
 
 def variable_colours(task: Task) -> dict[str, int]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 
-import msgspec
-
-from calibrant.audits.soundness import Check
-from calibrant.bench.pools.soundness import NOT_OFFICIAL, CheckReport, FirstItems, claim_repeats
+from calibrant.audits.replayscm.identity import IDENTITY
+from calibrant.audits.soundness import Check, ItemIdentity
+from calibrant.bench.pools.soundness import NOT_OFFICIAL, CheckReport, FirstItems
 from calibrant.bench.replayscm.extended.check import (
     forecast_difference,
     gold_rejection,
@@ -21,9 +19,8 @@ from calibrant.bench.replayscm.options import CheckOptions
 from calibrant.bench.replayscm.pools.unused_fields import count_unused_fields
 from calibrant.dsl.pool_text import file_digest
 from calibrant.dsl.replayscm.evaluator import Candidate, mismatches
-from calibrant.dsl.replayscm.pools.files import read_pool, record_from_problem
+from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST, BY_NAME
-from calibrant.dsl.replayscm.pools.records import SealedRecord
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import Scm
@@ -47,7 +44,7 @@ def check_pool(path: Path, *, must_be_official: bool = False, first_items: First
     first_items = first_items or FirstItems()
     pool = read_pool(path, keep_results=False)
     report = CheckReport(pool.name, file_digest(path), len(pool))
-    repeats = [first_items.note_repeat(path, problem.id, _task_digest(problem)) for problem in pool.problems]
+    repeats = [first_items.note_repeat(path, problem.id, IDENTITY.duplicate_key(problem)) for problem in pool.problems]
     for problem in pool.problems:
         for name, check in CHECKS.items():
             reason = check(problem)
@@ -60,13 +57,6 @@ def check_pool(path: Path, *, must_be_official: bool = False, first_items: First
     report.official, genuine = _official(path.name, report.digest)
     report.official_failure = must_be_official and not genuine
     return report
-
-
-def _task_digest(problem: Problem) -> bytes:
-    """Return a digest of all that a solver may read; equal for instances that ask the same of a system."""
-    record = record_from_problem(problem)
-    record = msgspec.structs.replace(record, id="", sealed=SealedRecord(), results=[])
-    return sha256(msgspec.json.encode(record)).digest()
 
 
 def _official(name: str, digest: str) -> tuple[str, bool]:
@@ -163,11 +153,9 @@ class ScmChecks:
     def check(self, pools: Sequence[Path], options: CheckOptions) -> Iterator[CheckReport]:
         return check_pools(pools, must_be_official=options.official)
 
-    def find_repeats(self, pools: Sequence[Path]) -> Mapping[str, str]:
-        def read_contents(path: Path) -> Iterator[tuple[str, bytes]]:
-            return ((p.id, _task_digest(p)) for p in read_pool(path, keep_results=False).problems)
-
-        return claim_repeats(pools, read_contents)
+    @property
+    def identity(self) -> ItemIdentity[Problem]:
+        return IDENTITY
 
 
 CHECK = ScmChecks()

@@ -154,6 +154,7 @@ def base_line(command: str, files: Files, out: Path) -> list[object]:
         "pool alternatives": [pool, out / "new.jsonl"],
         "pool check": [pool],
         "pool distinct": [pool, out / "new.jsonl"],
+        "pool split": [pool, "--shares", ".5,.5", "--out", out / "folder"],
         "pool unpack": [pool, out / "folder"],
         "pool stats": [pool],
         "pool schema": [],

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from calibrant.audits.replayscm.identity import IDENTITY
 from calibrant.bench.cli import main
 from calibrant.bench.core.benchmark import Benchmark
-from calibrant.bench.core.registry import benchmarks
+from calibrant.bench.core.registry import benchmark, benchmarks
 from calibrant.bench.pools.bundled import bundled_files, bundled_pool
+from calibrant.bench.pools.capabilities import CHECK
 from calibrant.bench.pools.parts import write_part
+from calibrant.dsl.formulas.formula import apply
+from calibrant.dsl.replayscm.extensions.extension import Contexts
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.scm import scm
 from tests.support.commands import refused
+from tests.support.replayscm.extensions.problems import small_problem
 
 
 def _generated(path: Path, of: str, seed: int, strata: str, number: int) -> list[dict[str, object]]:
@@ -83,6 +91,48 @@ def test_items_of_two_files_repeat_each_other_whatever_their_ids(
     train.write_text(f"{header}\n{json.dumps({**record, 'id': 'a'})}\n", encoding="utf-8")
     capsys.readouterr()
     assert "repeats one" in refused(capsys, "pool", "distinct", train, out, "--apart-from", train)
+
+
+def test_episodes_are_equal_only_if_every_action_shows_the_same() -> None:
+    """Their tasks are alike: nothing is shown before the first action."""
+    problem, noisy = (small_problem(3, rate=rate, is_episode=True) for rate in ("0", "1/20"))
+    sampled = _with_contexts(problem, Contexts.SAMPLED)
+    assert problem.sealed.gold is not None
+    child, formula = next(iter(problem.sealed.gold.mechanisms.items()))
+    other = scm(problem.sealed.gold.roots, {**problem.sealed.gold.mechanisms, child: apply("not", [formula])})
+    twice = apply("not", [apply("not", [formula])])
+    alike = scm(problem.sealed.gold.roots, {**problem.sealed.gold.mechanisms, child: twice})
+
+    def key(one: Problem, **sealed: object) -> bytes:
+        return IDENTITY.duplicate_key(replace(one, id="x", sealed=replace(one.sealed, **sealed)))  # type: ignore[arg-type]
+
+    assert key(problem) != key(problem, gold=other)
+    assert key(problem) == key(problem, gold=alike) == key(problem, seed=99) == key(problem, labels={})
+    assert key(noisy) != key(noisy, seed=(noisy.sealed.seed or 0) + 1)
+    assert key(noisy) == key(noisy, labels={})
+    assert key(sampled) != key(sampled, seed=99)
+
+
+def _with_contexts(problem: Problem, contexts: Contexts) -> Problem:
+    extension = problem.task.extension
+    assert extension is not None
+    assert extension.allowance is not None
+    changed = replace(extension, allowance=replace(extension.allowance, contexts=contexts))
+    return replace(problem, task=replace(problem.task, extension=changed))
+
+
+@pytest.mark.parametrize("of", ["blickets", "causalab"])
+def test_noise_is_part_of_what_is_shown(of: str) -> None:
+    """An item with noise repeats itself, under other labels too, and none whose noise has another seed."""
+    items: Any = benchmark(of).items.read_pool(bundled_files()[of][0]).items
+    key = benchmark(of).require(CHECK).identity.duplicate_key
+    noisy = next(item for item in items if (item.sealed.p < 1 if of == "blickets" else item.sealed.noise is not None))
+    seeds = {"noise_seed": 99} if of == "blickets" else {"noise": replace(noisy.sealed.noise, seed=99)}
+    assert key(noisy) == key(replace(noisy, id="another"))
+    assert key(noisy) != key(replace(noisy, sealed=replace(noisy.sealed, **seeds)))
+    if of == "blickets":
+        quiet = next(item for item in items if item.sealed.p == 1)
+        assert key(quiet) == key(replace(quiet, sealed=replace(quiet.sealed, noise_seed=99)))
 
 
 @pytest.mark.parametrize("of", benchmarks(), ids=lambda of: of.name)

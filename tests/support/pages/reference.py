@@ -59,6 +59,7 @@ EXAMPLES: Mapping[str, str] = {
     "training": "calibrant training causim.jsonl --limit 4 --out training.jsonl",
     "variants": "calibrant variants switches.jsonl --kinds rename --copies 1 --out variants.jsonl",
     "pool distinct": "calibrant pool distinct detectors.jsonl different.jsonl",
+    "pool split": "calibrant pool split detectors.jsonl --by model --shares .5,.5 --out parts",
     "pool check": "calibrant pool check pool.jsonl",
     "pool stats": "calibrant pool stats detectors.jsonl",
     "pool convert": "calibrant pool convert pool.jsonl pool.yaml",

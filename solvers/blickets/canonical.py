@@ -1,0 +1,22 @@
+"""Canonical form of a detector: equal for all names and orders of its objects."""
+
+from __future__ import annotations
+
+from calibrant.dsl.blickets.item import Mechanism
+from calibrant.solvers.canonical import Structure, StructureBuilder, word
+
+
+def rules_structure(mechanisms: tuple[Mechanism, ...], num_objects: int, *, with_functions: bool = True) -> Structure:
+    """Return the objects, and of each rule in turn its blickets with their order and, unless omitted, its form."""
+    builder = StructureBuilder()
+    for _ in range(num_objects):
+        builder.vertex("object")
+    for number, mechanism in enumerate(mechanisms):
+        rule = mechanism.rule.canonical
+        vertex = builder.vertex("rule", number, str(rule.form) if with_functions else "")
+        order = mechanism.order or ()
+        for blicket in range(num_objects):
+            if rule.blickets >> blicket & 1:
+                place = order.index(blicket) if blicket in order else -1
+                builder.edge(blicket, vertex, word("blicket", place))
+    return builder.build(num_objects)
