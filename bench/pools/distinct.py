@@ -30,7 +30,7 @@ MAX_PARTS = 20
 
 
 class Unit(StrEnum):
-    """What two pools must not share: a question, or a latent model up to renaming."""
+    """Unit that two pools must not share: a question, or a latent model up to renaming."""
 
     ITEM = "item"
     MODEL = "model"
@@ -68,18 +68,18 @@ def write_distinct(
 
     Of equal items the first stays. `CalibrantError` if none would: a pool has an item.
     """
-    of = one_benchmark([*others, source])
-    pool: Any = of.items.read_pool(source)
-    claims = find_repeats(of, others, source, pool, unit, progress)
+    benchmark = one_benchmark([*others, source])
+    pool: Any = benchmark.items.read_pool(source)
+    claims = find_repeats(benchmark, others, source, pool, unit, progress)
     indices = [index for index, item in enumerate(pool.items) if item.id not in claims]
     if not indices:
         raise CalibrantError(f"{source}: each of its {plural(len(pool.items), 'items')} repeats one of the other pools")
-    write_indices(of, pool, source, indices, target)
+    write_indices(benchmark, pool, source, indices, target)
     return DistinctPool(target, len(indices), claims)
 
 
 def find_repeats(
-    of: Benchmark[Any],
+    benchmark: Benchmark[Any],
     others: Sequence[Path],
     source: Path,
     pool: Any,
@@ -87,11 +87,11 @@ def find_repeats(
     progress: Progress = ignore_progress,
 ) -> dict[str, str]:
     """Return which items of a pool repeat an earlier one, or one of other pools, with a claim of which one by id."""
-    identity = of.require(CHECK).identity
+    identity = benchmark.require(CHECK).identity
     first_items, models = FirstItems(), dict[bytes, str]()
     for path in others:
-        other: Any = of.items.read_pool(path)
-        for item in _counted(other.items, path.name, progress):
+        other_pool: Any = benchmark.items.read_pool(path)
+        for item in _counted(other_pool.items, path.name, progress):
             first_items.note_repeat(path, item.id, identity.duplicate_key(item))
             for key in _model_keys(identity, item, path) if unit is Unit.MODEL else ():
                 models.setdefault(key, f"{item.id} of {path}")
@@ -187,10 +187,10 @@ def write_split(
 
     seed: decides, with the models alone, which part a model is in; ids and names do not
     """
-    of = benchmark_of(source)
+    benchmark = benchmark_of(source)
     require_free(folder, "a split")
-    pool: Any = of.items.read_pool(source)
-    identity = of.require(CHECK).identity
+    pool: Any = benchmark.items.read_pool(source)
+    identity = benchmark.require(CHECK).identity
     models, graphs = [], []
     for item in _counted(pool.items, source.name, progress):
         models.append(_model_keys(identity, item, source))
@@ -209,11 +209,13 @@ def write_split(
     parts = tuple(_measure_parts([f"{name}.jsonl" for name in names], members, models, graphs, Counter(assigned)))
     num_joint = sum(len(unit) for unit in units if len(unit) > 1)
     split = SplitPool(folder, identity.units, len(units), num_joint, parts)
-    with making_folder(folder) as (made, _):
-        made.mkdir()
+    with making_folder(folder) as (new_folder, _):
+        new_folder.mkdir()
         for written, indices in zip(parts, members, strict=True):
-            write_indices(of, pool, source, indices, made / written.file)
-        (made / REPORT).write_text(json.dumps(split.to_dict() | {"seed": seed}, indent=1) + "\n", encoding="utf-8")
+            write_indices(benchmark, pool, source, indices, new_folder / written.file)
+        (new_folder / REPORT).write_text(
+            json.dumps(split.to_dict() | {"seed": seed}, indent=1) + "\n", encoding="utf-8"
+        )
     return split
 
 

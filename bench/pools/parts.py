@@ -17,12 +17,12 @@ def write_part(of: Benchmark[Any], pool: Any, items: Iterable[Item[Any, Any]], t
     of.items.write_pool(Pool(pool.name, of.name, tuple(items), dict(pool.metadata)), target)
 
 
-def write_indices(of: Benchmark[Any], pool: Any, source: Path, indices: Sequence[int], target: Path) -> None:
+def write_indices(benchmark: Benchmark[Any], pool: Any, source: Path, indices: Sequence[int], target: Path) -> None:
     """Write the items at these indices of the pool that `source` holds; lines of a native pool are copied."""
     if not is_native_pool(source):
-        write_part(of, pool, (pool.items[index] for index in indices), target)
+        write_part(benchmark, pool, (pool.items[index] for index in indices), target)
         return
-    write_part(of, pool, (), target)
+    write_part(benchmark, pool, (), target)
     with plain_pool(source) as file, target.open("ab") as part:
         places = [(line.place, line.size) for line in pool_lines(file)][1:]  # the first is the header
         for index in indices:
