@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -26,7 +25,7 @@ from calibrant.bench.lab.blickets.__main__ import main as blickets_main
 from calibrant.bench.replayscm.tables.paper import printed_numbers
 from calibrant.datasets import printed_table
 from tests.support.commands import CHECKOUT, called
-from tests.support.shared import shared_file
+from tests.support.shared import shared_json
 
 PAGE = CHECKOUT / "docs" / "papers.md"
 BLICKETS = "python -m calibrant.bench.lab.blickets "
@@ -116,7 +115,7 @@ def test_every_stored_table_has_a_line_with_a_command_or_a_reason(title: str) ->
 @pytest.mark.parametrize("title", STORED)
 def test_every_table_of_the_files_of_printed_figures_has_a_line(title: str) -> None:
     for name in FILES[title]:
-        tables = json.loads(shared_file(name, part="family").read_text("utf-8"))["tables"]
+        tables = shared_json(name, part="family")["tables"]
         assert set(tables) <= PAPERS[title].keys, name
 
 

@@ -18,7 +18,7 @@ from calibrant.bench.replayscm.fields import VerdictLine
 from calibrant.bench.schemas import SCHEMAS, line_schema
 from tests.bench.pools.sample_suites import SAMPLES
 from tests.support.commands import jsonl, refused
-from tests.support.shared import shared_file, shared_vectors
+from tests.support.shared import shared_file, shared_records
 
 POOL = bundled_pool("ordered")
 
@@ -173,7 +173,7 @@ def test_every_verdict_of_the_official_sample_holds(tmp_path: Path, structure: l
 @pytest.mark.parametrize("variant", ["ordered", "hidden_roots"])
 def test_verdicts_of_every_kind_of_answer_hold(tmp_path: Path, variant: str) -> None:
     """The conformance answers reach every stage of validity."""
-    vectors = [vector for vector in shared_vectors("conformance_dev.jsonl") if vector["variant"] == variant]
+    vectors = list(shared_records("conformance_dev.jsonl", variant=variant))
     asked = [
         {"instanceId": vector["instanceId"], "model": vector["id"], "extractedAnswer": vector["submission"]}
         for vector in vectors

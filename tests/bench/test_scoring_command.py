@@ -13,7 +13,7 @@ from calibrant.bench.app import app
 from calibrant.bench.cli import main
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from tests.support.commands import command, jsonl, refused
-from tests.support.shared import shared_file, shared_vectors
+from tests.support.shared import shared_file, shared_records
 from tests.support.stub_protocols import small_pool
 
 GOOD, WRONG = {"mechanisms": {"X3": "(and X1 X2)"}}, {"mechanisms": {"X3": "(xor X1 X2)"}}
@@ -34,7 +34,7 @@ def test_score_of_the_official_sample_predictions_is_the_published_one(capsys: p
     scored = {line["instanceId"]: line for line in map(json.loads, printed.out.splitlines())}
     expected = {
         vector["instanceId"]: vector["expect"]
-        for vector in shared_vectors("conformance_dev.jsonl")
+        for vector in shared_records("conformance_dev.jsonl")
         if vector["kind"] == "alt_good_sample"
     }
     assert scored.keys() == expected.keys()
@@ -155,7 +155,7 @@ def test_unknown_instances_can_be_passed_over(pool: Path, tmp_path: Path) -> Non
 
 def test_a_score_line_is_strict_json_whatever_was_submitted(tmp_path: Path) -> None:
     pool = shared_file("official_sample.runtime.yaml")
-    sample = next(shared_vectors("official_sample_predictions.jsonl"))
+    sample = next(shared_records("official_sample_predictions.jsonl"))
     sample["extractedAnswer"]["experiment"] = {"type": "\ud800", "assignments": {"X1": float("nan")}}
     result = CliRunner().invoke(
         app, ["score", str(pool), str(jsonl(tmp_path / "in.jsonl", sample)), "--json", "--skip-unknown"]

@@ -1,19 +1,22 @@
 """Where the shared vectors and pools are found: beside the checkout, or where CALIBRANT_SHARED says.
 
 They are not part of the project. Outside continuous integration their absence is a visible skip; with CI=true it is a
-failure.
+failure. A file without records, or without any of the kind that a test asks for, always fails it: nothing would be
+compared. `python -m tests.support.emptied` runs the tests against empty files.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+MAX_EMPTY_BYTES = 300  # of a pool without problems: its metadata
 _CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -29,6 +32,9 @@ def shared_file(name: str, *, part: str = "replayscm") -> Path:
     folder = shared_folder()
     path = folder / part / name if folder else None
     if path is not None and path.exists():
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file() and _is_empty(file):
+                pytest.fail(f"{file} is empty: nothing would be compared")
         return path
     reason = f"shared {part}/{name} not found beside the checkout; set CALIBRANT_SHARED to the folder that holds it"
     if os.environ.get("CI") == "true":
@@ -36,7 +42,31 @@ def shared_file(name: str, *, part: str = "replayscm") -> Path:
     pytest.skip(reason)
 
 
-def shared_vectors(name: str) -> Iterator[dict[str, Any]]:
-    """Yield the records of a shared JSONL file."""
-    with shared_file(name).open(encoding="utf-8") as lines:
-        yield from (json.loads(line) for line in lines)
+def _is_empty(path: Path) -> bool:
+    """Return whether a file has no record: no text, an empty JSON value, or a pool without problems."""
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        beginning = file.read(MAX_EMPTY_BYTES).strip()
+    return beginning in (b"", b"{}", b"[]") or beginning.endswith(b"problems: []")
+
+
+def shared_json(name: str, *, part: str = "replayscm") -> Any:
+    """Return the value of a shared JSON file."""
+    return json.loads(shared_file(name, part=part).read_text(encoding="utf-8"))
+
+
+def shared_records(name: str, *, part: str = "replayscm", **fields: object) -> Iterator[dict[str, Any]]:
+    """Yield the records of a shared JSONL file whose fields have these values; fail the test if there is none."""
+    path = shared_file(name, part=part)
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        yield from matching(map(json.loads, lines), **fields)
+
+
+def matching(records: Iterable[dict[str, Any]], **fields: object) -> Iterator[dict[str, Any]]:
+    """Yield the records whose fields have these values; fail the test if there is none."""
+    is_empty = True
+    for record in records:
+        if all(record[key] == value for key, value in fields.items()):
+            is_empty = False
+            yield record
+    if is_empty:
+        pytest.fail(f"no shared record with {fields}: nothing would be compared")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from calibrant.audits.blickets import statistics
@@ -21,7 +19,10 @@ from calibrant.audits.finding import ClaimStatus
 from calibrant.bench.blickets.paper_tables.printed import paper
 from calibrant.bench.lab.blickets.__main__ import main
 from calibrant.bench.lab.blickets.findings import paper_findings
-from tests.support.shared import shared_file
+from tests.support.packages import needs
+from tests.support.shared import shared_json
+
+needs("scipy", "statsmodels")
 
 
 def test_three_one_sided_values_stand_under_a_two_sided_heading() -> None:
@@ -76,7 +77,7 @@ def test_a_value_is_compared_to_as_many_decimals_as_are_printed(value: float, pr
 
 def _not_in_the_paper() -> dict[str, float]:
     """Two-sided values over all switched episodes, from the shared file."""
-    rows = json.loads(shared_file("blickets_paper_rows.json", part="family").read_text())
+    rows = shared_json("blickets_paper_rows.json", part="family")
     found = {test["name"]: test["two_sided"] for test in rows["tests"] if test["name"].startswith("all switched")}
     return {name.partition(", ")[2].partition(" (")[0]: value for name, value in found.items()}
 

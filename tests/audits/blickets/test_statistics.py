@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from math import asin, comb, isclose, sqrt
 from typing import Any
@@ -25,7 +24,10 @@ from calibrant.audits.blickets.statistics import (
 )
 from calibrant.dsl.errors import MissingExtraError
 from tests.support.effort import examples
-from tests.support.shared import shared_file
+from tests.support.packages import needs
+from tests.support.shared import shared_json
+
+needs("scipy", "statsmodels")
 
 COUNTS = st.builds(TwoByTwo, *[st.integers(0, 40)] * 4)
 BERKELEY = [  # admissions of 1973 by department, men and then women, as R's UCBAdmissions has them
@@ -39,7 +41,7 @@ BERKELEY = [  # admissions of 1973 by department, men and then women, as R's UCB
 
 
 def _rows() -> dict[str, Any]:
-    rows: dict[str, Any] = json.loads(shared_file("blickets_paper_rows.json", part="family").read_text())
+    rows: dict[str, Any] = shared_json("blickets_paper_rows.json", part="family")
     return rows
 
 

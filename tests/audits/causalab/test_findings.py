@@ -41,7 +41,7 @@ from calibrant.dsl.causalab.reference import values
 from calibrant.dsl.causalab.variant import View
 from tests.support.causalab.laboratories import LINEAR, SUITES, items, released_suite
 from tests.support.effort import examples
-from tests.support.shared import shared_file
+from tests.support.shared import shared_json
 
 
 def by_kind(item: LabItem) -> dict[str, Finding]:
@@ -220,7 +220,7 @@ def test_the_order_of_keys_is_topological_in_the_released_records() -> None:
 
 
 def printed_rows(table: str) -> list[PrintedRow]:
-    found = json.loads(shared_file("causalab_paper_rows.json", part="family").read_text(encoding="utf-8"))
+    found = shared_json("causalab_paper_rows.json", part="family")
     about = found["tables"][table]
     labels = len(about["labels"])
     rows = []

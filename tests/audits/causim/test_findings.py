@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from fractions import Fraction
 from functools import cache
@@ -21,12 +20,12 @@ from calibrant.dsl.causim.networks import network
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.solvers.causim.items import generated_items
 from tests.support.causim.vectors import bundles, models, questions, vectors
-from tests.support.shared import shared_file
+from tests.support.shared import shared_json
 
 
 @cache
 def paper() -> dict[str, Any]:
-    tables: dict[str, Any] = json.loads(shared_file("causim_paper_rows.json", part="family").read_text())["tables"]
+    tables: dict[str, Any] = shared_json("causim_paper_rows.json", part="family")["tables"]
     return tables
 
 

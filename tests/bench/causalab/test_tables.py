@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from calibrant.bench.causalab.paper_tables.printed import paper
@@ -11,7 +10,7 @@ from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.report.answers.named import NamedAnswer
 from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.dsl.causalab.generation import PLANS
-from tests.support.shared import shared_file
+from tests.support.shared import shared_json
 
 
 def _answer(suite: str, system: str = "exact", **score: Any) -> NamedAnswer:
@@ -29,7 +28,7 @@ def _ours(table: Table) -> list[tuple[str, ...]]:
 
 
 def test_our_copy_of_the_figures_is_the_shared_one() -> None:
-    shared = json.loads(shared_file("causalab_paper_rows.json", part="family").read_text(encoding="utf-8"))
+    shared = shared_json("causalab_paper_rows.json", part="family")
     assert (paper().source, paper().notes) == (shared["source"], shared["notes"])
     assert set(NUMBERS) < paper().tables.keys() == shared["tables"].keys()
     for number, table in paper().tables.items():

@@ -39,7 +39,7 @@ from calibrant.dsl.causim.generation.growth import grow
 from calibrant.dsl.causim.prompt import View
 from calibrant.dsl.causim.records import read_pool
 from calibrant.dsl.errors import CalibrantError
-from tests.support.shared import shared_file
+from tests.support.shared import shared_json
 
 VIEWS: tuple[View, ...] = ("code", "prose")
 
@@ -61,7 +61,7 @@ def _by_number(records: list[Record], view: View = "code", against: Sequence[str
 
 
 def test_our_copy_of_the_figures_is_the_shared_one() -> None:
-    shared: dict[str, Any] = json.loads(shared_file("causim_paper_rows.json", part="family").read_text())
+    shared: dict[str, Any] = shared_json("causim_paper_rows.json", part="family")
     assert paper().source == shared["source"]
     assert paper().tables.keys() == shared["tables"].keys()
     for number, table in paper().tables.items():
@@ -202,7 +202,7 @@ def test_the_words_of_a_program_tell_its_vocabulary_where_a_record_does_not(tmp_
 
 
 def test_increments_are_those_that_the_paper_prints() -> None:
-    shared = json.loads(shared_file("causim_paper_rows_rest.json", part="family").read_text("utf-8"))["tables"]
+    shared = shared_json("causim_paper_rows_rest.json", part="family")["tables"]
     tables = _by_number([], against=["Base"])
     pairs = {"7": "3", "8": "4", "9": "5", "10": "6", "14": "11", "15": "12", "16": "13"}
     pairs |= {f"{n}i": n for n in ("17", "18", "19", "20", "21", "22", "34")}

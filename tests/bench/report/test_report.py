@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.published_files import BY_NAME, latent_of
 from tests.support.commands import refused
 from tests.support.report_rows import INVALID, Answers, answer, ours, row_of, rows_of, write_run
-from tests.support.shared import shared_file
+from tests.support.shared import shared_json
 
 DASH = "\N{EN DASH}"
 PAPER_TABLES = ("1", "2", "3B", "C.1", "C.3", "C.4", "D.1", "F.11", "F.12", "H.2")
@@ -254,7 +253,7 @@ def printed(number: str) -> dict[tuple[str, str], dict[str, str]]:
 
 
 def test_printed_rows_are_those_of_the_release() -> None:
-    released = json.loads(shared_file("paper_rows.json").read_text(encoding="utf-8"))["tables"]
+    released = shared_json("paper_rows.json")["tables"]
     for number, name in (("1", "topline_results_main"), ("3B", "diagnostic_decomposition_main_panel_b")):
         here = printed(number)
         assert len(here) == len(released[name])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,7 +16,7 @@ from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.rows import Grouping
 from calibrant.bench.report.table import ResultTable
 from calibrant.dsl.replayscm.pools.published_files import BY_NAME, OFFICIAL_FILES, table_setting
-from tests.support.shared import shared_file
+from tests.support.shared import shared_json
 
 DASH = "\N{EN DASH}"
 INVALID: dict[str, Any] = {"valid": False, "correct": False}
@@ -74,7 +73,7 @@ def test_the_published_symbolic_row_comes_out_of_counts_that_give_it() -> None:
     """Hid-Full, symbolic exact-search: 225 of 250 valid and train-exact, 134 of these held-out exact."""
     worlds = [1.0] * 134 + [0.75] * 79 + [0.625] * 12  # 200.75 in all, so 0.892 of 225 and 0.803 of 250
     scores = [answer(1, rate) for rate in worlds] + [INVALID] * 25
-    published = json.loads(shared_file("paper_rows.json").read_text(encoding="utf-8"))["tables"]
+    published = shared_json("paper_rows.json")["tables"]
     (expected,) = [
         r
         for r in published["topline_results_main"]
@@ -90,7 +89,7 @@ def test_the_published_symbolic_row_comes_out_of_counts_that_give_it() -> None:
 
 
 def test_rows_have_the_published_keys() -> None:
-    published = json.loads(shared_file("paper_rows.json").read_text(encoding="utf-8"))["tables"]
+    published = shared_json("paper_rows.json")["tables"]
     keys = {key for name in ("topline_results_main", "identifiability_audit_performance") for key in published[name][0]}
     keys |= set(published["diagnostic_decomposition_main_panel_b"][0]) - {"model"}
     keys |= set(published["diagnostic_decomposition_main_panel_a"][0])
@@ -281,13 +280,13 @@ def test_column_keys_are_distinct() -> None:
 
 
 def test_official_files_are_those_of_the_release() -> None:
-    released = json.loads(shared_file("official_sha256.json").read_text(encoding="utf-8"))
+    released = shared_json("official_sha256.json")
     ours = {file.name: {"bytes": file.num_bytes, "sha256": file.digest} for file in OFFICIAL_FILES}
     assert ours == released
 
 
 def test_official_files_have_the_settings_of_the_published_tables() -> None:
-    published = json.loads(shared_file("paper_rows.json").read_text(encoding="utf-8"))["tables"]
+    published = shared_json("paper_rows.json")["tables"]
     named = {r["setting"] for table in published.values() for r in table if "setting" in r} | {"Hid-Roots"}
     assert {file.setting for file in OFFICIAL_FILES} == named
     ordered = BY_NAME["cind_a_scm_benchmark240_final_v1.runtime.yaml"]

@@ -20,7 +20,7 @@ from calibrant.dsl.formulas.text import STANDARD, Grammar, parse, render
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import Tree, table_bits, tree_of
 from tests.support.replayscm.strategies import FULL_GRAMMAR, formula_of, trees, truth_tables
-from tests.support.shared import shared_vectors
+from tests.support.shared import shared_records
 
 Representative = Callable[[TruthTable], tuple[TruthTable, Transform]]
 RowMap = tuple[int, ...]
@@ -143,7 +143,7 @@ def test_the_normal_form_is_its_own_normal_form(tree: Tree) -> None:
 
 
 def test_the_normal_form_of_every_published_vector() -> None:
-    legal = [vector for vector in shared_vectors("dsl_vectors.jsonl") if vector["expect"]["ok"]]
+    legal = [vector for vector in shared_records("dsl_vectors.jsonl") if vector["expect"]["ok"]]
     assert len(legal) == 291
     for vector in legal:
         operators = tuple(name.strip() for name in vector["allowedOperators"])

@@ -18,7 +18,7 @@ from calibrant.dsl.formulas.text import STANDARD, Grammar, parse, render
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import Tree
 from tests.support.replayscm.strategies import FULL_GRAMMAR, SPACES, any_formulas, formula_of, names, spellings, trees
-from tests.support.shared import shared_vectors
+from tests.support.shared import shared_records
 
 
 def _grammar(vector: dict[str, Any]) -> Grammar:
@@ -38,7 +38,7 @@ def _parsed(vector: dict[str, Any]) -> Formula | ParseError:
 
 
 def test_legal_vectors_parse_to_what_they_say() -> None:
-    legal = [vector for vector in shared_vectors("dsl_vectors.jsonl") if vector["expect"]["ok"]]
+    legal = [vector for vector in shared_records("dsl_vectors.jsonl") if vector["expect"]["ok"]]
     assert len(legal) == 291
     for vector in legal:
         expect, formula = vector["expect"], _parsed(vector)
@@ -52,7 +52,7 @@ def test_legal_vectors_parse_to_what_they_say() -> None:
 
 def test_legal_vectors_mean_what_they_say() -> None:
     """Both ways to a truth table: row by row, and on bit columns. The vectors put the first variable first."""
-    for vector in shared_vectors("dsl_vectors.jsonl"):
+    for vector in shared_records("dsl_vectors.jsonl"):
         formula = _parsed(vector)
         if isinstance(formula, Formula):
             expected = vector["expect"]["truthTableMsbFirst"]
@@ -63,7 +63,7 @@ def test_legal_vectors_mean_what_they_say() -> None:
 
 
 def test_illegal_vectors_are_refused_for_the_published_reason() -> None:
-    illegal = [vector for vector in shared_vectors("dsl_vectors.jsonl") if not vector["expect"]["ok"]]
+    illegal = [vector for vector in shared_records("dsl_vectors.jsonl") if not vector["expect"]["ok"]]
     assert len(illegal) == 228
     for vector in illegal:
         error, category = _parsed(vector), vector["expect"]["category"]

@@ -11,7 +11,7 @@ import pytest
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.problem import ModelResult, Problem
 from calibrant.dsl.replayscm.score import Evaluator
-from tests.support.shared import shared_file, shared_vectors
+from tests.support.shared import shared_file, shared_records
 
 SAMPLE = "official_sample.runtime.yaml"
 VARIANTS = {"ordered": 345, "block": 345, "hidden_order": 345, "hidden_roots": 345, "alt_exp": 154}
@@ -53,7 +53,7 @@ def _differences(expected: Mapping[str, Any], found: Mapping[str, Any], known: s
 
 @pytest.mark.parametrize(("variant", "number"), VARIANTS.items())
 def test_every_vector_gets_the_published_verdict(variant: str, number: int) -> None:
-    vectors = [vector for vector in shared_vectors("conformance_dev.jsonl") if vector["variant"] == variant]
+    vectors = list(shared_records("conformance_dev.jsonl", variant=variant))
     assert len(vectors) == number
     known = {key for vector in vectors for key in vector["expect"]} - WORDING
     differing = {
@@ -65,7 +65,7 @@ def test_every_vector_gets_the_published_verdict(variant: str, number: int) -> N
 
 
 def test_there_is_no_vector_of_another_variant() -> None:
-    assert {vector["variant"] for vector in shared_vectors("conformance_dev.jsonl")} == VARIANTS.keys()
+    assert {vector["variant"] for vector in shared_records("conformance_dev.jsonl")} == VARIANTS.keys()
 
 
 # --- what real models answered -----------------------------------------------------------------------------------

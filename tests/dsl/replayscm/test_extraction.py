@@ -14,7 +14,7 @@ import calibrant.dsl.replayscm.extraction
 from calibrant.dsl.replayscm.extraction import EXTRACTORS, Extraction, Kind, extract_published, paper
 from tests.dsl.test_json_objects import jsonish
 from tests.support.effort import examples
-from tests.support.shared import shared_file, shared_vectors
+from tests.support.shared import shared_file, shared_records
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MAP = '{"mechanisms":{"X3":"(xor X1 X2)"}}'
@@ -40,7 +40,7 @@ def _with_floats(value: Any) -> Any:
 
 
 def test_the_published_rule_agrees_with_every_vector() -> None:
-    vectors = list(shared_vectors("extraction_vectors.jsonl"))
+    vectors = list(shared_records("extraction_vectors.jsonl"))
     assert len(vectors) == 81
     for vector in vectors:
         found, expect = extract_published(vector["rawResponse"], "scm"), vector["expect"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain
@@ -26,20 +25,19 @@ from calibrant.dsl.blickets.item import (
 )
 from calibrant.dsl.blickets.records import ItemRecord, item_from_record
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules, names_of, set_of
-from tests.support.shared import shared_file
+from tests.support.shared import matching, shared_file, shared_json, shared_records
 
 LETTERS = "ABCDEFGH"
 
 
 def vectors(kind: str) -> Iterator[dict[str, Any]]:
     """Return the shared vectors of a kind: episode or space."""
-    return (vector for vector in _all_vectors() if vector["kind"] == kind)
+    return matching(_all_vectors(), kind=kind)
 
 
 @cache
 def _all_vectors() -> tuple[dict[str, Any], ...]:
-    with shared_file("vectors_dev.jsonl", part="blickets").open(encoding="utf-8") as lines:
-        return tuple(json.loads(line) for line in lines)
+    return tuple(shared_records("vectors_dev.jsonl", part="blickets"))
 
 
 def text_game_lines() -> Iterator[str]:
@@ -128,5 +126,5 @@ def actions(n: int) -> st.SearchStrategy[list[Any]]:
 
 def text_game_expected() -> dict[str, Any]:
     """Return the counts that the shared traces have to give."""
-    counts: dict[str, Any] = json.loads(shared_file("traces_dev_expected.json", part="blickets").read_text())
+    counts: dict[str, Any] = shared_json("traces_dev_expected.json", part="blickets")
     return counts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
@@ -26,9 +25,9 @@ from calibrant.baselines.structure_learning.scores import (
 )
 from calibrant.baselines.structure_learning.search import UNLIMITED, HillClimbing, Method, Tabu
 from tests.support.bnlearn import compatible as bnlearn_compatible
-from tests.support.shared import shared_file
+from tests.support.shared import matching, shared_records
 
-Record: TypeAlias = Mapping[str, Any]
+Record: TypeAlias = dict[str, Any]
 
 WITH_SAMPLE_SIZE = {"bde": bde, "mbde": mbde, "bds": bds}
 WITHOUT = {"bdj": bnlearn_compatible.bdj, "k2": k2, "bic": bic, "aic": aic, "loglik": loglik}
@@ -36,13 +35,12 @@ WITHOUT = {"bdj": bnlearn_compatible.bdj, "k2": k2, "bic": bic, "aic": aic, "log
 
 @cache
 def _all_records() -> tuple[Record, ...]:
-    with shared_file("bnlearn_vectors.jsonl", part="bnlearn").open(encoding="utf-8") as lines:
-        return tuple(json.loads(line) for line in lines)
+    return tuple(shared_records("bnlearn_vectors.jsonl", part="bnlearn"))
 
 
 def records(kind: str, **wanted: object) -> Iterator[Record]:
     """Return the records of a kind whose fields have the given values."""
-    return (r for r in _all_records() if r["kind"] == kind and all(r[k] == v for k, v in wanted.items()))
+    return matching(_all_records(), kind=kind, **wanted)
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from typing import Any
 
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from calibrant.dsl.causalab.configs import Config, read_configs
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem
-from tests.support.shared import shared_file
+from tests.support.shared import shared_file, shared_records
 
 SUITES = tuple(sorted(PLANS))
 LINEAR = tuple(f"{k}nodes" for k in range(3, 8))
@@ -29,8 +28,7 @@ def _released(name: str) -> tuple[Config, ...]:
 
 
 def vectors() -> list[dict[str, Any]]:
-    with shared_file("conformance.jsonl", part="causalab").open(encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
+    return list(shared_records("conformance.jsonl", part="causalab"))
 
 
 def made_item(suite: str, seed: int = 0) -> LabItem:

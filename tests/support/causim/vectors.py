@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -13,7 +12,7 @@ from calibrant.dsl.causim.bundle import Bundle, load_bundle
 from calibrant.dsl.causim.model import Model
 from calibrant.dsl.causim.question import Question, QuestionRecord, question_from_record
 from calibrant.dsl.causim.values import compact
-from tests.support.shared import shared_file
+from tests.support.shared import shared_records
 
 PROGRAMS = 20  # fewer would mean that the file is not what it is taken for
 QUESTIONS = 100
@@ -22,8 +21,7 @@ QUESTIONS = 100
 @cache
 def vectors(kind: str) -> list[dict[str, Any]]:
     """Return the vectors of one kind, in order; skips the test where they are not to be found."""
-    with shared_file("vectors_dev.jsonl", part="causim").open(encoding="utf-8") as lines:
-        return [record for record in map(json.loads, lines) if record["kind"] == kind]
+    return list(shared_records("vectors_dev.jsonl", part="causim", kind=kind))
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -10,19 +9,18 @@ from typing import Any
 from calibrant.dsl.logic.clause import Model, parse_clause
 from calibrant.dsl.logic.prior import Edge
 from calibrant.dsl.logic.task import Experiment, Options, Setup, Task, Tolerance
-from tests.support.shared import shared_file
+from tests.support.shared import matching, shared_records
 
-Vector = Mapping[str, Any]
+Vector = dict[str, Any]
 
 
 @cache
 def read_vectors() -> tuple[Vector, ...]:
-    with shared_file("vectors_logic_dev.jsonl", part="frontier").open(encoding="utf-8") as lines:
-        return tuple(json.loads(line) for line in lines)
+    return tuple(shared_records("vectors_logic_dev.jsonl", part="frontier"))
 
 
 def vectors_of(kind: str) -> Iterator[Vector]:
-    yield from (vector for vector in read_vectors() if vector["kind"] == kind)
+    return matching(read_vectors(), kind=kind)
 
 
 def experiment_of(record: Mapping[str, Any]) -> Experiment:

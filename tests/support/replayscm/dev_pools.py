@@ -19,4 +19,6 @@ def dev_problems(name: str) -> tuple[Problem, ...]:
 @cache
 def shared_problems(file: str) -> tuple[Problem, ...]:
     """Of any shared pool, without model results; to parse one takes a second."""
-    return tuple(read_pool(shared_file(file), keep_results=False).problems)
+    problems = tuple(read_pool(shared_file(file), keep_results=False).problems)
+    assert problems, f"{file} has no problems: nothing would be compared"
+    return problems

@@ -11,7 +11,6 @@ disambiguation, which the shared pools do not have.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -27,7 +26,7 @@ from calibrant.dsl.replayscm.sampling.strata import STRATA, Stratum, stratum
 from tests.support.effort import effort
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.generator_profile import Distance, distances, figures, fixed
-from tests.support.shared import shared_file
+from tests.support.shared import shared_json
 
 NUM_GENERATED = effort(15, 30)
 NUM_DRIFTED = 20
@@ -107,7 +106,7 @@ def test_all_strata_together_resemble_the_shared_pools() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_stratum_resembles_the_larger_samples_of_the_statistics_file(name: str) -> None:
     """generator_stats.json sums up 22 to 49 instances of each stratum; the shared pools hold 10 or 12 of them."""
-    known = json.loads(shared_file("generator_stats.json").read_text(encoding="utf-8"))[name]
+    known = shared_json("generator_stats.json")[name]
     number, rows = known["problems"], generated_figures(name)
     modes = known["trainWorldModes"]
     parents = sum(int(count) * times for count, times in known["parentCounts"].items()) / known["mechanisms"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -28,7 +27,7 @@ from calibrant.dsl.blickets.grading import Exposed, grade
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
 from calibrant.dsl.blickets.rule import Form, Rule
 from tests.support.commands import CHECKOUT
-from tests.support.shared import shared_file
+from tests.support.shared import shared_json
 
 PAIR = Mechanism(Rule(Form.CONJUNCTIVE, 3))
 SINGLE = Mechanism(Rule(Form.DISJUNCTIVE, 4))
@@ -36,7 +35,7 @@ TRIPLE = Mechanism(Rule(Form.CONJUNCTIVE, 28))
 
 
 def _shared() -> dict[str, Any]:
-    rows: dict[str, Any] = json.loads(shared_file("blickets_paper_rows.json", part="family").read_text())
+    rows: dict[str, Any] = shared_json("blickets_paper_rows.json", part="family")
     return rows
 
 
@@ -51,7 +50,7 @@ def _column(table: Table, key: str, source: Source = Source.PAPER) -> list[str]:
 
 def test_our_copy_of_the_figures_is_the_shared_one() -> None:
     shared = _shared()
-    rest = json.loads(shared_file("blickets_paper_rows_rest.json", part="family").read_text())
+    rest = shared_json("blickets_paper_rows_rest.json", part="family")
     printed_tables = shared["tables"] | rest["tables"]
     for number, table in paper().tables.items():
         assert (table.labels, table.columns) == (
@@ -256,7 +255,7 @@ def test_one_printed_row_of_21_contradicts_that_answers_before_the_switch_are_ri
 
 def test_the_p_credited_to_run_06_is_that_of_three_runs() -> None:
     (finding,) = [f for f in paper_findings() if "Table 4, Run 06" in f.where]
-    expected = json.loads(shared_file("blickets_paper_rows_rest.json", part="family").read_text())["tests"][0]
+    expected = shared_json("blickets_paper_rows_rest.json", part="family")["tests"][0]
     assert finding.verdict is ClaimStatus.PROVED
     assert round(float(finding.data["two_sided"]), 4) == expected["two_sided"]
     assert round(float(finding.data["one_sided"]), 4) == expected["one_sided"]

@@ -25,7 +25,7 @@ from calibrant.dsl.replayscm.problem import Pool
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import Evaluator
 from tests.support.report_rows import INVALID, Answers, answer, ours, rows_of
-from tests.support.shared import shared_file
+from tests.support.shared import shared_file, shared_json
 
 DASH = "\N{EN DASH}"
 NUM = 8
@@ -54,7 +54,7 @@ def levels_of(system: str = "m", num_extra: int = NUM) -> list[Row]:
 
 
 def test_stored_rows_are_the_printed_ones() -> None:
-    published = json.loads(shared_file("replayscm_paper_rows_rest.json", part="family").read_text("utf-8"))["tables"]
+    published = shared_json("replayscm_paper_rows_rest.json", part="family")["tables"]
     assert set(published) <= set(printed_numbers())
     for number, expected in published.items():
         table = printed_table(number)

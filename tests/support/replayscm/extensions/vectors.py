@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
@@ -22,13 +21,12 @@ from calibrant.dsl.replayscm.pools.records import ProblemRecord
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import LocalFunction
 from calibrant.solvers.formulas.lookup import formula_for
-from tests.support.shared import shared_file
+from tests.support.shared import shared_records
 
 
 def frontier_vectors(name: str) -> Iterator[dict[str, Any]]:
     """Yield the lines of a vector file of noise, hidden variables or episodes."""
-    with shared_file(f"vectors_{name}_dev.jsonl", part="frontier").open(encoding="utf-8") as lines:
-        yield from (json.loads(line) for line in lines)
+    return shared_records(f"vectors_{name}_dev.jsonl", part="frontier")
 
 
 def class_of(raw: Mapping[str, Any], noise: Any) -> MechanismClass:

@@ -1,0 +1,57 @@
+"""Shared vectors that are empty fail the tests that read them."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tests.support.emptied import EMPTY, vector_tests, write_emptied
+from tests.support.shared import matching, shared_file, shared_records
+
+
+@pytest.fixture
+def emptied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a shared folder with a file of each kind, and its empty copy, which tests are pointed to."""
+    full = tmp_path / "full" / "replayscm"
+    (full / "data").mkdir(parents=True)
+    for suffix in (*EMPTY, ".md"):
+        content = b'{"kind": "a"}\n'
+        (full / f"x{suffix}").write_bytes(gzip.compress(content) if suffix == ".gz" else content)
+    (full / "data" / "y.jsonl").write_text("{}\n{}\n", encoding="utf-8")
+    write_emptied(tmp_path / "full", tmp_path / "empty")
+    monkeypatch.setenv("CALIBRANT_SHARED", str(tmp_path / "empty"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", [*(f"x{suffix}" for suffix in EMPTY), "x.md", "data"])
+def test_an_empty_file_fails_its_reader(name: str, emptied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(pytest.fail.Exception, match="is empty: nothing would be compared"):
+        shared_file(name)
+    monkeypatch.setenv("CALIBRANT_SHARED", str(emptied / "full"))
+    assert shared_file(name).exists()
+
+
+def test_a_kind_without_records_fails_its_reader(emptied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CALIBRANT_SHARED", str(emptied / "full"))
+    assert list(shared_records("x.gz", kind="a")) == [{"kind": "a"}]
+    with pytest.raises(pytest.fail.Exception, match=r"no shared record with .*kind.*b"):
+        list(shared_records("x.jsonl", kind="b"))
+    with pytest.raises(pytest.fail.Exception, match="nothing would be compared"):
+        list(matching([]))
+
+
+def test_tests_are_found_by_the_readers_that_they_reach(tmp_path: Path) -> None:
+    file = tmp_path / "test_x.py"
+    file.write_text(
+        "from tests.support.logic.vectors import model_of, vectors_of\n"
+        "CASES = vectors_of('a')\n"
+        "def helper(): return CASES\n"
+        "def rows(): return helper()\n"
+        "def test_by_fixture(rows): ...\n"
+        "def test_none(): model_of([])\n"
+        "class TestGroup:\n    def test_method(self): helper()\n",
+        encoding="utf-8",
+    )
+    assert vector_tests(file) == ["TestGroup::test_method", "test_by_fixture"]
