@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from calibrant.audits.claims import Certificate, ClaimKind, NoData, Verifier, certify, fixed_words
 from calibrant.audits.recounting import checkpoint
 from calibrant.dsl.causim.bundle import load_source
-from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.model import Assignment, Model, ModelError, assignment_text, plain, run, symbols
 from calibrant.dsl.causim.question import (
     Answer,
     Question,
@@ -29,9 +29,8 @@ from calibrant.dsl.causim.question import (
     question_from_record,
     record_of,
 )
-from calibrant.dsl.causim.reasons import allowed_noise, reasons
 from calibrant.dsl.causim.reference import worlds
-from calibrant.dsl.causim.values import Assignment, ModelError, assignment_text, plain, symbols
+from calibrant.dsl.causim.score import allowed_noise, reasons
 
 MAX_WORLDS: Final = 200_000
 MAX_SUBSETS: Final = 200_000

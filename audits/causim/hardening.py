@@ -7,9 +7,8 @@ from dataclasses import replace
 from calibrant.audits.causim.certificates import minimal_evidence_claim
 from calibrant.audits.claims import Certificate
 from calibrant.dsl.causim.item import CausimItem, Labels, Task
-from calibrant.dsl.causim.model import run
+from calibrant.dsl.causim.model import ModelError, run
 from calibrant.dsl.causim.question import Question
-from calibrant.dsl.causim.values import ModelError
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.evidence import minimal_evidence, observable
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget

@@ -9,7 +9,7 @@ from typing import Final
 
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.question import Answer
-from calibrant.dsl.causim.reasons import Reason
+from calibrant.dsl.causim.score import Reason
 from calibrant.solvers.causim.judge import Judge
 
 REASONS: Final[tuple[Reason, ...]] = ("ok", "do ignored", "impossible", "wrong noise")

@@ -8,11 +8,10 @@ from fractions import Fraction
 from calibrant.audits.causim.certificates import vacuous_edge
 from calibrant.audits.claims import Certificate
 from calibrant.audits.finding import ClaimStatus, Finding
-from calibrant.dsl.causim.bundle import module_text
+from calibrant.dsl.causim.bundle import bundle_of, module_text
 from calibrant.dsl.causim.model import Model
 from calibrant.dsl.causim.networks import NETWORKS, network
-from calibrant.dsl.causim.render import bundle_of
-from calibrant.dsl.causim.verifier import vacuity
+from calibrant.dsl.causim.topology import vacuity
 
 VACUOUS = "vacuous"
 MISSED = "missed_values"

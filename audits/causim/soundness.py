@@ -9,14 +9,11 @@ import msgspec
 from calibrant.audits.causim.answer_summary import UNCOUNTED, summarize_answers
 from calibrant.audits.soundness import ItemIdentity, Soundness
 from calibrant.dsl.causim.item import CausimItem, load_model
+from calibrant.dsl.causim.model import ModelError
 from calibrant.dsl.causim.prompt import ProseStyle
-from calibrant.dsl.causim.prose.reader import same_model
-from calibrant.dsl.causim.prose.sentences import prose, read_prose
-from calibrant.dsl.causim.prose.uniform import read_uniform_prose, uniform_prose
+from calibrant.dsl.causim.prose import prose, read_prose, read_uniform_prose, same_model, uniform_prose
 from calibrant.dsl.causim.question import scenario_of
-from calibrant.dsl.causim.topology import TOPOLOGIES, satisfies
-from calibrant.dsl.causim.values import ModelError
-from calibrant.dsl.causim.verifier import graph_of
+from calibrant.dsl.causim.topology import TOPOLOGIES, graph_of, satisfies
 from calibrant.dsl.errors import short_repr
 from calibrant.solvers.causim.canonical import model_keys
 from calibrant.solvers.causim.items import BUILT_IN

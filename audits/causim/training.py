@@ -16,9 +16,9 @@ from msgspec import Meta
 
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.causim.item import BENCHMARK, CausimItem
+from calibrant.dsl.causim.model import ModelError, plain
 from calibrant.dsl.causim.question import QuestionType, Scenario
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.dsl.causim.values import ModelError, plain
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.elimination import treewidth

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from calibrant.dsl.causim.generation.draws import Draws
-from calibrant.dsl.causim.generation.questions import draw_world
+from calibrant.dsl.causim.generated_functions import Draws
+from calibrant.dsl.causim.generation import draw_world
 from calibrant.dsl.causim.item import Task
-from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.model import Model, Symbol, assignment_text, run
 from calibrant.dsl.causim.question import Answer, Question, copy_evidence, project
-from calibrant.dsl.causim.values import Symbol, assignment_text
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.enumeration import first_answers

@@ -13,7 +13,7 @@ from calibrant.bench.core.attribution import KEY
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
 from calibrant.bench.report.overview.sentences import answer_text, class_sentence
 from calibrant.dsl.causim.item import CausimItem
-from calibrant.dsl.causim.values import plain
+from calibrant.dsl.causim.model import plain
 from calibrant.dsl.errors import in_one_line
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.solution import work_solution

@@ -10,8 +10,8 @@ import msgspec
 
 from calibrant.bench.core.items import ItemFormats
 from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.model import ModelError
 from calibrant.dsl.causim.records import ItemRecord, item_from_record, read_pool, record_of_item, write_pool
-from calibrant.dsl.causim.values import ModelError
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.item import Pool
 from calibrant.dsl.records import Header, convert_object

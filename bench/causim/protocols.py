@@ -28,7 +28,7 @@ class CausimRow(Protocol, frozen=True):
         return ROWS[self.name](task, 0)
 
     def answer(self, given: Task) -> ProtocolResult:
-        from calibrant.dsl.causim.values import plain
+        from calibrant.dsl.causim.model import plain
         from calibrant.solvers.outcome import Found
 
         outcome = self.outcome(given)

@@ -8,7 +8,7 @@ from typing import Any
 from calibrant.bench.causim.words import required_keys
 from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
 from calibrant.dsl.causim.item import CausimItem
-from calibrant.dsl.causim.values import shown_value
+from calibrant.dsl.causim.model import shown_value
 from calibrant.dsl.episode import Step
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causim.space import WorldSpace

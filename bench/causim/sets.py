@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.bench.causim.solve import FUNCTIONS
 from calibrant.bench.sets.capabilities import Hypotheses, Prior, weighted_hypotheses
 from calibrant.dsl.causim.item import CausimItem
-from calibrant.dsl.causim.values import symbols
+from calibrant.dsl.causim.model import symbols
 from calibrant.dsl.errors import CalibrantError
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causim.answers import AnswerSet

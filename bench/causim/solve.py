@@ -12,7 +12,7 @@ from calibrant.bench.pools.operations import ItemApi
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
 from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
 from calibrant.dsl.causim.item import CausimItem
-from calibrant.dsl.causim.values import plain
+from calibrant.dsl.causim.model import plain
 from calibrant.solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from calibrant.bench.causim.solve import CausimScore
 from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.model import plain
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.dsl.causim.values import plain
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.texts.plural import plural
 from calibrant.solvers.causim.judge import Judge

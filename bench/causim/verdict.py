@@ -1,7 +1,7 @@
 """The verdict on an answer to a CauSim question (arXiv:2605.09079): its fields, and the metrics of tables.
 
 Shares of nodes are means over the answers that have a reason for every node, each answer counting once whatever its
-number of nodes; `audits.causim.profiles` pools the nodes instead. Reasons are those of dsl.causim.reasons.
+number of nodes; `audits.causim.profiles` pools the nodes instead. Reasons are those of dsl.causim.score.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
 from calibrant.bench.core.metrics import Metric, MetricSet, View, success_of_field
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.verdict import line_struct
+from calibrant.dsl.causim.model import assignment_text
 from calibrant.dsl.causim.question import TYPES
-from calibrant.dsl.causim.values import assignment_text
 
 if TYPE_CHECKING:
     from calibrant.dsl.causim.item import Vocabulary

@@ -8,8 +8,8 @@ from typing import Any
 
 from calibrant.bench.core.words import Act, Draft, Edit, Position, Reader, Verb, Words, WordsError, match_name
 from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.model import ModelError, Symbol, plain, shown_value, symbol, value_of
 from calibrant.dsl.causim.score import answer_of, odd_value_message
-from calibrant.dsl.causim.values import ModelError, Symbol, plain, shown_value, symbol, value_of
 from calibrant.dsl.errors import short_repr
 
 MAX_CHOICES = 200  # values of a variable that a page lists

@@ -1,10 +1,12 @@
-"""Programs: the bundle of a model as state files hold it, its module text, and how it is read without being run."""
+"""Programs as state files hold them, read without being run, and written from a canonical model."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
+from math import lcm, prod
 from typing import Any, Final
 
 import msgspec
@@ -16,9 +18,20 @@ from calibrant.dsl.causim.language.execution_limits import MAX_SUPPORT, StepBudg
 from calibrant.dsl.causim.language.randomness import Unsupported, outcomes, price_of
 from calibrant.dsl.causim.language.statements import Function
 from calibrant.dsl.causim.language.tables import table
-from calibrant.dsl.causim.model import Mechanism, Model, Node, Tabulate
-from calibrant.dsl.causim.values import ModelError, Symbol, symbol, value_of
+from calibrant.dsl.causim.model import (
+    Case,
+    Mechanism,
+    Model,
+    ModelError,
+    Node,
+    Symbol,
+    Tabulate,
+    rules_of,
+    symbol,
+    value_of,
+)
 
+# --- Programs: the bundle of a model as state files hold it, its module text, and how it is read without being run ----
 INDENT: Final = "    "
 
 
@@ -188,3 +201,122 @@ def load_bundle(bundle: Bundle) -> Model:
     if bundle.v != len(model):
         raise ModelError(f"v: {bundle.v}, but the program has {len(model)} nodes")
     return model
+
+
+# --- A canonical model as a program: noise by `random.choices` with whole weights, mechanisms as rules on arguments
+IMPORTS = ["import random"]
+
+
+def bundle_of(model: Model, topology: str = "") -> Bundle:
+    """Return a program of the model; `load_bundle` gives the model back. `ModelError` if a name is no Python name."""
+    bundle = assemble_bundle(model, [_mechanism_source(model, i) for i in range(len(model))], topology)
+    for definition in (*bundle.exogenous, *bundle.structural):
+        if not definition.name.isidentifier() or not definition.name.isascii():
+            raise ModelError(f"{definition.name!a} is no name of a function")
+    return bundle
+
+
+def assemble_bundle(model: Model, mechanisms: list[Definition], topology: str = "") -> Bundle:
+    """Return a program of the model with these mechanisms."""
+    exogenous = [Definition(node.noise, [], sampler_body(node), f"Noise of {node.name}.") for node in model.nodes]
+    return Bundle(len(model), IMPORTS, exogenous, mechanisms, driver_text(model), graph_record(model), topology)
+
+
+def graph_record(model: Model) -> Graph:
+    return Graph(
+        {node.name: list(node.parents) for node in model.nodes}, {node.name: node.noise for node in model.nodes}
+    )
+
+
+def sampler_body(node: Node) -> str:
+    """Return the body of a sampler with exactly the node's support and weights."""
+    common = lcm(*(weight.denominator for weight in node.weights))
+    weights = [int(weight * common) for weight in node.weights]
+    values = [value_of(value) for value in node.support]
+    if len(set(weights)) == 1:
+        return f"return random.choice({values!r})"
+    return f"return random.choices({values!r}, weights={weights!r})[0]"
+
+
+def variable(name: str) -> str:
+    """Return the local variable that the driver keeps a node in."""
+    return f"v_{name}"
+
+
+def driver_text(model: Model) -> str:
+    """`run_once`: each node's noise is drawn right before its mechanism is called."""
+    lines = ["def run_once(seed=None):", "    if seed is not None:", "        random.seed(seed)"]
+    for node in model.nodes:
+        arguments = ", ".join([*map(variable, node.parents), f"u_{node.name}"])
+        lines.append(f"    u_{node.name} = {node.noise}()")
+        lines.append(f"    {variable(node.name)} = f_{node.name}({arguments})")
+    outputs = ", ".join(f"{node.name!r}: {variable(node.name)}" for node in model.nodes)
+    return "\n".join([*lines, f"    return {{{outputs}}}"])
+
+
+def _mechanism_source(model: Model, i: int) -> Definition:
+    node, rules = model.nodes[i], rules_of(model, i)
+    arguments = [*map(variable, node.parents), f"u_{node.name}"]
+    axes = [*(model.system[parent].domain for parent in model.system[i].parents), node.support]
+    lines = []
+    for value, cases in rules.branches:
+        for case in cases:
+            lines.append(f"if {case_test(arguments, axes, case)}:")
+            lines.append(f"    return {value_of(value)!r}")
+    lines.append(f"return {value_of(rules.otherwise)!r}")
+    return Definition(f"f_{node.name}", arguments, "\n".join(lines), f"Mechanism of {node.name}.")
+
+
+def case_test(arguments: Sequence[str], axes: Sequence[tuple[Symbol, ...]], case: Case) -> str:
+    """Return the condition of a case in the language."""
+    tests = [
+        value_test(argument, axis, allowed)
+        for argument, axis, allowed in zip(arguments, axes, case, strict=True)
+        if allowed is not None
+    ]
+    return " and ".join(tests) if tests else "True"
+
+
+def value_test(argument: str, axis: Sequence[Symbol], allowed: Sequence[Symbol]) -> str:
+    """Return the test that a variable with the values of `axis` has one of the allowed ones.
+
+    Where Python takes two of the values for equal, such as 1 and True, their texts in a list are compared.
+    """
+    values = [value_of(symbol) for symbol in axis]
+    if len(set(values)) < len(values):
+        argument = f"str([{argument}])"
+        texts = [str([value_of(symbol)]) for symbol in allowed]
+    else:
+        texts = [value_of(symbol) for symbol in allowed]
+    return f"{argument} == {texts[0]!r}" if len(texts) == 1 else f"{argument} in {tuple(texts)!r}"
+
+
+# --- A canonical model as a program whose mechanisms look values up in tables; `render` writes rules instead ----------
+MAX_CELLS = 400  # of one table; a longer literal is no reading for people or models
+
+
+def table_bundle_of(model: Model, topology: str = "") -> Bundle | None:
+    """Return a program of the model with a table for each mechanism; None where one has more than `MAX_CELLS`."""
+    definitions = (_lookup(model, i) for i in range(len(model)))
+    mechanisms = [definition for definition in definitions if definition is not None]
+    return assemble_bundle(model, mechanisms, topology) if len(mechanisms) == len(model) else None
+
+
+def _lookup(model: Model, i: int) -> Definition | None:
+    """Return a mechanism that reads its table; where Python takes two values for equal, their texts are the keys."""
+    node, local = model.nodes[i], model.system[i]
+    axes = [*(model.system[parent].domain for parent in local.parents), node.support]
+    if prod(map(len, axes)) > MAX_CELLS:
+        return None
+    plain_axes = [[value_of(symbol) for symbol in axis] for axis in axes]
+    is_distinct = all(len(set(values)) == len(values) for values in plain_axes)
+    outcomes = (value_of(local.domain[int(code)]) for code in local.table.flat)
+    cells = [
+        f"{tuple(row) if is_distinct else str(list(row))!r}: {outcome!r}"
+        for row, outcome in zip(product(*plain_axes), outcomes, strict=True)
+    ]
+    arguments = [*map(variable, node.parents), f"u_{node.name}"]
+    joined = ", ".join(arguments)
+    key = f"({joined}{',' if len(arguments) == 1 else ''})" if is_distinct else f"str([{joined}])"
+    body = f"table = {{{', '.join(cells)}}}\nreturn table[{key}]"
+    return Definition(f"f_{node.name}", arguments, body, f"Mechanism of {node.name}.")

@@ -8,10 +8,9 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from calibrant.dsl.causim.bundle import load_source
-from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.model import Model, Symbol
 from calibrant.dsl.causim.prompt import ProseStyle, View, facts, prompt
 from calibrant.dsl.causim.question import Question, Scenario
-from calibrant.dsl.causim.values import Symbol
 from calibrant.dsl.errors import in_one_line
 
 BENCHMARK = "causim"

@@ -1,24 +1,135 @@
-"""The canonical model: per node its parents, its noise with exact probabilities, and a table over parents and noise.
+"""The canonical model of a program, and the values of its variables.
 
 V_i = f_i(pa_i, U_i), acyclic, with one private noise variable per equation and all noise independent. A node's domain
 is the image of its table over the domains of its parents, not the values that worlds reach.
+
+Everywhere but in the interpreter a value *is* that text, called a symbol: symbols hash, sort and compare as values
+should, where Python's own `True == 1 == 1.0` does not. A tuple is the list of its members behind the tag "tuple".
+
+A case allows a set of values for each parent and for the noise; the cases of a table exclude each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.dsl.causim.values import Assignment, ModelError, Symbol
+from calibrant.dsl.errors import CalibrantError, short_repr
 
+# --- Values of variables and noise, told apart by their compact JSON text: `true`, `1`, `1.0` and `"1"` are
+# four values
+Symbol: TypeAlias = str
+Assignment: TypeAlias = Mapping[str, Symbol]
+
+_TAG = "tuple"
+_INVALID = '{"not a value":'
+_MAX_DEPTH = 20
+
+
+class ModelError(CalibrantError):
+    """A program, model, question or file of CauSim says something that cannot be meant; one line."""
+
+
+def symbol(value: object) -> Symbol:
+    """Return the symbol of a JSON scalar or a tuple of such; `ModelError` for anything else, for NaN and infinities."""
+    return json.dumps(_encode(value, _MAX_DEPTH), separators=(",", ":"))
+
+
+def value_of(text: Symbol) -> Any:
+    """Return the Python value that a symbol stands for; `ModelError` for the placeholder of an invalid value."""
+    if text.startswith(_INVALID):
+        raise ModelError(f"{text} stands for something that is not a value")
+    return _decode(json.loads(text))
+
+
+def shown_value(text: Symbol) -> str:
+    """Return a value as people read it: texts without quotation marks."""
+    plain = value_of(text)
+    return plain if isinstance(plain, str) else text
+
+
+def loose_symbol(value: object) -> Symbol:
+    """Return the symbol of anything that JSON decodes to; what is not a value gets a placeholder, equal to no symbol.
+
+    The placeholder is a JSON object, which no value is, so that answers stay readable as JSON.
+    """
+    try:
+        if isinstance(value, list) and value[:1] == [_TAG]:
+            return symbol(_decode(value))
+        return symbol(value)
+    except (ModelError, ValueError, RecursionError):  # an integer beyond the interpreter's digit limit
+        return _INVALID + json.dumps(type(value).__name__) + "}"
+
+
+def is_value(text: Symbol) -> bool:
+    """Return whether a symbol is that of a value, not the placeholder that `loose_symbol` gives anything else."""
+    return not text.startswith(_INVALID)
+
+
+def compact(value: object) -> str:
+    """Compact JSON with sorted keys, the form in which prompts, files and answers are written."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+def assignment_text(assignment: Assignment) -> str:
+    """Return a mapping of names to symbols as compact JSON with sorted keys."""
+    return "{" + ",".join(f"{json.dumps(name)}:{assignment[name]}" for name in sorted(assignment)) + "}"
+
+
+def plain(assignment: Assignment) -> dict[str, Any]:
+    """Return a mapping of names to JSON values, as files hold it."""
+    return {name: json.loads(assignment[name]) for name in sorted(assignment)}
+
+
+def symbols(values: Mapping[str, object]) -> dict[str, Symbol]:
+    """Return the symbols of a decoded JSON object; `ModelError` names the key of what is no value."""
+    by_name = {}
+    for name, value in values.items():
+        decoded = _decode(value) if isinstance(value, list) else value
+        try:
+            by_name[name] = symbol(decoded)
+        except ModelError as error:
+            raise ModelError(f"{short_repr(name)}: {error}") from None
+    return by_name
+
+
+def in_order(values: Iterable[Symbol]) -> tuple[Symbol, ...]:
+    """Each value once, sorted by its text."""
+    return tuple(sorted(set(values)))
+
+
+def _encode(value: object, depth: int) -> object:
+    if value is None or type(value) in (bool, str, int):
+        return value
+    if type(value) is float:
+        if math.isfinite(value):
+            return value
+        raise ModelError(f"{value} is not a value; finite numbers are")
+    if type(value) is tuple and depth:
+        return [_TAG, *(_encode(member, depth - 1) for member in value)]
+    raise ModelError(f"{short_repr(value)} is not a value; JSON scalars and tuples of them are")
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, list):
+        if value[:1] != [_TAG]:
+            raise ModelError(f"{short_repr(value)} is not a value; a tuple is a list behind the tag {_TAG!r}")
+        return tuple(_decode(member) for member in value[1:])
+    return value
+
+
+# --- The canonical model: per node its parents, its noise with exact probabilities, and a table over parents and noise
 Mechanism: TypeAlias = Callable[[tuple[Symbol, ...], Symbol], Symbol]
 Tabulate: TypeAlias = Callable[[Sequence[tuple[Symbol, ...]]], tuple[NDArray[np.int32], tuple[Symbol, ...]]]
 MAX_ROWS = 1_000_000  # a larger table is not made row by row
@@ -256,3 +367,60 @@ def table_node(
 
     ordered = sorted(symbol for symbol, weight in support.items() if weight)
     return Node(name, noise, tuple(parents), tuple(ordered), tuple(support[symbol] for symbol in ordered), mechanism)
+
+
+# --- Tables as few rules: the outcomes of a node, each with the cases in which it occurs, the commonest one
+# left for last
+Case: TypeAlias = tuple[tuple[Symbol, ...] | None, ...]  # per parent, then the noise; None allows every value
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """branches: outcome and its cases, in order of the outcomes' texts; `otherwise` in every other case."""
+
+    branches: tuple[tuple[Symbol, tuple[Case, ...]], ...]
+    otherwise: Symbol
+
+
+def rules_of(model: Model, i: int) -> Rules:
+    """Return the rules of node i: no outcome has more cases than `otherwise`."""
+    local, node = model.system[i], model.nodes[i]
+    axes = [*(model.system[parent].domain for parent in local.parents), node.support]
+    cases: dict[Symbol, list[Case]] = {}
+    for positions, outcome in cubes(local.table):
+        case = tuple(
+            None if len(chosen) == len(axis) else tuple(axis[k] for k in chosen)
+            for chosen, axis in zip(positions, axes, strict=True)
+        )
+        cases.setdefault(local.domain[outcome], []).append(case)
+    rows = Counter(int(k) for k in local.table.flat)
+    otherwise = min(cases, key=lambda symbol: (-len(cases[symbol]), -rows[local.index[symbol]], symbol))
+    branches = tuple((symbol, tuple(cases[symbol])) for symbol in sorted(cases) if symbol != otherwise)
+    return Rules(branches, otherwise)
+
+
+def cubes(table: NDArray[np.int64]) -> list[tuple[tuple[tuple[int, ...], ...], int]]:
+    """Disjoint products of positions with one outcome each; values of an axis that lead to the same are together."""
+    if table.ndim == 0:
+        return [((), int(table))]
+    alike: dict[bytes, list[int]] = {}
+    for k in range(table.shape[0]):
+        alike.setdefault(np.ascontiguousarray(table[k]).tobytes(), []).append(k)
+    return [
+        ((tuple(together), *inner_cube), outcome)
+        for together in alike.values()
+        for inner_cube, outcome in cubes(table[together[0]])
+    ]
+
+
+def holds(case: Case, values: tuple[Symbol, ...]) -> bool:
+    """Return whether a case allows these values of parents and noise."""
+    return all(allowed is None or value in allowed for allowed, value in zip(case, values, strict=True))
+
+
+def outcome(rules: Rules, values: tuple[Symbol, ...]) -> Symbol:
+    """Return the outcome of the rules for values of the parents and the noise."""
+    for symbol, cases in rules.branches:
+        if any(holds(case, values) for case in cases):
+            return symbol
+    return rules.otherwise

@@ -1,14 +1,17 @@
-"""asia, cancer and survey as structural models: one uniform noise per node, states by inverse cumulative distribution.
+"""Built-in models: asia, cancer, survey, and the NIH Stroke Scale.
 
 `cells`: the noise values are the pieces that the cumulative cuts of all rows leave of the unit interval, with their
 exact lengths, so nothing of the tables is lost. `grid`: the noise is i / (points - 1), and the state is the first whose
 running float sum exceeds it, else the last; at noise 1 even a state of probability zero gets its share. Both couple the
 states of a node monotonically over its rows, and counterfactuals depend on that.
+
+Source of items and ranges: National Institute of Neurological Disorders and Stroke, NIH Stroke Scale. "UN" is an item
+that cannot be tested; it counts 0. Items are drawn evenly here: the scale says nothing about patients.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
@@ -17,9 +20,10 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from calibrant.dsl.causim.model import Model, Node, table_node
-from calibrant.dsl.causim.values import ModelError, Symbol, symbol
+from calibrant.dsl.causim.model import Model, ModelError, Node, Symbol, symbol, table_node, value_of
 
+# --- asia, cancer and survey as structural models: one uniform noise per node, states by inverse cumulative
+# distribution
 Mode: TypeAlias = Literal["cells", "grid"]
 NETWORKS: Final = ("asia", "cancer", "survey")
 GRID_POINTS: Final = 20
@@ -97,3 +101,98 @@ def _grid(table: _NodeTable, points: int) -> _Noise:
         return next((k for k, total in enumerate(sums[row]) if grid[value] < total), len(table.states) - 1)
 
     return dict.fromkeys(grid, Fraction(1, points)), state_of
+
+
+# --- The NIH Stroke Scale as a model: fifteen items and their total ---------------------------------------------------
+_HIGHEST: Final = {
+    "1a": 3, "1b": 2, "1c": 2, "2": 2, "3": 3, "4": 3, "5a": 4, "5b": 4, "6a": 4, "6b": 4,
+    "7": 2, "8": 2, "9": 3, "10": 2, "11": 2,
+}  # fmt: skip
+_UNTESTABLE: Final = frozenset({"5a", "5b", "6a", "6b", "7", "10"})
+TOTAL: Final = "total"
+MAX_NODES: Final = len(_HIGHEST) + 1
+
+
+def items(n: int) -> dict[str, tuple[int | str, ...]]:
+    """Return the first n - 1 items and their values; `ModelError` unless 2 <= n <= 16."""
+    if not 2 <= n <= MAX_NODES:
+        raise ModelError(f"nihss has 2 to {MAX_NODES} nodes, not {n}")
+    return {
+        name: (*range(highest + 1), *(("UN",) if name in _UNTESTABLE else ()))
+        for name, highest in list(_HIGHEST.items())[: n - 1]
+    }
+
+
+def points(value: Symbol) -> int:
+    """Return the points of an item's value; 0 for "UN"."""
+    decoded = value_of(value)
+    return decoded if type(decoded) is int else 0
+
+
+def _item(name: str, values: tuple[int | str, ...]) -> Node:
+    support = {symbol(value): Fraction(1, len(values)) for value in values}
+    return table_node(name, f"U_{name}", (), support, {((), value): value for value in support})
+
+
+_NO_NOISE: Final = symbol(None)
+
+
+def nihss(n: int) -> Model:
+    """Return the inverted star: n - 1 items and their total, whose noise has the one value null."""
+
+    def total(parents: tuple[Symbol, ...], noise: Symbol) -> Symbol:
+        return symbol(sum(map(points, parents)))
+
+    nodes = [_item(name, values) for name, values in items(n).items()]
+    names = tuple(node.name for node in nodes)
+    return Model([*nodes, Node(TOTAL, f"U_{TOTAL}", names, (_NO_NOISE,), (Fraction(1),), total)])
+
+
+def running_sums(n: int) -> Model:
+    """Return a variant with a partial sum after each item, so that no table is large; the last sum is the total."""
+    return Model(list(_with_sums(n)))
+
+
+def program(n: int) -> str:
+    """Return the source of `nihss(n)`, with the total added up item by item."""
+    lines = ["import random", ""]
+    for name, values in items(n).items():
+        lines += [f"def U_{name}():", f"    return random.choice({list(values)!r})", ""]
+        lines += [f"def f_{name}(u):", "    return u", ""]
+    names = [f"item_{name}" for name in items(n)]
+    lines += [
+        f"def U_{TOTAL}():",
+        "    return None",
+        "",
+        f"def f_{TOTAL}({', '.join([*names, 'u'])}):",
+        "    points = 0",
+    ]
+    for name, values in items(n).items():
+        # an item that may be untested is added under a condition, one level deeper
+        lines += [f'    if item_{name} != "UN":'] if "UN" in values else []
+        lines += [f"{'    ' * (1 + ('UN' in values))}points += item_{name}"]
+    lines += [
+        "    return points",
+        "",
+        "def run_once(seed=None):",
+        "    if seed is not None:",
+        "        random.seed(seed)",
+    ]
+    for name in (*items(n), TOTAL):
+        arguments = f"{', '.join(names)}, u_{name}" if name == TOTAL else f"u_{name}"
+        lines += [f"    u_{name} = U_{name}()", f"    item_{name} = f_{name}({arguments})"]
+    outputs = ", ".join(f"{name!r}: item_{name}" for name in (*items(n), TOTAL))
+    return "\n".join([*lines, f"    return {{{outputs}}}"]) + "\n"
+
+
+def _with_sums(n: int) -> Iterator[Node]:
+    def add(parents: tuple[Symbol, ...], noise: Symbol) -> Symbol:
+        return symbol(sum(map(points, parents)))
+
+    score_items = items(n)
+    before: tuple[str, ...] = ()
+    for number, (name, values) in enumerate(score_items.items(), start=1):
+        yield _item(name, values)
+        sum_name = TOTAL if number == len(score_items) else f"sum_{name}"
+        yield Node(sum_name, f"U_{sum_name}", (*before, name), (_NO_NOISE,), (Fraction(1),), add)
+        before = (sum_name,)

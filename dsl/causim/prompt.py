@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from calibrant.dsl.causim.model import Model
-from calibrant.dsl.causim.prose.sentences import prose
-from calibrant.dsl.causim.prose.uniform import uniform_prose
+from calibrant.dsl.causim.model import Model, assignment_text, compact
+from calibrant.dsl.causim.prose import prose, uniform_prose
 from calibrant.dsl.causim.question import Question, Scenario
-from calibrant.dsl.causim.values import assignment_text, compact
 
 View: TypeAlias = Literal["code", "prose"]
 ProseStyle: TypeAlias = Literal["sentences", "rules"]

@@ -13,8 +13,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from calibrant.dsl.causim.model import Model
-from calibrant.dsl.causim.values import Assignment, ModelError, Symbol, plain, symbols
+from calibrant.dsl.causim.model import Assignment, Model, ModelError, Symbol, plain, symbols
 from calibrant.dsl.errors import short_repr
 
 QuestionType: TypeAlias = Literal["deduction", "intervention", "abduction", "counterfactual"]

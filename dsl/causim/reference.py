@@ -8,9 +8,8 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 
-from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.model import Assignment, Model, Symbol, assignment_text, run
 from calibrant.dsl.causim.question import Answer, Question, Scenario, copy_evidence, project, scenario_of
-from calibrant.dsl.causim.values import Assignment, Symbol, assignment_text
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,8 @@ from itertools import product
 from math import prod
 from typing import TypeAlias
 
-from calibrant.dsl.causim.model import Model, System, run
+from calibrant.dsl.causim.model import Assignment, Model, ModelError, System, run
 from calibrant.dsl.causim.question import Answer, Question, copy_evidence, project
-from calibrant.dsl.causim.values import Assignment, ModelError
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.compiled import Compiled, Sets
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget

@@ -9,8 +9,7 @@ from itertools import product
 from typing import NamedTuple
 
 from calibrant.dsl.causim.item import Task
-from calibrant.dsl.causim.model import Model
-from calibrant.dsl.causim.values import ModelError, Symbol
+from calibrant.dsl.causim.model import Model, ModelError, Symbol
 from calibrant.solvers.canonical import (
     CanonicalOrder,
     Structure,

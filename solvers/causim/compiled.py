@@ -12,9 +12,8 @@ from math import lcm, prod
 
 import numpy as np
 
-from calibrant.dsl.causim.model import Model, System
+from calibrant.dsl.causim.model import Model, Symbol, System
 from calibrant.dsl.causim.question import Question
-from calibrant.dsl.causim.values import Symbol
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.causim.elimination import Factor, equation_factor, restrict, sum_of_products
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from itertools import islice
 
-from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.model import Model, assignment_text, run
 from calibrant.dsl.causim.question import Answer, Question, project
 from calibrant.dsl.causim.reference import Worked, work_out, worlds
-from calibrant.dsl.causim.values import assignment_text
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
 

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 
 from pysat.examples.hitman import Hitman
 
-from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.model import Model, ModelError, Symbol, run
 from calibrant.dsl.causim.question import Question, project
-from calibrant.dsl.causim.values import ModelError, Symbol
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.satisfiability import SatQuestion
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget

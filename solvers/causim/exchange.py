@@ -7,9 +7,9 @@ from itertools import islice
 from pathlib import Path
 
 from calibrant.dsl.causim.bundle import load_bundle, module_text
-from calibrant.dsl.causim.files import ExpectedOutput, Instance, Meta, QueryFile, Scm, read_queries
-from calibrant.dsl.causim.generation.growth import Version
+from calibrant.dsl.causim.generation import Version
 from calibrant.dsl.causim.item import CausimItem, Labels, Task, load_model
+from calibrant.dsl.causim.model import ModelError, Symbol, compact, plain, symbols
 from calibrant.dsl.causim.question import (
     QuestionRecord,
     canonical_keys,
@@ -18,7 +18,7 @@ from calibrant.dsl.causim.question import (
     record_of,
     scenario_of,
 )
-from calibrant.dsl.causim.values import ModelError, Symbol, compact, plain, symbols
+from calibrant.dsl.causim.records import ExpectedOutput, Instance, QueryFile, QueryMeta, Scm, read_queries
 from calibrant.dsl.errors import PoolError
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.pipeline import Caps, store_answers
@@ -39,11 +39,11 @@ def query_files(
 
     caps: store the answers of a pipeline with these caps; else the first `limit` of the complete set
     """
-    groups: dict[Meta, list[CausimItem]] = {}
+    groups: dict[QueryMeta, list[CausimItem]] = {}
     for item in items:
         question = item.task.question
         evidence = "full" if len(question.observed) in (0, len(item.task.model)) else "minimal"
-        meta = Meta(
+        meta = QueryMeta(
             item.scm, item.version, question.type, item.task.scenario, item.topology, evidence, question.with_noise
         )
         groups.setdefault(meta, []).append(item)
@@ -85,7 +85,7 @@ def items_from_queries(path: Path, scms: Sequence[Scm]) -> Iterator[CausimItem]:
             raise PoolError(str(error), file=path.name, instance=f"instance {number}") from None
 
 
-def _program(meta: Meta, scms: Sequence[Scm]) -> tuple[str, str]:
+def _program(meta: QueryMeta, scms: Sequence[Scm]) -> tuple[str, str]:
     for scm in scms:
         for bundle in scm.history:
             if (scm.scm_id, bundle.v) == (meta.scm_id, meta.v):
@@ -94,7 +94,7 @@ def _program(meta: Meta, scms: Sequence[Scm]) -> tuple[str, str]:
     raise ModelError(f"the state file has no version {meta.v} of {meta.scm_id}")
 
 
-def _item(meta: Meta, instance: Instance, source: str, topology: str, number: int) -> CausimItem:
+def _item(meta: QueryMeta, instance: Instance, source: str, topology: str, number: int) -> CausimItem:
     record = QuestionRecord(
         instance.fixed_exogenous, instance.unknown_exogenous, instance.do, instance.observed_endogenous
     )

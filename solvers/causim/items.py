@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 
 from calibrant.dsl.causim.bundle import module_text
-from calibrant.dsl.causim.generation.growth import Tally, Version, grow
-from calibrant.dsl.causim.generation.questions import QuestionOptions
-from calibrant.dsl.causim.generation.words import Vocabulary
+from calibrant.dsl.causim.generated_functions import Vocabulary
+from calibrant.dsl.causim.generation import QuestionOptions, Tally, Version, grow
 from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task
 from calibrant.dsl.causim.networks import NETWORKS
 from calibrant.dsl.causim.prompt import View

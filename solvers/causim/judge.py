@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from calibrant.dsl.causim.item import Task
+from calibrant.dsl.causim.model import ModelError
 from calibrant.dsl.causim.question import Answer
-from calibrant.dsl.causim.reasons import Reason, reasons
-from calibrant.dsl.causim.score import answer_of, extract
-from calibrant.dsl.causim.values import ModelError
+from calibrant.dsl.causim.score import Reason, answer_of, extract, reasons
 from calibrant.solvers.causim.answers import AnswerSet
 
 Why: TypeAlias = Literal["no_object", "wrong_keys", "wrong_answer"]

@@ -11,9 +11,8 @@ from fractions import Fraction
 from math import prod
 from typing import TypeVar
 
-from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.model import Model, Symbol
 from calibrant.dsl.causim.question import Answer, Question
-from calibrant.dsl.causim.values import Symbol
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.compiled import Compiled, Sets

@@ -6,8 +6,7 @@ from fractions import Fraction
 from itertools import product
 from math import lcm, prod
 
-from calibrant.dsl.causim.model import Model
-from calibrant.dsl.causim.values import Assignment, Symbol
+from calibrant.dsl.causim.model import Assignment, Model, Symbol
 from calibrant.solvers.causim.elimination import equation_factor, restrict, sum_of_products
 
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from itertools import islice, product
 from math import prod
 
-from calibrant.dsl.causim.generation.draws import Draws
-from calibrant.dsl.causim.generation.questions import draw_world
-from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.generated_functions import Draws
+from calibrant.dsl.causim.generation import draw_world
+from calibrant.dsl.causim.model import Model, Symbol, assignment_text, run
 from calibrant.dsl.causim.question import Answer, Question, project
-from calibrant.dsl.causim.values import Symbol, assignment_text
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,16 @@ from dataclasses import dataclass, replace
 from itertools import count, product, zip_longest
 from typing import TypeAlias
 
-from calibrant.dsl.causim import nihss
-from calibrant.dsl.causim.bundle import module_text
-from calibrant.dsl.causim.generation.draws import Draws
-from calibrant.dsl.causim.generation.growth import Tally, Version, grow
-from calibrant.dsl.causim.generation.questions import QuestionOptions
-from calibrant.dsl.causim.generation.words import Vocabulary as GeneratedVocabulary
+from calibrant.dsl.causim import networks
+from calibrant.dsl.causim.bundle import bundle_of, module_text
+from calibrant.dsl.causim.generated_functions import Draws
+from calibrant.dsl.causim.generated_functions import Vocabulary as GeneratedVocabulary
+from calibrant.dsl.causim.generation import QuestionOptions, Tally, Version, grow
 from calibrant.dsl.causim.item import CausimItem, Vocabulary, load_model
-from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.model import Model, ModelError
 from calibrant.dsl.causim.networks import network
 from calibrant.dsl.causim.prompt import ProseStyle, View
 from calibrant.dsl.causim.question import FORMS, TYPES, Question, QuestionType, Scenario
-from calibrant.dsl.causim.render import bundle_of
-from calibrant.dsl.causim.values import ModelError
 from calibrant.solvers.causim.items import NIHSS, NIHSS_SIZES, SIZES, item_of
 from calibrant.solvers.causim.pipeline import Caps, store_answers
 from calibrant.solvers.causim.question_sampling import SEEDS, Effect, questions
@@ -204,7 +201,7 @@ def built_in_items(
     """
     plan = plan or QuestionPlan()
     if name == NIHSS:
-        texts = [nihss.program(v) for v in versions or NIHSS_SIZES]
+        texts = [networks.program(v) for v in versions or NIHSS_SIZES]
     else:
         texts = [module_text(bundle_of(network(name)), comments=False)]
     # one of each kind in turns: a short pool covers all types, and exhausted kinds drop out

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, TypeAlias
 
-from calibrant.dsl.causim.generation.draws import Draws
-from calibrant.dsl.causim.generation.questions import QuestionOptions, draw_question
-from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.generated_functions import Draws
+from calibrant.dsl.causim.generation import QuestionOptions, draw_question
+from calibrant.dsl.causim.model import Model, Symbol
 from calibrant.dsl.causim.question import Answer, Question, QuestionType, Scenario, scenario_of
-from calibrant.dsl.causim.values import Symbol
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.outcome import Found, Outcome, OutOfBudget

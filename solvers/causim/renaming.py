@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.causim.item import Task
-from calibrant.dsl.causim.model import Model, Node, Tabulate
+from calibrant.dsl.causim.model import Model, Node, Symbol, Tabulate
 from calibrant.dsl.causim.question import Question
-from calibrant.dsl.causim.values import Symbol
 
 Values = Mapping[Symbol, Symbol]
 

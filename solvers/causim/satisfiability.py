@@ -11,10 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pysat.solvers import Solver
 
-from calibrant.dsl.causim.model import Model, System
+from calibrant.dsl.causim.model import Assignment, Model, Symbol, System, cubes
 from calibrant.dsl.causim.question import Answer, Question
-from calibrant.dsl.causim.rules import cubes
-from calibrant.dsl.causim.values import Assignment, Symbol
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
 from calibrant.solvers.sat.cnf import Cnf, Literal, add_at_most_one

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from calibrant.dsl.causim.model import Model, Node, run
+from calibrant.dsl.causim.model import Assignment, Model, ModelError, Node, Symbol, assignment_text, run
 from calibrant.dsl.causim.question import Answer, Question, project
-from calibrant.dsl.causim.reasons import allowed_noise
-from calibrant.dsl.causim.values import Assignment, ModelError, Symbol, assignment_text
+from calibrant.dsl.causim.score import allowed_noise
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.answers import MAX_STATES, AnswerSet
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget

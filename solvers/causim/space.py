@@ -10,9 +10,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.model import Model, ModelError, Symbol, assignment_text, run
 from calibrant.dsl.causim.question import Answer, Question, project
-from calibrant.dsl.causim.values import ModelError, Symbol, assignment_text
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.causim.answers import MAX_STATES, AnswerSet
 from calibrant.solvers.causim.compiled import Compiled

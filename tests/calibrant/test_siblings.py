@@ -20,8 +20,7 @@ from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.generated import write_drawn
 from calibrant.datasets import bundled_pool, item_record, item_records
 from calibrant.dsl.causalab.item import Weights
-from calibrant.dsl.causim.model import run
-from calibrant.dsl.causim.values import plain
+from calibrant.dsl.causim.model import plain, run
 from calibrant.item_types import BlicketItem, CausimItem, LabItem
 from calibrant.result_types import DetectorSpace, LabSpace, Mechanism, Rule, WorkedSolution, WorldSpace
 from calibrant.solvers.causalab.space import WeightedDags

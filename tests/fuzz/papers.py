@@ -40,16 +40,12 @@ from calibrant.dsl.causalab.pool import write_pool as write_laboratories
 from calibrant.dsl.causalab.responses.response import read_answer
 from calibrant.dsl.causim.bundle import load_source, module_text
 from calibrant.dsl.causim.external_programs.check import check_program
-from calibrant.dsl.causim.external_programs.source_bundle import bundle_of_source
-from calibrant.dsl.causim.external_programs.sources import read_programs
-from calibrant.dsl.causim.files import read_queries, read_states
-from calibrant.dsl.causim.generation.growth import grow
-from calibrant.dsl.causim.prose.reader import same_model
-from calibrant.dsl.causim.prose.sentences import prose, read_prose
-from calibrant.dsl.causim.prose.uniform import read_uniform_prose, uniform_prose
-from calibrant.dsl.causim.records import read_pool, write_pool
+from calibrant.dsl.causim.external_programs.sources import bundle_of_source, read_programs
+from calibrant.dsl.causim.generation import grow
+from calibrant.dsl.causim.model import ModelError
+from calibrant.dsl.causim.prose import prose, read_prose, read_uniform_prose, same_model, uniform_prose
+from calibrant.dsl.causim.records import read_pool, read_queries, read_states, write_pool
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.dsl.causim.values import ModelError
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Pool
 from calibrant.solvers.causim.items import sampled_items

@@ -15,8 +15,7 @@ from calibrant.audits.causim.why.parts import Branch, CodeLine
 from calibrant.dsl.causim.language.driver import parse, read_definitions
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.language.statements import Function, function
-from calibrant.dsl.causim.model import Node
-from calibrant.dsl.causim.values import ModelError, Symbol, shown_value, symbol, value_of
+from calibrant.dsl.causim.model import ModelError, Node, Symbol, shown_value, symbol, value_of
 
 PATH = "path_of_calibrant"  # name of the list in the instrumented mechanism
 MAX_CALLS = 200  # noise values whose paths are noted

@@ -20,8 +20,7 @@ from calibrant.audits.why import (
     experiment,
 )
 from calibrant.dsl.causim.item import CausimItem
-from calibrant.dsl.causim.model import run
-from calibrant.dsl.causim.values import shown_value
+from calibrant.dsl.causim.model import run, shown_value
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.outcome import Found

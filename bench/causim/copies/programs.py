@@ -8,12 +8,9 @@ from random import Random
 from typing import Any
 
 from calibrant.bench.variants.contract import Record, permuted
-from calibrant.dsl.causim.bundle import load_source, module_text
+from calibrant.dsl.causim.bundle import bundle_of, load_source, module_text, table_bundle_of
 from calibrant.dsl.causim.item import load_model
-from calibrant.dsl.causim.lookup import table_bundle_of
-from calibrant.dsl.causim.model import Model
-from calibrant.dsl.causim.render import bundle_of
-from calibrant.dsl.causim.values import ModelError, loose_symbol
+from calibrant.dsl.causim.model import Model, ModelError, loose_symbol
 from calibrant.solvers.causim.renaming import ModelNames, rename_model
 
 ASSIGNMENTS = ("fixed_exogenous", "do", "observed_endogenous")  # fields with values of nodes or noise

@@ -18,8 +18,8 @@ from calibrant.bench.causim.copies.programs import (
 )
 from calibrant.bench.variants.contract import CopyMap, Record, Variable, Variant, permuted, rename_json, shuffled
 from calibrant.dsl.causim.item import load_model
-from calibrant.dsl.causim.prose.sentences import prose
-from calibrant.dsl.causim.values import ModelError
+from calibrant.dsl.causim.model import ModelError
+from calibrant.dsl.causim.prose import prose
 
 _SORTED = ("unknown_exogenous",)
 _TEXTS = (("code", "sentences"), ("prose", "sentences"), ("prose", "rules"))  # view and style of prose

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from calibrant.bench.core.samples import Item
-from calibrant.dsl.causim.generation.words import NOISE_WORDS, VALUE_WORDS
+from calibrant.dsl.causim.generated_functions import NOISE_WORDS, VALUE_WORDS
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.networks import NETWORKS
 from calibrant.dsl.causim.prompt import View

@@ -7,9 +7,8 @@ from typing import Final
 
 from calibrant.bench.pages.layered import LayeredNode, LayeredPicture, Mark, layered_text
 from calibrant.dsl.causim.item import CausimItem
-from calibrant.dsl.causim.model import Node, run
+from calibrant.dsl.causim.model import Node, Symbol, run
 from calibrant.dsl.causim.question import Question
-from calibrant.dsl.causim.values import Symbol
 from calibrant.dsl.errors import in_one_line
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.answers import AnswerSet

@@ -14,15 +14,22 @@ from calibrant.bench.causim.paper_tables.printed import paper
 from calibrant.bench.core.options import OptionError
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.statistics import wilson
-from calibrant.dsl.causim import nihss
-from calibrant.dsl.causim.external_programs.check import FaultKind, ProgramCheck, check_program
-from calibrant.dsl.causim.external_programs.mechanisms import DiagramNode, compare_mechanisms, diagram_nodes
+from calibrant.dsl.causim import networks
+from calibrant.dsl.causim.external_programs.check import (
+    DiagramNode,
+    FaultKind,
+    ProgramCheck,
+    StructureDifference,
+    check_program,
+    compare_mechanisms,
+    compare_structure,
+    diagram_nodes,
+)
 from calibrant.dsl.causim.external_programs.outline import read_outline
-from calibrant.dsl.causim.external_programs.reference_graph import StructureDifference, compare_structure
 from calibrant.dsl.causim.external_programs.sources import ProgramSource, read_programs
 from calibrant.dsl.causim.language.randomness import Unsupported
+from calibrant.dsl.causim.model import ModelError
 from calibrant.dsl.causim.topology import TOPOLOGIES, Parents
-from calibrant.dsl.causim.values import ModelError
 from calibrant.dsl.errors import CalibrantError, in_one_line
 
 NIHSS = "nihss"
@@ -232,7 +239,7 @@ def reference_source(reference: str, nodes: int | None) -> str:
     nodes: of NIHSS with fewer items than it has
     """
     if reference == NIHSS:
-        return nihss.program(nodes or nihss.MAX_NODES)
+        return networks.program(nodes or networks.MAX_NODES)
     try:
         sources = list(read_programs(Path(reference)))
         if len(sources) != 1:

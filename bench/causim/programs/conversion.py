@@ -15,12 +15,19 @@ from calibrant.bench.causim.programs.plans import question_plan, versions_of
 from calibrant.bench.pools.item_options import ItemOptions, refused_plan
 from calibrant.dsl.causim.bundle import load_bundle, module_text
 from calibrant.dsl.causim.external_programs.sources import MODULE, STATE_NAME, ProgramSource, read_programs
-from calibrant.dsl.causim.files import Instance, QueryFile, read_queries, read_states
 from calibrant.dsl.causim.item import CausimItem, Labels, load_model
+from calibrant.dsl.causim.model import ModelError, assignment_text, symbols
 from calibrant.dsl.causim.question import QuestionRecord, question_from_record, scenario_of
-from calibrant.dsl.causim.records import ItemRecord, item_from_record, write_pool
+from calibrant.dsl.causim.records import (
+    Instance,
+    ItemRecord,
+    QueryFile,
+    item_from_record,
+    read_queries,
+    read_states,
+    write_pool,
+)
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.dsl.causim.values import ModelError, assignment_text, symbols
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line
 from calibrant.dsl.item import Pool
 from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calibrant.bench.causim.options import QuestionOptions as StatedOptions
 from calibrant.bench.pools.item_options import refused_plan
-from calibrant.dsl.causim.generation.questions import QuestionOptions
+from calibrant.dsl.causim.generation import QuestionOptions
 from calibrant.dsl.causim.question import FORMS, TYPES, QuestionType
 from calibrant.dsl.errors import short_repr
 from calibrant.solvers.causim.pipeline import Caps

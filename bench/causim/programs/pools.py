@@ -18,8 +18,7 @@ from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import Failure
 from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.dsl.atomic_write import write_atomically
-from calibrant.dsl.causim.generation.diversity import Diversity
-from calibrant.dsl.causim.generation.growth import Tally, grow
+from calibrant.dsl.causim.generation import Diversity, Tally, grow
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.records import write_pool
 from calibrant.dsl.errors import CalibrantError

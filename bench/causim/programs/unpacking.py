@@ -13,25 +13,24 @@ import msgspec
 from calibrant.bench.causim.programs.conversion import NO_COMMENTS, POOL_NAME, PoolFacts
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.causim.bundle import Bundle, module_text
-from calibrant.dsl.causim.external_programs.source_bundle import bundle_of_source
-from calibrant.dsl.causim.external_programs.sources import STATE_NAME
-from calibrant.dsl.causim.files import (
+from calibrant.dsl.causim.external_programs.sources import STATE_NAME, bundle_of_source
+from calibrant.dsl.causim.generated_functions import Draws
+from calibrant.dsl.causim.generation import draw_world
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.model import Model, ModelError, plain, run
+from calibrant.dsl.causim.records import (
     ExpectedOutput,
     Instance,
     QueryFile,
     Scm,
     check_id,
     check_version,
+    read_pool,
+    record_of_item,
     write_queries,
     write_states,
 )
-from calibrant.dsl.causim.files import Meta as QueryMeta
-from calibrant.dsl.causim.generation.draws import Draws
-from calibrant.dsl.causim.generation.questions import draw_world
-from calibrant.dsl.causim.item import CausimItem
-from calibrant.dsl.causim.model import Model, run
-from calibrant.dsl.causim.records import read_pool, record_of_item
-from calibrant.dsl.causim.values import ModelError, plain
+from calibrant.dsl.causim.records import QueryMeta as QueryMeta
 from calibrant.dsl.errors import CalibrantError
 from calibrant.solvers.causim.question_sampling import stored_answers
 

@@ -15,7 +15,7 @@ from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.pages.layered import LayeredNode, LayeredPicture, Mark, layered_svg
 from calibrant.bench.pages.why.page import POOL
 from calibrant.bench.pages.why.sections import WhyTable, experiment_table, page_json, shown_table
-from calibrant.dsl.causim.values import shown_value
+from calibrant.dsl.causim.model import shown_value
 
 _HARDEN = Markup("calibrant harden {} --only {} --out hardened.jsonl")
 MAX_VALUES = 8  # of a noise variable that a row lists

@@ -6,10 +6,10 @@ from dataclasses import replace
 from functools import partial
 
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
-from calibrant.dsl.causim.generation.growth import grow
+from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.model import ModelError
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.dsl.causim.values import ModelError
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.items import items_of_version
 from calibrant.solvers.outcome import OutOfBudget

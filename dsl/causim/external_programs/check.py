@@ -1,29 +1,252 @@
-"""The first fault of a program from elsewhere, in a fixed order, and what is odd about one without a fault.
+"""Checks of programs from elsewhere: faults, and mechanisms and graph beside those of a reference.
 
 Order and kinds follow the paper's checks of generated programs (arXiv 2605.09079, H.4 and Table 27): syntax, language,
 what an SCM needs, number of nodes, private noise, acyclicity, connectedness, topology. What only tabulating the
 equations shows comes last: functions that raise, and limits of work. Nothing is ever executed.
+
+The structure matches iff canonical names and parent sets are equal (arXiv 2605.09079, section 4.2 and Table 2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
+from typing import Any
 
-from calibrant.dsl.causim.bundle import load_source
-from calibrant.dsl.causim.external_programs.mechanisms import describe_effects, diagram_nodes
-from calibrant.dsl.causim.external_programs.outline import Outline, read_outline
-from calibrant.dsl.causim.language.driver import DRIVER, MECHANISM, SAMPLER, UnsupportedAt
-from calibrant.dsl.causim.language.execution_limits import TooManyCombinations
-from calibrant.dsl.causim.language.modules import InvalidSyntax
+from calibrant.dsl.causim.bundle import load_source, noise_support
+from calibrant.dsl.causim.external_programs.outline import Outline, lower_function, read_outline
+from calibrant.dsl.causim.language.decisions import (
+    DecisionBudget,
+    Decisions,
+    Diagram,
+    TooManyDecisions,
+    diagram,
+    reading_order,
+)
+from calibrant.dsl.causim.language.driver import (
+    DRIVER,
+    MECHANISM,
+    SAMPLER,
+    InvalidSyntax,
+    UnsupportedAt,
+    parse,
+    read_definitions,
+)
+from calibrant.dsl.causim.language.execution_limits import StepBudget, TooManyCombinations
 from calibrant.dsl.causim.language.randomness import Unsupported
-from calibrant.dsl.causim.language.statements import FunctionRaises
-from calibrant.dsl.causim.model import Model
-from calibrant.dsl.causim.topology import Parents, is_connected, satisfies
-from calibrant.dsl.causim.values import ModelError
-from calibrant.dsl.causim.verifier import vacuity
+from calibrant.dsl.causim.language.statements import Function, FunctionRaises, function
+from calibrant.dsl.causim.model import Model, ModelError, Symbol, symbol, value_of
+from calibrant.dsl.causim.topology import Parents, is_connected, satisfies, vacuity
+
+# --- A program's graph beside a reference graph: equal, or which nodes and edges are missing, extra or reversed -------
+Edge = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class StructureDifference:
+    """Nodes and edges (parent, child), sorted, in the names of the reference where it has them.
+
+    reversed_edges: edges of the reference that the program has the other way round; they are in neither other list
+    """
+
+    missing_nodes: tuple[str, ...]
+    extra_nodes: tuple[str, ...]
+    missing_edges: tuple[Edge, ...]
+    extra_edges: tuple[Edge, ...]
+    reversed_edges: tuple[Edge, ...]
+
+    @property
+    def is_match(self) -> bool:
+        return not any(
+            (self.missing_nodes, self.extra_nodes, self.missing_edges, self.extra_edges, self.reversed_edges)
+        )
+
+
+def canonical_name(name: str) -> str:
+    """Return a name without case and punctuation: its letters and digits, casefolded."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
+
+
+def compare_structure(
+    graph: Parents, reference: Parents, names: Mapping[str, str] | None = None
+) -> StructureDifference:
+    """Compare a program's graph with a reference.
+
+    names: the program's name -> the reference's, for nodes whose canonical names differ. `ModelError` where two nodes
+    of one graph have the same canonical name, or a name to be mapped is no node.
+    """
+    renamed = _rename(graph, reference, names or {})
+    edges, required = _edges(renamed), _edges(reference)
+    turned = {(parent, child) for parent, child in required - edges if (child, parent) in edges - required}
+    return StructureDifference(
+        tuple(sorted(set(reference) - set(renamed))),
+        tuple(sorted(set(renamed) - set(reference))),
+        tuple(sorted(required - edges - turned)),
+        tuple(sorted(edges - required - {(child, parent) for parent, child in turned})),
+        tuple(sorted(turned)),
+    )
+
+
+def _rename(graph: Parents, reference: Parents, names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the program's graph in the names of the reference; a node that it lacks keeps its own name."""
+    for name, target in names.items():
+        if name not in graph:
+            raise ModelError(f"{name} is to be mapped to {target}, but the program has no such node")
+        if target not in reference:
+            raise ModelError(f"{name} is to be mapped to {target}, but the reference has no such node")
+    by_canonical = _canonical_index(reference)
+    program_index = _canonical_index(graph)
+    new_names = {node: names.get(node, by_canonical.get(canonical, node)) for canonical, node in program_index.items()}
+    if len(set(new_names.values())) < len(new_names):
+        raise ModelError("two nodes of the program would have the same name in the reference")
+    return {new_names[node]: tuple(new_names[parent] for parent in parents) for node, parents in graph.items()}
+
+
+def _canonical_index(graph: Parents) -> dict[str, str]:
+    index: dict[str, str] = {}
+    for node in graph:
+        first = index.setdefault(canonical_name(node), node)
+        if first != node:
+            raise ModelError(f"{first} and {node} are one name without case and punctuation")
+    return index
+
+
+def _edges(graph: Parents) -> set[Edge]:
+    return {(parent, node) for node, parents in graph.items() for parent in parents}
+
+
+# --- Mechanisms of a program by diagrams, where their tables are too large: values, effects, and beside a reference
+
+
+@dataclass(frozen=True, eq=False)
+class DiagramNode:
+    """A node of a program.
+
+    sources: of each parameter, the parent or the sampler; domains: the values that it gives, sorted
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    domains: tuple[tuple[Symbol, ...], ...]
+    diagram: Diagram
+
+    @property
+    def values(self) -> tuple[Symbol, ...]:
+        return tuple(sorted(self.diagram.values))
+
+
+def diagram_nodes(source: str) -> dict[str, DiagramNode]:
+    """Return the nodes of a module in the order of its calls; `Unsupported` where it raises or leaves its limits."""
+    parsed = parse(source)
+    definitions = read_definitions(source)
+    work = StepBudget()
+    nodes: dict[str, DiagramNode] = {}
+    for step in parsed.steps:
+        called = function(lower_function(definitions[step.mechanism][1]), random=False)
+        domains = tuple(
+            tuple(sorted(noise_support(parsed.functions[source], work)))
+            if source.startswith(SAMPLER)
+            else nodes[source.removeprefix(MECHANISM)].values
+            for source in step.sources
+        )
+        values = [[value_of(value) for value in domain] for domain in domains]
+        name = step.mechanism.removeprefix(MECHANISM)
+        nodes[name] = DiagramNode(name, step.sources, domains, _diagram(called, values, work))
+    return nodes
+
+
+def _diagram(called: Function, values: Sequence[Sequence[Any]], work: StepBudget) -> Diagram:
+    def encode(value: Any) -> Symbol:
+        try:
+            return symbol(value)
+        except ModelError as error:
+            raise Unsupported(f"{called.name} returns what is no value: {error}") from None
+
+    return diagram(called, values, encode, work)
+
+
+def describe_effects(nodes: Mapping[str, DiagramNode]) -> Iterator[str]:
+    """Yield a sentence for each edge without effect and each node with one value."""
+    budget = DecisionBudget()
+    for node in nodes.values():
+        parents = {k: s.removeprefix(MECHANISM) for k, s in enumerate(node.sources) if s.startswith(MECHANISM)}
+        try:
+            effective = _effective_arguments(node, budget)
+        except TooManyDecisions as error:
+            yield from (f"The edge {parent} -> {node.name} was not checked: {error}." for parent in parents.values())
+        else:
+            ineffective = [parent for k, parent in parents.items() if k not in effective]
+            yield from (f"The edge {parent} -> {node.name} has no effect." for parent in ineffective)
+        if len(node.values) == 1:
+            yield f"{node.name} has one value only."
+
+
+def _effective_arguments(node: DiagramNode, budget: DecisionBudget) -> set[int]:
+    decisions = Decisions(list(map(len, node.domains)), reading_order(node.diagram), budget)
+    return decisions.arguments_of(decisions.function_of(node.diagram))
+
+
+def compare_mechanisms(
+    nodes: Mapping[str, DiagramNode], reference: Mapping[str, DiagramNode], names: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield a sentence for each node that differs from the reference, in its values or for some arguments.
+
+    The graphs are equal. names: the program's name -> the reference's, where canonical names differ. Noise is not
+    compared: a node whose noise has an effect is compared in its values alone.
+    """
+    budget = DecisionBudget()
+    by_canonical = {canonical_name(name): name for name in reference}
+    target = {name: names.get(name) or by_canonical[canonical_name(name)] for name in nodes}
+    for node in nodes.values():
+        counterpart = reference[target[node.name]]
+        if node.values != counterpart.values:
+            yield f"{node.name} is one of {_listed(node.values)}, in the reference of {_listed(counterpart.values)}."
+        elif len(node.sources) > 1:
+            yield from _compare_node(node, counterpart, target, budget)
+
+
+def _compare_node(
+    node: DiagramNode, counterpart: DiagramNode, target: Mapping[str, str], budget: DecisionBudget
+) -> Iterator[str]:
+    """Compare two mechanisms of equal parents for all values that both parents take."""
+    parents = [source.removeprefix(MECHANISM) for source in node.sources]
+    order = {source.removeprefix(MECHANISM): k for k, source in enumerate(counterpart.sources)}
+    try:
+        if any(_noise_of(compared) in _effective_arguments(compared, budget) for compared in (node, counterpart)):
+            return
+        places = [order.get(target.get(parent, ""), -1) for parent in parents]
+        if any(k >= 0 and node.domains[i] != counterpart.domains[k] for i, k in enumerate(places)):
+            return  # a parent takes other values, which was reported
+        # the last argument is the reference's own noise, which the program does not read
+        noise = _noise_of(counterpart)
+        sizes = [*map(len, node.domains), len(counterpart.domains[noise])]
+        decisions = Decisions(sizes, reading_order(node.diagram), budget)
+        first = decisions.function_of(node.diagram.reordered([*range(len(parents)), -1]))
+        second = decisions.function_of(counterpart.diagram.reordered([*places, noise]))
+        difference = decisions.find_difference(first, second)
+    except TooManyDecisions as error:
+        yield f"{node.name} was not compared: {error}."
+        return
+    if difference is not None:
+        arguments = ", ".join(
+            f"{parents[k]} = {node.domains[k][position]}"
+            for k, position in sorted(difference.choices.items())
+            if node.sources[k].startswith(MECHANISM)
+        )
+        yield f"{node.name} is {difference.values[0]} where {arguments}, in the reference {difference.values[1]}."
+
+
+def _noise_of(node: DiagramNode) -> int:
+    return next(k for k, source in enumerate(node.sources) if source.startswith(SAMPLER))
+
+
+def _listed(values: Sequence[Symbol]) -> str:
+    return ", ".join(values[:20]) + (f" and {len(values) - 20} others" if len(values) > 20 else "")
+
+
+# --- The first fault of a program from elsewhere, in a fixed order, and what is odd about one without a fault ---------
 
 
 class FaultKind(StrEnum):

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any, Final, TypeVar
 
-from calibrant.dsl.causim.values import ModelError
+from calibrant.dsl.causim.model import ModelError
 
 T = TypeVar("T")
 MAX_OUTCOMES: Final = 65_536

@@ -76,7 +76,7 @@ def run_signal(name: str, run: Run, frame: Frame) -> object:
         raise FunctionRaises(name, type(error).__name__) from None
 
 
-@lru_cache(maxsize=512)  # equal texts have the same tree (dsl.causim.language.modules)
+@lru_cache(maxsize=512)  # equal texts have the same tree (dsl.causim.language.driver)
 def function(node: ast.FunctionDef, *, random: bool) -> Function:
     """Read a definition; `Unsupported` for what is not in the language."""
     parameters = _parameters(node)

@@ -26,7 +26,7 @@ from calibrant.dsl.causim.language.execution_limits import (
     TooManyCombinations,
 )
 from calibrant.dsl.causim.language.statements import RETURN, Function, Run, run_signal
-from calibrant.dsl.causim.values import Symbol
+from calibrant.dsl.causim.model import Symbol
 
 Codes: TypeAlias = NDArray[np.int32]
 Positions: TypeAlias = tuple[int | None, ...]  # per parameter; None where any value leads here

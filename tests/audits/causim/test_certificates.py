@@ -17,11 +17,10 @@ from calibrant.audits.causim.certificates import (
 )
 from calibrant.audits.causim.programs import vacuous_network_edges
 from calibrant.audits.claims import Certificate, verify
-from calibrant.dsl.causim.bundle import module_text
+from calibrant.dsl.causim.bundle import bundle_of, module_text
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.networks import network
 from calibrant.dsl.causim.reference import work_out
-from calibrant.dsl.causim.render import bundle_of
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.evidence import minimal_evidence, observable

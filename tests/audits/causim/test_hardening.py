@@ -10,10 +10,10 @@ from calibrant.audits.causim.certificates import VERIFIERS, evidence_of
 from calibrant.audits.causim.hardening import harden_item
 from calibrant.audits.claims import verify
 from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task
+from calibrant.dsl.causim.model import ModelError
 from calibrant.dsl.causim.question import Question, check_question
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.dsl.causim.values import ModelError
 from calibrant.solvers.causim.items import generated_items
 from calibrant.solvers.outcome import Found, Impossible
 

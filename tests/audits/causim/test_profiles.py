@@ -8,7 +8,7 @@ import pytest
 from calibrant.audits.causim.grammar import nameless, program_statistics
 from calibrant.audits.causim.profiles import error_profiles
 from calibrant.baselines.causim.rows import ROWS
-from calibrant.dsl.causim.generation.growth import grow
+from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import Local
 from calibrant.dsl.causim.topology import TOPOLOGIES

@@ -11,10 +11,10 @@ import pytest
 
 from calibrant.audits.causim.training import TrainingRecord, curriculum, level_of, training_record, write_training
 from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.model import assignment_text, compact, symbols
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.score import extract
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.dsl.causim.values import assignment_text, compact, symbols
 from calibrant.solvers.causim.items import generated_items
 from calibrant.solvers.causim.solution import work_solution
 from calibrant.solvers.outcome import Found, Impossible

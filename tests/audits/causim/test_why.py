@@ -18,10 +18,9 @@ from calibrant.audits.causim.why.explanation import MAX_WORLDS, explain
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.dsl.causim.item import CausimItem
-from calibrant.dsl.causim.model import run
+from calibrant.dsl.causim.model import run, shown_value, value_of
 from calibrant.dsl.causim.question import project
 from calibrant.dsl.causim.reference import worlds
-from calibrant.dsl.causim.values import shown_value, value_of
 
 POOL = benchmark("causim").items.read_pool(bundled_sample("causim"))
 

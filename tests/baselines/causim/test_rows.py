@@ -11,12 +11,11 @@ import pytest
 
 from calibrant.baselines.causim.rows import ROWS, recall
 from calibrant.dsl.causim.item import CausimItem, Task
-from calibrant.dsl.causim.model import run
+from calibrant.dsl.causim.model import assignment_text, run
 from calibrant.dsl.causim.question import Answer
-from calibrant.dsl.causim.reasons import reasons
 from calibrant.dsl.causim.reference import work_out, worlds
+from calibrant.dsl.causim.score import reasons
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.dsl.causim.values import assignment_text
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.items import generated_items
 from calibrant.solvers.causim.likeliest import likeliest_answer, likeliest_world

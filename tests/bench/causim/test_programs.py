@@ -12,11 +12,11 @@ import pytest
 
 from calibrant.bench.causim.benchmark import BENCHMARK
 from calibrant.bench.pools.bundled import bundled_sample
-from calibrant.dsl.causim import nihss
+from calibrant.dsl.causim import networks
 from calibrant.dsl.causim.bundle import load_source, module_text
 from calibrant.dsl.causim.external_programs.check import FaultKind
-from calibrant.dsl.causim.external_programs.source_bundle import bundle_of_source
-from calibrant.dsl.causim.prose.reader import same_model
+from calibrant.dsl.causim.external_programs.sources import bundle_of_source
+from calibrant.dsl.causim.prose import same_model
 from calibrant.dsl.causim.reference import work_out
 from calibrant.solvers.causim import planned_items
 from tests.dsl.causim.external_programs.test_check import CHAIN, FAULTS
@@ -48,7 +48,7 @@ def test_number_of_nodes_and_topology_are_options(tmp_path: Path) -> None:
     assert (code, report["programs"][0]["fault"]["kind"]) == (1, "node_count")
     module = CHAIN.replace("import random", "import random\nimport os", 1)
     three = tmp_path / "three.jsonl"
-    jsonl(three, {"id": "a", "source": module}, {"id": "b", "source": nihss.program(4)})
+    jsonl(three, {"id": "a", "source": module}, {"id": "b", "source": networks.program(4)})
     code, report = checked(three, "--topology", "inverted_star")
     assert [program["fault"] and program["fault"]["kind"] for program in report["programs"]] == [None, None]
     code, report = checked(three, "--topology", "chain")
@@ -57,7 +57,7 @@ def test_number_of_nodes_and_topology_are_options(tmp_path: Path) -> None:
 
 
 def test_shares_stand_beside_the_papers_tables(tmp_path: Path) -> None:
-    path = jsonl(tmp_path / "p.jsonl", {"id": "x", "source": nihss.program(16)}, {"id": "y", "source": "def"})
+    path = jsonl(tmp_path / "p.jsonl", {"id": "x", "source": networks.program(16)}, {"id": "y", "source": "def"})
     printed = called("pool", "check", path, "--reference", "nihss")
     assert printed.returncode == 1
     lines = [line.split() for line in printed.stdout.splitlines()]

@@ -33,9 +33,9 @@ from calibrant.bench.report.answers.named import named_answers
 from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.bench.report.scored_answers import context_of
 from calibrant.bench.runs.records import Record, folder_records
-from calibrant.dsl.causim import nihss
+from calibrant.dsl.causim import networks
 from calibrant.dsl.causim.bundle import module_text
-from calibrant.dsl.causim.generation.growth import grow
+from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.prompt import View
 from calibrant.dsl.causim.records import read_pool
 from calibrant.dsl.errors import CalibrantError
@@ -198,7 +198,7 @@ def test_the_words_of_a_program_tell_its_vocabulary_where_a_record_does_not(tmp_
     for topology in ("chain", "layered"):
         grown = [module_text(version.bundle) for version in grow(3, "x", topology, 4)]
         assert {vocabulary_of(source) for source in grown} == {NONSENSE}
-    assert vocabulary_of(nihss.program(5)) == OTHER
+    assert vocabulary_of(networks.program(5)) == OTHER
 
 
 def test_increments_are_those_that_the_paper_prints() -> None:

@@ -16,10 +16,9 @@ from calibrant.dsl.blickets.readings import steps_with_state
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import Plan, generate_items
 from calibrant.dsl.causalab.mechanism import FREQUENCY
-from calibrant.dsl.causim.model import run
+from calibrant.dsl.causim.model import run, shown_value
 from calibrant.dsl.causim.question import project
 from calibrant.dsl.causim.reference import worlds
-from calibrant.dsl.causim.values import shown_value
 from calibrant.dsl.episode import Step
 from calibrant.dsl.formulas.infix import parse_infix
 from calibrant.dsl.logic import reference as logic_reference

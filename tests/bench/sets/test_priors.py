@@ -17,8 +17,7 @@ from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.bench.sets.capabilities import HYPOTHESES, covered_mass
-from calibrant.dsl.causim.model import run
-from calibrant.dsl.causim.values import assignment_text
+from calibrant.dsl.causim.model import assignment_text, run
 from calibrant.solvers.replayscm.canonical import canonical_task
 
 

@@ -21,7 +21,7 @@ from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.bench.variants.checking import VariantChecker
 from calibrant.bench.variants.contract import VARIANTS, CopyMap, permuted
 from calibrant.bench.variants.pool import read_maps, write_variants
-from calibrant.dsl.causim.prose.reader import same_model
+from calibrant.dsl.causim.prose import same_model
 from calibrant.dsl.errors import CalibrantError
 
 NUM_MUTATIONS = 50

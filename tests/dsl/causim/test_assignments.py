@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.causim.language.modules import statements
+from calibrant.dsl.causim.language.driver import statements
 from calibrant.dsl.causim.language.randomness import Unsupported
-from calibrant.dsl.causim.values import value_of
+from calibrant.dsl.causim.model import value_of
 from tests.dsl.causim.test_language import MODULE, returned
 from tests.support.effort import examples
 

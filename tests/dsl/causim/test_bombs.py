@@ -13,7 +13,7 @@ import pytest
 from calibrant.dsl.causim.bundle import load_source
 from calibrant.dsl.causim.language import execution_limits as work
 from calibrant.dsl.causim.language.randomness import Unsupported
-from calibrant.dsl.causim.values import ModelError
+from calibrant.dsl.causim.model import ModelError
 from tests.support.causim.bombs import BOMBS, chain, wide
 from tests.support.effort import effort
 

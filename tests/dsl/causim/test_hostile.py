@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.dsl.causim.bundle import load_source, module_text
-from calibrant.dsl.causim.language.modules import statements
+from calibrant.dsl.causim.language.driver import statements
 from calibrant.dsl.causim.language.randomness import Unsupported
 from tests.support.causim.vectors import bundles
 

@@ -16,7 +16,7 @@ from calibrant.dsl.causim.language.execution_limits import StepBudget
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.language.statements import function
 from calibrant.dsl.causim.language.tables import table
-from calibrant.dsl.causim.values import symbol
+from calibrant.dsl.causim.model import symbol
 
 MODULE = """
 import random

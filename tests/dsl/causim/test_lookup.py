@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 
 from calibrant.bench.pools.bundled import bundled_sample
-from calibrant.dsl.causim.bundle import load_bundle, load_source
-from calibrant.dsl.causim.lookup import table_bundle_of
-from calibrant.dsl.causim.nihss import nihss
-from calibrant.dsl.causim.prose.reader import same_model
+from calibrant.dsl.causim.bundle import load_bundle, load_source, table_bundle_of
+from calibrant.dsl.causim.networks import nihss
+from calibrant.dsl.causim.prose import same_model
 
 MIXED = """import random
 

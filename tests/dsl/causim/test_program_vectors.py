@@ -6,10 +6,8 @@ import pytest
 
 from calibrant.dsl.causim.bundle import load_source
 from calibrant.dsl.causim.language.randomness import Unsupported
-from calibrant.dsl.causim.model import rows
-from calibrant.dsl.causim.topology import topologies
-from calibrant.dsl.causim.values import symbol
-from calibrant.dsl.causim.verifier import graph_of, vacuity
+from calibrant.dsl.causim.model import rows, symbol
+from calibrant.dsl.causim.topology import graph_of, topologies, vacuity
 from tests.support.causim.vectors import PROGRAMS, models, printed, vectors
 
 

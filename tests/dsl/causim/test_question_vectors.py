@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from calibrant.dsl.causim.reasons import reasons
+from calibrant.dsl.causim.model import assignment_text, symbol
 from calibrant.dsl.causim.reference import Worked, work_out
-from calibrant.dsl.causim.score import extract, majority, pass_at_k
-from calibrant.dsl.causim.values import assignment_text, symbol
+from calibrant.dsl.causim.score import extract, majority, pass_at_k, reasons
 from tests.support.causim.vectors import QUESTIONS, answer_texts, printed, questions, vectors
 
 

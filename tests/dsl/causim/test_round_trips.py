@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.dsl.causim.bundle import Bundle, load_bundle, load_source, module_text
-from calibrant.dsl.causim.files import (
+from calibrant.dsl.causim.bundle import Bundle, bundle_of, load_bundle, load_source, module_text
+from calibrant.dsl.causim.model import ModelError
+from calibrant.dsl.causim.prompt import prompt
+from calibrant.dsl.causim.prose import prose, read_prose, same_model
+from calibrant.dsl.causim.question import QuestionRecord, question_from_record, record_of
+from calibrant.dsl.causim.records import (
     ExpectedOutput,
     Instance,
-    Meta,
     QueryFile,
+    QueryMeta,
     Scm,
     query_path,
     read_queries,
@@ -19,12 +23,6 @@ from calibrant.dsl.causim.files import (
     write_queries,
     write_states,
 )
-from calibrant.dsl.causim.prompt import prompt
-from calibrant.dsl.causim.prose.reader import same_model
-from calibrant.dsl.causim.prose.sentences import prose, read_prose
-from calibrant.dsl.causim.question import QuestionRecord, question_from_record, record_of
-from calibrant.dsl.causim.render import bundle_of
-from calibrant.dsl.causim.values import ModelError
 from calibrant.dsl.errors import PoolError
 from tests.support.causim.vectors import bundles, models, questions, vectors
 
@@ -106,7 +104,7 @@ def test_query_files_lie_where_the_paper_puts_them_and_are_read_as_written(tmp_p
     instance = Instance(
         7, given.fixed_exogenous, given.unknown_exogenous, given.do, given.observed_endogenous, expected
     )
-    queries = QueryFile(Meta("0001", 3, "counterfactual", "stochastic"), [instance])
+    queries = QueryFile(QueryMeta("0001", 3, "counterfactual", "stochastic"), [instance])
     path = write_queries(tmp_path, queries)
     place = "scm_0001/causal_queries/counterfactual/stochastic/causal_queries_v3.json"
     assert path == tmp_path / place
@@ -125,7 +123,7 @@ def test_other_files_are_refused_with_their_name(tmp_path: Path, content: str) -
 
 def test_no_id_leads_out_of_the_folder(tmp_path: Path) -> None:
     with pytest.raises(PoolError, match="scm_id"):
-        query_path(tmp_path, Meta("../../x", 1, "deduction", "deterministic"))
+        query_path(tmp_path, QueryMeta("../../x", 1, "deduction", "deterministic"))
 
 
 def test_prompts_hold_everything_that_is_given_and_nothing_of_the_answer() -> None:

@@ -10,15 +10,14 @@ from typing import Any
 import pytest
 
 from calibrant.dsl.causim.bundle import load_source, module_text
-from calibrant.dsl.causim.generation.growth import grow
+from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.language import execution_limits as work
 from calibrant.dsl.causim.language.driver import parse
 from calibrant.dsl.causim.language.execution_limits import StepBudget
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.language.tables import table
-from calibrant.dsl.causim.model import run
+from calibrant.dsl.causim.model import run, symbol, value_of
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.dsl.causim.values import symbol, value_of
 
 HAND = """
 def f_A(p, q, u):

@@ -16,12 +16,11 @@ from itertools import islice
 
 from calibrant.bench.runs.executors.opening import as_completed
 from calibrant.bench.runs.jobs import Execution, Failure
-from calibrant.dsl.causim.generation.growth import grow
-from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.generation import grow
+from calibrant.dsl.causim.model import Model, assignment_text, symbol
 from calibrant.dsl.causim.question import TYPES, Question
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.dsl.causim.values import assignment_text, symbol
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.causim.answers import AnswerSet, TwinAnswerSet
 from calibrant.solvers.causim.question_sampling import questions

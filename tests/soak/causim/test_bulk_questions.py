@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from calibrant.dsl.causim.generation.growth import grow
+from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.question import TYPES
 from calibrant.dsl.causim.reference import work_out
 from calibrant.solvers.causim.items import items_of_version

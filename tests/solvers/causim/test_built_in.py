@@ -8,13 +8,11 @@ from itertools import islice
 import pytest
 
 from calibrant.dsl.causim.bundle import load_source
-from calibrant.dsl.causim.model import rows
-from calibrant.dsl.causim.networks import network, source_of_tables
-from calibrant.dsl.causim.nihss import TOTAL, items, nihss, program, running_sums
+from calibrant.dsl.causim.model import ModelError, rows, symbol, value_of
+from calibrant.dsl.causim.networks import TOTAL, items, network, nihss, program, running_sums, source_of_tables
 from calibrant.dsl.causim.question import Question, record_of, scenario_of
 from calibrant.dsl.causim.reference import work_out
-from calibrant.dsl.causim.values import ModelError, symbol, value_of
-from calibrant.dsl.causim.verifier import vacuity
+from calibrant.dsl.causim.topology import vacuity
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.items import BUILT_IN
 from calibrant.solvers.causim.marginals import conditional, count_worlds, marginal

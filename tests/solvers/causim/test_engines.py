@@ -8,11 +8,10 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.model import Model, assignment_text, symbol
 from calibrant.dsl.causim.question import Question
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES, satisfies
-from calibrant.dsl.causim.values import assignment_text, symbol
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.causim.answers import AnswerSet, TwinAnswerSet
 from calibrant.solvers.causim.enumeration import enumerate_worlds, first_answers

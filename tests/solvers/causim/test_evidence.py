@@ -7,11 +7,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.model import Model, ModelError, assignment_text, run, symbol
 from calibrant.dsl.causim.question import Question, project
 from calibrant.dsl.causim.reference import worlds
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.dsl.causim.values import ModelError, assignment_text, symbol
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.causim.evidence import minimal_evidence, observable
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget

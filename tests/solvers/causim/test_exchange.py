@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from calibrant.dsl.causim.files import read_states, write_queries, write_states
-from calibrant.dsl.causim.generation.growth import Version, grow
+from calibrant.dsl.causim.generation import Version, grow
 from calibrant.dsl.causim.item import CausimItem, Labels
 from calibrant.dsl.causim.question import TYPES, record_of
+from calibrant.dsl.causim.records import read_states, write_queries, write_states
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.errors import PoolError
 from calibrant.solvers.causim.exchange import items_from_queries, query_files, scm_of

@@ -7,11 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.model import Model, ModelError, assignment_text, run
 from calibrant.dsl.causim.question import Question, project
 from calibrant.dsl.causim.reference import worlds
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.dsl.causim.values import ModelError, assignment_text
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.space import WorldSpace

@@ -15,7 +15,7 @@ from unittest import mock
 
 from calibrant.dsl.causim.bundle import load_source
 from calibrant.dsl.causim.language import execution_limits
-from calibrant.dsl.causim.values import ModelError
+from calibrant.dsl.causim.model import ModelError
 
 MAX_BYTES = 1 << 30
 WHOLE = ("wide tables",)  # has to reach the limit on tables, which it does after most of its steps

@@ -8,10 +8,9 @@ from itertools import product
 
 import numpy as np
 
-from calibrant.dsl.causim.model import Model, Node, run, table_node
+from calibrant.dsl.causim.model import Model, Node, run, symbol, table_node
 from calibrant.dsl.causim.question import TYPES, Question, QuestionType
 from calibrant.dsl.causim.topology import NEW, insertions
-from calibrant.dsl.causim.values import symbol
 
 DOMAIN = tuple(symbol(value) for value in ("p", True, 1, None))
 

@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 
 from calibrant.dsl.causim.bundle import Bundle, load_bundle
-from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.model import Model, compact
 from calibrant.dsl.causim.question import Question, QuestionRecord, question_from_record
-from calibrant.dsl.causim.values import compact
 from tests.support.shared import shared_records
 
 PROGRAMS = 20  # fewer would mean that the file is not what it is taken for

@@ -9,10 +9,9 @@ from itertools import islice
 from calibrant.bench.causim.solve import FUNCTIONS
 from calibrant.bench.protocols.registry import protocols_of
 from calibrant.dsl.causim.item import CausimItem
-from calibrant.dsl.causim.model import run
+from calibrant.dsl.causim.model import assignment_text, run, symbols
 from calibrant.dsl.causim.reference import work_out, worlds
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.dsl.causim.values import assignment_text, symbols
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.items import sampled_items
 from calibrant.solvers.causim.space import WorldSpace

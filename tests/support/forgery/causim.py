@@ -19,12 +19,10 @@ from calibrant.audits.causim.certificates import (
 from calibrant.audits.causim.hardening import harden_item
 from calibrant.audits.claims import Certificate
 from calibrant.dsl.causim.item import CausimItem, Sealed, Task
-from calibrant.dsl.causim.model import run
+from calibrant.dsl.causim.model import assignment_text, plain, run, symbols
 from calibrant.dsl.causim.question import Question, copy_evidence, project
 from calibrant.dsl.causim.reference import work_out, worlds
-from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.dsl.causim.values import assignment_text, plain, symbols
-from calibrant.dsl.causim.verifier import vacuity
+from calibrant.dsl.causim.topology import TOPOLOGIES, vacuity
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.items import generated_items
 from calibrant.solvers.outcome import Found

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from calibrant.dsl.causim import nihss
+from calibrant.dsl.causim import networks
 from tests.support.commands import called
 
 LAYERED_NODES = 20
@@ -22,7 +22,7 @@ def write_layered_programs(path: Path) -> None:
 
 def write_score_program(path: Path) -> None:
     """Write the stroke scale with another name for its total."""
-    path.write_text(nihss.program(nihss.MAX_NODES).replace(nihss.TOTAL, "score"), encoding="utf-8")
+    path.write_text(networks.program(networks.MAX_NODES).replace(networks.TOTAL, "score"), encoding="utf-8")
 
 
 def write_state(path: Path) -> None:

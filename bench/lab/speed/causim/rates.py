@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options
 from calibrant.dsl.causim.bundle import load_source
-from calibrant.dsl.causim.generation.growth import grow
+from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.question import TYPES, Answer
 from calibrant.dsl.causim.topology import TOPOLOGIES

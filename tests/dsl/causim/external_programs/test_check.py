@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.causim.bundle import load_source, module_text
 from calibrant.dsl.causim.external_programs.check import FaultKind, check_program, find_cycle
-from calibrant.dsl.causim.generation.growth import grow
+from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.topology import TOPOLOGIES, is_acyclic, is_connected
 from tests.support.causim.hostile_programs import damaged

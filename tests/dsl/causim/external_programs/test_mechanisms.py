@@ -9,20 +9,22 @@ from typing import Any
 
 import pytest
 
-from calibrant.dsl.causim import nihss
+from calibrant.dsl.causim import networks
 from calibrant.dsl.causim.bundle import load_source, module_text
-from calibrant.dsl.causim.external_programs.check import check_program
-from calibrant.dsl.causim.external_programs.lowering import lower_function
-from calibrant.dsl.causim.external_programs.mechanisms import compare_mechanisms, describe_effects, diagram_nodes
-from calibrant.dsl.causim.generation.growth import grow
+from calibrant.dsl.causim.external_programs.check import (
+    check_program,
+    compare_mechanisms,
+    describe_effects,
+    diagram_nodes,
+)
+from calibrant.dsl.causim.external_programs.outline import lower_function
+from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.language import decisions
-from calibrant.dsl.causim.language.decisions import DecisionBudget, Decisions, reading_order
-from calibrant.dsl.causim.language.diagrams import Diagram, diagram
+from calibrant.dsl.causim.language.decisions import DecisionBudget, Decisions, Diagram, diagram, reading_order
 from calibrant.dsl.causim.language.execution_limits import StepBudget
 from calibrant.dsl.causim.language.statements import Function, function
-from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.dsl.causim.values import symbol
-from calibrant.dsl.causim.verifier import vacuity
+from calibrant.dsl.causim.model import symbol
+from calibrant.dsl.causim.topology import TOPOLOGIES, vacuity
 
 
 def read(text: str, *, lowered: bool = False) -> Function:
@@ -128,13 +130,13 @@ def test_diagrams_of_grown_programs_agree_with_their_tables(topology: str) -> No
 
 def total_of(body: str, nodes: int = 16) -> str:
     """Return NIHSS with another way of adding up; ITEMS stands for the arguments."""
-    text = nihss.program(nodes)
+    text = networks.program(nodes)
     start, end = text.index("    points = 0"), text.index("    return points\n") + len("    return points\n")
-    names = ", ".join(f"item_{name}" for name in nihss.items(nodes))
+    names = ", ".join(f"item_{name}" for name in networks.items(nodes))
     return text[:start] + body.replace("ITEMS", names) + text[end:]
 
 
-BACKWARDS = [f"item_{name}" for name in reversed(nihss.items(16))]
+BACKWARDS = [f"item_{name}" for name in reversed(networks.items(16))]
 FAITHFUL = [
     "    return sum(v for v in [ITEMS] if v != 'UN')\n",
     f"    return sum(v for v in [{', '.join(BACKWARDS)}] if v != 'UN')\n",
@@ -143,17 +145,17 @@ FAITHFUL = [
 ]
 
 
-@pytest.mark.parametrize("source", [nihss.program(16), *map(total_of, FAITHFUL)])
+@pytest.mark.parametrize("source", [networks.program(16), *map(total_of, FAITHFUL)])
 def test_a_faithful_nihss_is_no_fault_and_has_the_mechanisms_of_the_reference(source: str) -> None:
     check = check_program(source, num_nodes=16, topology="inverted_star")
     assert check.fault is None
     assert check.findings == ("Checked without tables: f_total has more than 20000000 combinations of arguments.",)
-    assert list(compare_mechanisms(diagram_nodes(source), diagram_nodes(nihss.program(16)), {})) == []
+    assert list(compare_mechanisms(diagram_nodes(source), diagram_nodes(networks.program(16)), {})) == []
 
 
 def test_an_unfaithful_nihss_is_named_with_the_arguments_that_show_it() -> None:
     once = total_of("    n = 0\n    for v in [ITEMS]:\n        n += 1 if v == 'UN' else v\n    return n\n")
-    (sentence,) = compare_mechanisms(diagram_nodes(once), diagram_nodes(nihss.program(16)), {})
+    (sentence,) = compare_mechanisms(diagram_nodes(once), diagram_nodes(networks.program(16)), {})
     assert sentence.startswith("total is ")
     given = dict(part.split(" = ") for part in sentence.split(" where ")[1].split(", in the reference")[0].split(", "))
     points = sum(0 if value == '"UN"' else int(value) for value in given.values())
@@ -174,5 +176,5 @@ def test_an_edge_without_effect_is_found_without_a_table() -> None:
 def test_a_comparison_that_takes_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decisions, "MAX_BRANCHES", 5_000)
     turned = total_of(f"    return sum(v for v in [{', '.join(BACKWARDS)}] if v != 'UN')\n")
-    (sentence,) = compare_mechanisms(diagram_nodes(turned), diagram_nodes(nihss.program(16)), {})
+    (sentence,) = compare_mechanisms(diagram_nodes(turned), diagram_nodes(networks.program(16)), {})
     assert sentence.startswith("total was not compared: it takes more than")

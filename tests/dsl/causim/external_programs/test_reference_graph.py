@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from calibrant.dsl.causim.external_programs.reference_graph import StructureDifference, compare_structure
-from calibrant.dsl.causim.nihss import nihss
-from calibrant.dsl.causim.values import ModelError
-from calibrant.dsl.causim.verifier import graph_of
+from calibrant.dsl.causim.external_programs.check import StructureDifference, compare_structure
+from calibrant.dsl.causim.model import ModelError
+from calibrant.dsl.causim.networks import nihss
+from calibrant.dsl.causim.topology import graph_of
 
 REFERENCE = {"Smoking": (), "Tar": ("Smoking",), "Lung cancer": ("Tar", "Smoking")}
 

@@ -8,10 +8,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from calibrant.dsl.causim.generation.diversity import Diversity
-from calibrant.dsl.causim.generation.growth import grow
-from calibrant.dsl.causim.model import Model, Node, table_node
-from calibrant.dsl.causim.values import symbol
+from calibrant.dsl.causim.generation import Diversity, grow
+from calibrant.dsl.causim.model import Model, Node, symbol, table_node
 
 
 def node(name: str, parents: tuple[str, ...], rows: Mapping[tuple[tuple[Any, ...], Any], object]) -> Node:

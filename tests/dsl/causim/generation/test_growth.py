@@ -9,15 +9,12 @@ import msgspec
 import pytest
 
 from calibrant.dsl.causim.bundle import load_bundle, module_text
-from calibrant.dsl.causim.generation.draws import Draws
-from calibrant.dsl.causim.generation.growth import Tally, grow
-from calibrant.dsl.causim.generation.questions import QuestionOptions, draw_question, draw_world
+from calibrant.dsl.causim.generated_functions import Draws
+from calibrant.dsl.causim.generation import QuestionOptions, Tally, draw_question, draw_world, grow
 from calibrant.dsl.causim.model import Model, run
-from calibrant.dsl.causim.prose.reader import same_model
-from calibrant.dsl.causim.prose.sentences import prose, read_prose
+from calibrant.dsl.causim.prose import prose, read_prose, same_model
 from calibrant.dsl.causim.question import TYPES, check_question
-from calibrant.dsl.causim.topology import TOPOLOGIES, satisfies
-from calibrant.dsl.causim.verifier import bundle_objections, graph_of
+from calibrant.dsl.causim.topology import TOPOLOGIES, bundle_objections, graph_of, satisfies
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)

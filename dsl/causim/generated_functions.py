@@ -1,4 +1,4 @@
-"""Bodies of f_*, in seven forms drawn evenly; all of them return on every path.
+"""Functions of generated programs: names, values, samplers U_* and mechanisms f_*, drawn by a key.
 
 Response selection lets the noise pick which rule on the parents applies. Without it, knowing all values would leave one
 counterfactual answer nearly always.
@@ -6,13 +6,123 @@ counterfactual answer nearly always.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+import keyword
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Final
+from typing import Final, Literal, TypeAlias, TypeVar
 
-from calibrant.dsl.causim.generation.draws import Draws
+# --- Random choices that depend on a key alone, whatever the version of Python or of a library ------------------------
+T = TypeVar("T")
+_WORD = 8  # bytes
 
+
+class Draws:
+    """A stream of SHA-256 blocks under a key; the same key gives the same stream for ever."""
+
+    def __init__(self, *key: object) -> None:
+        self._key = "\x1f".join(map(str, key)).encode()
+        self._words = self._stream()
+
+    def _stream(self) -> Iterator[int]:
+        block = 0
+        while True:
+            digest = hashlib.sha256(self._key + b"\x1e" + str(block).encode()).digest()
+            for start in range(0, len(digest), _WORD):
+                yield int.from_bytes(digest[start : start + _WORD], "big")
+            block += 1
+
+    def below(self, number: int) -> int:
+        """0 to number - 1, evenly up to 2**-40 for numbers below 2**24."""
+        return next(self._words) % number
+
+    def choice(self, options: Sequence[T]) -> T:
+        return options[self.below(len(options))]
+
+    def chance(self, probability: float) -> bool:
+        """Return True with that probability, to within a millionth."""
+        return self.below(1_000_000) < round(probability * 1_000_000)
+
+    def sample(self, options: Sequence[T], number: int) -> list[T]:
+        """Sample that many distinct positions of the options, in random order."""
+        remaining = list(options)
+        return [remaining.pop(self.below(len(remaining))) for _ in range(number)]
+
+    def shuffle(self, values: MutableSequence[T]) -> None:
+        values[:] = self.sample(list(values), len(values))
+
+
+# --- Names and values of generated programs ---------------------------------------------------------------------------
+Vocabulary: TypeAlias = Literal["nonsense", "medical"]
+_CONSONANTS: Final = "bdfgklmnprstvz"
+_VOWELS: Final = "aeiou"
+
+NOISE_WORDS: Final[dict[Vocabulary, tuple[str, ...]]] = {
+    "nonsense": ("bo", "cek", "da", "fi", "gul", "ho", "jat", "ki", "lu", "mep", "no", "pir", "qua", "rus", "so"),
+    "medical": (
+        "acute", "benign", "chronic", "delayed", "early", "focal", "gradual", "latent", "marked", "occult", "patchy",
+        "recurrent", "stable", "transient", "unstable", "viral",
+    ),
+}  # fmt: skip
+VALUE_WORDS: Final[dict[Vocabulary, tuple[str, ...]]] = {
+    "nonsense": ("BEX", "COD", "FAP", "GIM", "HUR", "JOL", "KET", "LIS", "MAV", "NUB", "POZ", "RIK", "SEF", "TAG"),
+    "medical": (
+        "absent", "mild", "moderate", "severe", "normal", "raised", "low", "high", "present", "resolved", "worse",
+        "improved", "pending", "excluded", "confirmed",
+    ),
+}  # fmt: skip
+
+
+def new_name(draws: Draws, used: Iterable[str]) -> str:
+    """Return a name of consonants and vowels in turn that is no keyword and not used in any case."""
+    used_names = {name.lower() for name in used}
+    while True:
+        name = "".join(draws.choice(_CONSONANTS) + draws.choice(_VOWELS) for _ in range(2))
+        if name not in used_names and not keyword.iskeyword(name) and not keyword.issoftkeyword(name):
+            return name.capitalize()
+
+
+def outcomes(draws: Draws, vocabulary: Vocabulary, number: int) -> list[object]:
+    """Draw the values of a node: words, whole numbers or truth values.
+
+    They are of one kind so that none equals another in Python.
+    """
+    kind = draws.below(6)
+    if kind == 0:
+        return list(range(number))
+    if kind == 1 and number == 2:
+        return [False, True]
+    return list(draws.sample(VALUE_WORDS[vocabulary], number))
+
+
+# --- Bodies of U_*: even and weighted choices, thresholds, and choices with an optional suffix; two to six values -----
+
+
+def sampler(draws: Draws, vocabulary: Vocabulary) -> str:
+    """Return the body of a sampler."""
+    words = list(draws.sample(NOISE_WORDS[vocabulary], 6))
+    kind = draws.below(5)
+    if kind == 0:
+        return f"return random.choice({words[: 2 + draws.below(5)]!r})"
+    if kind == 1:
+        chosen = words[: 2 + draws.below(4)]
+        weights = [1 + draws.below(5) for _ in chosen]
+        return f"return random.choices({chosen!r}, weights={weights!r})[0]"
+    if kind == 2:
+        pool, suffix = words[: 2 + draws.below(2)], draws.choice(["x", "k", "v"])
+        share = (1 + draws.below(9)) / 10
+        lines = [f"pick = random.choice({pool!r})", f"if random.random() < {share}:", "    return pick"]
+        return "\n".join([*lines, f"return pick + {suffix!r}"])
+    if kind == 3:
+        low = 1 + draws.below(5)
+        lines = ["r = random.random()", f"if r < {low / 10}:", f"    return {words[0]!r}"]
+        lines += [f"elif r < {(low + 1 + draws.below(9 - low)) / 10}:", f"    return {words[1]!r}"]
+        return "\n".join([*lines, f"return {words[2]!r}"])
+    return f"if random.choice([True, False]):\n    return {words[0]!r}\nreturn random.choice({words[1:4]!r})"
+
+
+# --- Bodies of f_*, in seven forms drawn evenly; all of them return on every path -------------------------------------
 INDENT: Final = "    "
 MAX_TABLE: Final = 64  # combinations of parents that a lookup table may have
 

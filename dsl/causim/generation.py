@@ -1,34 +1,49 @@
-"""Programs that grow by one node a version: a legal insertion, a new U and f, children rewritten, all verified.
+"""Programs that grow by one node a version, and questions drawn about them.
 
 A child that gets a new parent keeps its old table where that parent has its default value, and follows another rule
 elsewhere. A child whose parent is taken away computes a stand-in for it from the new node. What the verifier refuses is
 drawn again with the next counter.
+
+Whether two tables are equal up to renaming takes a search. Two bounds on the number of different ones are counted
+instead: tables of different profile differ under any renaming, tables of equal text after renaming the node's values
+are equal.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from hashlib import sha256
+from math import comb
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from calibrant.dsl.causim.bundle import Bundle, Definition, Graph, GrowthPlan, module_text, noise_support
-from calibrant.dsl.causim.generation.draws import Draws
-from calibrant.dsl.causim.generation.mechanisms import INDENT, Input, Setting, indent_lines, mechanism
-from calibrant.dsl.causim.generation.samplers import sampler
-from calibrant.dsl.causim.generation.words import Vocabulary, new_name, outcomes
+from calibrant.dsl.causim.generated_functions import (
+    INDENT,
+    Draws,
+    Input,
+    Setting,
+    Vocabulary,
+    indent_lines,
+    mechanism,
+    new_name,
+    outcomes,
+    sampler,
+)
 from calibrant.dsl.causim.item import load_model
+from calibrant.dsl.causim.language.driver import statements
 from calibrant.dsl.causim.language.execution_limits import StepBudget
-from calibrant.dsl.causim.language.modules import statements
 from calibrant.dsl.causim.language.statements import Function, function
 from calibrant.dsl.causim.language.tables import table
-from calibrant.dsl.causim.model import Model
-from calibrant.dsl.causim.topology import NEW, Insertion, depths, insert_node, insertions
-from calibrant.dsl.causim.values import ModelError, symbol, value_of
-from calibrant.dsl.causim.verifier import bundle_objections
+from calibrant.dsl.causim.model import Local, Model, ModelError, Symbol, run, symbol, value_of
+from calibrant.dsl.causim.question import FORMS, Question, QuestionType
+from calibrant.dsl.causim.topology import NEW, Insertion, bundle_objections, depths, insert_node, insertions
 
+# --- Programs that grow by one node a version: a legal insertion, a new U and f, children rewritten, all verified -----
 MAX_ATTEMPTS: Final = 20
 MAX_RESTARTS: Final = 10
 ACCEPTED: Final = "accepted"
@@ -271,3 +286,156 @@ def _bundle(
         depths(graph) if topology == "layered" else None,
         plan,
     )
+
+
+# --- Diversity of generated programs: motifs, sizes of noise supports, and tables up to renaming of values ------------
+
+
+@dataclass
+class Diversity:
+    """Totals over models.
+
+    motifs: by number of nodes, models, forks (pairs of children of a node) and colliders (pairs of parents)
+    supports: nodes by the number of values of their noise; tables, profiles: digests, with how often each occurs
+    """
+
+    motifs: dict[int, list[int]] = field(default_factory=dict)
+    supports: Counter[int] = field(default_factory=Counter)
+    tables: Counter[bytes] = field(default_factory=Counter)
+    profiles: Counter[bytes] = field(default_factory=Counter)
+
+    def add_graph(self, model: Model) -> None:
+        """Count the motifs of a model; children and parents that are joined count too."""
+        totals = self.motifs.setdefault(len(model), [0, 0, 0])
+        totals[0] += 1
+        totals[1] += sum(comb(len(children), 2) for children in model.children)
+        totals[2] += sum(comb(len(node.parents), 2) for node in model.nodes)
+
+    def add_tables(self, model: Model) -> None:
+        """Count the mechanisms of a model."""
+        for node, local in zip(model.nodes, model.system, strict=True):
+            self.supports[len(node.support)] += 1
+            self.tables[_digest(_renamed(local))] += 1
+            self.profiles[_digest(_profile(local))] += 1
+
+    def add(self, diversity: Diversity) -> None:
+        """Add the totals of further models."""
+        for nodes, totals in diversity.motifs.items():
+            before = self.motifs.setdefault(nodes, [0, 0, 0])
+            self.motifs[nodes] = [a + b for a, b in zip(before, totals, strict=True)]
+        self.supports += diversity.supports
+        self.tables += diversity.tables
+        self.profiles += diversity.profiles
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "motifs": {str(nodes): _means(totals) for nodes, totals in sorted(self.motifs.items())},
+            "support_sizes": {str(size): number for size, number in sorted(self.supports.items())},
+            "mechanisms": self.tables.total(),
+            "distinct_tables": {"at_least": len(self.profiles), "at_most": len(self.tables)},
+        }
+
+
+def _means(totals: Iterable[int]) -> Mapping[str, float]:
+    models, forks, colliders = totals
+    return {"models": models, "forks": forks / models, "colliders": colliders / models}
+
+
+def _renamed(local: Local) -> tuple[object, ...]:
+    """Return the table with the node's values numbered in the order in which its rows have them."""
+    flat = local.table.ravel()
+    values, first = np.unique(flat, return_index=True)
+    numbers = np.empty(int(flat.max(initial=0)) + 1, dtype=np.int64)
+    numbers[values[np.argsort(first)]] = np.arange(len(values))
+    return local.table.shape, numbers[flat].tobytes()
+
+
+def _profile(local: Local) -> tuple[object, ...]:
+    """Return counts that no renaming of values and no order of the parents changes: of each value, by axis."""
+    per_value = []
+    for value in range(len(local.domain)):
+        is_value = local.table == value
+        axes = range(is_value.ndim)
+        margins = [tuple(sorted(is_value.sum(axis=tuple(k for k in axes if k != axis)).tolist())) for axis in axes]
+        per_value.append((*sorted(margins[:-1]), margins[-1]))
+    return tuple(sorted(per_value))
+
+
+def _digest(value: tuple[object, ...]) -> bytes:
+    return sha256(repr(value).encode()).digest()[:16]
+
+
+# --- Questions drawn about a model: a world from a seed, which noise is missing, what is set, what is seen ------------
+Evidence: TypeAlias = Literal["full", "minimal"]
+
+
+@dataclass(frozen=True)
+class QuestionOptions:
+    """Options of drawing a question.
+
+    missing: share of the noise that a deduction or intervention leaves open
+    intervened: share of the nodes that `do` sets; at least one is set
+    evidence: of counterfactuals: all nodes seen and all noise missing, or one noise missing and its node and the
+        children of that node seen
+    with_noise: counterfactuals ask for the missing noise too
+    """
+
+    missing: float = 0.5
+    intervened: float = 0.3
+    evidence: Evidence = "full"
+    with_noise: bool = False
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A question and the world that it was drawn from, which fits it."""
+
+    question: Question
+    world: dict[str, Symbol]
+
+
+def draw_world(draws: Draws, model: Model) -> dict[str, Symbol]:
+    """Draw a world, each noise variable with its probabilities."""
+    world = {}
+    for node in model.nodes:
+        point, total = draws.below(1 << 40), 0
+        for value, weight in zip(node.support, node.weights, strict=True):
+            total += int(weight * (1 << 40))
+            world[node.noise] = value
+            if point < total:
+                break
+    return world
+
+
+def draw_question(draws: Draws, model: Model, kind: QuestionType, options: QuestionOptions) -> Drawn:
+    """Values in `do` differ from those of the drawn world where a node has another value."""
+    world = draw_world(draws, model)
+    factual = run(model, world, {})
+    form = FORMS[kind]
+    do = _interventions(draws, model, factual, options) if form.has_do else {}
+    if not form.has_evidence:
+        unknown = [noise for noise in model.noises if draws.chance(options.missing)]
+        if not unknown and options.missing:
+            unknown = [draws.choice(model.noises)]
+        observed: dict[str, Symbol] = {}
+    elif form.evidence == "chosen" and options.evidence == "minimal":
+        i = draws.below(len(model))
+        unknown = [model.noises[i]]
+        observed = {model.names[k]: factual[model.names[k]] for k in sorted((i, *model.children[i]))}
+    else:
+        unknown, observed = list(model.noises), factual
+    fixed = {noise: value for noise, value in world.items() if noise not in unknown}
+    with_noise = options.with_noise and form.may_ask_noise
+    return Drawn(Question(kind, fixed, tuple(sorted(unknown)), do, observed, with_noise), world)
+
+
+def _interventions(
+    draws: Draws, model: Model, factual: dict[str, Symbol], options: QuestionOptions
+) -> dict[str, Symbol]:
+    chosen = [i for i in range(len(model)) if draws.chance(options.intervened)] or [draws.below(len(model))]
+    do = {}
+    for i in chosen:
+        name, domain = model.names[i], model.system[i].domain
+        do[name] = draws.choice([value for value in domain if value != factual[name]] or list(domain))
+    return do

@@ -1,1 +1,0 @@
-"""Programs grown node by node without a language model, and questions about them."""

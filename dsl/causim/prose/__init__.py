@@ -1,1 +1,0 @@
-"""Models in prose, in two styles that are both read back."""
