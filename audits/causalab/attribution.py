@@ -20,9 +20,7 @@ from calibrant.audits.causalab.spaces import (
 )
 from calibrant.dsl.causalab.episode import LabStep
 from calibrant.dsl.causalab.item import LabItem, Task
-from calibrant.dsl.causalab.mechanism import Edge
-from calibrant.dsl.causalab.noise import Noise
-from calibrant.dsl.causalab.reactor import accurate
+from calibrant.dsl.causalab.mechanism import Edge, Noise, accurate
 from calibrant.dsl.causalab.run import last_dialled_frequency, last_edges
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import Mechanism
-from calibrant.dsl.causalab.pool import record_of_item
+from calibrant.dsl.causalab.records import record_of_item
 
 UNWINNABLE = "causalab-unwinnable"
 CANNOT_MATTER = "causalab-edges-cannot-matter"

@@ -24,8 +24,7 @@ from calibrant.audits.claims import certify
 from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.dsl.causalab.episode import LabEpisode, LabStep
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge
-from calibrant.dsl.causalab.reactor import HIGHEST, winnable
+from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, Edge, winnable
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import evidence_of
 from calibrant.solvers.causalab.linear import solve_linear

@@ -10,11 +10,10 @@ import numpy.typing as npt
 
 from calibrant.audits.causalab.items import mattering_edges
 from calibrant.audits.causalab.spaces import space_of
-from calibrant.dsl.causalab.equivalence import imec_size
 from calibrant.dsl.causalab.generation import Plan, generate_items, with_labels
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.mechanism import Mechanism
-from calibrant.dsl.causalab.reactor import winnable
+from calibrant.dsl.causalab.mechanism import Mechanism, winnable
+from calibrant.dsl.causalab.score import imec_size
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Floats
 from calibrant.solvers.causalab.experimenter import candidates

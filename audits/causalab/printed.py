@@ -10,9 +10,8 @@ from typing import NamedTuple
 from calibrant.audits.causalab.certificates import NOT_A_MEAN
 from calibrant.audits.claims import certify
 from calibrant.audits.finding import ClaimStatus, Finding
-from calibrant.dsl.causalab.equivalence import imec_size
 from calibrant.dsl.causalab.mechanism import Edge, Mechanism
-from calibrant.dsl.causalab.score import into_frequency
+from calibrant.dsl.causalab.score import imec_size, into_frequency
 from calibrant.dsl.graph_metrics import edge_scores
 
 NARROW = 0.125  # spread of graph figures that a mixture of perfect and empty records would show

@@ -9,8 +9,7 @@ from typing import TypeAlias
 
 from calibrant.dsl.causalab.episode import LabStep
 from calibrant.dsl.causalab.item import Family, LabItem, Task
-from calibrant.dsl.causalab.mechanism import Edge
-from calibrant.dsl.causalab.noise import Draw
+from calibrant.dsl.causalab.mechanism import Draw, Edge
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import evidence_of
 from calibrant.solvers.causalab.noise.replayed import ReplayedDags, law_of, replayed_dags

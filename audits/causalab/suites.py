@@ -14,11 +14,9 @@ import numpy as np
 from calibrant.audits.causalab.items import after_every_setting, mattering_edges
 from calibrant.audits.causalab.spaces import decided_frequency, space_of
 from calibrant.audits.finding import ClaimStatus, Finding
-from calibrant.dsl.causalab.candidates import candidates
-from calibrant.dsl.causalab.configs import Config, item_of_config, released_records
+from calibrant.dsl.causalab.configs import Config, candidates, item_of_config, released_records
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Mechanism
-from calibrant.dsl.causalab.reactor import HIGHEST, TOLERANCE, winnable
+from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, TOLERANCE, Mechanism, winnable
 from calibrant.dsl.causalab.reference import values
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.budget import BudgetSpent

@@ -33,9 +33,8 @@ from calibrant.audits.causalab.recount import (
 )
 from calibrant.audits.claims import Certificate, ClaimKind, Verifier, fixed_words
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Equation, Mechanism, Term
-from calibrant.dsl.causalab.pool import LabRecord, item_of_record
-from calibrant.dsl.causalab.reactor import HIGHEST, Reactor
+from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, Edge, Equation, Mechanism, Reactor, Term
+from calibrant.dsl.causalab.records import LabRecord, item_of_record
 from calibrant.dsl.causalab.reference import Reading, bases_after, bases_of, values
 from calibrant.dsl.errors import CalibrantError
 

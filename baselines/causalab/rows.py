@@ -21,7 +21,7 @@ from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import Family, Weights
 from calibrant.dsl.causalab.mechanism import Edge
-from calibrant.dsl.causalab.notebook.own_data import missed_readings
+from calibrant.dsl.causalab.run import missed_readings
 from calibrant.solvers.causalab.answer import Answer
 from calibrant.solvers.causalab.evidence import evidence_of
 from calibrant.solvers.causalab.exact import solve

@@ -11,12 +11,11 @@ from calibrant.bench.causalab.options import ConvertedItems, GeneratedItems
 from calibrant.bench.core.suites import Drawable
 from calibrant.bench.pools.generated import SuiteGenerator
 from calibrant.bench.pools.item_options import ItemOptions, refused_plan
+from calibrant.dsl.causalab.configs import NUM_RECORDS, Variant, View
 from calibrant.dsl.causalab.generation import PLANS, NoisePlan, Plan, Trace
 from calibrant.dsl.causalab.item import LabItem, Weights
-from calibrant.dsl.causalab.noise import Draw
-from calibrant.dsl.causalab.reactor import TRIES
+from calibrant.dsl.causalab.mechanism import TRIES, Draw
 from calibrant.dsl.causalab.reference import Reading
-from calibrant.dsl.causalab.variant import NUM_RECORDS, Variant, View
 from calibrant.dsl.errors import CalibrantError
 
 LEAST_PART, MOST_PARTS = 8, 8  # items that are labelled together; parts of a suite, each of which draws all topologies
@@ -104,7 +103,7 @@ class SuiteConverter:
 
     def convert_with_options(self, source: Path, target: Path, options: ItemOptions) -> int:
         from calibrant.dsl.causalab.configs import is_suite, suite_pool
-        from calibrant.dsl.causalab.pool import write_pool
+        from calibrant.dsl.causalab.records import write_pool
 
         if not is_suite(source):
             raise CalibrantError(f"{source.name} is no released suite; options of items apply to those alone")

@@ -16,7 +16,7 @@ from calibrant.bench.core.attribution import KEY
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Move, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.reactor import TOLERANCE, accurate
+from calibrant.dsl.causalab.mechanism import TOLERANCE, accurate
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import in_one_line
 from calibrant.solvers.budget import BudgetSpent

@@ -6,8 +6,7 @@ import re
 from functools import partial
 
 from calibrant.bench.protocols.presentation import Presentation, replace_words
-from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.renaming import rename_item
+from calibrant.dsl.causalab.item import LabItem, rename_item
 from calibrant.solvers.causalab.canonical import canonical_names
 
 _NAME = re.compile(r"(?<![A-Za-z0-9])p[0-9]+(?![A-Za-z0-9])")  # also inside names of coefficients: c_p1

@@ -14,7 +14,7 @@ from calibrant.bench.core.scoring import Scorable
 from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode
 from calibrant.dsl.causalab.hypothesis import hypothesis
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.responses.response import read_answer
+from calibrant.dsl.causalab.replies import read_answer
 from calibrant.dsl.causalab.run import run_score
 from calibrant.dsl.episode import Step, replay_actions
 from calibrant.solvers.budget import BudgetSpent

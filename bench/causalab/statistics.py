@@ -9,7 +9,7 @@ from statistics import fmean, pvariance
 
 from calibrant.bench.core.statistics import PoolStatistic, PoolStatistics, share, span, spread, tally
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.reactor import winnable
+from calibrant.dsl.causalab.mechanism import winnable
 
 
 def _label(name: str) -> PoolStatistic[LabItem]:

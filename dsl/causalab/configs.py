@@ -1,24 +1,24 @@
-"""The released suites: one config a line, read as untrusted data; and items made of them with fresh crystals."""
+"""The released suites of configs, and those that reproduce what was measured."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import IO, Literal
 
 import msgspec
 
+from calibrant.dsl.causalab.hypothesis import equation
 from calibrant.dsl.causalab.item import BENCHMARK, Bases, Family, LabItem, Name, Terms, Traced, lab_item
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Values
-from calibrant.dsl.causalab.noise import Noise
-from calibrant.dsl.causalab.pool import LabRecord, item_of_record, record_of_item
-from calibrant.dsl.causalab.reference import Reading
-from calibrant.dsl.causalab.responses.equations import equation
-from calibrant.dsl.causalab.variant import NUM_RECORDS, Variant, visible_properties
+from calibrant.dsl.causalab.mechanism import FREQUENCY, TRIES, Equation, Mechanism, Noise, Values
+from calibrant.dsl.causalab.records import LabRecord, item_of_record, record_of_item
+from calibrant.dsl.causalab.reference import Reading, bases_after, bases_of, values
+from calibrant.dsl.causalab.score import roots
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.parse_limits import TooLargeError, load_json
@@ -26,6 +26,55 @@ from calibrant.dsl.pool_text import plain_pool, pool_head, pool_lines
 from calibrant.dsl.records import decode_line, decoded_again
 from calibrant.dsl.stored_items import copied_items
 
+# --- Deviations of an item from its suite: what is shown, what is allowed, how a setting is read ----------------------
+NUM_RECORDS = 2  # of the released suites
+MAX_RECORDS = 64
+
+
+class View(StrEnum):
+    """The visible properties of the reactor crystal."""
+
+    ALL = "all"
+    ROOTS = "roots"  # only parentless ancestors of the frequency
+    HIDE_ONE = "hide-one"  # all but one parent of the frequency
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Terms of an item on a released config.
+
+    records: earlier crystals that are shown; released: those of every released episode, which one fixed seed draws
+    allowance: None for the config's
+    fixed: how many of the settable properties cannot be set
+    """
+
+    records: int = NUM_RECORDS
+    released: bool = False
+    allowance: int | None = None
+    fixed: int = 0
+    view: View = View.ALL
+    tries: int = TRIES
+    reading: Reading = Reading.VALUE
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.records <= MAX_RECORDS:
+            raise ValueError(f"{self.records} records; 0 to {MAX_RECORDS} are possible")
+        if self.allowance is not None and self.allowance < 0:
+            raise ValueError(f"an allowance of {self.allowance}")
+
+
+def visible_properties(view: View, mechanism: Mechanism, rng: random.Random) -> tuple[str, ...]:
+    """Return the properties of the reactor crystal that are shown."""
+    properties = mechanism.properties
+    if view is View.ROOTS:
+        return tuple(sorted(roots(mechanism.edges)))
+    if view is View.HIDE_ONE:
+        hidden = rng.choice(sorted(mechanism.frequency.parents))
+        return tuple(p for p in properties if p != hidden)
+    return properties
+
+
+# --- The released suites: one config a line, read as untrusted data; and items made of them with fresh crystals -------
 RELEASED_SEED = 42  # of the records of every released episode
 LOWEST_BASE, HIGHEST_BASE = 0, 100
 MAX_NODES = 64
@@ -381,3 +430,51 @@ def _terms(source_config: Config, variant: Variant, rng: random.Random) -> Terms
         settable=tuple(p for p in settable if p not in fixed),
         shown=visible_properties(variant.view, source_config.mechanism, rng),
     )
+
+
+# --- The released helper that keeps the configs of a file which reproduce what was measured ---------------------------
+TOLERANCE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """All values before and after a property was set."""
+
+    before: Values
+    after: Values
+    property: str
+    value: float
+
+
+def candidates(configs: Iterable[Config], names: Iterable[str], transitions: Iterable[Transition]) -> list[Config]:
+    """Return the configs with these properties in which every transition comes out within 0.01."""
+    properties = set(names)
+    observations = list(transitions)
+    return [c for c in configs if set(c.mechanism.drawn) == properties and all(explains(c, t) for t in observations)]
+
+
+def explains(candidate: Config, transition: Transition) -> bool:
+    """Return whether a config with the same properties turns the values before into those after."""
+    mechanism = candidate.mechanism
+    try:
+        bases = bases_of(mechanism, transition.before)
+        after = values(mechanism, bases_after(mechanism, bases, transition.property, transition.value, Reading.VALUE))
+    except CalibrantError:  # numbers beyond any crystal's
+        return False
+    return all(abs(after[node] - transition.after[node]) <= TOLERANCE for node in after)
+
+
+def transitions_of(trace: Sequence[Traced], *, listed_order: bool) -> list[Transition]:
+    """Return the settings of a static trace.
+
+    listed_order: each from the entry before it, as the released helper replays them; otherwise the first setting starts
+        from entry 0, as the values show
+    """
+    transitions = []
+    previous: Traced | None = None
+    for i, entry in enumerate(trace):
+        start = trace[i - 1] if listed_order or previous is not None else trace[0]
+        if entry.property is not None and entry.value is not None and i:
+            transitions.append(Transition(start.values, entry.values, entry.property, entry.value))
+            previous = entry
+    return transitions

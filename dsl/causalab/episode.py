@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 
 from calibrant.dsl.action import Action, ActionError, verb_of
 from calibrant.dsl.causalab.item import LabItem, Task, by_name
-from calibrant.dsl.causalab.noise import NoiseStream
-from calibrant.dsl.causalab.reactor import Reactor
+from calibrant.dsl.causalab.mechanism import NoiseStream, Reactor
 from calibrant.dsl.causalab.reference import NO_SHIFT, UnboundedError, bases_after, values
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import short_repr

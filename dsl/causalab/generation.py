@@ -14,14 +14,11 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import Final
 
-from calibrant.dsl.causalab.configs import crystal, further_records
-from calibrant.dsl.causalab.equivalence import imec_size
+from calibrant.dsl.causalab.configs import MAX_RECORDS, NUM_RECORDS, View, crystal, further_records, visible_properties
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Traced, Weights, by_name, lab_item
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Equation, Mechanism, Term, Values
-from calibrant.dsl.causalab.noise import Draw, Noise
-from calibrant.dsl.causalab.reactor import TRIES
+from calibrant.dsl.causalab.mechanism import FREQUENCY, TRIES, Draw, Edge, Equation, Mechanism, Noise, Term, Values
 from calibrant.dsl.causalab.reference import DECIMALS, Reading, bases_after, values
-from calibrant.dsl.causalab.variant import MAX_RECORDS, NUM_RECORDS, View, visible_properties
+from calibrant.dsl.causalab.score import imec_size
 
 NAMES: Final = (
     "quantumSize",

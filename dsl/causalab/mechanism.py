@@ -1,12 +1,17 @@
-"""Mechanisms of CausaLab: every node is a base plus weighted powers of its parents (arXiv 2605.26029, section 2).
+"""Mechanisms of CausaLab with their hidden noise, and the reactor that they drive.
 
 The base of the resonance frequency is a number of the mechanism; the base of a property belongs to the crystal.
+
+The released suites draw one value for all affected nodes from an unseeded stream. Items of ours hold a seed, and two
+further kinds that no release has.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from graphlib import CycleError as GraphCycleError
 from graphlib import TopologicalSorter
@@ -14,6 +19,7 @@ from typing import NamedTuple, TypeAlias
 
 from calibrant.dsl.errors import CycleError
 
+# --- Mechanisms of CausaLab: every node is a base plus weighted powers of its parents (arXiv 2605.26029, section 2)
 FREQUENCY = "resonanceFreq"
 
 Edge: TypeAlias = tuple[str, str]  # (parent, child)
@@ -105,3 +111,95 @@ class Mechanism:
     def weights(self, node: str, power: int = 1) -> dict[str, float]:
         """Return the weights of a node's terms of one power, by parent."""
         return {term.parent: term.weight for term in self.equations[node].terms if term.power == power}
+
+
+# --- Hidden noise: at every accepted setting something is drawn and added to some nodes -------------------------------
+
+
+class Draw(StrEnum):
+    """The noise of one setting."""
+
+    SHARED = "shared"  # one value, the same for all affected nodes (released)
+    INDEPENDENT = "independent"  # one value for each affected node
+    OBSERVED = "observed"  # one for each affected node, added to what is shown and not passed on
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The distribution of hidden noise.
+
+    values: what is drawn, each with equal probability
+    weight: factor of a draw; a node is shifted by weight * drawn value
+    affected: the nodes that are shifted
+    seed: of the stream of draws; the n-th accepted setting takes the n-th draw
+    """
+
+    values: tuple[float, ...]
+    weight: float
+    affected: tuple[str, ...]
+    seed: int
+    draw: Draw = Draw.SHARED
+
+    def stream(self) -> NoiseStream:
+        return NoiseStream(self)
+
+
+class NoiseStream:
+    """The draws of one episode, in order."""
+
+    def __init__(self, noise: Noise) -> None:
+        self._noise = noise
+        self._random = random.Random(noise.seed)
+
+    def shifts(self) -> Values:
+        """Return the shifts of the next accepted setting, by affected node."""
+        noise = self._noise
+        if noise.draw is Draw.SHARED:
+            return dict.fromkeys(noise.affected, noise.weight * self._random.choice(noise.values))
+        return {node: noise.weight * self._random.choice(noise.values) for node in noise.affected}
+
+
+# --- The reactor's dial, as the released code has it: clamped, cut to an integer, never open at the last try ----------
+LOWEST, HIGHEST = 0.0, 10_000.0
+TOLERANCE = 5.0
+TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Reactor:
+    """State of the reactor.
+
+    target: the crystal's frequency
+    limit: tries that are answered; the last of them never activates
+    dial: what the last answered try left on the dial; None before the first
+    count: answered tries
+    activated: whether the last try activated the reactor
+    refused: whether the last try came after the limit
+    """
+
+    target: float
+    limit: int = TRIES
+    dial: float | None = None
+    count: int = 0
+    activated: bool = False
+    refused: bool = False
+
+    def dial_frequency(self, frequency: float) -> Reactor:
+        """Return the reactor after a finite frequency was dialled."""
+        if self.count >= self.limit:
+            return Reactor(self.target, self.limit, self.dial, self.count, activated=False, refused=True)
+        dialled = min(max(frequency, LOWEST), HIGHEST)
+        count = self.count + 1
+        hit = abs(dialled - self.target) < TOLERANCE and count < self.limit
+        dial = self.target if int(dialled) == int(self.target) else float(int(dialled))
+        return Reactor(self.target, self.limit, dial, count, hit and abs(dial - self.target) < TOLERANCE)
+
+
+def accurate(frequency: float, target: float) -> bool:
+    """Return whether a prediction counts as right, before the dial rounds or clips it."""
+    return abs(frequency - target) < TOLERANCE
+
+
+def winnable(target: float, limit: int = TRIES) -> bool:
+    """Return whether any frequency activates the reactor: the dial ends at 10,000, and a lone try is the last."""
+    return limit >= 2 and LOWEST - TOLERANCE < target < HIGHEST + TOLERANCE

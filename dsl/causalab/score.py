@@ -1,18 +1,23 @@
-"""Score of a hypothesis: every published metric as the released code computes it, and ours beside them."""
+"""Scores of a hypothesis and of a frequency formula, and the graphs that experiments cannot tell apart."""
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Mapping, Set
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from math import inf
+from operator import add, mul, sub, truediv
 from typing import Any
 
 from calibrant.dsl.causalab.hypothesis import Hypothesis, WeightKey, number
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism
-from calibrant.dsl.graph_metrics import EdgeScores, edge_scores, f1
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
+from calibrant.dsl.graph_metrics import EdgeScores, edge_scores, f1, v_structures
 
+# --- Score of a hypothesis: every published metric as the released code computes it, and ours beside them -------------
 PUBLISHED_TOLERANCE = 1e-6
 DISPLAY_TOLERANCE = 0.01  # what readings of two decimals allow for a linear weight
 SQUARE_TOLERANCE = 0.0005  # square weights of the released suites have three decimals
@@ -287,3 +292,190 @@ def _float(weight: float) -> float:
 def _ratios(hits: int, predicted: int, true: int) -> EdgeScores:
     precision, recall = hits / predicted if predicted else 0.0, hits / true if true else 0.0
     return EdgeScores(precision, recall, f1(precision, recall))
+
+
+# --- Interventional Markov equivalence: the graphs that no ideal experiment on the set properties tells from the truth
+
+
+def imec_size(edges: Set[Edge], targets: Iterable[str] = ()) -> int:
+    """Return the number of DAGs with the skeleton and v-structures of `edges` that agree at the targets.
+
+    They orient every edge at a target as `edges` do.
+
+    edges: of a DAG
+    """
+    return len(imec_members(edges, targets))
+
+
+def imec_members(edges: Set[Edge], targets: Iterable[str] = ()) -> list[frozenset[Edge]]:
+    """Return the DAGs that `imec_size` counts, each as its edges.
+
+    Edges are oriented one by one; a choice is dropped as soon as it closes a cycle or makes a v-structure that the
+    truth does not have.
+    """
+    fixed = set(targets)
+    colliders = v_structures(edges)
+    directed = {(u, v) for u, v in edges if u in fixed or v in fixed}
+    directed |= {(u, w) for pair, w in colliders for u in pair}
+    undecided = sorted(edge for edge in edges if edge not in directed)
+    adjacent = {frozenset(edge) for edge in edges}
+    members: list[frozenset[Edge]] = []
+
+    def orient(position: int, parents: dict[str, set[str]]) -> None:
+        if position == len(undecided):
+            members.append(frozenset((p, child) for child, node_parents in parents.items() for p in node_parents))
+            return
+        for parent, child in (undecided[position], undecided[position][::-1]):
+            node_parents = parents.get(child, set())
+            collides = any(
+                frozenset((parent, co_parent)) not in adjacent
+                and (frozenset((parent, co_parent)), child) not in colliders
+                for co_parent in node_parents
+            )
+            if not collides and not _reaches(parents, child, parent):
+                orient(position + 1, {**parents, child: node_parents | {parent}})
+
+    decided: dict[str, set[str]] = {}
+    for parent, child in directed:
+        decided.setdefault(child, set()).add(parent)
+    orient(0, decided)
+    return members
+
+
+def _reaches(parents: dict[str, set[str]], ancestor: str, node: str) -> bool:
+    """Return whether `ancestor` is `node` or one of its ancestors."""
+    visited, unseen = {node}, [node]
+    while unseen:
+        for parent in parents.get(unseen.pop(), ()):
+            if parent not in visited:
+                visited.add(parent)
+                unseen.append(parent)
+    return ancestor in visited
+
+
+def imec_by_definition(edges: Set[Edge], targets: Iterable[str] = ()) -> int:
+    """Count the class by trying every orientation of the skeleton; the reference for `imec_members`."""
+    fixed, ordered = set(targets), sorted(edges)
+    colliders = v_structures(edges)
+    count = 0
+    for size in range(len(ordered) + 1):
+        for turned in combinations([e for e in ordered if fixed.isdisjoint(e)], size):
+            candidate = frozenset(ordered) - set(turned) | {(v, u) for u, v in turned}
+            count += _acyclic(candidate) and v_structures(candidate) == colliders
+    return count
+
+
+def _acyclic(edges: Set[Edge]) -> bool:
+    parents: dict[str, set[str]] = {}
+    for parent, child in edges:
+        parents.setdefault(child, set()).add(parent)
+    return all(not _reaches(parents, child, parent) for parent, child in edges)
+
+
+# --- A frequency formula over root properties, as a text: parsed as Python arithmetic, computed by us, never evaluated
+TOLERANCE = 5.0  # inclusive here, unlike the reactor's
+MAX_CHARACTERS = 2_000
+MAX_DEPTH = 200
+
+_OPERATORS: Mapping[type[ast.operator], Callable[[float, float], Any]] = {
+    ast.Add: add,
+    ast.Sub: sub,
+    ast.Mult: mul,
+    ast.Div: truediv,
+    ast.Pow: pow,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaScore:
+    """Score of a formula.
+
+    roots: named roots against the parentless ancestors of the frequency
+    parsed: whether the text is Python; `symbols` are its names, sorted; `missing` are those without a value
+    frequency: what it gives, infinity and NaN too as Python computes them; None if it cannot be computed. `error` then
+        says why, unless names are missing
+    hit: whether it is at most 5 away from the target
+    """
+
+    roots: EdgeScores
+    parsed: bool
+    uses_only_named_roots: bool
+    symbols: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    frequency: float | None = None
+    difference: float | None = None
+    hit: bool | None = None
+    error: str = ""
+
+
+class _FormulaError(Exception):
+    """The text cannot be computed."""
+
+
+def formula_score(truth: Mechanism, named: object, text: object, readings: Values, target: float) -> FormulaScore:
+    """Score of roots and of a formula over them.
+
+    named: the list of roots as decoded; text: the formula, of which what follows the first `=` counts
+    readings: the reactor crystal's values; target: its frequency
+    """
+    named_roots = frozenset(str(name).strip() for name in named if name) if isinstance(named, list) else frozenset()
+    scores = edge_scores(roots(truth.edges), named_roots)
+    formula = text if isinstance(text, str) else ""
+    try:
+        tree = _tree(formula.partition("=")[2] if "=" in formula else formula)
+    except _FormulaError as error:
+        return FormulaScore(scores, False, False, error=str(error))
+    symbols = tuple(sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}))
+    missing = tuple(name for name in symbols if name not in readings)
+    only_named = named_roots.issuperset(symbols)
+    if missing:
+        return FormulaScore(scores, True, only_named, symbols, missing)
+    try:
+        prediction = _evaluate(tree, readings, 0)
+    except _FormulaError as error:
+        return FormulaScore(scores, True, only_named, symbols, error=str(error))
+    difference = abs(prediction - target)
+    return FormulaScore(scores, True, only_named, symbols, (), prediction, difference, difference <= TOLERANCE)
+
+
+def _tree(text: str) -> ast.expr:
+    if len(text) > MAX_CHARACTERS:
+        raise _FormulaError(f"a formula of {len(text)} characters; at most {MAX_CHARACTERS} are read")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise _FormulaError(f"not an expression: {error}") from None
+
+
+def _evaluate(node: ast.expr, readings: Values, depth: int) -> float:
+    if depth > MAX_DEPTH:
+        raise _FormulaError("nested too deeply")
+    match node:
+        case ast.Constant(value=int() | float() as value):  # truth values too: the released code adds True as 1.0
+            number: Any = _float_formula(value)
+        case ast.Name(id=name):
+            number = float(readings[name])
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            number = -_evaluate(operand, readings, depth + 1)
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            number = _evaluate(operand, readings, depth + 1)
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
+            first, second = _evaluate(left, readings, depth + 1), _evaluate(right, readings, depth + 1)
+            try:
+                number = _OPERATORS[type(operator)](first, second)
+            except ArithmeticError as error:
+                raise _FormulaError(f"cannot be computed: {error}") from None
+        case _:
+            raise _FormulaError(f"{type(node).__name__} is no part of a formula; + - * / ** are")
+    if isinstance(number, complex):
+        raise _FormulaError("not a real number")
+    return float(number)
+
+
+def _float_formula(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise _FormulaError("an integer beyond the range of floats") from None

@@ -36,8 +36,8 @@ from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK as LABORATORY
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
-from calibrant.dsl.causalab.pool import write_pool as write_laboratories
-from calibrant.dsl.causalab.responses.response import read_answer
+from calibrant.dsl.causalab.records import write_pool as write_laboratories
+from calibrant.dsl.causalab.replies import read_answer
 from calibrant.dsl.causim.bundle import load_source, module_text
 from calibrant.dsl.causim.external_programs.check import check_program
 from calibrant.dsl.causim.external_programs.sources import bundle_of_source, read_programs

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from calibrant.audits.causalab.spaces import run_space
-from calibrant.dsl.causalab.candidates import Transition, candidates
-from calibrant.dsl.causalab.configs import Config, read_configs
+from calibrant.dsl.causalab.configs import Config, Transition, candidates, read_configs
 from calibrant.dsl.causalab.episode import LabStep
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.errors import CalibrantError

@@ -15,11 +15,9 @@ from calibrant.dsl.action import Action, ActionError, sole_action
 from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode
 from calibrant.dsl.causalab.hypothesis import hypothesis
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.notebook.ledger import PAST, Ledger
-from calibrant.dsl.causalab.notebook.own_data import missed_readings, own_readings
-from calibrant.dsl.causalab.notebook.schema import MAX_RETURNS, schema_fault
 from calibrant.dsl.causalab.prompt import reading_text
-from calibrant.dsl.causalab.run import run_score, stated_raw
+from calibrant.dsl.causalab.replies import MAX_RETURNS, PAST, Ledger, schema_fault
+from calibrant.dsl.causalab.run import missed_readings, own_readings, run_score, stated_raw
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.message import Message

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from calibrant.bench.core.answer_context import AnswerContext
+from calibrant.dsl.causalab.configs import NUM_RECORDS
 from calibrant.dsl.causalab.generation import PLANS
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.variant import NUM_RECORDS
 
 _HIDDEN = [*(f"hidden_n{n}" for n in (1, 2, 3)), *(f"hidden_vrange_pm{s}" for s in ("0p5", "5", "50"))]
 

@@ -21,9 +21,8 @@ from calibrant.bench.core.words import (
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.causalab.episode import HYPOTHESIS, finite
 from calibrant.dsl.causalab.item import Family, LabItem
-from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, LOWEST
 from calibrant.dsl.causalab.prompt import facts
-from calibrant.dsl.causalab.reactor import HIGHEST, LOWEST
 from calibrant.dsl.causalab.run import last_dialled_frequency
 
 _EDGE = re.compile(r"(\S{1,80})\s*(?:->|\N{RIGHTWARDS ARROW}|\bcauses\b)\s*(\S{1,80})", re.IGNORECASE)

@@ -22,13 +22,12 @@ import numpy.typing as npt
 
 from calibrant.audits.causalab.labels import generate_labelled
 from calibrant.bench.pages.aligned import aligned
-from calibrant.dsl.causalab.equivalence import imec_by_definition
 from calibrant.dsl.causalab.generation import BASE, PLANS, SMALL_WEIGHTS
 from calibrant.dsl.causalab.item import Family, LabItem
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term, Values
-from calibrant.dsl.causalab.pool import record_of_item
-from calibrant.dsl.causalab.reactor import HIGHEST, Reactor
+from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, Equation, Mechanism, Reactor, Term, Values
+from calibrant.dsl.causalab.records import record_of_item
 from calibrant.dsl.causalab.reference import bases_after, values
+from calibrant.dsl.causalab.score import imec_by_definition
 
 MAX_NODES = 4  # of items whose mechanisms are listed
 MAX_EDGES = 7  # of graphs whose equivalence class is listed by definition

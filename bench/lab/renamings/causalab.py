@@ -5,8 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from calibrant.bench.lab.renamings.renamed import RenamedItem, permuted_names, shuffled
-from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.renaming import rename_item
+from calibrant.dsl.causalab.item import LabItem, rename_item
 
 
 def rename(item: LabItem, random: Random) -> RenamedItem:

@@ -33,12 +33,11 @@ from calibrant.audits.causalab.suites import suite_findings, unwinnable_chance
 from calibrant.audits.causalab.verification import VERIFIERS
 from calibrant.audits.claims import Certificate, certify, verify
 from calibrant.audits.finding import ClaimStatus, Finding
-from calibrant.dsl.causalab.configs import Config, item_of_config
+from calibrant.dsl.causalab.configs import Config, View, item_of_config
 from calibrant.dsl.causalab.generation import PLANS, generate_items, with_labels
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from calibrant.dsl.causalab.reference import values
-from calibrant.dsl.causalab.variant import View
 from tests.support.causalab.laboratories import LINEAR, SUITES, items, released_suite
 from tests.support.effort import examples
 from tests.support.shared import shared_json

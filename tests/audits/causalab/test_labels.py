@@ -9,14 +9,14 @@ import pytest
 
 from calibrant.audits.causalab.items import mattering_edges
 from calibrant.audits.causalab.labels import generate_labelled, labels
+from calibrant.dsl.causalab.configs import View
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.equivalence import imec_by_definition
 from calibrant.dsl.causalab.generation import PLANS, Plan, generate_items
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from calibrant.dsl.causalab.pool import item_of_record, record_of_item
+from calibrant.dsl.causalab.records import item_of_record, record_of_item
 from calibrant.dsl.causalab.reference import Reading, bases_of
-from calibrant.dsl.causalab.variant import View
+from calibrant.dsl.causalab.score import imec_by_definition
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
 from calibrant.solvers.causalab.experimenter import solve_by_experiments
 from calibrant.solvers.causalab.replay import EXACT, misfit, predict_frequency

@@ -16,7 +16,7 @@ from calibrant.bench.pages.capabilities import EPISODE_VIEWS
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem, Weights
-from calibrant.dsl.causalab.noise import Draw
+from calibrant.dsl.causalab.mechanism import Draw
 from calibrant.dsl.errors import CalibrantError
 from calibrant.solvers.budget import BudgetSpent
 from tests.support.effort import examples

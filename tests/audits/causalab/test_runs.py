@@ -10,13 +10,12 @@ from calibrant.audits.causalab.attribution import RunAttribution, attribute_run
 from calibrant.audits.causalab.spaces import space_of
 from calibrant.audits.causalab.trajectory import trajectory
 from calibrant.baselines.causalab.rows import ROWS, play
-from calibrant.dsl.causalab.configs import item_of_config
+from calibrant.dsl.causalab.configs import View, item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import Plan, generate_items
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY
-from calibrant.dsl.causalab.variant import View
 from calibrant.solvers.budget import BudgetSpent
 from tests.support.causalab.laboratories import LINEAR, items, released_suite
 from tests.support.effort import examples

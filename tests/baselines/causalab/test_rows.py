@@ -12,13 +12,11 @@ from calibrant.baselines.causalab.figures import figures, run, table
 from calibrant.baselines.causalab.rows import ROWS, play
 from calibrant.dsl.causalab.configs import item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.equivalence import imec_by_definition
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge
-from calibrant.dsl.causalab.reactor import winnable
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, winnable
 from calibrant.dsl.causalab.run import final_imec, run_score
-from calibrant.dsl.causalab.score import distance
+from calibrant.dsl.causalab.score import distance, imec_by_definition
 from calibrant.dsl.graph_metrics import edge_scores
 from calibrant.solvers.outcome import Found, OutOfBudget
 from tests.support.causalab.laboratories import LINEAR, items, made_item, released_suite

@@ -15,8 +15,8 @@ from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK, LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
-from calibrant.dsl.causalab.notebook.schema import schema_fault
-from calibrant.dsl.causalab.pool import write_pool
+from calibrant.dsl.causalab.records import write_pool
+from calibrant.dsl.causalab.replies import schema_fault
 from calibrant.dsl.item import Pool
 from tests.support.commands import called, jsonl
 from tests.support.shared import shared_file

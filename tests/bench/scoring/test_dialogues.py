@@ -18,7 +18,7 @@ from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK as NAME
 from calibrant.dsl.causalab.mechanism import FREQUENCY
-from calibrant.dsl.causalab.pool import write_pool
+from calibrant.dsl.causalab.records import write_pool
 from calibrant.dsl.item import Pool
 from tests.support.causalab.laboratories import made_item
 from tests.support.commands import called, jsonl

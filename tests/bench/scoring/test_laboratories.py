@@ -17,7 +17,7 @@ from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK, LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
-from calibrant.dsl.causalab.pool import write_pool
+from calibrant.dsl.causalab.records import write_pool
 from calibrant.dsl.episode import replay_actions
 from calibrant.dsl.item import Pool
 from tests.support.causalab.laboratories import made_item

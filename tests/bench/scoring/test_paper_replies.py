@@ -14,7 +14,7 @@ from calibrant.bench.cli import main
 from calibrant.bench.training.conversation import conversation, score_replies
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK as NAME
-from calibrant.dsl.causalab.pool import write_pool
+from calibrant.dsl.causalab.records import write_pool
 from calibrant.dsl.item import Pool
 from tests.support.causalab.laboratories import made_item
 from tests.support.commands import jsonl
@@ -164,7 +164,7 @@ def test_a_conversation_takes_replies_of_the_paper() -> None:
 
 
 def test_a_name_that_could_mean_two_properties_means_none() -> None:
-    from calibrant.dsl.causalab.notebook.reply import resolved_property
+    from calibrant.dsl.causalab.replies import resolved_property
 
     assert resolved_property("Temp_C", ("tempC", "TEMPC")) == "Temp_C"
     assert resolved_property("tempC", ("tempC", "TEMPC")) == "tempC"

@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant.dsl.stored_items
-from calibrant.dsl.causalab.candidates import explains, transitions_of
-from calibrant.dsl.causalab.configs import config, item_of_config, read_configs, suite_pool
+from calibrant.dsl.causalab.configs import config, explains, item_of_config, read_configs, suite_pool, transitions_of
+from calibrant.dsl.causalab.hypothesis import WrittenTerm, written_equation
 from calibrant.dsl.causalab.item import Family
 from calibrant.dsl.causalab.mechanism import FREQUENCY
-from calibrant.dsl.causalab.responses.equations import WrittenTerm, written_equation
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.stored_items import StoredItems
 from tests.support.causalab.laboratories import SUITES, released_suite

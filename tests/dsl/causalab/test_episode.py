@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.causalab.episode import LabEpisode, UnknownSetting
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from calibrant.dsl.causalab.noise import Draw, Noise
-from calibrant.dsl.causalab.reactor import Reactor, winnable
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Draw, Equation, Mechanism, Noise, Reactor, Term, winnable
 from calibrant.dsl.causalab.reference import Reading, bases_of, values
 from calibrant.dsl.episode import TranscriptError, verify_transcript
 from tests.support.causalab.laboratories import items, made_item

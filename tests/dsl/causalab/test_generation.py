@@ -10,14 +10,13 @@ from itertools import combinations
 
 import pytest
 
+from calibrant.dsl.causalab.configs import View
 from calibrant.dsl.causalab.generation import MAX_PARENTS, PLANS, NoisePlan, Plan, generate_items
 from calibrant.dsl.causalab.item import LabItem, Weights
-from calibrant.dsl.causalab.mechanism import FREQUENCY
-from calibrant.dsl.causalab.noise import Draw
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Draw
 from calibrant.dsl.causalab.prompt import messages, shown_step, shown_task
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.causalab.score import roots
-from calibrant.dsl.causalab.variant import View
 from calibrant.dsl.episode import Step
 from tests.support.causalab.laboratories import SUITES, made_item, released_suite
 
@@ -82,7 +81,7 @@ def test_an_item_is_the_same_whatever_is_asked_after_it() -> None:
 def test_items_do_not_depend_on_the_hash_seed() -> None:
     program = (
         "from calibrant.dsl.causalab.generation import PLANS, generate_items\n"
-        "from calibrant.dsl.causalab.pool import record_of_item\nimport msgspec\n"
+        "from calibrant.dsl.causalab.records import record_of_item\nimport msgspec\n"
         "for s in ('6nodes_freqparent', '4nodes_hidden_n3', '4nodes_quad_hard', '6nodes_golden'):\n"
         "    print([msgspec.json.encode(record_of_item(i)) for i in generate_items(PLANS[s], 1, 6)])\n"
     )

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.pool import item_of_record, read_pool, record_of_item, write_pool
+from calibrant.dsl.causalab.records import item_of_record, read_pool, record_of_item, write_pool
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.item import Pool
 from tests.support.causalab.laboratories import SUITES, items, made_item

@@ -10,13 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.causalab.equivalence import imec_by_definition, imec_members, imec_size
 from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from calibrant.dsl.causalab.responses.formula import formula_score
-from calibrant.dsl.causalab.responses.replies import controller_json, parse_object
-from calibrant.dsl.causalab.score import Scorer, visualiser_score
+from calibrant.dsl.causalab.replies import controller_json, parse_object
+from calibrant.dsl.causalab.score import (
+    Scorer,
+    formula_score,
+    imec_by_definition,
+    imec_members,
+    imec_size,
+    visualiser_score,
+)
 from tests.support.causalab.laboratories import items
 from tests.support.effort import examples
 

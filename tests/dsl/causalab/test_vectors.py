@@ -10,17 +10,29 @@ from typing import Any
 import pytest
 
 from calibrant.dsl.action import ActionError
-from calibrant.dsl.causalab.candidates import Transition, candidates, transitions_of
-from calibrant.dsl.causalab.configs import Config, HiddenNodes, config, released_records
-from calibrant.dsl.causalab.equivalence import imec_size
+from calibrant.dsl.causalab.configs import (
+    Config,
+    HiddenNodes,
+    Transition,
+    candidates,
+    config,
+    released_records,
+    transitions_of,
+)
 from calibrant.dsl.causalab.hypothesis import hypothesis
 from calibrant.dsl.causalab.item import by_name
-from calibrant.dsl.causalab.mechanism import FREQUENCY
-from calibrant.dsl.causalab.reactor import Reactor
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Reactor
 from calibrant.dsl.causalab.reference import NO_SHIFT, Reading, bases_after, values
-from calibrant.dsl.causalab.responses.formula import formula_score
-from calibrant.dsl.causalab.responses.replies import controller_json, parse_object
-from calibrant.dsl.causalab.score import Scorer, VisualiserScore, distance, roots, visualiser_score
+from calibrant.dsl.causalab.replies import controller_json, parse_object
+from calibrant.dsl.causalab.score import (
+    Scorer,
+    VisualiserScore,
+    distance,
+    formula_score,
+    imec_size,
+    roots,
+    visualiser_score,
+)
 from calibrant.dsl.graph_metrics import EdgeScores, edge_scores
 from tests.support.causalab.laboratories import released_suite, vectors
 

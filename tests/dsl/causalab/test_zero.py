@@ -11,9 +11,8 @@ import pytest
 from calibrant.bench.causalab.benchmark import BENCHMARK
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Traced, lab_item
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from calibrant.dsl.causalab.noise import Noise
-from calibrant.dsl.causalab.pool import read_pool, write_pool
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Noise, Term
+from calibrant.dsl.causalab.records import read_pool, write_pool
 from calibrant.dsl.causalab.reference import Reading, bases_after, round_value, values
 from calibrant.dsl.item import Pool
 

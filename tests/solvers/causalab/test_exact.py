@@ -14,9 +14,7 @@ from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, NoisePlan, Plan, generate_items
 from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import LabItem, Weights
-from calibrant.dsl.causalab.mechanism import FREQUENCY
-from calibrant.dsl.causalab.noise import Draw
-from calibrant.dsl.causalab.reactor import accurate
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Draw, accurate
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.causalab.score import HypothesisScore, Scorer
 from calibrant.solvers.causalab.answer import Answer, submit_answer
@@ -105,7 +103,7 @@ def test_no_solver_names_a_private_member_of_an_episode() -> None:
             if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
                 assert ast.unparse(node.value) in ("self", "cls"), f"{path.name}: {ast.unparse(node)}"
             if isinstance(node, ast.ImportFrom):
-                assert node.module != "calibrant.dsl.causalab.pool"
+                assert node.module != "calibrant.dsl.causalab.records"
                 assert not any(alias.name in ("Sealed", "LabItem") for alias in node.names)
 
 

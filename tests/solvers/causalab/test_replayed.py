@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import NoisePlan, Plan, generate_items
 from calibrant.dsl.causalab.item import LabItem, Task
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from calibrant.dsl.causalab.noise import Noise
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Noise, Term
 from calibrant.dsl.causalab.reference import Reading, bases_after, bases_of, values
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
 from calibrant.solvers.causalab.noise import replayed

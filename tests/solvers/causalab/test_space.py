@@ -12,13 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.causalab.configs import item_of_config
+from calibrant.dsl.causalab.configs import View, item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, Plan, generate_items
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Weights, lab_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism
 from calibrant.dsl.causalab.reference import Reading
-from calibrant.dsl.causalab.variant import View
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
 from calibrant.solvers.causalab.experimenter import candidates

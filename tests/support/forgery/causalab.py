@@ -16,8 +16,7 @@ from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from calibrant.dsl.causalab.reactor import winnable
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term, winnable
 from calibrant.solvers.causalab.space import WeightedDags
 from tests.support.forgery.forger import Data, Forger, Genuine, has_shape, is_same, nothing_forged
 

@@ -12,8 +12,7 @@ from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.mechanism import FREQUENCY
-from calibrant.dsl.causalab.notebook.own_data import own_fit, own_readings
-from calibrant.dsl.causalab.run import run_score
+from calibrant.dsl.causalab.run import own_fit, own_readings, run_score
 
 COLUMNS = {metric.key: metric for metric in COMMITMENT}
 

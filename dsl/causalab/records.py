@@ -11,9 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from calibrant.dsl.causalab.item import BENCHMARK, Bases, Family, LabItem, Name, Terms, Traced, Weights, lab_item
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from calibrant.dsl.causalab.noise import Draw, Noise
-from calibrant.dsl.causalab.reactor import TRIES
+from calibrant.dsl.causalab.mechanism import FREQUENCY, TRIES, Draw, Equation, Mechanism, Noise, Term
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Pool

@@ -1,1 +1,0 @@
-"""Responses of models to laboratories: JSON in replies, equations and formulas as texts."""
