@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from calibrant.audits.attribution import Attribution, attribute_answer, is_decided
-from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.episode import steps_with_state
 from calibrant.dsl.blickets.item import BlicketItem, Task
-from calibrant.dsl.blickets.readings import steps_with_state
+from calibrant.dsl.blickets.score import grade
 from calibrant.dsl.episode import Step
 from calibrant.solvers.blickets.families import DetectorSpace, after_step, class_of
 

@@ -9,9 +9,9 @@ from itertools import permutations
 import msgspec
 
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.item import BlicketItem, Mechanism, Sealed
 from calibrant.dsl.blickets.rule import Rule, set_of
+from calibrant.dsl.blickets.score import grade
 from calibrant.solvers.blickets.certificate import certifiable
 from calibrant.solvers.blickets.families import exact_learner
 from calibrant.solvers.blickets.learner import conclude_episode

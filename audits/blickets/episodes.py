@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from calibrant.audits.finding import ClaimStatus, Finding
-from calibrant.dsl.blickets.grading import Exposed, Grade, Split
+from calibrant.dsl.blickets.score import Exposed, Grade, Split
 
 
 def episode_findings(grades: Collection[Grade], where: str) -> Iterator[Finding]:

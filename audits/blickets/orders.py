@@ -14,8 +14,8 @@ from math import factorial
 from calibrant.audits.blickets.evidence import evidence_of
 from calibrant.audits.claims import Certificate, certify
 from calibrant.audits.finding import ClaimStatus, Finding
+from calibrant.dsl.blickets.episode import apply_move
 from calibrant.dsl.blickets.item import BlicketItem, OrderReading
-from calibrant.dsl.blickets.readings import apply_move
 
 ANY_AGENT = "all sequences of moves within the budget, whatever they read"
 ORDERS = "one rule that is active while its objects, any non-empty set, are on in one order of placement"

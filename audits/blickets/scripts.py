@@ -18,10 +18,10 @@ import msgspec
 from calibrant.audits.claims import Certificate
 from calibrant.audits.recounting import checkpoint
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.grading import Grade, Split, grade, grade_episode
 from calibrant.dsl.blickets.item import BlicketItem, Count
 from calibrant.dsl.blickets.records import ItemRecord, item_from_record
 from calibrant.dsl.blickets.reference import run
+from calibrant.dsl.blickets.score import Grade, Split, grade, grade_episode
 
 Actions: TypeAlias = list[dict[str, Any]]
 Stated: TypeAlias = tuple[str, frozenset[int]]  # type of a rule, and its blickets

@@ -8,8 +8,7 @@ import msgspec
 
 from calibrant.audits.blickets.difficulty import difficulty, steps_needed
 from calibrant.audits.soundness import ItemIdentity, Soundness
-from calibrant.dsl.blickets.conditions import contradiction
-from calibrant.dsl.blickets.item import BlicketItem, SwitchBy
+from calibrant.dsl.blickets.item import BlicketItem, SwitchBy, contradiction
 from calibrant.solvers.blickets.canonical import rules_structure
 from calibrant.solvers.canonical import canonical_key
 from calibrant.solvers.outcome import Impossible, OutOfBudget

@@ -1,7 +1,7 @@
 """Requests of a model's reply: lines that begin with `REASONING:`, `ACTION:` and `TRANSITION:`.
 
 An answer may also stand in the paper's lines `RULE_TYPE:` and `BLICKETS:`; how actions are read is in
-dsl.blickets.wording.
+dsl.blickets.replies.
 
 A reply is untrusted text of any length. It is read in linear time, and nothing in it is executed; the episode and the
 context graph judge its requests. One reply carries one action: of two that differ neither is chosen.
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calibrant.dsl.action import Action, ActionError
-from calibrant.dsl.blickets.wording import marked_parts, stated_action
+from calibrant.dsl.blickets.replies import marked_parts, stated_action
 from calibrant.dsl.errors import short_repr
 
 _NAMES = re.compile(r"\w+")

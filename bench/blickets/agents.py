@@ -15,9 +15,9 @@ from calibrant.baselines.blickets.simple import SIMPLE
 from calibrant.baselines.blickets.strategy import ExplorationStrategy, Revise, Stop
 from calibrant.bench.blickets.paper_tables.tables import PlayedEpisode
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import Condition, SwitchBy, Task
-from calibrant.dsl.blickets.sampling import SUITES, sample_items
+from calibrant.dsl.blickets.score import grade
 from calibrant.dsl.episode import Episode, Step
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.solvers.blickets.aware_learners import Seek, SwitchAware

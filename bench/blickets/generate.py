@@ -11,9 +11,9 @@ from calibrant.bench.blickets.options import GeneratedItems
 from calibrant.bench.core.suites import Drawable
 from calibrant.bench.pools.generated import SuiteGenerator
 from calibrant.bench.pools.item_options import refused_plan
+from calibrant.dsl.blickets.generation import SUITES as SUITE_PLANS
+from calibrant.dsl.blickets.generation import Plan, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, OrderReading, SwitchBy
-from calibrant.dsl.blickets.sampling import SUITES as SUITE_PLANS
-from calibrant.dsl.blickets.sampling import Plan, sample_items
 
 
 class BlicketSuites(Drawable[BlicketItem]):

@@ -14,7 +14,7 @@ from calibrant.bench.core.attribution import KEY, attribution_record
 from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines, shown_name
 from calibrant.bench.scoring.lines import context_of_line
 from calibrant.bench.scoring.scorer import ScoredPrediction
-from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.score import grade
 from calibrant.dsl.blickets.text_game import TextRun, text_run
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError

@@ -11,8 +11,8 @@ from calibrant.dsl.action import Action, sole_action
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.prompt import observation
+from calibrant.dsl.blickets.replies import stated_action
 from calibrant.dsl.blickets.trace import checked_steps, trace_from_object
-from calibrant.dsl.blickets.wording import stated_action
 from calibrant.dsl.episode import Episode, Step
 
 

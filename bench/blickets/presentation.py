@@ -13,8 +13,7 @@ from hashlib import sha256
 from random import Random
 
 from calibrant.bench.protocols.presentation import Presentation, replace_words
-from calibrant.dsl.blickets.item import BlicketItem
-from calibrant.dsl.blickets.renaming import object_role, reorder_objects
+from calibrant.dsl.blickets.item import BlicketItem, object_role, reorder_objects
 
 _NAME = re.compile(r"\bO[0-9]+\b")
 

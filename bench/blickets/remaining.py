@@ -7,8 +7,7 @@ from typing import Any
 
 from calibrant.bench.blickets.guide import rule_text
 from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
-from calibrant.dsl.blickets.conditions import condition_of
-from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.item import BlicketItem, condition_of
 from calibrant.dsl.episode import Step
 from calibrant.solvers.blickets.families import DetectorSpace, class_of, space_after
 from calibrant.solvers.blickets.order import OrderSpace

@@ -10,12 +10,11 @@ import msgspec
 from calibrant.bench.blickets.verdict import BlicketVerdict
 from calibrant.bench.core.attribution import attribution_record
 from calibrant.bench.core.scoring import Scorable
-from calibrant.dsl.blickets.conditions import condition_of
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.grading import grade
-from calibrant.dsl.blickets.item import BlicketItem
-from calibrant.dsl.blickets.response import answer_of
+from calibrant.dsl.blickets.item import BlicketItem, condition_of
+from calibrant.dsl.blickets.replies import answer_of
 from calibrant.dsl.blickets.rule import rule_from_json
+from calibrant.dsl.blickets.score import grade
 from calibrant.dsl.episode import Step
 
 

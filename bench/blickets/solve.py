@@ -11,9 +11,9 @@ from calibrant.bench.pools.operations import ItemApi
 from calibrant.bench.scoring.input.raw_answers import invalid_answer_message, parse_answer
 from calibrant.bench.scoring.transcript_replay import replay_answer
 from calibrant.bench.sets.capabilities import Hypotheses, weighted_hypotheses
-from calibrant.dsl.blickets.grading import Grade, grade
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.rule import Rule, rule_from_json
+from calibrant.dsl.blickets.score import Grade, grade
 from calibrant.dsl.episode import Step
 from calibrant.solvers.outcome import Found, Outcome
 

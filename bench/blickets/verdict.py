@@ -1,7 +1,7 @@
 """The verdict on an episode of the blickets (arXiv:2604.20039, section 4): its fields, and the metrics of tables.
 
 Rates whose denominator an agent chooses by what it does (RE accuracy, exactly-N) stand beside those that it does not.
-The terms are those of dsl.blickets.grading.
+The terms are those of dsl.blickets.score.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
 from calibrant.bench.core.metrics import Metric, MetricSet, View, success_of_field
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.verdict import line_struct
-from calibrant.dsl.blickets.grading import Exposed, Fault
+from calibrant.dsl.blickets.score import Exposed, Fault
 
 Score: TypeAlias = Mapping[str, Any]
 

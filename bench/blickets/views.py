@@ -17,8 +17,8 @@ from calibrant.bench.report.layout import Heading, Source, Table, TableRow
 from calibrant.bench.report.rows import Answer, section_rows
 from calibrant.bench.report.sections import NoAnswersError, ReportContents
 from calibrant.bench.report.views import view_tables
+from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem
-from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 PAPER_IDS = ("5a", "5b", "6", "F2", "7", "8", "9", "10", "11")

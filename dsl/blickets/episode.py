@@ -1,4 +1,4 @@
-"""An episode of the extended blickets: the detector that agents play against. Agrees with dsl.blickets.reference.
+"""Episodes of the extended blickets, and the detector's state after each step.
 
 Actions: {"place": name}, {"remove": name}, {"check": {"rule": "conjunctive" | "disjunctive", "blickets": [names]}}.
 Where the detector starts with objects on it, the first step is {"start": [names]} with the first reading.
@@ -7,7 +7,7 @@ Sets of objects are integers: bit i stands for object i of the task. A *phase* i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from calibrant.dsl.action import Action, ActionError, verb_of
 from calibrant.dsl.blickets.item import BlicketItem, Count, OrderReading, SwitchBy, Task
@@ -16,6 +16,8 @@ from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, VERBS, MalformedC
 from calibrant.dsl.blickets.rule import active_sets, in_order, set_of
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import short_repr
+
+# --- An episode of the extended blickets: the detector that agents play against. Agrees with dsl.blickets.reference
 
 
 class BlicketEpisode:
@@ -168,3 +170,42 @@ class BlicketEpisode:
 def _copy(action: object) -> Action:
     """Return a refused action for the record; what is not even an object becomes text."""
     return dict(action) if isinstance(action, Mapping) else {"unreadable": short_repr(action)}
+
+
+# --- The detector's state after each step: the objects on it, in the order of placement, and the reading --------------
+
+
+def apply_move(placed: tuple[int, ...], verb: str, index: int) -> tuple[int, ...]:
+    """Return the objects on the detector after an accepted move (object numbers, first placed first)."""
+    return (*placed, index) if verb == "place" else tuple(number for number in placed if number != index)
+
+
+def readings(task: Task, steps: Iterable[Step[str]]) -> Iterator[tuple[tuple[int, ...], str]]:
+    """Yield (what is on the detector, reading) for every step that has a reading, oldest first."""
+    for placed, step in steps_with_state(task, steps):
+        if step.reading is not None:
+            yield placed, step.reading
+
+
+def placed_after(task: Task, steps: Sequence[Step[str]]) -> tuple[int, ...]:
+    """Return the objects on the detector after these steps."""
+    placed: tuple[int, ...] = ()
+    for placed, _ in steps_with_state(task, steps):  # noqa: B007  # the last one is wanted
+        pass
+    return placed
+
+
+def steps_with_state(task: Task, steps: Iterable[Step[str]]) -> Iterator[tuple[tuple[int, ...], Step[str]]]:
+    """Yield every step with the objects on the detector after it."""
+    index = {name: i for i, name in enumerate(task.objects)}
+    placed: tuple[int, ...] = ()
+    for step in steps:
+        if not step.refused:
+            action = step.action
+            if "start" in action:
+                placed = tuple(index[name] for name in action["start"])
+            elif "place" in action:
+                placed = apply_move(placed, "place", index[action["place"]])
+            elif "remove" in action:
+                placed = apply_move(placed, "remove", index[action["remove"]])
+        yield placed, step

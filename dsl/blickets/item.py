@@ -1,16 +1,23 @@
-"""Items of the extended blickets: what an agent is told, and the hidden mechanism of the detector."""
+"""Items of the extended blickets, the condition of each, and copies under other names.
+
+The relation is that of the specification, in both directions: every condition is one row, and a mechanism belongs to
+at most one. A rule of one blicket is the same function under both words, so it is of either static condition unless
+the item wants the word that it is written with.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import pairwise
 
-from calibrant.dsl.blickets.rule import Rule
+from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.texts.rewording import Wording
 
+# --- Items of the extended blickets: what an agent is told, and the hidden mechanism of the detector ------------------
 MIN_OBJECTS, MAX_OBJECTS = 2, 8
 
 
@@ -150,3 +157,92 @@ class BlicketItem:
     @property
     def stratum(self) -> str:
         return self.labels.get("stratum", "")
+
+
+# --- The condition that a mechanism belongs to, and the error for an item that names another --------------------------
+MEANINGS = {
+    Condition.CONJUNCTIVE: "one conjunctive rule, no order, no switch, p = 1",
+    Condition.DISJUNCTIVE: "one disjunctive rule, no order, no switch, p = 1",
+    Condition.MODERATOR: "two rules or more, each another function than the one before, no order, p = 1",
+    Condition.ORDER: "one rule with an order of two blickets or more, no switch, p = 1",
+    Condition.STOCHASTIC: "one rule, no order, no switch, p below 1",
+    Condition.NOISY_MODERATOR: "two rules or more, each another function than the one before, no order, p below 1",
+}
+
+
+def condition_of(sealed: Sealed) -> Condition | None:
+    """Return the condition of a mechanism; None where no condition has it."""
+    first = sealed.mechanisms[0]
+    noisy = sealed.p < 1
+    if any(mechanism.order is not None for mechanism in sealed.mechanisms):
+        is_order = not sealed.switches and not noisy and len(first.order or ()) > 1
+        return Condition.ORDER if is_order else None
+    if sealed.switches:
+        if repeated_rule(sealed):
+            return None
+        return Condition.NOISY_MODERATOR if noisy else Condition.MODERATOR
+    if noisy:
+        return Condition.STOCHASTIC
+    return Condition.CONJUNCTIVE if first.rule.form is Form.CONJUNCTIVE else Condition.DISJUNCTIVE
+
+
+def repeated_rule(sealed: Sealed) -> int:
+    """Return the number of the first rule that is the same function as the one before it; 0 if there is none."""
+    rules = [mechanism.rule.canonical for mechanism in sealed.mechanisms]
+    return next((number for number, (rule, next_rule) in enumerate(pairwise(rules), 2) if rule == next_rule), 0)
+
+
+def contradiction(item: BlicketItem) -> str:
+    """Why the condition of an item is not that of its mechanism; empty if it is."""
+    sealed, condition = item.sealed, condition_of(item.sealed)
+    if condition is item.condition:
+        return ""
+    static = (Condition.CONJUNCTIVE, Condition.DISJUNCTIVE)
+    single = sealed.mechanisms[0].rule.blickets.bit_count() == 1 and not sealed.strict_singleton
+    if single and condition in static and item.condition in static:
+        return ""
+    return f"condition {item.condition} is {MEANINGS[item.condition]}; the mechanism is {_in_words(sealed)}"
+
+
+def _in_words(sealed: Sealed) -> str:
+    orders = [len(mechanism.order) for mechanism in sealed.mechanisms if mechanism.order is not None]
+    number = len(sealed.mechanisms)
+    parts = [f"one {sealed.mechanisms[0].rule.form} rule" if number == 1 else f"{number} rules"]
+    repeated = repeated_rule(sealed)
+    parts += [f"rule {repeated} the same as rule {repeated - 1}"] if repeated else []
+    parts += [f"an order of {orders[0]}" if orders else "no order", f"p = {sealed.p:g}"]
+    return ", ".join(parts)
+
+
+# --- Items with other names of objects, and objects in another order: the same detector -------------------------------
+
+
+def object_role(item: BlicketItem, index: int) -> tuple[int, ...]:
+    """Return the role of an object in an item; objects with equal roles are interchangeable."""
+    roles: list[int] = []
+    for mechanism in item.sealed.mechanisms:
+        order = mechanism.order or ()
+        roles += [mechanism.rule.blickets >> index & 1, order.index(index) if index in order else -1]
+    start = item.sealed.start_on or ()
+    return *roles, start.index(index) if index in start else -1
+
+
+def reorder_objects(item: BlicketItem, order: Sequence[int], names: Sequence[str]) -> BlicketItem:
+    """Return an item whose object k is object `order[k]` of this one, called `names[k]`; its id stays."""
+    place = {old: new for new, old in enumerate(order)}
+
+    def moved(mechanism: Mechanism) -> Mechanism:
+        blickets = sum(1 << place[i] for i in range(len(order)) if mechanism.rule.blickets >> i & 1)
+        placed = None if mechanism.order is None else tuple(place[i] for i in mechanism.order)
+        return Mechanism(mechanism.rule._replace(blickets=blickets), placed)
+
+    sealed, start = item.sealed, item.sealed.start_on
+    return replace(
+        item,
+        task=replace(item.task, objects=tuple(names)),
+        sealed=replace(
+            sealed,
+            mechanisms=tuple(map(moved, sealed.mechanisms)),
+            start_on=None if start is None else tuple(place[i] for i in start),
+        ),
+    )

@@ -3,11 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from calibrant.dsl.blickets.item import Condition, Task
-from calibrant.dsl.blickets.rephrased import PHRASES
 from calibrant.dsl.episode import Step
-from calibrant.dsl.texts.rewording import reword
+from calibrant.dsl.texts.rewording import Phrases, reword
+
+# --- The prompt of an item in other words; `prompt` has the standard text ---------------------------------------------
+PHRASES: Final[Phrases] = (
+    (
+        "You are examining a detector that glows when it is activated. These objects are at hand: ",
+        "A machine lights up under certain conditions. You can put these objects on it: ",
+    ),
+    (
+        "Some of them are blickets. What activates the detector is one of two types of rule:",
+        "Among them are blickets, and blickets make the machine, called the detector, work. Its rule has one of two "
+        "forms:",
+    ),
+    (
+        "- conjunctive: the detector is active if all blickets are on it;",
+        "- conjunctive: it lights up when every blicket is on it;",
+    ),
+    (
+        "- disjunctive: the detector is active if at least one blicket is on it.",
+        "- disjunctive: it lights up when one or more of the blickets are on it.",
+    ),
+    ("Other objects on the detector do no harm.", "Objects that are no blickets make no difference."),
+    (
+        "While it is active the detector also tells how many blickets are on it.",
+        "When it lights up, it also reports the number of blickets on it.",
+    ),
+    ("The rule stays the same throughout.", "One rule holds from start to end."),
+    (
+        "After a number of activations the rule may silently change for good, and the detector may fail to activate "
+        "although the rule is satisfied.",
+        "Once it has lit up some number of times, another rule may take over for good, without a sign. Besides, it may "
+        "stay dark when its rule is met.",
+    ),
+    (
+        "After a number of activations the rule may silently change for good.",
+        "Once it has lit up some number of times, another rule may take over for good, without a sign.",
+    ),
+    (
+        "The order in which objects were placed may matter.",
+        "It may make a difference which object was put on first.",
+    ),
+    (
+        "The detector may fail to activate although the rule is satisfied.",
+        "It may stay dark when its rule is met.",
+    ),
+    (
+        "Each turn you place one object on the detector or remove one from it, and then read whether it is ACTIVE or "
+        "INACTIVE.\nYou have ",
+        "In a turn, put one object on the detector (place) or take one off (remove); its state, ACTIVE or INACTIVE, is "
+        "reported.\nThe number of your moves is ",
+    ),
+    (
+        " moves; a move that is not possible is refused and counts. Find out which objects are blickets\nand of which "
+        "type the rule is, and submit your answer before your moves are used up. Submitting is no move and ends the\n"
+        "task.",
+        "; an impossible move is refused, yet counted. Work out the blickets and the form of the rule,\nand hand in "
+        "your answer while moves are left. Handing in costs no move and is the end of the task.",
+    ),
+    ("Reply in two lines:", "Your reply has two lines:"),
+    (
+        "REASONING: what you conclude from the readings so far and what you want to learn next",
+        "REASONING: what follows from the states reported so far, and the next thing to find out",
+    ),
+    ("ACTION: one JSON object, namely ", "ACTION: a single JSON object: "),
+    (" to submit an answer", " to hand in an answer"),
+)
+
 
 _TOLD = {
     Condition.CONJUNCTIVE: "The rule stays the same throughout.",

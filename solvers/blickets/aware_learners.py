@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from random import Random
 
+from calibrant.dsl.blickets.episode import apply_move
 from calibrant.dsl.blickets.item import Count, Task
-from calibrant.dsl.blickets.readings import apply_move
 from calibrant.dsl.blickets.rule import Rule, set_of
 from calibrant.solvers.blickets.certificate import certifiable, missing_probes
 from calibrant.solvers.blickets.control import best_answer, first_toggle, greedy_move

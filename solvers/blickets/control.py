@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
+from calibrant.dsl.blickets.episode import apply_move
 from calibrant.dsl.blickets.item import Task
-from calibrant.dsl.blickets.readings import apply_move
 from calibrant.dsl.blickets.rule import Rule
 from calibrant.solvers.blickets.geometry import Geometry
 from calibrant.solvers.blickets.weights import Weights

@@ -7,9 +7,8 @@ from itertools import pairwise
 from math import comb
 from typing import TypeAlias
 
-from calibrant.dsl.blickets.conditions import condition_of
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Sealed, SwitchBy, Task
-from calibrant.dsl.blickets.readings import steps_with_state
+from calibrant.dsl.blickets.episode import steps_with_state
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Sealed, SwitchBy, Task, condition_of
 from calibrant.dsl.episode import Step
 from calibrant.solvers.blickets.aware_learners import Seek, SwitchAware
 from calibrant.solvers.blickets.chains import ChainLearner, ChainSpace

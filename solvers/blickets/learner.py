@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol, TypeAlias
 
+from calibrant.dsl.blickets.episode import apply_move, placed_after, steps_with_state
 from calibrant.dsl.blickets.item import Task
-from calibrant.dsl.blickets.readings import apply_move, placed_after, steps_with_state
 from calibrant.dsl.blickets.rule import Rule, all_rules
 from calibrant.dsl.episode import Episode, Step
 from calibrant.solvers.blickets.control import Belief, best_answer, greedy_move

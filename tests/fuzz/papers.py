@@ -29,8 +29,8 @@ from calibrant.bench.pools.item_options import read_item_options
 from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.dsl.action import ActionError
+from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.records import write_pool as write_detectors
-from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK as LABORATORY

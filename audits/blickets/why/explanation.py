@@ -17,9 +17,8 @@ from calibrant.audits.why import (
     State,
     experiment,
 )
-from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.episode import BlicketEpisode, steps_with_state
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed
-from calibrant.dsl.blickets.readings import steps_with_state
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
 from calibrant.dsl.blickets.rule import Rule, all_rules, names_of, set_of
 from calibrant.dsl.episode import Step

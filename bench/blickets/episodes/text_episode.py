@@ -13,8 +13,8 @@ from calibrant.bench.blickets.verdict import is_right
 from calibrant.bench.core.play import PlayedReplies
 from calibrant.bench.episodes import TextEpisode
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.score import grade
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from calibrant.bench.statistics import wilson
-from calibrant.dsl.blickets.grading import Exposed, Fault
+from calibrant.dsl.blickets.score import Exposed, Fault
 
 
 class Graded(Protocol):
-    """Countable fields of a grade (dsl.blickets.grading.Grade), computed or read from a record."""
+    """Countable fields of a grade (dsl.blickets.score.Grade), computed or read from a record."""
 
     @property
     def correct(self) -> bool | None: ...

@@ -7,7 +7,7 @@ from calibrant.baselines.blickets.context import GRAPH
 from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Prompting
 from calibrant.bench.blickets.paper_tables.printed import paper
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow
-from calibrant.dsl.blickets.grading import Exposed
+from calibrant.dsl.blickets.score import Exposed
 
 AGENTS = (BASE, CG, CG_DB)
 _ACTIVATIONS = {Exposed.PRE: "< N", Exposed.EXACTLY_N: "= N", Exposed.RE: "> N"}

@@ -23,7 +23,7 @@ from calibrant.bench.lab.blickets.results import (
     all_played,
 )
 from calibrant.bench.lab.table_text import text_of
-from calibrant.dsl.blickets.sampling import SUITES
+from calibrant.dsl.blickets.generation import SUITES
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 TABLES = ("standing", "learners", "paper", "findings", "setup")

@@ -11,7 +11,7 @@ from random import Random
 from calibrant.bench.blickets.agents import agent
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.sampling import SUITES, sample_items
+from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.errors import CalibrantError
 
 # learner -> suite that it plays, numbers of objects

@@ -5,8 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from calibrant.bench.lab.renamings.renamed import Alike, RenamedItem, permuted_names, shuffled
-from calibrant.dsl.blickets.item import BlicketItem
-from calibrant.dsl.blickets.renaming import object_role, reorder_objects
+from calibrant.dsl.blickets.item import BlicketItem, object_role, reorder_objects
 
 
 def alike(item: BlicketItem) -> Alike:

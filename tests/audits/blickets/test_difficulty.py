@@ -10,10 +10,10 @@ import pytest
 
 from calibrant.audits.blickets.difficulty import difficulty, steps_needed, winnable_share
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Mechanism
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules
-from calibrant.dsl.blickets.sampling import SUITES, sample_items
+from calibrant.dsl.blickets.score import grade
 from calibrant.solvers.blickets.families import exact_learner, space_after, space_of_condition
 from calibrant.solvers.blickets.learner import conclude_episode
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget

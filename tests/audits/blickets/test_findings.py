@@ -21,9 +21,9 @@ from calibrant.audits.blickets.verification import VERIFIERS
 from calibrant.audits.claims import Certificate, verify
 from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Count
-from calibrant.dsl.blickets.sampling import SUITES, sample_items
+from calibrant.dsl.blickets.score import grade
 from calibrant.dsl.blickets.text_game import text_runs
 from calibrant.solvers.blickets.learner import Static, conclude_episode
 from tests.support.blickets.items import text_game_expected, text_game_lines

@@ -14,10 +14,10 @@ from calibrant.baselines.blickets.memory import EpisodeMemory
 from calibrant.baselines.blickets.monitors import Situation, UnreadableScoreError, deterministic, scored_by
 from calibrant.baselines.blickets.replies import Reply, read_reply, written_reply
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
 from calibrant.dsl.blickets.reference import run
 from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.blickets.score import grade
 from calibrant.dsl.blickets.trace import Monitor, Transition, check_trace, trace_from_line, trace_line, trace_of
 from calibrant.dsl.message import Message
 from tests.support.blickets.items import items, static_item

@@ -22,10 +22,10 @@ from calibrant.baselines.blickets.simple import SIMPLE, SimpleAgent
 from calibrant.baselines.blickets.strategy import ExplorationStrategy, Revise, Stop
 from calibrant.dsl.action import Action
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.grading import Exposed, Grade, Split, grade
+from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Exposure, Mechanism, Sealed, Task
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules, set_of
-from calibrant.dsl.blickets.sampling import SUITES, sample_items
+from calibrant.dsl.blickets.score import Exposed, Grade, Split, grade
 from calibrant.dsl.episode import Step
 from calibrant.dsl.message import Model
 from tests.support.binomial import within

@@ -12,8 +12,8 @@ import pytest
 from calibrant.bench.blickets.verdict import BlicketVerdict
 from calibrant.bench.causalab.fields import LabVerdict
 from calibrant.bench.cli import main
+from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.records import write_pool as write_detectors
-from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK as NAME

@@ -10,7 +10,7 @@ import pytest
 
 from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.pools.bundled import bundled_sample
-from calibrant.dsl.blickets import rephrased as blickets
+from calibrant.dsl.blickets import prompt as blickets
 from calibrant.dsl.blickets.item import Condition
 from calibrant.dsl.causalab import prompt as causalab
 from calibrant.dsl.causalab.item import Family, Traced

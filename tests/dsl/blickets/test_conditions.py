@@ -12,11 +12,10 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark
-from calibrant.dsl.blickets.conditions import contradiction
-from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
+from calibrant.dsl.blickets.generation import SUITES, sample_items
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task, contradiction
 from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.blickets.rule import Form, Rule
-from calibrant.dsl.blickets.sampling import SUITES, sample_items
 
 CONJUNCTIVE, DISJUNCTIVE = Mechanism(Rule(Form.CONJUNCTIVE, 3)), Mechanism(Rule(Form.DISJUNCTIVE, 3))
 ORDERED, ORDER_OF_ONE = replace(CONJUNCTIVE, order=(1, 0)), Mechanism(Rule(Form.CONJUNCTIVE, 1), (0,))

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.reference import ACTIVE
 from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.blickets.score import grade
 from calibrant.dsl.blickets.text_game import text_runs
 from calibrant.dsl.blickets.trace import (
     Monitor,

@@ -19,9 +19,8 @@ from calibrant.bench.core.registry import benchmark
 from calibrant.bench.training.conversation import conversation, score_replies
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.blickets.records import write_pool
-from calibrant.dsl.blickets.response import answer_of
+from calibrant.dsl.blickets.replies import answer_of, stated_action
 from calibrant.dsl.blickets.rule import Form, Rule
-from calibrant.dsl.blickets.wording import stated_action
 from tests.support.blickets.items import static_item
 
 OBJECTS = tuple("ABCDE")

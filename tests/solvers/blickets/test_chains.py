@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Count, Mechanism, SwitchBy
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules, names_of
-from calibrant.dsl.blickets.sampling import SUITES, sample_items
+from calibrant.dsl.blickets.score import grade
 from calibrant.solvers.blickets.chains import Chain, ChainSpace
 from calibrant.solvers.blickets.families import chain_class, exact_learner
 from calibrant.solvers.blickets.learner import conclude_episode

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.grading import Exposed, Grade, grade
+from calibrant.dsl.blickets.episode import BlicketEpisode, apply_move, readings
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, Mechanism, Sealed, SwitchBy, Task
-from calibrant.dsl.blickets.readings import apply_move, readings
 from calibrant.dsl.blickets.reference import is_active
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules, set_of
+from calibrant.dsl.blickets.score import Exposed, Grade, grade
 from calibrant.solvers.blickets.aware_learners import Seek, SwitchAware
 from calibrant.solvers.blickets.certificate import certifiable, missing_probes
 from calibrant.solvers.blickets.chains import ChainLearner, ChainSpace

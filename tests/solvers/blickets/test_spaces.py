@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from calibrant.dsl.blickets.episode import readings
 from calibrant.dsl.blickets.item import Count as CountBy
 from calibrant.dsl.blickets.item import OrderReading
-from calibrant.dsl.blickets.readings import readings
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, is_active
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules, names_of
 from calibrant.solvers.blickets.graded import GradedSpace

@@ -16,7 +16,7 @@ from calibrant.bench.blickets.paper_tables.rates import Counts, count_classes
 from calibrant.bench.lab.blickets.__main__ import main
 from calibrant.bench.lab.blickets.results import SEED, agent_table, all_played
 from calibrant.bench.report.layout import NOTHING, Source
-from calibrant.dsl.blickets.sampling import SUITES, sample_items
+from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.errors import CalibrantError
 from tests.support.binomial import within
 

@@ -7,6 +7,10 @@ One reader for scores, play, text episodes and tools, so that `conjunctive A, E`
 
 mean the same everywhere. Texts are untrusted: they are read in linear time, and of two answers that differ none is
 chosen. Source of the lines: arXiv 2604.20039, Panel 1 and A.1.
+
+An answer is an object with the keys `rule` and `blickets`, alone, anywhere in a text or inside another object, or the
+same in words. A response that states two different rules has no answer: which of them is meant
+is not ours to choose. What stands in a closed <think> block is not read.
 """
 
 from __future__ import annotations
@@ -243,3 +247,23 @@ def _stated_in_text(text: str, objects: Sequence[str]) -> Iterator[dict[str, Any
         rule = rule_in_words(line, objects)
         if rule is not None and (set(rule["blickets"]) <= set(objects) or _strip_label(line)[:5].lower() == "check"):
             yield rule
+
+
+# --- From a response to the answer that it gives: a rule and its objects ----------------------------------------------
+
+
+def answer_of(response: str | Mapping[str, Any], objects: Sequence[str]) -> dict[str, Any]:
+    """{"rule": ..., "blickets": [names]} as the response states it; `ActionError` says why it states none."""
+    rules = stated_rules(without_thoughts(response) if isinstance(response, str) else response, objects)
+    if len(rules) > 1:
+        listed = " and ".join(short_repr(rule.in_words(objects)) for rule in list(rules)[:2])
+        raise ActionError(f"{len(rules)} different rules in the text: {listed}")
+    if rules:
+        return next(iter(rules.values()))
+    if isinstance(response, str):
+        raise ActionError(
+            "no JSON object with the keys rule and blickets in the text, no lines `RULE_TYPE:` and `BLICKETS:`, and no"
+            " line such as `conjunctive A, B`"
+        )
+    rule_from_json(response, objects)  # states why
+    return dict(response)
