@@ -17,8 +17,7 @@ from collections.abc import Mapping
 from random import Random
 
 from calibrant.dsl.formulas.formula import Formula, apply, constant, var
-from calibrant.dsl.formulas.partial import PartialTable
-from calibrant.dsl.formulas.table import TruthTable
+from calibrant.dsl.formulas.table import PartialTable, TruthTable
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.submission import illegality

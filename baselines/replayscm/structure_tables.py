@@ -19,7 +19,7 @@ from calibrant.baselines.structure_learning.frame import Dag
 from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
 from calibrant.baselines.structure_learning.scores import LocalScores, mbde
 from calibrant.baselines.structure_learning.search import HillClimbing, learn
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.replayscm.episodes.episode import task_class
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from calibrant.dsl.formulas.formula import Apply, Formula
-from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.formula import OPERATORS, Apply, Formula
 
 
 def evaluate(mechanism: Formula, row: Mapping[str, int]) -> int:

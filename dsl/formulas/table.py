@@ -1,23 +1,29 @@
-"""Truth tables: the value type of a Boolean function of up to 16 variables, and its algebra.
+"""Truth tables, complete and partial, and their canonical forms.
 
 Bit order, everywhere in this project: row r of a table gives variable i the value (r >> i) & 1. So with two
 variables x0 = 0xa, x0 and x1 = 0x8, and with three the majority is 0xe8. Word w of a table is bits 64 w to 64 w + 63.
+
+Each comes with the transform that undoes it, so a result is checked by going back. There are 4, 14 and 222 NPN classes
+of 2, 3 and 4 variables. The syntactic normal form of formulas is in dsl.formulas.text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import permutations
 from typing import TYPE_CHECKING
 
-from calibrant.dsl.errors import TableError
+from calibrant.dsl.errors import ContradictionError, TableError
 from calibrant.dsl.formulas.formula import Formula
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+
+# --- Truth tables: the value type of a Boolean function of up to 16 variables, and its algebra ------------------------
 MAX_TABLE_VARS = 16  # 2**16 rows are 1,024 words; evidence of this field never reaches further
 WORD_BITS = 64
 
@@ -179,3 +185,122 @@ def flip(table: TruthTable, var_index: int) -> TruthTable:
     ones = projection(var_index, table.num_vars).bits
     shift = 1 << var_index
     return TruthTable(table.num_vars, (table.bits & ones) >> shift | (table.bits & ~ones) << shift & ones)
+
+
+# --- The evidence about one mechanism: a truth table with unobserved rows ---------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PartialTable:
+    """A partially specified Boolean function: bit r of `value` is meaningful iff bit r of `care` is set.
+
+    num_vars: number of variables, 0 to 16
+    care: the rows that were observed
+    value: what was observed there; 0 elsewhere
+    """
+
+    num_vars: int
+    care: int
+    value: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.num_vars <= MAX_TABLE_VARS:
+            raise TableError(f"a table has 0 to {MAX_TABLE_VARS} variables, not {self.num_vars}")
+        if self.care < 0 or self.care >> num_rows(self.num_vars):
+            raise TableError(f"care {self.care:#x} does not fit a table of {self.num_vars} variables")
+        if self.value & ~self.care:
+            raise TableError("value has rows that care does not have")
+
+    @property
+    def num_open(self) -> int:
+        """Number of rows that are not determined; 2**num_open functions agree with the table."""
+        return num_rows(self.num_vars) - self.care.bit_count()
+
+    def agrees(self, table: TruthTable) -> bool:
+        """Return whether a complete function has every observed value."""
+        if table.num_vars != self.num_vars:
+            raise TableError(f"tables of {table.num_vars} and {self.num_vars} variables do not compare")
+        return (table.bits ^ self.value) & self.care == 0
+
+    def merge(self, table: PartialTable) -> PartialTable:
+        """Both pieces of evidence together; `ContradictionError` with the first row on which they differ."""
+        if table.num_vars != self.num_vars:
+            raise TableError(f"tables of {self.num_vars} and {table.num_vars} variables do not merge")
+        clash = self.care & table.care & (self.value ^ table.value)
+        if clash:
+            raise ContradictionError((clash & -clash).bit_length() - 1)
+        return PartialTable(self.num_vars, self.care | table.care, self.value | table.value)
+
+
+def nothing_known(num_vars: int) -> PartialTable:
+    return PartialTable(num_vars, 0, 0)
+
+
+def complete(table: TruthTable) -> PartialTable:
+    """Return the partial table that admits exactly this function."""
+    return PartialTable(table.num_vars, full_mask(table.num_vars), table.bits)
+
+
+def from_rows(rows: Iterable[tuple[Sequence[bool], bool]], num_vars: int) -> PartialTable:
+    """Return the table that (inputs, output) pairs define; `ContradictionError` if two of them disagree."""
+    care = value = 0
+    for inputs, output in rows:
+        row = sum(1 << i for i, bit in enumerate(inputs) if bit)
+        if care >> row & 1 and bool(value >> row & 1) != bool(output):
+            raise ContradictionError(row)
+        care |= 1 << row
+        value |= bool(output) << row
+    return PartialTable(num_vars, care, value)
+
+
+# --- Canonical forms of functions under permutation and negation of their variables -----------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """The NPN transform of a representative: negate inputs, permute them, negate the output, in this order.
+
+    order: variable i of the representative is variable order[i] of the function
+    """
+
+    order: tuple[int, ...]
+    negated_inputs: int = 0
+    negated_output: bool = False
+
+    def forward(self, table: TruthTable) -> TruthTable:
+        for i in range(table.num_vars):
+            if self.negated_inputs >> i & 1:
+                table = flip(table, i)
+        table = permute(table, self.order)
+        return ~table if self.negated_output else table
+
+    def backward(self, table: TruthTable) -> TruthTable:
+        """Undoes `forward`."""
+        table = ~table if self.negated_output else table
+        inverse = tuple(self.order.index(i) for i in range(table.num_vars))
+        table = permute(table, inverse)
+        for i in range(table.num_vars):
+            if self.negated_inputs >> i & 1:
+                table = flip(table, i)
+        return table
+
+
+def p_representative(table: TruthTable) -> tuple[TruthTable, Transform]:
+    """Return the smallest table reachable by permuting variables (n! candidates), and how it was reached."""
+    return _smallest(table, [Transform(order) for order in permutations(range(table.num_vars))])
+
+
+def npn_representative(table: TruthTable) -> tuple[TruthTable, Transform]:
+    """Return the smallest table under input negation, permutation and output negation (n! 2**(n+1) candidates)."""
+    transforms = [
+        Transform(order, negated, output)
+        for order in permutations(range(table.num_vars))
+        for negated in range(1 << table.num_vars)
+        for output in (False, True)
+    ]
+    return _smallest(table, transforms)
+
+
+def _smallest(table: TruthTable, transforms: list[Transform]) -> tuple[TruthTable, Transform]:
+    images = ((transform.forward(table), transform) for transform in transforms)
+    return min(images, key=lambda image: (image[0].bits, image[1].negated_output, image[1].negated_inputs))

@@ -2,7 +2,7 @@
 
 Dimension letters: c = candidates, v = variables, w = words, p = panels, d = worlds or members, i = instructions,
 m = mechanisms, r = rows. An instruction is `argument << 4 | opcode`; opcodes up to `if` are the codes of
-dsl.formulas.operators and their argument is the arity.
+dsl.formulas.formula and their argument is the arity.
 
 Programs run on four words at a time: operands are loaded before anything is stored, so that four words are one
 instruction of the processor. Positions are unsigned where they are used, so that none is taken for a negative one.

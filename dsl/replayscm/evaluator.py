@@ -27,8 +27,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl.formulas.formula import Apply, Formula, Node
-from calibrant.dsl.formulas.operators import BY_CODE, OPERATORS
+from calibrant.dsl.formulas.formula import BY_CODE, OPERATORS, Apply, Formula, Node
 from calibrant.dsl.formulas.table import WORD_BITS, projection
 from calibrant.dsl.formulas.text import MAX_TEXT, STANDARD, Grammar, parse
 from calibrant.dsl.replayscm.world import Column, Panel, World

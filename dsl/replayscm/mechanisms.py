@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from calibrant.dsl.formulas.formula import Apply, Formula, Node
-from calibrant.dsl.formulas.operators import BY_CODE
+from calibrant.dsl.formulas.formula import BY_CODE, Apply, Formula, Node
 from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.names import natural_key
 from calibrant.dsl.replayscm.evaluator import MAX_WORD_VARS

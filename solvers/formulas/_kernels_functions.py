@@ -22,7 +22,7 @@ U64 = npt.NDArray[np.uint64]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
-# Codes of dsl.formulas.operators; numba compiles these numbers into the kernels of this file.
+# Codes of dsl.formulas.formula; numba compiles these numbers into the kernels of this file.
 AND, OR, XOR, IFF = 1, 2, 3, 4
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: Knuth's multiplicative hashing

@@ -17,7 +17,7 @@ from math import factorial
 
 import numpy as np
 
-from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import full_mask, num_rows, projection
 from calibrant.solvers.formulas import _kernels_functions as kernels
 from calibrant.solvers.formulas._kernels_synthesis import UNUSED

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import full_mask, num_rows, projection
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.solvers.formulas.catalogue import catalogue

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
-from calibrant.dsl.formulas.partial import PartialTable
-from calibrant.dsl.formulas.table import num_rows
+from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS
+from calibrant.dsl.formulas.table import PartialTable, num_rows
 from calibrant.dsl.formulas.text import Grammar
 
 MONOTONE_COUNTS = (0, 1, 4, 18, 166, 7579, 7828352)  # Dedekind numbers (OEIS A000372) without the two constants

@@ -15,11 +15,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
-from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula
 from calibrant.dsl.formulas.reference import evaluate
-from calibrant.dsl.formulas.table import full_mask, num_rows
+from calibrant.dsl.formulas.table import PartialTable, full_mask, num_rows
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas._kernels_synthesis import find_first_match
 from calibrant.solvers.formulas.assembly import formula_of_part

@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.errors import TableError
-from calibrant.dsl.formulas.formula import Formula, apply, var
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula, apply, var
 from calibrant.dsl.formulas.table import TruthTable, cofactor, constant_table, num_rows, select
 from calibrant.solvers.formulas.assembly import formula_of_part
 from calibrant.solvers.formulas.catalogue import MAX_SIZES, SHIPPED, Catalogue, build_catalogue, catalogue

@@ -13,11 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 
-from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
-from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula
 from calibrant.dsl.formulas.reference import evaluate
-from calibrant.dsl.formulas.table import num_rows
+from calibrant.dsl.formulas.table import PartialTable, num_rows
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas.cnf_trees import SYMMETRY_BREAKS, SymmetryBreak, TreeEncoding
 from calibrant.solvers.formulas.expressible import may_be_expressible, operator_set

@@ -13,8 +13,7 @@ from itertools import chain, islice
 from typing import Any
 
 from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.formulas.partial import PartialTable
-from calibrant.dsl.formulas.table import TruthTable, from_formula, full_mask
+from calibrant.dsl.formulas.table import PartialTable, TruthTable, from_formula, full_mask
 from calibrant.dsl.replayscm.alternatives.alternative import told_apart
 from calibrant.dsl.replayscm.alternatives.separation import Separation
 from calibrant.dsl.replayscm.evaluator import pack_panels

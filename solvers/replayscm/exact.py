@@ -23,7 +23,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from calibrant.dsl.formulas.formula import Formula, constant
-from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import PartialTable
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.least_cost import Cost, Mask, cost_by_size, total_size

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import PartialTable
 from calibrant.dsl.replayscm.world import Panel
 from calibrant.solvers.acyclic.least_cost import Mask
 

@@ -17,8 +17,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl.formulas.partial import PartialTable
-from calibrant.dsl.formulas.table import TruthTable
+from calibrant.dsl.formulas.table import PartialTable, TruthTable
 from calibrant.dsl.replayscm.evaluator import PackedPanels
 from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.formulas.essential import COMPLETE, EssentialFunctions
@@ -34,7 +33,7 @@ I64 = npt.NDArray[np.int64]
 class LocalSpace:
     """Mechanisms of one variable by functional parents: the sets that determine it, by number of parents.
 
-    masks: [e] parent sets; cares, values: [e] partial table over each (dsl.formulas.partial)
+    masks: [e] parent sets; cares, values: [e] partial table over each (dsl.formulas.table)
     numbers: [e] agreeing functions that depend on all of the set, within the size cap if there is one
     histograms: [e, size + 1] these by least size; None where no size cap asked for it
     """

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.formulas.formula import Formula, constant
-from calibrant.dsl.formulas.partial import PartialTable
-from calibrant.dsl.formulas.table import TruthTable, full_mask, projection
+from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask, projection
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.draws import draw_weighted
 from calibrant.solvers.acyclic.least_cost import Mask

@@ -9,7 +9,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import PartialTable
 from calibrant.dsl.replayscm.evaluator import PackedPanels, pack_panels
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.acyclic.least_cost import Mask

@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 
 from calibrant.dsl.errors import ParseError
-from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.replayscm.evaluator import Candidate, Programs, compile_formulas, compile_texts
 from tests.fuzz.answers import TOKENS, formula, mechanism

@@ -28,7 +28,7 @@ from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP, essenti
 from calibrant.audits.replayscm.certificates.rup import ProofError, check_refutation
 from calibrant.audits.replayscm.certificates.shape import CertificateFile
 from calibrant.dsl.errors import in_one_line, short_repr
-from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.pools.files import record_from_problem
 from calibrant.dsl.replayscm.problem import Problem

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from calibrant.audits.replayscm.bounded import LOCAL
 from calibrant.audits.replayscm.local_patterns import rows_by_pattern
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import from_formula
 from calibrant.dsl.replayscm.sampling.scms import LatentScm
 from calibrant.dsl.replayscm.world import World

@@ -13,8 +13,7 @@ from calibrant.baselines.replayscm.posterior.imagined_worlds import ImaginedWorl
 from calibrant.baselines.replayscm.posterior.local import Local
 from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
 from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.formulas.partial import complete
-from calibrant.dsl.formulas.table import TruthTable
+from calibrant.dsl.formulas.table import TruthTable, complete
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.budget import Budget, BudgetSpent

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from calibrant.baselines.replayscm.posterior.formula_weights import ANY_SIZE
 from calibrant.baselines.replayscm.posterior.prior import MAX_PARENTS, SHORTCUT_VARIABLES, essential
-from calibrant.dsl.formulas.partial import PartialTable
-from calibrant.dsl.formulas.table import from_formula
+from calibrant.dsl.formulas.table import PartialTable, from_formula
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.sampling.strata import SHORTCUT_CAP
 from calibrant.solvers.acyclic.least_cost import Mask

@@ -30,7 +30,7 @@ from calibrant.baselines.replayscm.posterior.prior import (
     size_weights,
     slot_mass,
 )
-from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import PartialTable
 from calibrant.solvers.acyclic.least_cost import Mask
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.baselines.replayscm.posterior.formula_weights import load_shipped
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.replayscm.sampling.scms import MIN_PARENTS
 from calibrant.dsl.replayscm.sampling.strata import LARGE_STRATA, SHORTCUT_CAP, STRATA, Stratum
 from calibrant.solvers.formulas.catalogue import catalogue

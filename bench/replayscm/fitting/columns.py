@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Any
 
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.names import is_name
 from calibrant.dsl.replayscm.pools.build import MAX_VARIABLES
 from calibrant.dsl.texts.nearest import known_names, nearest_names

@@ -26,8 +26,7 @@ from calibrant.bench.replayscm.why.page import body
 from calibrant.bench.replayscm.why.words import lines as why_lines
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
-from calibrant.dsl.formulas.infix import infix
-from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.formulas.text import Grammar, infix
 from calibrant.dsl.replayscm.disclosure import Disclosure, HiddenOrder, HiddenRoots, natural
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem, Sealed, Task, TaskKind

@@ -16,8 +16,7 @@ from calibrant.bench.replayscm.people.questions import (
 )
 from calibrant.dsl.errors import ParseError
 from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.formulas.infix import parse_infix
-from calibrant.dsl.formulas.text import render
+from calibrant.dsl.formulas.text import parse_infix, render
 from calibrant.dsl.replayscm.disclosure import Disclosure
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind
 from calibrant.dsl.replayscm.problem import Problem

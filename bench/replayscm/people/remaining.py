@@ -11,7 +11,7 @@ from calibrant.audits.replayscm.extended.attribution import item_evidence
 from calibrant.bench.report.people.remaining import Hypothesis, Remaining, first_entries
 from calibrant.dsl.episode import Step
 from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.formulas.infix import infix
+from calibrant.dsl.formulas.text import infix
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episodes.episode import task_class
 from calibrant.dsl.replayscm.problem import Problem

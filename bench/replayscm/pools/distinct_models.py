@@ -19,7 +19,7 @@ from calibrant.bench.core.rates import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED
 from calibrant.bench.replayscm.verdict import METRICS, MetricReader
 from calibrant.bench.report.rows import differing_options, natural, pool_labels
 from calibrant.bench.runs.records import Record
-from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.replayscm.pools.published_files import table_setting
 from calibrant.dsl.replayscm.scm import local_function

@@ -12,8 +12,7 @@ from calibrant.bench.pages.why.graphs import draw_together
 from calibrant.bench.replayscm.why import words
 from calibrant.bench.replayscm.why.page import graph
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.formulas.infix import infix
-from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
+from calibrant.dsl.formulas.text import ALL_OPERATORS, infix, parse
 
 LEAST_COLUMN, ROW, LEFT, TOP, SPACE, GAP = 44, 26, 20, 34, 36, 16
 

@@ -16,8 +16,7 @@ from calibrant.bench.pages.capabilities import AnswerExplainable
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.pages.why.graphs import Graph, GraphNode, draw_together
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.formulas.infix import infix
-from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
+from calibrant.dsl.formulas.text import ALL_OPERATORS, infix, parse
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.score import Evaluator
 

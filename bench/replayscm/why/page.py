@@ -14,8 +14,7 @@ from calibrant.audits.why import number_text
 from calibrant.bench.pages.html_page import MAX_UNBROKEN, html_page
 from calibrant.bench.pages.why.graphs import LETTER, Graph, GraphNode, draw_together
 from calibrant.bench.replayscm.why import words
-from calibrant.dsl.formulas.infix import infix
-from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
+from calibrant.dsl.formulas.text import ALL_OPERATORS, infix, parse
 from calibrant.dsl.texts.plural import plural
 
 EVIDENCE_ROOM = 220  # pixels for columns of variables beside world and unit, in a third of a page of 1280

@@ -172,8 +172,7 @@ def counted_words(why: ReplayWhy) -> str:
 def lines(why: ReplayWhy) -> Iterator[str]:
     """Yield the lines of the terminal."""
     from calibrant.bench.pages.aligned import aligned
-    from calibrant.dsl.formulas.infix import infix
-    from calibrant.dsl.formulas.text import ALL_OPERATORS, parse
+    from calibrant.dsl.formulas.text import ALL_OPERATORS, infix, parse
 
     yield why.title
     yield why.reason_text

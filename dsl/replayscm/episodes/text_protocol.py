@@ -13,7 +13,7 @@ from typing import Any
 from calibrant.dsl.action import ActionError, action_of_text
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import in_one_line, short_repr
-from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.episodes.episode import Reading, ScmEpisode
 from calibrant.dsl.replayscm.extensions.extension import Contexts, Extension, Question

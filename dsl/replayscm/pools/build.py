@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from calibrant.dsl.errors import CalibrantError, ParseError, PoolError, short_repr
-from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.formula import OPERATORS, Formula
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
 from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.names import is_name

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from calibrant.dsl.errors import PoolError, short_repr
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.replayscm.pools.build import Results, problem_from_record
 from calibrant.dsl.replayscm.pools.disclosures import (
     BlocksRecord,

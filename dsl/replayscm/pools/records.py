@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.replayscm.extensions.records import ExtensionRecord
 from calibrant.dsl.replayscm.pools.disclosures import DISCLOSURE_TYPES, DisclosureRecord
 from calibrant.dsl.texts.rewording import Wording

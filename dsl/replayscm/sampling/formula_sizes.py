@@ -17,7 +17,7 @@ from itertools import product
 from types import MappingProxyType
 from typing import NamedTuple
 
-from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import full_mask, projection
 
 JOINS = tuple(name for name in STANDARD_OPERATORS if name != "not")

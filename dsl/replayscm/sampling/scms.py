@@ -13,10 +13,9 @@ from __future__ import annotations
 from random import Random
 from typing import NamedTuple
 
-from calibrant.dsl.formulas.formula import Apply, Formula, Node, apply, var
-from calibrant.dsl.formulas.normal_form import canonical_formula
-from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS, Apply, Formula, Node, apply, var
 from calibrant.dsl.formulas.table import TruthTable, from_formula, full_mask, projection, support
+from calibrant.dsl.formulas.text import canonical_formula
 from calibrant.dsl.names import natural_key
 from calibrant.dsl.replayscm.sampling.formula_sizes import published_sizes, shortest_sizes
 from calibrant.dsl.replayscm.sampling.strata import NUM_ROOTS, SHORTCUT_CAP, Stratum

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from math import prod
 
-from calibrant.dsl.formulas.partial import PartialTable
-from calibrant.dsl.formulas.table import TruthTable, depends_on, num_rows
+from calibrant.dsl.formulas.table import PartialTable, TruthTable, depends_on, num_rows
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.solvers.acyclic import count as dag_count

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 
-from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula
 from calibrant.dsl.formulas.text import Grammar, render
 from calibrant.dsl.replayscm.episodes.episode import task_class
 from calibrant.dsl.replayscm.extensions.local_functions import clean_rows

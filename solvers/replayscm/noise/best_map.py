@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibrant.dsl.formulas.formula import Formula, constant
-from calibrant.dsl.formulas.partial import PartialTable
-from calibrant.dsl.formulas.table import TruthTable, support
+from calibrant.dsl.formulas.table import PartialTable, TruthTable, support
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind

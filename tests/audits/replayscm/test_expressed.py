@@ -15,7 +15,7 @@ from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP
 from calibrant.audits.replayscm.certificates.verification import _is_complete, verify
 from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 from calibrant.bench.cli import main
-from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS
 from calibrant.dsl.formulas.text import STANDARD, Grammar
 from calibrant.dsl.replayscm.disclosure import Ordered
 from calibrant.dsl.replayscm.problem import Problem

@@ -34,8 +34,7 @@ from calibrant.baselines.replayscm.posterior.prior import (
     slot_mass,
 )
 from calibrant.baselines.replayscm.posterior.root_evidence import BASELINE, LEVELS, root_probability
-from calibrant.dsl.formulas.partial import PartialTable, nothing_known
-from calibrant.dsl.formulas.table import TruthTable, from_formula, permute
+from calibrant.dsl.formulas.table import PartialTable, TruthTable, from_formula, nothing_known, permute
 from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.problem import Task, TaskKind

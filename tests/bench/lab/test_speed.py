@@ -32,9 +32,8 @@ from calibrant.bench.lab.speed.replayscm.rowwise import RowwisePanels
 from calibrant.bench.lab.speed.report import print_report
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.formulas.operators import OPERATORS
-from calibrant.dsl.formulas.partial import PartialTable
-from calibrant.dsl.formulas.table import TruthTable, full_mask, num_rows
+from calibrant.dsl.formulas.formula import OPERATORS
+from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask, num_rows
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.evaluator import Candidate, compile_formulas, pack_panels
 from calibrant.dsl.replayscm.pools.files import read_pool

@@ -20,7 +20,7 @@ from calibrant.dsl.causim.model import run, shown_value
 from calibrant.dsl.causim.question import project
 from calibrant.dsl.causim.reference import worlds
 from calibrant.dsl.episode import Step
-from calibrant.dsl.formulas.infix import parse_infix
+from calibrant.dsl.formulas.text import parse_infix
 from calibrant.dsl.logic import reference as logic_reference
 from calibrant.dsl.logic.clause import model_texts
 from calibrant.dsl.logic.item import LogicItem

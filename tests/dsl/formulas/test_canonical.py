@@ -13,10 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.formulas.canonical import Transform, npn_representative, p_representative
-from calibrant.dsl.formulas.normal_form import canonical_formula, split_arguments
-from calibrant.dsl.formulas.table import TruthTable, full_mask
-from calibrant.dsl.formulas.text import STANDARD, Grammar, parse, render
+from calibrant.dsl.formulas.table import Transform, TruthTable, full_mask, npn_representative, p_representative
+from calibrant.dsl.formulas.text import STANDARD, Grammar, canonical_formula, parse, render, split_arguments
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import Tree, table_bits, tree_of
 from tests.support.replayscm.strategies import FULL_GRAMMAR, formula_of, trees, truth_tables

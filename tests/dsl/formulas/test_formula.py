@@ -9,8 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.formulas.formula import Apply, Formula, apply, constant, fold, rename, var
-from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS, Operator
+from calibrant.dsl.formulas.formula import (
+    OPERATORS,
+    STANDARD_OPERATORS,
+    Apply,
+    Formula,
+    Operator,
+    apply,
+    constant,
+    fold,
+    rename,
+    var,
+)
 from calibrant.dsl.names import is_name, natural_key
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import (

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 
 from calibrant.dsl.errors import ParseError
-from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.formulas.infix import infix, parse_infix
-from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.formula import OPERATORS, Formula
 from calibrant.dsl.formulas.reference import evaluate
-from calibrant.dsl.formulas.text import Grammar, parse, render
+from calibrant.dsl.formulas.text import Grammar, infix, parse, parse_infix, render
 from tests.support.replayscm.strategies import formulas
 
 

@@ -9,8 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.errors import ContradictionError, TableError
-from calibrant.dsl.formulas.partial import PartialTable, complete, from_rows, nothing_known
-from calibrant.dsl.formulas.table import MAX_TABLE_VARS, TruthTable, from_hex, full_mask, num_rows, projection
+from calibrant.dsl.formulas.table import (
+    MAX_TABLE_VARS,
+    PartialTable,
+    TruthTable,
+    complete,
+    from_hex,
+    from_rows,
+    full_mask,
+    nothing_known,
+    num_rows,
+    projection,
+)
 from tests.support.effort import examples
 from tests.support.replayscm.strategies import partial_tables, truth_tables
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.errors import ParseError
-from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.formula import OPERATORS, Formula
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.table import from_formula
 from calibrant.dsl.formulas.text import STANDARD, Grammar, parse, render

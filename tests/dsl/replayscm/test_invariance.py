@@ -10,8 +10,7 @@ from functools import partial
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.formulas.formula import Formula, apply, constant, fold, rename, var
-from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.formula import OPERATORS, Formula, apply, constant, fold, rename, var
 from calibrant.dsl.replayscm.evaluator import Candidate
 from calibrant.dsl.replayscm.replay import SplitReplay, replay
 from calibrant.dsl.replayscm.scm import Scm, scm

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.formula import OPERATORS, Formula
 from calibrant.dsl.formulas.table import full_mask, projection
 from calibrant.dsl.formulas.text import Grammar, parse, render
 from calibrant.dsl.names import natural_key

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.formulas.formula import Formula, apply, var
-from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.formula import OPERATORS, Formula, apply, var
 from calibrant.dsl.replayscm.evaluator import (
     Candidate,
     compile_formulas,

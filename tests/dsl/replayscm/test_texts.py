@@ -7,7 +7,7 @@ import random
 import pytest
 
 from calibrant.dsl.errors import ParseError
-from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm import _kernels_evaluator, evaluator
 from calibrant.dsl.replayscm.evaluator import Programs, compile_texts

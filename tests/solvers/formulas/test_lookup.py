@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.errors import TableError
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import from_formula, full_mask, projection
 from calibrant.solvers.formulas import catalogue as catalogues
 from calibrant.solvers.formulas._kernels_synthesis import find_best_match, find_first_match

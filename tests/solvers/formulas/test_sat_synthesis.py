@@ -6,10 +6,8 @@ from random import Random
 
 import pytest
 
-from calibrant.dsl.formulas.formula import Formula, apply, var
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
-from calibrant.dsl.formulas.partial import PartialTable, complete, nothing_known
-from calibrant.dsl.formulas.table import TruthTable, from_formula
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula, apply, var
+from calibrant.dsl.formulas.table import PartialTable, TruthTable, complete, from_formula, nothing_known
 from calibrant.dsl.formulas.text import parse
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.formulas.cnf_trees import SYMMETRY_BREAKS, SymmetryBreak, TreeEncoding

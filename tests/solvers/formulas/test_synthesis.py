@@ -14,10 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.formulas.formula import Formula, apply, var
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
-from calibrant.dsl.formulas.partial import PartialTable, complete, nothing_known
-from calibrant.dsl.formulas.table import TruthTable, from_formula, full_mask, permute
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula, apply, var
+from calibrant.dsl.formulas.table import (
+    PartialTable,
+    TruthTable,
+    complete,
+    from_formula,
+    full_mask,
+    nothing_known,
+    permute,
+)
 from calibrant.dsl.formulas.text import parse
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.formulas._kernels_synthesis import find_first_match
@@ -229,7 +235,7 @@ def test_answers_do_not_depend_on_the_process(capsys: pytest.CaptureFixture[str]
     """Of this one, whose hash seed and history are others in each run, and of a fresh one."""
     program = """
 from random import Random
-from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import PartialTable
 from calibrant.solvers.formulas.least import least_formula
 random = Random(1)
 for num_vars, care in (3, 0xFF), (4, 0xFFFF), (5, 0xE7FF), (5, 0xFFFFFF), (6, 0x3FFFFF):

@@ -11,8 +11,7 @@ from random import Random
 
 import pytest
 
-from calibrant.dsl.formulas.formula import Formula, apply, var
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula, apply, var
 from calibrant.dsl.formulas.text import STANDARD, Grammar, parse
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.pools.build import problem_from_record

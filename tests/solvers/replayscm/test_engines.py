@@ -13,7 +13,7 @@ import pytest
 from pysat.formula import CNF
 from pysat.solvers import Solver
 
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.text import parse, render
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.reference import replays_exactly

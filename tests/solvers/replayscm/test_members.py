@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.formulas.text import STANDARD, parse, render
 from calibrant.dsl.replayscm.disclosure import HiddenRoots

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.text import STANDARD, Grammar
 from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.problem import Task, TaskKind

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calibrant.dsl.formulas.infix import infix
-from calibrant.dsl.formulas.text import render
+from calibrant.dsl.formulas.text import infix, render
 from calibrant.dsl.replayscm.extensions.extension import ForecastWorld, Question
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.world import World

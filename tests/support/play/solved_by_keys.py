@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from calibrant.dsl.formulas.infix import infix
+from calibrant.dsl.formulas.text import infix
 from calibrant.dsl.replayscm.extensions.extension import Question
 from calibrant.dsl.replayscm.problem import TaskKind
 from tests.support.browser import CONTROL

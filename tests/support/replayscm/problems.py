@@ -8,8 +8,7 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula
 from calibrant.dsl.formulas.text import Grammar, render
 from calibrant.dsl.names import natural_key
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered

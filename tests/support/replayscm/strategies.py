@@ -10,10 +10,8 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from calibrant.dsl.formulas.formula import Formula, apply, constant, var
-from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
-from calibrant.dsl.formulas.partial import PartialTable
-from calibrant.dsl.formulas.table import TruthTable, full_mask
+from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS, Formula, apply, constant, var
+from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask
 from calibrant.dsl.formulas.text import STANDARD, Grammar
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import PartialTable
 
 Combined: TypeAlias = tuple[int, int, int]
 """What a list of arguments gives under each operator that takes two or more: conjunction, disjunction and parity."""

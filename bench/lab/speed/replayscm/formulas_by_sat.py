@@ -12,8 +12,7 @@ from statistics import median
 
 from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options
-from calibrant.dsl.formulas.partial import PartialTable
-from calibrant.dsl.formulas.table import num_rows
+from calibrant.dsl.formulas.table import PartialTable, num_rows
 from calibrant.solvers.formulas.least import least_formula
 from calibrant.solvers.formulas.sat_search import least_formula_by_sat
 from calibrant.solvers.outcome import Found

@@ -11,10 +11,8 @@ from random import Random
 
 from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options
-from calibrant.dsl.formulas.formula import Formula, apply, var
-from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
-from calibrant.dsl.formulas.partial import PartialTable
-from calibrant.dsl.formulas.table import from_formula, full_mask, num_rows, projection
+from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS, Formula, apply, var
+from calibrant.dsl.formulas.table import PartialTable, from_formula, full_mask, num_rows, projection
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.formulas.least import least_formula
 from calibrant.solvers.outcome import Found

@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.formulas.normal_form import canonical_formula
 from calibrant.dsl.formulas.table import from_formula
-from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.formulas.text import canonical_formula, parse
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import replay_row
 from calibrant.dsl.replayscm.sampling.formula_sizes import published_sizes, shortest_sizes
