@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from calibrant.dsl.compiling import CompileListener
+from calibrant.dsl.kernel_cache import CompileListener
 
 EVERY = 5.0  # seconds between lines
 

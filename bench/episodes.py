@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from calibrant.dsl.action import Action, ActionError, sole_action
-from calibrant.dsl.episode import Episode, Step
+from calibrant.dsl.episode import Action, ActionError, Episode, Step, sole_action
 from calibrant.dsl.errors import short_repr
-from calibrant.dsl.message import Message
+from calibrant.dsl.item import Message
 
 
 class Chat(Protocol):

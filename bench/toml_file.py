@@ -11,7 +11,7 @@ import msgspec
 from msgspec import inspect
 
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.texts.nearest import known_names
+from calibrant.dsl.text import known_names
 
 MAX_TOML_BYTES = 1_000_000
 # parts of a dotted key, and brackets in brackets; ours have 3. tomllib's memory is quadratic in parts: 32,000 take 4 GB

@@ -56,7 +56,7 @@ def run(
     from calibrant.bench.runs.records import config_digest, folder_records
     from calibrant.bench.runs.runner import config_of
     from calibrant.bench.runs.runner import run as run_over
-    from calibrant.dsl.pool_text import file_digest
+    from calibrant.dsl.records import file_digest
 
     check_execution(workers, budget, cluster, retry_crashed)
     folder = path_argument(out, "out")
@@ -84,7 +84,7 @@ def run(
 def _select_items(pool: str | PathLike[str] | Pool[Item]) -> tuple[Selection, Path]:
     """Return which items of which file are to be run."""
     from calibrant.bench.runs.runner import EVERYTHING, Selection
-    from calibrant.dsl.stored_items import item_ids
+    from calibrant.dsl.records import item_ids
 
     if not isinstance(pool, Pool):
         return EVERYTHING, path_argument(pool, "pool")

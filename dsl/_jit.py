@@ -16,9 +16,8 @@ from numba.core import config
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.types import unliteral
 
-from calibrant.dsl.compiling import CompileLock
-from calibrant.dsl.gc_control import gc_paused
-from calibrant.dsl.kernel_cache import cache_folder, is_private
+from calibrant.dsl.kernel_cache import CompileLock, cache_folder, is_private
+from calibrant.dsl.memory import gc_paused
 
 P = ParamSpec("P")
 R = TypeVar("R")

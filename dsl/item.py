@@ -1,15 +1,16 @@
-"""The common shape of items: a part that a solver may read, and a sealed one."""
+"""Items, the messages in which a language model is shown one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar, overload
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypedDict, TypeVar, overload
 
 from calibrant.dsl.errors import UnknownItemError, in_one_line, short_repr
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
+# --- The common shape of items: a part that a solver may read, and a sealed one ---------------------------------------
 T_co = TypeVar("T_co", covariant=True)
 S_co = TypeVar("S_co", covariant=True)
 
@@ -46,7 +47,7 @@ I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)
 class Pool(Generic[I_co]):
     """The items of one file, all of one benchmark, with the file's metadata.
 
-    items: a tuple, or of a large file what makes each when it is asked for (dsl.stored_items)
+    items: a tuple, or of a large file what makes each when it is asked for (dsl.records)
     file: where it was read from, if it was
 
     Iterable; `pool[0]` and `pool["id"]` are items, a slice is a pool. `UnknownItemError` names ids close to an unknown.
@@ -86,3 +87,16 @@ class Pool(Generic[I_co]):
 
     def __repr__(self) -> str:
         return f"<Pool {in_one_line(self.name)[:60]}: {plural(len(self), 'items')} of {self.benchmark}>"
+
+
+# --- Messages between an item and a language model, in the form that chat interfaces take -----------------------------
+
+
+class Message(TypedDict):
+    """One message; `role` says who speaks."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+Model: TypeAlias = Callable[[Sequence[Message]], str]  # all messages so far -> the next reply; its text is untrusted

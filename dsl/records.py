@@ -1,19 +1,34 @@
-"""Native pool files of any benchmark: a header line that names it, then one record a line.
+"""Pool files of any benchmark: their bytes, their records, and items that stay in the file.
 
 Each benchmark gives the msgspec Struct of its records; a reader that it is not for says which benchmark a file holds.
+
+A file is read through once, and every item in it is checked then. Of a small pool the items are kept. Of a large one it
+is kept where each begins, and an item is made of its line anew whenever it is asked for. The file stays open, so one
+that takes its name meanwhile changes nothing; one whose bytes change meanwhile is refused.
 """
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import weakref
+import zlib
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
+from functools import lru_cache, partial
+from io import BufferedIOBase, BufferedReader
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Annotated, Any, Generic, NoReturn, Protocol, TypeVar
+from stat import S_ISREG
+from tempfile import TemporaryFile
+from typing import IO, Annotated, Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar, overload
+from zlib import crc32
 
 import msgspec
 from msgspec import Meta
@@ -21,10 +36,308 @@ from msgspec import Meta
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
-from calibrant.dsl.parse_limits import TooLargeError, json_fault, load_json, unique_keys
-from calibrant.dsl.pool_text import Line, plain_pool, pool_lines
-from calibrant.dsl.stored_items import stored_items
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, json_fault, load_json, unique_keys
 
+# --- The bytes of a pool file, whether it is compressed or not: what is read, and what its digest is of ---------------
+MAX_BYTES = 1 << 30  # the largest published file has 84 MB; a few kilobytes can decompress to anything
+_MAX_HEADER_BYTES = 1 << 24  # of a pool of 100,000 variants, with the map of each
+_BLOCK = 1 << 16
+_GZIP = b"\x1f\x8b"
+_MARK = b"\xef\xbb\xbf"  # a byte order mark in UTF-8
+
+
+class Line(NamedTuple):
+    """A line of a pool file, without its end.
+
+    number: from 1; place: the byte where it begins; size: in bytes
+    """
+
+    number: int
+    place: int
+    size: int
+    text: str
+
+
+def pool_head(path: Path) -> str:
+    """Return the first line of a file that has one of reasonable length, whatever it says; empty otherwise."""
+    with _open_text(path) as file:
+        return file.readline(_MAX_HEADER_BYTES).decode("utf-8-sig", errors="replace")
+
+
+@contextmanager
+def plain_pool(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file to read from any place again.
+
+    It is that file, or an unnamed copy of what a compressed one (or a pipe) holds.
+    """
+    with _open_text(path) as file:
+        if isinstance(file, BufferedReader) and S_ISREG(os.fstat(file.fileno()).st_mode):
+            if os.fstat(file.fileno()).st_size > MAX_BYTES:
+                raise PoolError(f"larger than {MAX_BYTES} bytes")
+            yield file
+            return
+        with TemporaryFile() as copy:
+            while block := file.read(1 << 20):
+                copy.write(block)
+                if copy.tell() > MAX_BYTES:
+                    raise PoolError(f"larger than {MAX_BYTES} bytes")
+            copy.seek(0)
+            yield copy
+
+
+def pool_lines(file: IO[bytes]) -> Iterator[Line]:
+    """Its lines that are not blank, in UTF-8 with or without a byte order mark; `PoolError` without the file's name."""
+    mark = place = 0
+    for number, raw in enumerate(iter(partial(file.readline, MAX_JSON_BYTES + 1), b""), 1):
+        if len(raw) > MAX_JSON_BYTES:
+            raise PoolError(f"longer than {MAX_JSON_BYTES} bytes; an item is a line", instance=f"line {number}")
+        start, place = place, place + len(raw)
+        if number == 1 and raw.startswith(_MARK):
+            mark = start = len(_MARK)
+            raw = raw[mark:]
+        text = _decode_line(raw, start - mark)
+        if text.strip():
+            yield Line(number, start, len(raw), text.removesuffix("\n"))
+
+
+def text_lines(file: IO[bytes]) -> Iterator[str]:
+    """Its text as `split` takes it apart at line feeds; `PoolError` without the file's name."""
+    place = 0
+    while raw := b"".join(file.readlines(_BLOCK)):
+        raw = raw if place else raw.removeprefix(_MARK)
+        *lines, partial_line = _decode_line(raw, place).split("\n")
+        yield from lines
+        if partial_line:  # the last line of all, which does not end
+            yield partial_line
+            return
+        place += len(raw)
+    if place:
+        yield ""
+
+
+def _decode_line(raw: bytes, place: int) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise PoolError(f"not UTF-8 at byte {place + error.start}") from None
+
+
+def pool_digest(path: Path, *, prefix: bytes = b"") -> str:
+    """SHA-256 of a prefix and what a file holds, in hexadecimal: the same for a file and the compressed file of it."""
+    with _open_text(path) as file:
+        digest = hashlib.sha256(prefix)
+        while block := file.read(1 << 20):
+            digest.update(block)
+        return digest.hexdigest()
+
+
+def file_digest(path: Path | str) -> str:
+    """SHA-256 of a file's content, decompressed, in hexadecimal; `PoolError` names the file if it cannot be read."""
+    path = Path(path)
+    try:
+        return pool_digest(path)
+    except PoolError as error:
+        raise error.with_location(file=path.name) from None
+
+
+@contextmanager
+def _open_text(path: Path) -> Iterator[BufferedIOBase]:
+    try:
+        with path.open("rb") as file:
+            if file.peek(len(_GZIP))[: len(_GZIP)] != _GZIP:
+                yield file
+                return
+            with gzip.GzipFile(fileobj=file) as content:
+                yield content
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise PoolError(f"not a complete gzip file: {error}") from None
+    except OSError as error:
+        raise PoolError(f"cannot be read: {error.strerror or error}") from None
+
+
+# --- Items that stay in their file: a pool of 100,000 takes the memory of one of 2,000, for any benchmark -------------
+MAX_CACHED_ITEMS = 2000  # items of a file that are kept as they are; of ReplaySCM they take 80 MB
+AT_HAND = 64  # items found by their id that are kept, of those that are not
+
+I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
+F = TypeVar("F")  # what is found in a file: an item, or what one is made of
+
+
+def stored_items(file: IO[bytes], lines_with_items: Iterable[tuple[Line, I]], again: Callable[[str], I]) -> Sequence[I]:
+    """Return the items of a file (`dsl.records.plain_pool`); a large number stays on disk.
+
+    again: the item of a line that has been found to be one; it can be pickled
+    """
+    items: list[I] = []
+    ids: list[str] = []
+    lines = _Lines(array("Q"), array("I"), array("I"))
+    for line, item in lines_with_items:
+        ids.append(item.id)
+        lines.add(line)
+        if len(ids) <= MAX_CACHED_ITEMS:
+            items.append(item)
+        elif items:
+            items.clear()
+    return (
+        tuple(items) if len(ids) <= MAX_CACHED_ITEMS else StoredItems(_Source(os.dup(file.fileno())), lines, ids, again)
+    )
+
+
+def copied_items(
+    sources: Iterator[F], item: Callable[[F], I], line: Callable[[F], bytes], again: Callable[[str], I]
+) -> Sequence[I]:
+    """Items of a file that does not hold each in a line of its own: of many, lines go into an unnamed file.
+
+    item, line: of what was found; again: the item of such a line; it can be pickled
+    """
+    first = list(islice(sources, MAX_CACHED_ITEMS + 1))
+    if len(first) <= MAX_CACHED_ITEMS:
+        return tuple(item(source) for source in first)
+    with TemporaryFile() as copy:
+        return stored_items(copy, _write_lines(copy, chain(first, sources), item, line), again)
+
+
+def _write_lines(
+    copy: IO[bytes], sources: Iterable[F], item: Callable[[F], I], line: Callable[[F], bytes]
+) -> Iterator[tuple[Line, I]]:
+    place = 0
+    for number, source in enumerate(sources, 1):
+        raw = line(source)
+        copy.write(raw)
+        yield Line(number, place, len(raw), raw.decode()), item(source)
+        place += len(raw)
+    copy.flush()
+
+
+def item_ids(items: Sequence[Item[Any, Any]]) -> list[str]:
+    """Ids of items, none of which is made for it."""
+    return items.ids if isinstance(items, StoredItems) else [item.id for item in items]
+
+
+def items_by_id(items: Sequence[I]) -> Mapping[str, I]:
+    """Items by their ids, of which stored ones are made when they are asked for; the last few are kept."""
+    return _ById(items) if isinstance(items, StoredItems) else {item.id: item for item in items}
+
+
+class _Source:
+    """An open file that any number of sequences read from; closed when none is left.
+
+    A process that is started by this one inherits it; it can be sent to no other.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        weakref.finalize(self, os.close, descriptor)
+
+    def __reduce__(self) -> tuple[Callable[[Any], _Source], tuple[Any]]:
+        from multiprocessing import reduction  # which reading a pool does not need
+
+        return _inherit_file, (reduction.DupFd(self._descriptor),)
+
+    def text(self, place: int, size: int, check: int) -> str:
+        raw = os.pread(self._descriptor, size, place)
+        if crc32(raw) != check:
+            raise PoolError("the pool file changed while it was read")
+        return raw.decode()
+
+
+def _inherit_file(file: Any) -> _Source:
+    return _Source(file.detach())
+
+
+class _Lines:
+    """The index of the lines: starts, sizes in bytes, checksums."""
+
+    def __init__(self, places: array[int], sizes: array[int], checks: array[int]) -> None:
+        self._places, self._sizes, self._checks = places, sizes, checks
+
+    def add(self, line: Line) -> None:
+        raw = line.text.encode()
+        self._places.append(line.place)
+        self._sizes.append(len(raw))
+        self._checks.append(crc32(raw))
+
+    def __getitem__(self, which: slice) -> _Lines:
+        return _Lines(self._places[which], self._sizes[which], self._checks[which])
+
+    def line(self, index: int) -> tuple[int, int, int]:
+        return self._places[index], self._sizes[index], self._checks[index]
+
+
+class StoredItems(Sequence[I], Generic[I]):
+    """Items of a file, each made of its line when it is asked for; equal to any sequence of equal items.
+
+    ids: of the items, in their order. `PoolError` if the file's bytes change. Handed to a process that is being started
+    it goes on reading the same file; pickled and copied otherwise it becomes a tuple.
+    """
+
+    def __init__(self, source: _Source, lines: _Lines, ids: list[str], again: Callable[[str], I]) -> None:
+        self.ids = ids
+        self._source, self._lines, self._again = source, lines, again
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[I]:
+        return (self._item(index) for index in range(len(self)))
+
+    @overload
+    def __getitem__(self, which: int) -> I: ...
+    @overload
+    def __getitem__(self, which: slice) -> Sequence[I]: ...
+    def __getitem__(self, which: int | slice) -> I | Sequence[I]:
+        if isinstance(which, slice):
+            return StoredItems(self._source, self._lines[which], self.ids[which], self._again)
+        return self._item(which)
+
+    def _item(self, index: int) -> I:
+        try:
+            return self._again(self._source.text(*self._lines.line(index)))
+        except PoolError as error:
+            raise error.with_location(instance=short_repr(self.ids[index])) from None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str | bytes):
+            return NotImplemented
+        return len(self) == len(other) and all(item == other_item for item, other_item in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # as for a list: it would have to read the file
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from multiprocessing.context import get_spawning_popen
+
+        if get_spawning_popen() is None:
+            return tuple, (tuple(self),)
+        return StoredItems, (self._source, self._lines, self.ids, self._again)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} stored items>"
+
+
+class _ById(Mapping[str, I]):
+    def __init__(self, items: StoredItems[I]) -> None:
+        self._items = items
+        self._indices = {name: index for index, name in enumerate(items.ids)}
+        self._item = lru_cache(AT_HAND)(items.__getitem__)
+
+    def __getitem__(self, name: str) -> I:
+        item: I = self._item(self._indices[name])
+        return item
+
+    def __reduce__(self) -> tuple[Callable[[Sequence[I]], Mapping[str, I]], tuple[Sequence[I]]]:
+        return items_by_id, (self._items,)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._indices
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._indices)
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+
+# --- Native pool files of any benchmark: a header line that names it, then one record a line --------------------------
 FORMAT = "calibrant-pool"
 VERSION = 1
 
@@ -40,7 +353,6 @@ class Identified(Protocol):
 
 R = TypeVar("R")  # a msgspec Struct
 S = TypeVar("S", bound=Identified)
-I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 
 
 class Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -83,7 +395,7 @@ def read_records(path: Path, benchmark: str, record: type[R]) -> Iterator[Record
 
 
 def read_items(path: Path, benchmark: str, record: type[S], item_of: Callable[[S], I]) -> Pool[I]:
-    """Read the pool in a native file; a large one leaves its items there (dsl.stored_items).
+    """Read the pool in a native file; a large one leaves its items there.
 
     item_of: the item of a record; what it refuses is said with line and id
     """

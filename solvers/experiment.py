@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
-from calibrant.dsl.action import Action
-from calibrant.dsl.episode import Episode
+from calibrant.dsl.episode import Action, Episode
 from calibrant.solvers.outcome import Found, Impossible
 from calibrant.solvers.space import Space
 

@@ -10,13 +10,12 @@ from typing import Any
 from calibrant.audits.blickets.evidence import evidence_of
 from calibrant.audits.claims import certify
 from calibrant.audits.finding import ClaimStatus, Finding
-from calibrant.dsl.action import Action
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem, Count
 from calibrant.dsl.blickets.reference import is_active
 from calibrant.dsl.blickets.rule import Form, Rule, set_of
 from calibrant.dsl.blickets.score import Grade, Split, grade
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import Action, Step
 from calibrant.solvers.blickets.learner import Static, conclude_episode
 
 TRANSCRIPT = "this sequence of moves"

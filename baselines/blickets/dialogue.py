@@ -31,7 +31,7 @@ from calibrant.dsl.blickets import trace
 from calibrant.dsl.blickets.item import Task
 from calibrant.dsl.blickets.prompt import instructions, observation
 from calibrant.dsl.episode import Episode, Step
-from calibrant.dsl.message import Message, Model
+from calibrant.dsl.item import Message, Model
 
 Actions: TypeAlias = Literal["named", "numbered"]
 _NUMBERED = re.compile(r"^([ \t>*_]*ACTION[*_]*:[*_ \t]*)([0-9]{1,3})(?=[*_ \t.]*$)", re.IGNORECASE | re.MULTILINE)

@@ -14,9 +14,8 @@ from calibrant.baselines.blickets.dialogue import Dialogue, Policy
 from calibrant.baselines.blickets.policy import GridPolicy
 from calibrant.baselines.blickets.replies import Reply
 from calibrant.baselines.blickets.strategy import ExplorationStrategy, Revise, Stop
-from calibrant.dsl.action import Action
 from calibrant.dsl.blickets.item import Task
-from calibrant.dsl.episode import Episode
+from calibrant.dsl.episode import Action, Episode
 
 CONFIRMATIONS = 2
 

@@ -12,7 +12,7 @@ from calibrant.baselines.blickets.memory import EpisodeMemory, Observation
 from calibrant.dsl.blickets.item import Task
 from calibrant.dsl.blickets.rule import all_rules
 from calibrant.dsl.episode import Step
-from calibrant.dsl.message import Message, Model
+from calibrant.dsl.item import Message, Model
 from calibrant.solvers.blickets.static import activated_rules
 
 HIGHEST = 10.0

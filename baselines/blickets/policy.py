@@ -9,10 +9,9 @@ from calibrant.baselines.blickets.context import Context
 from calibrant.baselines.blickets.memory import Observation
 from calibrant.baselines.blickets.script import ExplorationScript, lowest
 from calibrant.baselines.blickets.strategy import ExplorationStrategy, Revise, Stop
-from calibrant.dsl.action import Action
 from calibrant.dsl.blickets.item import Task
 from calibrant.dsl.blickets.rule import Form, Rule
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import Action, Step
 from calibrant.solvers.blickets.control import best_answer, greedy_move
 
 

@@ -14,8 +14,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from calibrant.dsl.action import Action, ActionError
 from calibrant.dsl.blickets.replies import marked_parts, stated_action
+from calibrant.dsl.episode import Action, ActionError
 from calibrant.dsl.errors import short_repr
 
 _NAMES = re.compile(r"\w+")

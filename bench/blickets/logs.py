@@ -18,7 +18,7 @@ from calibrant.dsl.blickets.score import grade
 from calibrant.dsl.blickets.text_game import TextRun, text_run
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.pool_text import pool_digest
+from calibrant.dsl.records import pool_digest
 
 
 def scored_runs(path: Path) -> Iterator[ScoredPrediction]:

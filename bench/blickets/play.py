@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.bench.core.play import Playable
-from calibrant.dsl.action import Action, sole_action
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.prompt import observation
 from calibrant.dsl.blickets.replies import stated_action
 from calibrant.dsl.blickets.trace import checked_steps, trace_from_object
-from calibrant.dsl.episode import Episode, Step
+from calibrant.dsl.episode import Action, Episode, Step, sole_action
 
 
 class BlicketPlay(Playable[BlicketItem]):

@@ -17,7 +17,7 @@ from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.bench.report.rows import Answer, Grouping, Row, section_rows
 from calibrant.bench.report.sections import Plot, ReportContents, Section
 from calibrant.bench.runs.jobs import Progress
-from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.records import file_digest
 
 ABOUT = (
     "In brackets: 95 % score (Wilson) intervals of shares and normal intervals of means, over episodes."

@@ -13,8 +13,7 @@ from calibrant.dsl.causalab.configs import is_suite, suite_pool
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.prompt import Phase, messages, phase_messages
 from calibrant.dsl.causalab.records import LabRecord, item_of_record, read_pool, record_of_item, write_pool
-from calibrant.dsl.item import Pool
-from calibrant.dsl.message import Message
+from calibrant.dsl.item import Message, Pool
 from calibrant.dsl.records import Header, convert_object
 
 

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.bench.core.play import Playable
-from calibrant.dsl.action import Action, sole_action
 from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.prompt import shown_step
 from calibrant.dsl.causalab.replies import is_paper_reply, paper_action
 from calibrant.dsl.causalab.run import last_dialled_frequency, last_raw
-from calibrant.dsl.episode import Episode, Step
+from calibrant.dsl.episode import Action, Episode, Step, sole_action
 
 
 class LabPlay(Playable[LabItem]):

@@ -16,7 +16,7 @@ from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import plain
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 from calibrant.solvers.causim.judge import Judge
 from calibrant.solvers.causim.solution import work_solution
 from calibrant.solvers.outcome import Found

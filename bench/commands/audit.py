@@ -25,7 +25,7 @@ from calibrant.bench.commands.options import (
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import METHOD, OUTPUT
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark

@@ -13,7 +13,7 @@ from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.core.names import FIRST
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import ITEMS, OUTPUT
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 _OUT = Writes(beside=(*WRITES_POOL.beside, "heldout_{}"), goes_on=True)
 
@@ -93,7 +93,7 @@ def sample(
     from calibrant.bench.core.registry import sole_provider
     from calibrant.bench.pools.capabilities import SAMPLE
     from calibrant.bench.terminal.written import print_written
-    from calibrant.dsl.texts.plural import plural
+    from calibrant.dsl.text import plural
 
     number = sole_provider(SAMPLE)(out, strata, per_stratum, seed, setting)
     print_written(out, plural(number, "instances"))

@@ -13,7 +13,7 @@ import typer
 from calibrant.bench.commands.guard import READS, WRITES_PAGE, Writes
 from calibrant.bench.commands.options import Aid, refuse_options
 from calibrant.bench.help_groups import EXECUTION, OUTPUT
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:
     from calibrant.bench.play.game import Game

@@ -22,7 +22,7 @@ from calibrant.bench.terminal.existing import refuse_existing
 from calibrant.bench.terminal.next_commands import NextCommand, pool_commands, print_next, unused_path
 from calibrant.bench.terminal.written import print_written
 from calibrant.dsl.errors import CalibrantError, in_one_line
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:
     from calibrant.bench.pools.soundness import CheckReport
@@ -232,7 +232,7 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     from calibrant.bench.pools.stats import pool_stats
     from calibrant.bench.report.rows import pool_labels
     from calibrant.bench.terminal import width_of
-    from calibrant.dsl.pool_text import pool_digest
+    from calibrant.dsl.records import pool_digest
 
     loaded = {path: (benchmark_of(path), benchmark_of(path).items.read_pool(path)) for path in pools}
     for path, (_, pool) in loaded.items():

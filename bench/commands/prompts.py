@@ -14,8 +14,7 @@ from calibrant.bench.commands.options import Aid, Limit, NewFolder, Only, PoolPa
 from calibrant.bench.help_groups import INPUT, METHOD, OUTPUT
 from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import in_one_line
-from calibrant.dsl.texts.nearest import known_names
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import known_names, plural
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark

@@ -14,7 +14,7 @@ from calibrant.bench.commands.guard import RUN_FOLDER
 from calibrant.bench.commands.options import AsJson, Budget, Cluster, Only, PoolPaths, Workers, execution
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.help_groups import EXECUTION, ITEMS, METHOD, OUTPUT
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark

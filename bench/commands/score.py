@@ -29,7 +29,7 @@ from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.help_groups import INPUT, OUTPUT
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError, in_one_line
-from calibrant.dsl.gc_control import rare_collections
+from calibrant.dsl.memory import rare_collections
 
 if TYPE_CHECKING:
     from calibrant.bench.core.benchmark import Benchmark

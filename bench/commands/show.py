@@ -351,7 +351,7 @@ def _episodes(
     from calibrant.bench.core.items import item_of
     from calibrant.bench.report.answers.transcripts import named_systems, transcripts
     from calibrant.dsl.episode import TranscriptError, verify_transcript
-    from calibrant.dsl.pool_text import pool_digest
+    from calibrant.dsl.records import pool_digest
 
     item, digest = item_of(of.items.read_pool(pool), instance), pool_digest(pool)
     if not of.play.is_played(item):

@@ -200,7 +200,7 @@ def _needs_attribution(columns: str | None, pools: Sequence[Path] | None, *, att
     """Return whether attributions are requested; refuse columns that leave them out, and pools that have no use."""
     from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
     from calibrant.bench.pages.aligned import ALL
-    from calibrant.dsl.texts.nearest import known_names, nearest_names
+    from calibrant.dsl.text import known_names, nearest_names
 
     attribution_names = {name for column in ATTRIBUTION_METRICS for name in (column.key, column.heading)} | {
         ATTRIBUTION

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from calibrant.bench.core.training import Trainable
     from calibrant.bench.core.words import Words
     from calibrant.dsl.episode import Step
-    from calibrant.dsl.message import Message
+    from calibrant.dsl.item import Message
 
 C = TypeVar("C")
 

@@ -12,9 +12,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import msgspec
 
 from calibrant.dsl.errors import CalibrantError, UnknownItemError, short_repr
-from calibrant.dsl.item import Item
-from calibrant.dsl.message import Message
-from calibrant.dsl.stored_items import items_by_id
+from calibrant.dsl.item import Item, Message
+from calibrant.dsl.records import items_by_id
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from calibrant.bench.episodes import Chat, json_chat
-from calibrant.dsl.action import Action, sole_action
-from calibrant.dsl.episode import Episode, Step
+from calibrant.dsl.episode import Action, Episode, Step, sole_action
 from calibrant.dsl.item import Item
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item

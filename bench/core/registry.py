@@ -13,9 +13,8 @@ from calibrant.bench.core.names import TITLES
 from calibrant.dsl.causalab.configs import is_config
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, load_json
-from calibrant.dsl.pool_text import pool_head
-from calibrant.dsl.records import FORMAT
-from calibrant.dsl.texts.nearest import known_names
+from calibrant.dsl.records import FORMAT, pool_head
+from calibrant.dsl.text import known_names
 
 NAMES = tuple(TITLES)
 LOGS = {"metric_type": "blickets"}  # a field in the first line of files that bring their items along

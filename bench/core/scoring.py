@@ -9,8 +9,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from calibrant.bench.core.answer_context import AnswerContext
-from calibrant.dsl.action import ActionError
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import ActionError, Step
 from calibrant.dsl.item import Item
 from calibrant.dsl.json_objects import last_object
 

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item
-from calibrant.dsl.texts.nearest import known_names
+from calibrant.dsl.text import known_names
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
-from calibrant.dsl.action import Action
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import Action, Step
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item
 
@@ -122,7 +121,7 @@ class Words(ABC, Generic[I]):
 
     def read_json(self, item: I, line: str) -> Act:
         """Return the action that a line of JSON states."""
-        from calibrant.dsl.action import ActionError, action_of_text
+        from calibrant.dsl.episode import ActionError, action_of_text
 
         try:
             return Act(action_of_text(line))

@@ -19,7 +19,7 @@ from calibrant.bench.pools.parts import write_part
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.parse_limits import TooLargeError, read_bounded
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 MAX_PRINTED = 20  # items of an item response model
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from calibrant.bench.core.registry import benchmark
 from calibrant.bench.hub.columns import Column, Row
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 SPLIT = "test"  # of the data sets of lm-evaluation-harness too
 

@@ -13,7 +13,7 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.hub.columns import DIFFICULTY, Row, canary_of, prompt_digest, record_text, text_digest
 from calibrant.bench.scoring.ids import PublicIds
-from calibrant.dsl.pool_text import pool_digest
+from calibrant.dsl.records import pool_digest
 
 
 class ExportRows:

@@ -13,7 +13,7 @@ from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.rates import SUPPRESSED, UNDEFINED
 from calibrant.bench.terminal.width import RECORDS_BELOW
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
-from calibrant.dsl.texts.nearest import known_names
+from calibrant.dsl.text import known_names
 
 ALL = "all"
 LABELS = {"setting": "Setting", "system": "System", "pool": "Pool", "stratum": "Stratum"}

@@ -11,8 +11,7 @@ from typing import Any
 from calibrant.bench.core.capabilities import AIDS
 from calibrant.bench.core.words import Draft, Position, WordsError
 from calibrant.bench.play.pool import PlayPool
-from calibrant.dsl.action import Action, ActionError
-from calibrant.dsl.episode import Episode, Step
+from calibrant.dsl.episode import Action, ActionError, Episode, Step
 from calibrant.dsl.errors import CalibrantError
 
 _OBJECT = re.compile(r"\{[^{}]*\}")

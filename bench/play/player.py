@@ -10,8 +10,7 @@ from calibrant.bench.core.words import Act, Draft, Edit, WordsError
 from calibrant.bench.play.folder import PlayFolder
 from calibrant.bench.play.plan import AID
 from calibrant.bench.play.pool import ItemKey
-from calibrant.dsl.action import Action
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import Action, Step
 from calibrant.dsl.errors import CalibrantError
 
 

@@ -11,8 +11,7 @@ from calibrant.bench.core.capabilities import AIDS, WORDS
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.core.words import Words
 from calibrant.bench.pools.public_items import PublicPool
-from calibrant.dsl.pool_text import file_digest
-from calibrant.dsl.stored_items import item_ids
+from calibrant.dsl.records import file_digest, item_ids
 
 
 class ItemKey(NamedTuple):

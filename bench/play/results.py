@@ -26,7 +26,7 @@ from calibrant.bench.report.people.timings import seconds_a_move
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.bench.scoring.transcript_replay import steps_of
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 SEPARATOR = " | "  # between hypotheses in a cell
 

@@ -17,7 +17,7 @@ from calibrant.bench.play.questions import check_answers
 from calibrant.bench.play.review.items import ReviewedItem
 from calibrant.bench.play.review.page import review_page
 from calibrant.bench.play.welcome import PRIVACY, served_place, task_text
-from calibrant.dsl.action import Action
+from calibrant.dsl.episode import Action
 
 STALE_SECONDS = 15.0  # after which a tab that is silent loses its place to another one
 

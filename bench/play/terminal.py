@@ -12,8 +12,7 @@ from calibrant.bench.core.words import Verb, WordsError
 from calibrant.bench.play.plan import AID
 from calibrant.bench.play.player import Player
 from calibrant.bench.report.people.remaining import MAX_EXPORTED, RemainingLists
-from calibrant.dsl.action import ActionError, action_of_text
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import ActionError, Step, action_of_text
 
 GENERAL = (
     Verb("show", "print the answer that you are writing"),

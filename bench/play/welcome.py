@@ -9,7 +9,7 @@ from pathlib import Path
 from calibrant.bench.play.plan import ItemStop, QuestionsStop, Stop
 from calibrant.bench.play.pool import PlayPool
 from calibrant.bench.runs.records import FILE_NAME
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 PRIVACY = "Every move with its time, your answers, and your participant id. No name, no address, no recording."
 IN_BROWSER = "It stays in this browser until you save it as a file."

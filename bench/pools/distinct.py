@@ -22,7 +22,7 @@ from calibrant.bench.pools.soundness import FirstItems
 from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.terminal.folders import making_folder, require_free
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 REPORT = "split.json"
 PART_NAMES = {2: ("train", "test"), 3: ("train", "validation", "test")}

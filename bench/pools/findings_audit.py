@@ -34,9 +34,8 @@ from calibrant.bench.version import program_version
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Item
-from calibrant.dsl.stored_items import items_by_id
-from calibrant.dsl.texts.nearest import known_names
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.records import items_by_id
+from calibrant.dsl.text import known_names, plural
 
 RECORD_VERSION = 1
 KINDS = (

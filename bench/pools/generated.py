@@ -18,8 +18,7 @@ from calibrant.bench.runs.jobs import HERE, Execution, Failure, Progress
 from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Pool
-from calibrant.dsl.texts.nearest import known_names
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import known_names, plural
 
 
 def write_drawn(

@@ -26,9 +26,8 @@ from calibrant.bench.runs.spill_file import SpillBuffer
 from calibrant.dsl.atomic_write import write_atomically, write_pieces
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.item import Item, Pool
-from calibrant.dsl.pool_text import pool_digest
-from calibrant.dsl.stored_items import item_ids
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.records import item_ids, pool_digest
+from calibrant.dsl.text import plural
 from calibrant.solvers.outcome import Found, Impossible, Outcome
 
 REACHED = "reached"

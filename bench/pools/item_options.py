@@ -17,7 +17,7 @@ import msgspec
 from calibrant.bench.core.names import TITLES
 from calibrant.bench.core.options import OptionError
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.texts.nearest import known_names
+from calibrant.dsl.text import known_names
 
 OPTION = "-o"
 _BARE_FRACTION = re.compile(r"\.[0-9]{1,20}")  # .3, which is no JSON number

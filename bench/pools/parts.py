@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.registry import is_native_pool
 from calibrant.dsl.item import Item, Pool
-from calibrant.dsl.pool_text import plain_pool, pool_lines
+from calibrant.dsl.records import plain_pool, pool_lines
 
 
 def write_part(of: Benchmark[Any], pool: Any, items: Iterable[Item[Any, Any]], target: Path) -> None:

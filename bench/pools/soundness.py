@@ -15,7 +15,7 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.capabilities import FINDINGS
 from calibrant.bench.core.registry import benchmark as benchmark_named
 from calibrant.dsl.item import Item
-from calibrant.dsl.pool_text import pool_digest
+from calibrant.dsl.records import pool_digest
 
 UNDECIDED, DUPLICATE = "undecided", "duplicate"
 

@@ -16,7 +16,7 @@ from calibrant.bench.protocols.base import APPLICABLE, PROTOCOLS, Protocol
 from calibrant.bench.runs.jobs import error_line
 from calibrant.bench.runs.pool_cache import read_pool_once
 from calibrant.dsl.errors import CalibrantError, MissingExtraError, UnknownNameError, short_repr
-from calibrant.dsl.texts.nearest import known_names
+from calibrant.dsl.text import known_names
 
 Protocols: TypeAlias = Mapping[str, type[Protocol]]
 """The protocols of a benchmark by name, in the order in which `all` runs them."""

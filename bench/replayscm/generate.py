@@ -17,7 +17,7 @@ from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.sampling.problems import sample_pool
 from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA, Stratum, stratum
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 
 class ScmGenerator:

@@ -12,7 +12,7 @@ from calibrant.bench.core.attribution import KEY
 from calibrant.bench.replayscm.verdict import has_heldout, is_right
 from calibrant.bench.report.overview.contract import Cost, Explanation, Levels, LevelWords, Score, Words
 from calibrant.bench.report.overview.sentences import class_sentence, fit_text
-from calibrant.dsl.action import ActionError
+from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.problem import Problem

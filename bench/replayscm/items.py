@@ -11,7 +11,7 @@ import msgspec
 from calibrant.bench.core.items import ItemFormats
 from calibrant.bench.replayscm.extended.play import PLAY
 from calibrant.bench.replayscm.options import ConvertOptions
-from calibrant.dsl.message import Message
+from calibrant.dsl.item import Message
 from calibrant.dsl.replayscm.problem import Pool, Problem
 
 

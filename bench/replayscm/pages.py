@@ -13,12 +13,12 @@ from calibrant.bench.replayscm.extended.words import extension_lines
 from calibrant.bench.runs.runner import Selection
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.formulas.text import render
+from calibrant.dsl.records import item_ids
 from calibrant.dsl.replayscm.disclosure import Disclosure
 from calibrant.dsl.replayscm.pools.files import record_from_problem
 from calibrant.dsl.replayscm.problem import Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
-from calibrant.dsl.stored_items import item_ids
 
 _ASKED = {
     TaskKind.SCM: "a mechanism for every endogenous variable",

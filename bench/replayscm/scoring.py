@@ -13,15 +13,14 @@ from calibrant.bench.core.scoring import Scorable
 from calibrant.bench.replayscm.items import ITEMS
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
-from calibrant.dsl.action import ActionError
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import ActionError, Step
 from calibrant.dsl.replayscm.problem import Problem
 
 if TYPE_CHECKING:
     from calibrant.audits.replayscm.attribution import HeldoutDecision
     from calibrant.bench.replayscm.extended.scoring import ExtendedVerdicts
 
-MAX_OBJECTS = 2_000  # whose digests are cached, as many as a pool has at hand (dsl.stored_items)
+MAX_OBJECTS = 2_000  # whose digests are cached, as many as a pool has at hand (dsl.records)
 MAX_VERDICTS = 64  # extended items whose counts are cached
 
 

@@ -20,7 +20,7 @@ from calibrant.bench.report.people.measures import right_mean
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import ReportContents, Section
 from calibrant.bench.statistics import wilson
-from calibrant.dsl.gc_control import gc_paused
+from calibrant.dsl.memory import gc_paused
 
 
 def as_html(answers: Mapping[str, Sequence[Answer]], sections: Mapping[str, Section], contents: ReportContents) -> str:

@@ -23,9 +23,8 @@ from calibrant.bench.report.scored_answers import STEPS
 from calibrant.bench.terminal.hints import HintedError, pool_beside
 from calibrant.bench.terminal.next_commands import invocation
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
-from calibrant.dsl.pool_text import file_digest
-from calibrant.dsl.stored_items import items_by_id
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.records import file_digest, items_by_id
+from calibrant.dsl.text import plural
 
 NO_POSTERIOR = (
     "--decided-at: no answer has a posterior: no item is noisy, or the attributions are of a version that stored none"

@@ -22,7 +22,7 @@ from calibrant.bench.core.rates import SUPPRESSED, UNDEFINED, mean_text, weighte
 from calibrant.bench.core.samples import Item, Right, Sample, Sampled, SampleList
 from calibrant.bench.report.intervals import Interval, bootstrap_intervals
 from calibrant.dsl.errors import in_one_line
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 Answer: TypeAlias = tuple[AnswerContext, Mapping[str, Any]]  # where it is from, and its score
 SHORT_DIGEST = 8

@@ -22,8 +22,7 @@ from calibrant.bench.scoring.input.answer_fields import FieldNames
 from calibrant.bench.scoring.input.json_lines import STANDARD_INPUT
 from calibrant.bench.scoring.input.prediction_file import PredictionFile
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.pool_text import file_digest
-from calibrant.dsl.stored_items import item_ids, items_by_id
+from calibrant.dsl.records import file_digest, item_ids, items_by_id
 
 
 @dataclass(frozen=True)

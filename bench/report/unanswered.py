@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.report.people.group import PEOPLE_SYSTEM, participant_of
 from calibrant.dsl.errors import in_one_line
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 MAX_REASON_CHARS = 160
 _OUTCOMES = {

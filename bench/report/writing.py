@@ -22,7 +22,7 @@ from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.terminal import printable
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.texts.nearest import known_names
+from calibrant.dsl.text import known_names
 
 HTML, TERMINAL = "html", "terminal"
 

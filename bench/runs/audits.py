@@ -28,7 +28,7 @@ from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
 from calibrant.bench.runs.reasons import ReasonRecord, explain_item, reason_record
 from calibrant.bench.runs.records import ItemHead, Timing, config_digest
 from calibrant.bench.runs.runner import EVERYTHING, Selection
-from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.records import file_digest
 from calibrant.solvers.budget import BudgetSpent
 
 Outcome = Literal["audited", "out_of_budget", "crashed"]

@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.core.items import ItemPool
 from calibrant.dsl.item import Item
-from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.records import file_digest
 
 MAX_POOLS = 8  # a run has few; those beyond are read again
 

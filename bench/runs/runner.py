@@ -25,7 +25,7 @@ from calibrant.bench.version import program_version
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, UnknownItemError, short_repr
 from calibrant.dsl.item import Item
-from calibrant.dsl.stored_items import item_ids
+from calibrant.dsl.records import item_ids
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 AT_HAND = 256  # items whose answers are waited for, which need not be made again

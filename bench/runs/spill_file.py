@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from tempfile import TemporaryFile
 from typing import Generic, Self, TypeVar, overload
 
-from calibrant.dsl import stored_items
+from calibrant.dsl import records
 from calibrant.dsl.errors import CalibrantError
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ class StoredLines:
     def read_as(self, read: Callable[[bytes], T]) -> Sequence[T]:
         """Return the values in the lines: few are read at once, of many each one when it is accessed."""
         values = _StoredValues(self, range(len(self)), read)
-        return tuple(values) if len(self) <= stored_items.MAX_CACHED_ITEMS else values
+        return tuple(values) if len(self) <= records.MAX_CACHED_ITEMS else values
 
 
 class SpillBuffer(Generic[T]):

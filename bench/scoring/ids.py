@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.dsl.item import Item
-from calibrant.dsl.pool_text import pool_digest
-from calibrant.dsl.stored_items import item_ids
+from calibrant.dsl.records import item_ids, pool_digest
 
 SALT_PREFIX = b"calibrant public ids\n"
 NUM_DIGITS = 16  # 64 bits: two of 100,000 items share an id in one of four billion pools

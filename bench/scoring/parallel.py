@@ -27,7 +27,7 @@ from calibrant.bench.scoring.input.unread import unread_reason
 from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.gc_control import collect_rarely
+from calibrant.dsl.memory import collect_rarely
 
 PARALLEL_THRESHOLD = 10_000  # predictions that one process scores before others are started, which takes as long
 GROUP_SIZE = 500  # predictions of one job, more or less

@@ -35,7 +35,7 @@ from calibrant.bench.scoring.pool_items import PoolItems
 from calibrant.bench.scoring.samples import SampleNumbers
 from calibrant.bench.terminal.hints import HintedError
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 
 class AnswerReader(Protocol):

@@ -21,8 +21,7 @@ from calibrant.bench.scoring.pool_items import PoolItems
 from calibrant.bench.scoring.transcript_replay import NO_ANSWER, extract_answer, replay_answer, steps_of
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item
-from calibrant.dsl.pool_text import pool_digest
-from calibrant.dsl.stored_items import items_by_id
+from calibrant.dsl.records import items_by_id, pool_digest
 
 
 class ScoredPrediction(NamedTuple):

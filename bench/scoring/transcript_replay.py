@@ -9,8 +9,7 @@ import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.runs.records import StepRecord
-from calibrant.dsl.action import ActionError
-from calibrant.dsl.episode import Step, verify_transcript
+from calibrant.dsl.episode import ActionError, Step, verify_transcript
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 NO_ANSWER = "no answer"

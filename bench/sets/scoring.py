@@ -27,8 +27,7 @@ from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.bench.sets.capabilities import HYPOTHESES, Hypotheses
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.json_objects import last_object
-from calibrant.dsl.pool_text import pool_digest
-from calibrant.dsl.stored_items import items_by_id
+from calibrant.dsl.records import items_by_id, pool_digest
 
 FIELD = "hypotheses"  # of a line, or of the last object in its response
 TEXT_FIELDS = ("response", "rawResponse", "text", "completion", "output", "answer")

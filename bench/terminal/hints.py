@@ -13,7 +13,7 @@ from calibrant.dsl.errors import CalibrantError, UnknownItemError, UnknownNameEr
 
 POOLS_FIRST = ("score", "show", "separate", "play", "list", "audit", "harden", "prompts", "export", "training")
 POOLS_LAST = ("run", "verify")
-OFFERED = re.compile(r"'(?P<name>[^']+)'[^']*; did you mean (?P<near>[^ ?]+)")  # of calibrant.dsl.texts.nearest
+OFFERED = re.compile(r"'(?P<name>[^']+)'[^']*; did you mean (?P<near>[^ ?]+)")  # of calibrant.dsl.text
 MISSING = re.compile("no such file|cannot be read|does not exist", re.IGNORECASE)  # of a message on a file
 MIN_LIKENESS = 0.75  # of a name that is offered
 POOL_NAMES = (".jsonl", ".yaml", ".yml", ".jsonl.gz", ".yaml.gz", ".yml.gz")  # tried beside the answers of a pool
@@ -161,7 +161,7 @@ def _first_pool(arguments: Sequence[str]) -> str | None:
 
 def pool_beside(name: str, digest: str, folders: Sequence[Path]) -> Path | None:
     """Return the file of a pool by its name and digest, looked for in these folders; None if it is not there."""
-    from calibrant.dsl.pool_text import file_digest
+    from calibrant.dsl.records import file_digest
 
     candidates = (folder / f"{name}{suffix}" for folder in folders for suffix in POOL_NAMES)
     return next((path for path in candidates if path.is_file() and file_digest(path) == digest), None)

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.episodes import Chat
-from calibrant.dsl.action import ActionError
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import ActionError, Step
 
 
 class ConversationResult(NamedTuple):

@@ -20,7 +20,7 @@ from calibrant.bench.statistics import wilson
 from calibrant.bench.variants.contract import CopyMap
 from calibrant.bench.variants.pool import VariantMaps
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.pool_text import pool_digest
+from calibrant.dsl.records import pool_digest
 
 NEAR = 0.1  # from 0 or 1; measured coverage of the sandwich at a mean of .9: .90
 UNDEFINED = "\N{EN DASH}"

@@ -14,8 +14,8 @@ from calibrant.bench.variants.checking import VariantChecker
 from calibrant.bench.variants.contract import VARIANTS, CopyMap
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Pool
-from calibrant.dsl.pool_text import pool_digest, pool_head
-from calibrant.dsl.texts.nearest import known_names
+from calibrant.dsl.records import pool_digest, pool_head
+from calibrant.dsl.text import known_names
 
 KEY = "variants"  # in the metadata of a pool
 MAX_MAP_BYTES = 15 << 20  # of the maps in a header, which is read up to 16 MiB

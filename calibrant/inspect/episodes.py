@@ -13,8 +13,7 @@ from inspect_ai.util import StoreModel, store_as
 from pydantic import Field
 
 from calibrant.bench.runs.records import StepRecord, step_records
-from calibrant.dsl.action import ActionError
-from calibrant.dsl.episode import Episode, Step, verify_transcript
+from calibrant.dsl.episode import ActionError, Episode, Step, verify_transcript
 from calibrant.dsl.errors import CalibrantError
 from calibrant.inspect.samples import SampleItem, item_of
 

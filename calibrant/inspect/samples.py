@@ -22,8 +22,7 @@ from calibrant.bench.core.registry import benchmark, benchmark_of
 from calibrant.bench.scoring.ids import PublicIds
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.item import Item
-from calibrant.dsl.pool_text import pool_digest
-from calibrant.dsl.stored_items import StoredItems
+from calibrant.dsl.records import StoredItems, pool_digest
 
 CLUSTER = "cluster"
 _KEPT = 4_096  # items; the epochs of a sample ask for the same one

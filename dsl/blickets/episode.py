@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from calibrant.dsl.action import Action, ActionError, verb_of
 from calibrant.dsl.blickets.item import BlicketItem, Count, OrderReading, SwitchBy, Task
 from calibrant.dsl.blickets.noise import Draws
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, VERBS, MalformedCheckError, is_submission, submitted_rule
 from calibrant.dsl.blickets.rule import active_sets, in_order, set_of
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import Action, ActionError, Step, verb_of
 from calibrant.dsl.errors import short_repr
 
 # --- An episode of the extended blickets: the detector that agents play against. Agrees with dsl.blickets.reference

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.errors import in_one_line
-from calibrant.dsl.texts.rewording import Wording
+from calibrant.dsl.text import Wording
 
 # --- Items of the extended blickets: what an agent is told, and the hidden mechanism of the detector ------------------
 MIN_OBJECTS, MAX_OBJECTS = 2, 8

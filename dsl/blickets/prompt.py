@@ -7,7 +7,7 @@ from typing import Final
 
 from calibrant.dsl.blickets.item import Condition, Task
 from calibrant.dsl.episode import Step
-from calibrant.dsl.texts.rewording import Phrases, reword
+from calibrant.dsl.text import Phrases, reword
 
 # --- The prompt of an item in other words; `prompt` has the standard text ---------------------------------------------
 PHRASES: Final[Phrases] = (

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from calibrant.dsl.action import ActionError
 from calibrant.dsl.blickets.item import (
     MAX_OBJECTS,
     MIN_OBJECTS,
@@ -24,10 +23,11 @@ from calibrant.dsl.blickets.item import (
     Task,
 )
 from calibrant.dsl.blickets.rule import object_numbers, rule_from_json
+from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_records
-from calibrant.dsl.texts.rewording import Wording
+from calibrant.dsl.text import Wording
 
 BENCHMARK = "blickets"
 MAX_BUDGET = 100_000

@@ -20,10 +20,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from calibrant.dsl.action import Action, ActionError, verb_of
 from calibrant.dsl.blickets.item import BlicketItem, Count, Mechanism, OrderReading
 from calibrant.dsl.blickets.noise import Draws
 from calibrant.dsl.blickets.rule import Form, Rule, names_of, rule_from_json
+from calibrant.dsl.episode import Action, ActionError, verb_of
 
 ACTIVE, INACTIVE = "ACTIVE", "INACTIVE"
 VERBS = {"place": frozenset[str](), "remove": frozenset[str](), "check": frozenset[str]()}

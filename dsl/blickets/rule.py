@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, NamedTuple
 
-from calibrant.dsl.action import ActionError
+from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import short_repr
 
 

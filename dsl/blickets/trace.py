@@ -13,11 +13,10 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from calibrant.dsl.action import Action
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, History, run
 from calibrant.dsl.blickets.score import Grade, grade
-from calibrant.dsl.episode import Step, TranscriptError
+from calibrant.dsl.episode import Action, Step, TranscriptError
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.records import convert_object, decode_line
 

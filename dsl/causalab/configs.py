@@ -22,9 +22,7 @@ from calibrant.dsl.causalab.score import roots
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.parse_limits import TooLargeError, load_json
-from calibrant.dsl.pool_text import plain_pool, pool_head, pool_lines
-from calibrant.dsl.records import decode_line, decoded_again
-from calibrant.dsl.stored_items import copied_items
+from calibrant.dsl.records import copied_items, decode_line, decoded_again, plain_pool, pool_head, pool_lines
 
 # --- Deviations of an item from its suite: what is shown, what is allowed, how a setting is read ----------------------
 NUM_RECORDS = 2  # of the released suites
@@ -216,7 +214,7 @@ def is_suite(path: Path) -> bool:
 def suite_pool(path: Path, seed: int, variant: Variant | None = None) -> Pool[LabItem]:
     """Return an item on each config of a released file, with crystals and noise drawn from seed, file name and line.
 
-    Of a large file the items stay in an unnamed one (dsl.stored_items).
+    Of a large file the items stay in an unnamed one (dsl.records).
     """
     with _configs(path) as configs:
         items = copied_items(_items(configs, seed, variant), _itself, _line, _again)

@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from calibrant.dsl.action import Action, ActionError, verb_of
 from calibrant.dsl.causalab.item import LabItem, Task, by_name
 from calibrant.dsl.causalab.mechanism import NoiseStream, Reactor
 from calibrant.dsl.causalab.reference import NO_SHIFT, UnboundedError, bases_after, values
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import Action, ActionError, Step, verb_of
 from calibrant.dsl.errors import short_repr
 
 LabReading: TypeAlias = Mapping[str, Any]

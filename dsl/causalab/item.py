@@ -10,7 +10,7 @@ from typing import Final
 from calibrant.dsl.causalab.mechanism import FREQUENCY, TRIES, Equation, Mechanism, Noise, Values
 from calibrant.dsl.causalab.reference import Reading, values
 from calibrant.dsl.errors import in_one_line
-from calibrant.dsl.texts.rewording import Wording
+from calibrant.dsl.text import Wording
 
 # --- Items of CausaLab: what is shown, what is sealed, and how the one is computed from the other ---------------------
 BENCHMARK: Final = "causalab"

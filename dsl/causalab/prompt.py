@@ -9,8 +9,8 @@ from calibrant.dsl.causalab.episode import LabStep
 from calibrant.dsl.causalab.item import Family, Task
 from calibrant.dsl.causalab.mechanism import FREQUENCY, TOLERANCE, Values
 from calibrant.dsl.causalab.reference import Reading
-from calibrant.dsl.message import Message
-from calibrant.dsl.texts.rewording import Phrases, reword
+from calibrant.dsl.item import Message
+from calibrant.dsl.text import Phrases, reword
 
 # --- The prompt of a laboratory in other words; `prompt` has the standard text ----------------------------------------
 PHRASES: Final[Phrases] = (

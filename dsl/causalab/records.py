@@ -16,7 +16,7 @@ from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_records
-from calibrant.dsl.texts.rewording import Wording
+from calibrant.dsl.text import Wording
 
 
 class EquationRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):

@@ -15,7 +15,7 @@ from functools import reduce
 from operator import and_, or_, xor
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from calibrant.dsl.names import natural_key
+from calibrant.dsl.text import natural_key
 
 # --- The only operator table: name, arity, truth rule and cost of every operator of the mechanism language ------------
 BitRule: TypeAlias = Callable[[Sequence[int], int], int]

@@ -25,7 +25,7 @@ from typing import NoReturn, TypeAlias
 
 from calibrant.dsl.errors import Culprit, ParseError, short_repr
 from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS, Apply, Formula, Node, fold
-from calibrant.dsl.names import is_name, natural_key
+from calibrant.dsl.text import is_name, natural_key
 
 # --- S-expressions <-> formulas ---------------------------------------------------------------------------------------
 MAX_NESTING = 496  # operators nested deeper than this crash the published scorer; here they are a parse error

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from calibrant.dsl.logic.prior import class_edges, node_names, reachable, successors
 from calibrant.dsl.logic.task import Task, kept_names
-from calibrant.dsl.texts.nearest import nearest_names
+from calibrant.dsl.text import nearest_names
 
 MAX_LISTED_NAMES = 8
 

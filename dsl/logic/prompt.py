@@ -7,7 +7,7 @@ from typing import Final
 from calibrant.dsl.logic.prior import Edge
 from calibrant.dsl.logic.rephrased import PHRASES
 from calibrant.dsl.logic.task import Experiment, Task
-from calibrant.dsl.texts.rewording import reword
+from calibrant.dsl.text import reword
 
 _RULES: Final = """\
 A Boolean model gives every node but the stimuli a formula: a set of clauses. A clause v<-a+!b makes v 1 where a is 1

@@ -17,7 +17,7 @@ from calibrant.dsl.logic.item import LogicItem, Sealed
 from calibrant.dsl.logic.prior import Edge
 from calibrant.dsl.logic.task import Experiment, Options, Rounding, Setup, Task, Tolerance
 from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_records
-from calibrant.dsl.texts.rewording import Wording
+from calibrant.dsl.text import Wording
 
 BENCHMARK = "logic"
 MAX_EDGES, MAX_EXPERIMENTS = 20_000, 20_000

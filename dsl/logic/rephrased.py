@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from calibrant.dsl.texts.rewording import Phrases
+from calibrant.dsl.text import Phrases
 
 PHRASES: Final[Phrases] = (
     (

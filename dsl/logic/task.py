@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.logic.prior import Edge, class_edges, node_names
-from calibrant.dsl.texts.rewording import Wording
+from calibrant.dsl.text import Wording
 
 Rounding: TypeAlias = Literal["round", "floor", "ceil"]
 ROUNDINGS: Final = ("round", "floor", "ceil")

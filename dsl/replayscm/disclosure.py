@@ -15,8 +15,8 @@ from typing import Protocol, TypeAlias
 
 from calibrant.dsl.errors import CycleError
 from calibrant.dsl.formulas.formula import Formula
-from calibrant.dsl.names import natural_key
 from calibrant.dsl.replayscm.scm import topological_order
+from calibrant.dsl.text import natural_key
 
 Names: TypeAlias = tuple[str, ...]
 

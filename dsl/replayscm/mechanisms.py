@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from calibrant.dsl.formulas.formula import BY_CODE, Apply, Formula, Node
 from calibrant.dsl.formulas.text import Grammar, parse
-from calibrant.dsl.names import natural_key
+from calibrant.dsl.memory import CacheBudget
 from calibrant.dsl.replayscm.evaluator import MAX_WORD_VARS
 from calibrant.dsl.replayscm.world import Column
-from calibrant.dsl.text_cache import CacheBudget
+from calibrant.dsl.text import natural_key
 
 READ = CacheBudget(1 << 15, longest=400)  # about 700 bytes each
 COUNT_BITS = 10  # for the number of an operator in a mechanism of which compiled code tells

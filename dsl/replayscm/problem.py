@@ -15,7 +15,7 @@ from calibrant.dsl.replayscm.extensions.extension import Extension
 from calibrant.dsl.replayscm.extensions.randomness import Spelling
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, World
-from calibrant.dsl.texts.rewording import Wording
+from calibrant.dsl.text import Wording
 
 BENCHMARK = "replayscm"
 
@@ -161,7 +161,7 @@ class Problem:
 class Pool:
     """The problems of one file, with its metadata.
 
-    problems: a tuple, or of a large file what makes each when it is asked for (dsl.stored_items)
+    problems: a tuple, or of a large file what makes each when it is asked for (dsl.records)
     num_extended: problems with episodes, noise or hidden variables, where the reader counted them
     """
 

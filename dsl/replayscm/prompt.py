@@ -19,7 +19,7 @@ from calibrant.dsl.replayscm.extensions.wording import forecast_worlds_text, hid
 from calibrant.dsl.replayscm.problem import Task, TaskKind
 from calibrant.dsl.replayscm.rephrased import PHRASES
 from calibrant.dsl.replayscm.world import World
-from calibrant.dsl.texts.rewording import reword
+from calibrant.dsl.text import reword
 
 SYSTEM = (
     "You identify the Boolean mechanisms of a small causal model from finite tables of interventional data. "

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from calibrant.dsl.errors import CycleError
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import TruthTable, from_formula, shrink
-from calibrant.dsl.names import natural_key
+from calibrant.dsl.text import natural_key
 
 
 class LocalFunction(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any
 
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
+from calibrant.dsl.memory import CacheBudget, TextCache
 from calibrant.dsl.replayscm.alternatives.alternative import AlternativeScore, score_alternative
 from calibrant.dsl.replayscm.evaluator import known_mismatches
 from calibrant.dsl.replayscm.extraction import EXTRACTORS, Extraction, Kind
@@ -24,7 +25,6 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.structure import RootScore, StructureMetrics, structure_metrics
 from calibrant.dsl.replayscm.submission import STAGES, Rejection, Submission, SubmissionChecker
 from calibrant.dsl.replayscm.world import Panel
-from calibrant.dsl.text_cache import CacheBudget, TextCache
 
 SCORED = CacheBudget(1 << 10, longest=4_000)  # about 5 kB each: k samples of a model repeat each other
 _SHAPES: dict[TaskKind, Kind] = {

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.dsl.errors import CycleError, ParseError, short_repr
 from calibrant.dsl.formulas.text import Grammar, parse, render
+from calibrant.dsl.memory import TextCache
 from calibrant.dsl.replayscm.disclosure import Disclosure, RootedDisclosure, key_violation, natural
 from calibrant.dsl.replayscm.evaluator import Candidate, Judge
 from calibrant.dsl.replayscm.mechanisms import NOVELTY, READ, JudgedMechanism, Mechanism, mentions
 from calibrant.dsl.replayscm.problem import Problem, Task
 from calibrant.dsl.replayscm.scm import Scm, topological_order
 from calibrant.dsl.replayscm.world import Column, Panel
-from calibrant.dsl.text_cache import TextCache
 
 STAGES = ("extracted", "schema", "keys", "parse", "legal", "acyclic")
 """What a submission has to pass, in this order; one that passes all is valid."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import calibrant.bench.scoring.parallel
-import calibrant.dsl.stored_items
+import calibrant.dsl.records
 from calibrant.audits.replayscm.instance import AuditOptions
 from calibrant.bench.cli import main
 from calibrant.bench.core.registry import benchmark_of
@@ -19,7 +19,7 @@ from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.replayscm.audit.run import audit_pool
 from calibrant.bench.runs.pool_cache import _pool
 from calibrant.bench.runs.runner import Selection
-from calibrant.dsl.stored_items import StoredItems
+from calibrant.dsl.records import StoredItems
 
 SUITES = {"blickets": "easy-3", "causalab": "3nodes", "causim": "chain", "logic": "exact"}
 
@@ -75,7 +75,7 @@ def test_commands_write_the_same(
     benchmark: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = outputs(benchmark, tmp_path / "kept", capfd)
-    monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 1)
+    monkeypatch.setattr(calibrant.dsl.records, "MAX_CACHED_ITEMS", 1)
     pool = tmp_path / "kept" / "pool.jsonl"
     assert isinstance(benchmark_of(pool).items.read_pool(pool).items, StoredItems)
     _pool.cache_clear()
@@ -87,7 +87,7 @@ def test_commands_write_the_same(
 
 
 def test_processes_that_score_read_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 1)
+    monkeypatch.setattr(calibrant.dsl.records, "MAX_CACHED_ITEMS", 1)
     monkeypatch.setattr(calibrant.bench.scoring.parallel, "PARALLEL_THRESHOLD", 1)
     pool, told = bundled_files()["causim"][0], tmp_path / "responses.jsonl"
     ids = [item.id for item in benchmark_of(pool).items.read_pool(pool).items]
@@ -107,8 +107,8 @@ def made_of(folder: Path, capfd: pytest.CaptureFixture[str]) -> dict[str, object
     audit_pool(pool, folder, options, Selection(limit=1))
     audited = audit_pool(pool, folder, options)
     assert audited.skipped == 1
-    assert isinstance(audited.items, StoredItems) == (calibrant.dsl.stored_items.MAX_CACHED_ITEMS == 1)
-    assert isinstance(audited.records, tuple) == (calibrant.dsl.stored_items.MAX_CACHED_ITEMS > 1)
+    assert isinstance(audited.items, StoredItems) == (calibrant.dsl.records.MAX_CACHED_ITEMS == 1)
+    assert isinstance(audited.records, tuple) == (calibrant.dsl.records.MAX_CACHED_ITEMS > 1)
     report = folder / "report.jsonl"
     harden = ["harden", str(pool), "--out", str(hardened), "--report", str(report), "--mode", "extra-worlds"]
     assert main([*harden, "--workers", "1"]) == 0
@@ -127,5 +127,5 @@ def test_audits_and_hardening_make_the_same(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = made_of(tmp_path / "kept", capfd)
-    monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 1)
+    monkeypatch.setattr(calibrant.dsl.records, "MAX_CACHED_ITEMS", 1)
     assert made_of(tmp_path / "stored", capfd) == kept

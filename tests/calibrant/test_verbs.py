@@ -12,8 +12,8 @@ import pytest
 
 import calibrant
 from calibrant.bench.pools.bundled import bundled_pool
-from calibrant.dsl import pool_text
-from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl import records
+from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.sampling.problems import sample_problem
 from calibrant.dsl.replayscm.sampling.strata import stratum
@@ -100,7 +100,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path, pool: calibran
 def test_files_that_are_no_pools_are_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, said: str
 ) -> None:
-    monkeypatch.setattr(pool_text, "MAX_BYTES", 4096)
+    monkeypatch.setattr(records, "MAX_BYTES", 4096)
     path = tmp_path / "pool.jsonl"
     path.write_bytes(content)
     with pytest.raises(calibrant.CalibrantError) as refused:

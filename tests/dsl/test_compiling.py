@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 
 from calibrant.bench.compiling import EVERY, CompilingLines
-from calibrant.dsl.compiling import CompileLock
+from calibrant.dsl.kernel_cache import CompileLock
 from tests.support.commands import CHECKOUT
 
 ONE_KERNEL = """

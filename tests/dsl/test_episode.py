@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
-from calibrant.dsl.action import ActionError, action_of_text, verb_of
-from calibrant.dsl.episode import Step, TranscriptError, replay_actions, verify_transcript
+from calibrant.dsl.episode import (
+    ActionError,
+    Step,
+    TranscriptError,
+    action_of_text,
+    replay_actions,
+    verb_of,
+    verify_transcript,
+)
 from calibrant.dsl.errors import CalibrantError
 from tests.support.counter_game import NumberGame
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.errors import PoolError
-from calibrant.dsl.texts.plain_yaml import UNREADABLE, NotPlainError, plain_document
-from calibrant.dsl.texts.yaml_text import load_whole, load_yaml
+from calibrant.dsl.yaml_text import UNREADABLE, NotPlainError, load_whole, load_yaml, plain_document
 from tests.support.effort import examples
 
 SCALARS = [

@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-import calibrant.dsl.stored_items
+import calibrant.dsl.records
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.dsl.errors import PoolError
-from calibrant.dsl.stored_items import StoredItems, item_ids, items_by_id
+from calibrant.dsl.records import StoredItems, item_ids, items_by_id
 
 FILES = [file for files in bundled_files().values() for file in files[:1]]
 
 
 @pytest.fixture
 def few_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 1)
+    monkeypatch.setattr(calibrant.dsl.records, "MAX_CACHED_ITEMS", 1)
 
 
 def head(source: Path, number: int, target: Path) -> Path:
@@ -38,7 +38,7 @@ def test_stored_items_are_the_items(source: Path, tmp_path: Path, monkeypatch: p
     of = benchmark_of(pool)
     kept = of.items.read_pool(pool).items
     assert isinstance(kept, tuple)
-    monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 1)
+    monkeypatch.setattr(calibrant.dsl.records, "MAX_CACHED_ITEMS", 1)
     stored = of.items.read_pool(pool).items
     assert isinstance(stored, StoredItems)
     assert tuple(stored) == kept

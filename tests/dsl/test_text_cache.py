@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.dsl.text_cache import CacheBudget, TextCache
+from calibrant.dsl.memory import CacheBudget, TextCache
 
 
 def recalled(budget: CacheBudget, shelf: TextCache[str], text: str) -> str | None:

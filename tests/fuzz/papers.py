@@ -28,7 +28,6 @@ from calibrant.bench.core.scoring import Prediction
 from calibrant.bench.pools.item_options import read_item_options
 from calibrant.bench.scoring.lines import json_line
 from calibrant.bench.scoring.scorer import PoolScorer
-from calibrant.dsl.action import ActionError
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.records import write_pool as write_detectors
 from calibrant.dsl.causalab.generation import PLANS, generate_items
@@ -46,6 +45,7 @@ from calibrant.dsl.causim.model import ModelError
 from calibrant.dsl.causim.prose import prose, read_prose, read_uniform_prose, same_model, uniform_prose
 from calibrant.dsl.causim.records import read_pool, read_queries, read_states, write_pool
 from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Pool
 from calibrant.solvers.causim.items import sampled_items

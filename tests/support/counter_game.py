@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from calibrant.dsl.action import Action, ActionError, verb_of
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import Action, ActionError, Step, verb_of
 
 VERBS: Mapping[str, frozenset[str]] = {"ask": frozenset(), "submit": frozenset()}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibrant.audits.why import Experiment, Fact, Span, State, listed, number_text, spans
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 from calibrant.solvers.blickets.families import DetectorSpace
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibrant.audits.why import AnswerShare, Experiment, Fact, Span, State, listed, number_text, spans
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 UNKNOWN = "not shown"  # the frequency, where the reactor hides a cause of it
 

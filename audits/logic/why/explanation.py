@@ -24,7 +24,7 @@ from calibrant.dsl.logic.clause import model_texts
 from calibrant.dsl.logic.files.setup import candidate_experiments
 from calibrant.dsl.logic.item import LogicItem, Sealed
 from calibrant.dsl.logic.task import Experiment, Task
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 from calibrant.solvers.logic.elimination.lattice import LatticeLimitError
 from calibrant.solvers.logic.family import LogicFamily, first_member, solve_class, solve_family
 from calibrant.solvers.logic.predictions import Predictions

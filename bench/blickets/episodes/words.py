@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.bench.core.words import Act, Draft, Edit, Position, Reader, Verb, Words, WordsError, match_name
-from calibrant.dsl.action import ActionError
 from calibrant.dsl.blickets.episode import placed_after
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.prompt import facts
 from calibrant.dsl.blickets.replies import names_in_words, stated_action
 from calibrant.dsl.blickets.rule import Form, rule_from_json
+from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import short_repr
 
 FORMS = {

@@ -11,16 +11,15 @@ from calibrant.bench.causalab.dialogues.aids import Aid, aid_text
 from calibrant.bench.causalab.items import ITEMS
 from calibrant.bench.causalab.play import PLAY
 from calibrant.bench.episodes import TextEpisode
-from calibrant.dsl.action import Action, ActionError, sole_action
 from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode
 from calibrant.dsl.causalab.hypothesis import hypothesis
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.prompt import reading_text
 from calibrant.dsl.causalab.replies import MAX_RETURNS, PAST, Ledger, schema_fault
 from calibrant.dsl.causalab.run import missed_readings, own_readings, run_score, stated_raw
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import Action, ActionError, Step, sole_action
 from calibrant.dsl.errors import short_repr
-from calibrant.dsl.message import Message
+from calibrant.dsl.item import Message
 
 Schema: TypeAlias = Literal["free", "paper"]
 Verify: TypeAlias = Literal["never", "once"]

@@ -18,12 +18,12 @@ from calibrant.bench.core.words import (
     match_name,
     read_number,
 )
-from calibrant.dsl.action import ActionError
 from calibrant.dsl.causalab.episode import HYPOTHESIS, finite
 from calibrant.dsl.causalab.item import Family, LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, HIGHEST, LOWEST
 from calibrant.dsl.causalab.prompt import facts
 from calibrant.dsl.causalab.run import last_dialled_frequency
+from calibrant.dsl.episode import ActionError
 
 _EDGE = re.compile(r"(\S{1,80})\s*(?:->|\N{RIGHTWARDS ARROW}|\bcauses\b)\s*(\S{1,80})", re.IGNORECASE)
 _SETTING = re.compile(r"(.{1,80}?)(?:\s*=\s*|\s+to\s+|\s+)(\S{1,40})", re.IGNORECASE)

@@ -10,13 +10,12 @@ from calibrant.audits.causalab.spaces import run_space
 from calibrant.audits.causalab.trajectory import Moment, trajectory
 from calibrant.bench.causalab.plots.picture import run_picture
 from calibrant.bench.pages.graph import GraphPicture
-from calibrant.dsl.action import Action
 from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode, LabStep
 from calibrant.dsl.causalab.hypothesis import EMPTY, state_mechanism
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.prompt import shown_step
 from calibrant.dsl.causalab.score import Scorer
-from calibrant.dsl.episode import replay_actions
+from calibrant.dsl.episode import Action, replay_actions
 from calibrant.dsl.errors import short_repr
 
 HEADINGS = ("Step", "Action", "Left", "F1", "Root F1", "Weight F1", "Fits", "Contradicted")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:
     from calibrant.bench.causim.programs.checking import ProgramReport

@@ -55,7 +55,7 @@ def alternatives(
     from calibrant.bench.pools.capabilities import ALTERNATIVES
     from calibrant.bench.terminal.next_commands import NextCommand, print_next, unused_path
     from calibrant.bench.terminal.written import print_written
-    from calibrant.dsl.texts.plural import plural
+    from calibrant.dsl.text import plural
 
     if sweep:
         one_benchmark(sweep).require(ALTERNATIVES)

@@ -12,8 +12,7 @@ import msgspec
 
 from calibrant.bench.core.benchmark import Benchmark
 from calibrant.dsl.parse_limits import TooLargeError, decode_json
-from calibrant.dsl.pool_text import plain_pool
-from calibrant.dsl.stored_items import MAX_CACHED_ITEMS
+from calibrant.dsl.records import MAX_CACHED_ITEMS, plain_pool
 
 
 class _IdOnly(msgspec.Struct):

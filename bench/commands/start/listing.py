@@ -15,7 +15,7 @@ from calibrant.bench.commands.guard import READS, WRITES_PAGE
 from calibrant.bench.commands.options import AsJson, PoolPath, refuse_options
 from calibrant.bench.help_groups import INPUT, ITEMS, OUTPUT, VIEW
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:
     from calibrant.bench.commands.start.verdicts import AnswerFilter

@@ -12,7 +12,7 @@ from calibrant.bench.core.benchmark import Benchmark
 from calibrant.bench.report.pool_attribution import add_attributions
 from calibrant.bench.report.scored_answers import scored_answers
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.records import file_digest
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from calibrant.bench.commands.options import NewFolder, Workers, execution
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.commands.suites.release import list_next_commands
 from calibrant.bench.help_groups import EXECUTION, VIEW
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 DEFAULT_SECONDS = 300.0
 

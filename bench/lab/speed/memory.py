@@ -21,8 +21,8 @@ from calibrant.bench.lab.speed.options import Options
 from calibrant.bench.lab.speed.processes import OURS, command_cost
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.records import item_ids
 from calibrant.dsl.replayscm.pools.files import read_pool
-from calibrant.dsl.stored_items import item_ids
 
 TOPIC = "memory"
 ITEMS = 100_000

@@ -23,7 +23,7 @@ from calibrant.dsl.logic.item import LogicItem
 from calibrant.dsl.logic.prior import node_names
 from calibrant.dsl.logic.records import write_pool
 from calibrant.dsl.logic.reference import misfit
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 from calibrant.solvers.logic.export import (
     candidates_csv,
     marginals_csv,

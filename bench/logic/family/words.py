@@ -11,7 +11,7 @@ from calibrant.bench.pages.aligned import aligned
 from calibrant.dsl.logic.clause import Clause, model_texts
 from calibrant.dsl.logic.files.midas import Dataset
 from calibrant.dsl.logic.prior import Edge
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 from calibrant.solvers.logic.comparison import Comparison, Overclaim
 
 if TYPE_CHECKING:

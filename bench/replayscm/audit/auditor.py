@@ -44,7 +44,7 @@ from calibrant.bench.runs.records import folder_records
 from calibrant.bench.terminal.width import DEFAULT_WIDTH
 from calibrant.dsl.errors import in_one_line
 from calibrant.dsl.replayscm.problem import Problem
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 from calibrant.solvers.replayscm.version_space import ModelClass
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ class ScmAuditor:
     def check_against(self, pool: Path) -> CertificateCheck:
         from calibrant.audits.claims import Refused
         from calibrant.audits.replayscm.certificates.verification import verify
+        from calibrant.dsl.records import items_by_id
         from calibrant.dsl.replayscm.pools.files import read_pool
-        from calibrant.dsl.stored_items import items_by_id
 
         problems = items_by_id(read_pool(pool, keep_results=False).problems)
 

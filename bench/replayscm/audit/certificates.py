@@ -11,7 +11,7 @@ from calibrant.audits.replayscm.certificates.certificate import build_certificat
 from calibrant.audits.replayscm.certificates.plain_sizes import MAX_CAP
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.replayscm.problem import Problem
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.version_space import ModelClass
 

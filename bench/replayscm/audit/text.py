@@ -14,8 +14,7 @@ from calibrant.bench.replayscm.audit.calibration import PRIORS, AnswerRow, Bound
 from calibrant.bench.replayscm.audit.records import AuditRecord
 from calibrant.bench.terminal.legend import legend_lines
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
-from calibrant.dsl.texts.nearest import nearest_names
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import nearest_names, plural
 
 MAX_CLASS = 6
 NOTHING = "-"

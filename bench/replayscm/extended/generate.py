@@ -21,8 +21,7 @@ from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool
-from calibrant.dsl.texts.nearest import known_names
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import known_names, plural
 
 FORMS = ("episode", "passive")
 

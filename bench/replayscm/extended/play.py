@@ -7,8 +7,7 @@ from typing import Any
 
 from calibrant.bench.core.play import Playable
 from calibrant.bench.episodes import Chat
-from calibrant.dsl.action import Action
-from calibrant.dsl.episode import Episode, Step
+from calibrant.dsl.episode import Action, Episode, Step
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
 from calibrant.dsl.replayscm.problem import Problem, TaskKind

@@ -13,7 +13,7 @@ from calibrant.bench.report.answers.transcripts import transcripts
 from calibrant.bench.report.rows import Answer
 from calibrant.bench.report.sections import Plot, ReportContents
 from calibrant.dsl.episode import Step
-from calibrant.dsl.pool_text import pool_digest
+from calibrant.dsl.records import pool_digest
 from calibrant.dsl.replayscm.problem import Problem
 
 if TYPE_CHECKING:

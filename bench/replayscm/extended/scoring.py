@@ -13,8 +13,7 @@ from calibrant.bench.core.scoring import Prediction, line_head, line_place
 from calibrant.bench.replayscm.options import ScoreOptions
 from calibrant.bench.replayscm.verdict import funnel, structure
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
-from calibrant.dsl.action import ActionError
-from calibrant.dsl.episode import Step, replay_actions
+from calibrant.dsl.episode import ActionError, Step, replay_actions
 from calibrant.dsl.json_objects import json_objects
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode, episode_contexts
 from calibrant.dsl.replayscm.episodes.evidence import steps_evidence

@@ -11,9 +11,8 @@ from typing import Any
 
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.formulas.formula import OPERATORS
-from calibrant.dsl.names import is_name
 from calibrant.dsl.replayscm.pools.build import MAX_VARIABLES
-from calibrant.dsl.texts.nearest import known_names, nearest_names
+from calibrant.dsl.text import is_name, known_names, nearest_names
 
 MAX_ROWS = 100_000  # rows of a table; its different rows are what counts, at most 2**columns
 BITS = {"0": 0, "1": 1, "false": 0, "true": 1, "0.0": 0, "1.0": 1}

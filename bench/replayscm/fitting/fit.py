@@ -31,8 +31,7 @@ from calibrant.dsl.replayscm.disclosure import Disclosure, HiddenOrder, HiddenRo
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
-from calibrant.dsl.texts.nearest import known_names
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import known_names, plural
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve

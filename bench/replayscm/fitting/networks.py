@@ -23,7 +23,7 @@ from calibrant.baselines.structure_learning.scores import (
 from calibrant.bench.replayscm.fitting.columns import BooleanTable, DegenerateColumns, degenerate_columns
 from calibrant.bench.replayscm.fitting.sources import table_of
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 SCORES: Mapping[str, Callable[[float], NetworkScore]] = {
     "bde": mbde,

@@ -13,7 +13,7 @@ from calibrant.bench.replayscm.fitting.columns import BITS, BooleanTable, TableL
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, read_bounded
 from calibrant.dsl.replayscm.pools.build import MAX_VARIABLES
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 if TYPE_CHECKING:
     from _csv import Reader

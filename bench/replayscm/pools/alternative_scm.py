@@ -11,7 +11,7 @@ from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.problem import Pool
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 
 def alternative_pool(

@@ -17,7 +17,7 @@ from calibrant.bench.replayscm.extended.check import (
 )
 from calibrant.bench.replayscm.options import CheckOptions
 from calibrant.bench.replayscm.pools.unused_fields import count_unused_fields
-from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.evaluator import Candidate, mismatches
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST, BY_NAME

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from calibrant.bench.core.answer_context import AnswerContext
 from calibrant.bench.replayscm.verdict import score_record
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.pools.published_files import table_setting
 from calibrant.dsl.replayscm.pools.results import VERDICT

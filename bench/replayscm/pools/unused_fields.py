@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from calibrant.dsl.pool_text import plain_pool, pool_lines
+from calibrant.dsl.records import plain_pool, pool_lines
 from calibrant.dsl.replayscm.pools.documents import raw_records
 from calibrant.dsl.replayscm.pools.official import problem_from_official
 

@@ -11,7 +11,7 @@ from calibrant.audits.replayscm.extended.next_world import EstimatedWorld
 from calibrant.audits.replayscm.extended.why import EdgeShare, ExtendedWhy, percent
 from calibrant.bench.pages.why.ring import RingEdge, RingNode, draw_ring
 from calibrant.bench.pages.why.sections import WhyTable, best_advice, drop_empty, experiment_table, tables_body
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 MAX_NODES = 12  # more are not drawn
 MAX_FRACTION_CHARS = 24  # longer ones are left to the JSON

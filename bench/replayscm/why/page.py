@@ -15,7 +15,7 @@ from calibrant.bench.pages.html_page import MAX_UNBROKEN, html_page
 from calibrant.bench.pages.why.graphs import LETTER, Graph, GraphNode, draw_together
 from calibrant.bench.replayscm.why import words
 from calibrant.dsl.formulas.text import ALL_OPERATORS, infix, parse
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 EVIDENCE_ROOM = 220  # pixels for columns of variables beside world and unit, in a third of a page of 1280
 TABLE_ROOM = 130  # the same beside seen, A, B and where, in half of the rest

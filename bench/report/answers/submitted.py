@@ -14,7 +14,7 @@ from calibrant.bench.scoring.input.answer_fields import FieldNames
 from calibrant.bench.scoring.predictions import Predictions
 from calibrant.bench.scoring.scorer import PoolScorer
 from calibrant.dsl.errors import CalibrantError, in_one_line
-from calibrant.dsl.pool_text import pool_digest
+from calibrant.dsl.records import pool_digest
 
 
 def submitted_answers(

@@ -16,7 +16,7 @@ from calibrant.bench.report.sections import Plot, ReportContents, Section
 from calibrant.bench.statistics import wilson
 from calibrant.bench.variants.consistency import Consistency, clustered_interval, mean_right, measure_consistency
 from calibrant.bench.variants.pool import is_variants_pool, read_maps
-from calibrant.dsl.pool_text import pool_digest
+from calibrant.dsl.records import pool_digest
 
 CONSISTENCY_TABLE, CHANGES_TABLE = "consistency", "changes"
 TABLE_IDS = (CONSISTENCY_TABLE, CHANGES_TABLE)

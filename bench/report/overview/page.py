@@ -21,7 +21,7 @@ from calibrant.bench.report.overview.responses import Responses
 from calibrant.bench.report.overview.results import Results
 from calibrant.bench.report.overview.screen import UNIFORM, cell_counts, first_screen, overall_screen
 from calibrant.bench.report.sections import Section
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 ALL = "all"
 MAX_PLAIN_ROWS = 400  # of a table; of more, ROWS_IN_VIEW are in view at a time, and all of them packed

@@ -23,7 +23,7 @@ from calibrant.bench.report.overview.results import (
     tally_classes,
 )
 from calibrant.bench.report.overview.sentences import cost_text, count_text, five_figures, of_text, rank_sentence
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 
 IN_VIEW = 20  # systems; with more there are a search, groups and pins
 GLYPHS = {

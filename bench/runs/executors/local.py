@@ -20,8 +20,8 @@ from pebble import ProcessExpired, ProcessPool
 
 from calibrant.bench.runs.executors.parent import end_with_parent
 from calibrant.bench.runs.jobs import Failure, run_job
-from calibrant.dsl.compiling import CompileListener
 from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.kernel_cache import CompileListener
 
 JOBS_AHEAD = 64  # that are made for each process before it can run them
 

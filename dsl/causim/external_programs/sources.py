@@ -18,8 +18,7 @@ from calibrant.dsl.causim.prose import same_model
 from calibrant.dsl.causim.records import read_states
 from calibrant.dsl.errors import PoolError, in_one_line
 from calibrant.dsl.parse_limits import TooLargeError, decode_json
-from calibrant.dsl.pool_text import pool_head
-from calibrant.dsl.records import decode_line
+from calibrant.dsl.records import decode_line, pool_head
 
 # --- Programs in files: modules, state files, JSON lines of {id, source}, and folders of these. Nothing is executed
 MODULE, STATES, LINES = ".py", ".json", ".jsonl"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibrant.dsl.errors import short_repr
-from calibrant.dsl.names import natural_key
 from calibrant.dsl.replayscm.alternatives.separation import Experiment, PairwiseExperiments, Separation
 from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.text import natural_key
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from functools import reduce
 from operator import or_
 
 from calibrant.dsl.formulas.table import projection
-from calibrant.dsl.names import natural_key
 from calibrant.dsl.replayscm.evaluator import compute
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Column
+from calibrant.dsl.text import natural_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from calibrant.dsl.action import ActionError, verb_of
+from calibrant.dsl.episode import ActionError, verb_of
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts, Extension, Question
 from calibrant.dsl.replayscm.extensions.noise import parse_rate

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from calibrant.dsl.action import Action, ActionError
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import Action, ActionError, Step
 from calibrant.dsl.errors import short_repr
 from calibrant.dsl.replayscm.disclosure import RootedDisclosure
 from calibrant.dsl.replayscm.episodes.actions import WorldRequest, read_action

@@ -10,8 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from calibrant.dsl.action import ActionError, action_of_text
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import ActionError, Step, action_of_text
 from calibrant.dsl.errors import in_one_line, short_repr
 from calibrant.dsl.formulas.formula import OPERATORS
 from calibrant.dsl.replayscm.disclosure import natural

@@ -9,8 +9,7 @@ from functools import cached_property
 from itertools import permutations
 from typing import Any
 
-from calibrant.dsl.action import ActionError
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import ActionError, Step
 from calibrant.dsl.formulas.formula import Formula, constant, rename
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
 from calibrant.dsl.replayscm.episodes.actions import check_submission

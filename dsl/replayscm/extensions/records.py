@@ -10,11 +10,11 @@ import msgspec
 from msgspec import Meta
 
 from calibrant.dsl.errors import PoolError, short_repr
-from calibrant.dsl.names import is_name
 from calibrant.dsl.replayscm.disclosure import Names
 from calibrant.dsl.replayscm.extensions.extension import Allowance, Contexts, Extension, ForecastWorld, Question
 from calibrant.dsl.replayscm.extensions.noise import noise_to_json, parse_noise
 from calibrant.dsl.replayscm.extensions.prior import Prior
+from calibrant.dsl.text import is_name
 
 E = TypeVar("E", bound=Enum)
 

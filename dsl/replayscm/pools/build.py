@@ -11,7 +11,6 @@ from calibrant.dsl.errors import CalibrantError, ParseError, PoolError, short_re
 from calibrant.dsl.formulas.formula import OPERATORS, Formula
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
 from calibrant.dsl.formulas.text import Grammar, parse
-from calibrant.dsl.names import is_name
 from calibrant.dsl.replayscm.disclosure import Disclosure, natural
 from calibrant.dsl.replayscm.extensions.build import (
     read_extension,
@@ -26,6 +25,7 @@ from calibrant.dsl.replayscm.pools.records import ProblemRecord, WorldRecord
 from calibrant.dsl.replayscm.problem import ModelResult, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
+from calibrant.dsl.text import is_name
 
 MAX_VARIABLES = 60  # far above every benchmark of this kind; keeps sets of variables in one signed word
 MAX_ALTERNATIVE_VARIABLES = MAX_TABLE_VARS + 1  # a mechanism over all others still has a truth table to compare

@@ -2,7 +2,7 @@
 
 Official files are 34 to 86 MB because they embed model results. Those blocks are cut out by indentation before the
 YAML parser sees them and are parsed when somebody asks. Of a large pool the records are put, as native ones, into an
-unnamed file, where items stay (dsl.stored_items). What only the whole document tells is left to `load_yaml`: the same
+unnamed file, where items stay (dsl.records). What only the whole document tells is left to `load_yaml`: the same
 problems come of it, and the same errors.
 """
 
@@ -19,17 +19,15 @@ from typing import IO, Any
 import msgspec
 
 from calibrant.dsl.errors import PoolError, short_repr
-from calibrant.dsl.gc_control import rare_collections
-from calibrant.dsl.pool_text import plain_pool, text_lines
+from calibrant.dsl.memory import rare_collections
+from calibrant.dsl.records import copied_items, plain_pool, text_lines
 from calibrant.dsl.replayscm.pools.build import ResultsInMemory, problem_from_record
 from calibrant.dsl.replayscm.pools.fields import Fields
 from calibrant.dsl.replayscm.pools.official import OfficialRecord
 from calibrant.dsl.replayscm.pools.records import ProblemRecord
 from calibrant.dsl.replayscm.pools.results import EmbeddedResults, ResultsCut, cut_results
 from calibrant.dsl.replayscm.problem import Pool, Problem
-from calibrant.dsl.stored_items import copied_items
-from calibrant.dsl.texts.plain_yaml import UNREADABLE, ListedRecords, NotPlainError
-from calibrant.dsl.texts.yaml_text import load_yaml
+from calibrant.dsl.yaml_text import UNREADABLE, ListedRecords, NotPlainError, load_yaml
 
 RECORDS = "problems"
 _FORGOTTEN = ResultsInMemory(())

@@ -16,8 +16,7 @@ from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.parse_limits import TooLargeError, load_json
-from calibrant.dsl.pool_text import Line, plain_pool, pool_lines
-from calibrant.dsl.records import decode_line, decoded_again
+from calibrant.dsl.records import Line, decode_line, decoded_again, item_ids, plain_pool, pool_lines, stored_items
 from calibrant.dsl.replayscm.extensions.build import rates_field
 from calibrant.dsl.replayscm.extensions.records import extension_fields
 from calibrant.dsl.replayscm.pools.build import problem_from_record
@@ -35,7 +34,6 @@ from calibrant.dsl.replayscm.pools.records import (
 from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
-from calibrant.dsl.stored_items import item_ids, stored_items
 
 BENCHMARK = "replayscm"  # native files of it name none
 

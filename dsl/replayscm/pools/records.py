@@ -14,7 +14,7 @@ from msgspec import Meta
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.replayscm.extensions.records import ExtensionRecord
 from calibrant.dsl.replayscm.pools.disclosures import DISCLOSURE_TYPES, DisclosureRecord
-from calibrant.dsl.texts.rewording import Wording
+from calibrant.dsl.text import Wording
 
 FORMAT = "calibrant-pool"
 WORLD_EXAMPLE = '{"id": "w0", "rows": ["000", "111"], "constants": {"X1": 1}}'

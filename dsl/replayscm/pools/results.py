@@ -10,7 +10,7 @@ import yaml
 
 from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.replayscm.problem import ModelResult
-from calibrant.dsl.texts.yaml_text import load_yaml
+from calibrant.dsl.yaml_text import load_yaml
 
 _KEY = "modelResults:"
 

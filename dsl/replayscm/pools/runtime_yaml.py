@@ -21,7 +21,7 @@ from calibrant.dsl.replayscm.pools.official import OWN_LABELS, problem_from_offi
 from calibrant.dsl.replayscm.problem import ModelResult, Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
-from calibrant.dsl.texts.yaml_text import load_yaml
+from calibrant.dsl.yaml_text import load_yaml
 
 SUFFIXES = (".yaml", ".yml")
 _METADATA = {

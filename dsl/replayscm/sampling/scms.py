@@ -16,10 +16,10 @@ from typing import NamedTuple
 from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS, Apply, Formula, Node, apply, var
 from calibrant.dsl.formulas.table import TruthTable, from_formula, full_mask, projection, support
 from calibrant.dsl.formulas.text import canonical_formula
-from calibrant.dsl.names import natural_key
 from calibrant.dsl.replayscm.sampling.formula_sizes import published_sizes, shortest_sizes
 from calibrant.dsl.replayscm.sampling.strata import NUM_ROOTS, SHORTCUT_CAP, Stratum
 from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.text import natural_key
 
 MIN_PARENTS = 2
 DEPTH_LIMITS = (3, 7)  # depth in nodes, as Formula.depth counts it

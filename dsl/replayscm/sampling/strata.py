@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from calibrant.dsl.texts.nearest import known_names
+from calibrant.dsl.text import known_names
 
 NUM_ROOTS = 3
 NUM_WORLDS = 8  # training worlds, and as many held-out worlds, of the published strata

@@ -17,12 +17,12 @@ from calibrant.audits.blickets.verification import VERIFIERS
 from calibrant.audits.claims import certify, verify
 from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.bench.cli import main
-from calibrant.dsl.action import Action
 from calibrant.dsl.blickets import reference
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, OrderReading, Sealed, Task
 from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.blickets.rule import Form, Rule, set_of
 from calibrant.dsl.blickets.score import grade_episode
+from calibrant.dsl.episode import Action
 
 # Printed in BLICKETS.md, section 9, with five objects; the last four moves make it a script of 75 toggles.
 PRINTED_WALK = "ABCDEAABBEECCAABBAACCEEBBAADDEECCBBEEDDAACCDDBBAABBDDCCAAEEDDBBCCDDCCBB"

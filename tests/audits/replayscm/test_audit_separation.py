@@ -28,12 +28,12 @@ from calibrant.audits.replayscm.splitting import (
 )
 from calibrant.dsl.errors import CycleError
 from calibrant.dsl.formulas.table import permute
-from calibrant.dsl.names import natural_key
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.evaluator import TablePrograms, pack_rows
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World
+from calibrant.dsl.text import natural_key
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.drawn_members import Members
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace

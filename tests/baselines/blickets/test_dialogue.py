@@ -19,7 +19,7 @@ from calibrant.dsl.blickets.reference import run
 from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.blickets.score import grade
 from calibrant.dsl.blickets.trace import Monitor, Transition, check_trace, trace_from_line, trace_line, trace_of
-from calibrant.dsl.message import Message
+from calibrant.dsl.item import Message
 from tests.support.blickets.items import items, static_item
 
 A, B, C, D, E = (1 << i for i in range(5))

@@ -20,14 +20,13 @@ from calibrant.baselines.blickets.memory import EpisodeMemory
 from calibrant.baselines.blickets.replies import written_reply
 from calibrant.baselines.blickets.simple import SIMPLE, SimpleAgent
 from calibrant.baselines.blickets.strategy import ExplorationStrategy, Revise, Stop
-from calibrant.dsl.action import Action
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Exposure, Mechanism, Sealed, Task
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules, set_of
 from calibrant.dsl.blickets.score import Exposed, Grade, Split, grade
-from calibrant.dsl.episode import Step
-from calibrant.dsl.message import Model
+from calibrant.dsl.episode import Action, Step
+from calibrant.dsl.item import Model
 from tests.support.binomial import within
 from tests.support.blickets.items import items, static_item
 from tests.support.effort import examples

@@ -13,7 +13,7 @@ import pytest
 from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.dsl.replayscm.sampling.strata import LARGE_STRATA, STRATA
-from calibrant.dsl.texts.nearest import nearest_names
+from calibrant.dsl.text import nearest_names
 from tests.support.commands import CHECKOUT, refusal
 
 STUDY = '[study]\nout = "records"\ntitel = "Lamps"\n[[block]]\npool = "switches.jsonl"\n'

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from calibrant.bench.app import app
 from calibrant.bench.cli import main
-from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from tests.support.commands import refused
 from tests.support.shared import shared_file

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.replayscm.tables.appendix.facts import pool_facts
-from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.records import file_digest
 
 
 def test_labels_of_the_file_name_the_latents_and_other_benchmarks_are_passed_over(tmp_path: Path) -> None:

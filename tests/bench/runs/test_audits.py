@@ -16,7 +16,7 @@ import pytest
 
 from calibrant.bench.core.registry import NAMES, benchmark
 from calibrant.bench.pools.bundled import bundled_files
-from calibrant.dsl.texts.plural import plural
+from calibrant.dsl.text import plural
 from tests.support.commands import CHECKOUT, called, refused
 
 NUM_ITEMS = {"replayscm": 3, "blickets": 8, "causalab": 5, "causim": 8, "logic": 8}

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-import calibrant.dsl.stored_items
+import calibrant.dsl.records
 from calibrant.bench.runs.spill_file import SpillBuffer, StoredLines
 from calibrant.dsl.errors import CalibrantError
 
 
 @pytest.mark.parametrize("kept", [1, 2000])
 def test_values_come_in_the_order_of_their_places(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", kept)
+    monkeypatch.setattr(calibrant.dsl.records, "MAX_CACHED_ITEMS", kept)
     with SpillBuffer[tuple[str, ...]]() as aside:
         for place in [(1, 0), (0, 10), (0, 9)]:
             aside.add(place, (str(place),))

@@ -17,7 +17,7 @@ import calibrant.audits.replayscm.attribution
 from calibrant.audits.replayscm.attribution import HeldoutDecision
 from calibrant.bench.replayscm.scoring import ReplayScmAttribution
 from calibrant.bench.scoring.evaluator_cache import EvaluatorCache
-from calibrant.dsl import stored_items
+from calibrant.dsl import records
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.problem import Problem
 from tests.support.stub_protocols import small_pool
@@ -115,7 +115,7 @@ def test_a_copy_in_another_process_starts_empty_and_holds_as_many() -> None:
 
 def test_attributions_of_a_large_pool_leave_one_entry_an_item(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Items of a file above `MAX_CACHED_ITEMS` are made anew at each access, so that no object is met twice."""
-    monkeypatch.setattr(stored_items, "MAX_CACHED_ITEMS", 1)
+    monkeypatch.setattr(records, "MAX_CACHED_ITEMS", 1)
     monkeypatch.setattr(calibrant.audits.replayscm.attribution, "heldout_decision", lambda problem: None)
     path = tmp_path / "pool.jsonl"
     write_pool(small_pool(["good", "or", "xor"]), path)

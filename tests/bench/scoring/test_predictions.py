@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from calibrant.bench.cli import main
-from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem
 from tests.support.commands import command, jsonl, refused

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import calibrant.dsl.stored_items
+import calibrant.dsl.records
 from calibrant.dsl.causalab.configs import config, explains, item_of_config, read_configs, suite_pool, transitions_of
 from calibrant.dsl.causalab.hypothesis import WrittenTerm, written_equation
 from calibrant.dsl.causalab.item import Family
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.errors import PoolError
-from calibrant.dsl.stored_items import StoredItems
+from calibrant.dsl.records import StoredItems
 from tests.support.causalab.laboratories import SUITES, released_suite
 from tests.support.effort import examples
 from tests.support.shared import shared_file
@@ -155,7 +155,7 @@ def test_items_of_a_large_suite_stay_in_a_file(suite: str, monkeypatch: pytest.M
     path = shared_file(f"data/{suite}.jsonl", part="causalab")
     kept = suite_pool(path, 3)
     assert kept.items == tuple(item_of_config(made, 3) for made in released_suite(suite))
-    monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 9)
+    monkeypatch.setattr(calibrant.dsl.records, "MAX_CACHED_ITEMS", 9)
     stored = suite_pool(path, 3)
     assert isinstance(stored.items, StoredItems)
     assert stored == kept

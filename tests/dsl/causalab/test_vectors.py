@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from calibrant.dsl.action import ActionError
 from calibrant.dsl.causalab.configs import (
     Config,
     HiddenNodes,
@@ -33,6 +32,7 @@ from calibrant.dsl.causalab.score import (
     roots,
     visualiser_score,
 )
+from calibrant.dsl.episode import ActionError
 from calibrant.dsl.graph_metrics import EdgeScores, edge_scores
 from tests.support.causalab.laboratories import released_suite, vectors
 

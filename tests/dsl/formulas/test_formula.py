@@ -21,7 +21,7 @@ from calibrant.dsl.formulas.formula import (
     rename,
     var,
 )
-from calibrant.dsl.names import is_name, natural_key
+from calibrant.dsl.text import is_name, natural_key
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import (
     FEWEST_ARGUMENTS,

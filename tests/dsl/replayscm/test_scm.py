@@ -15,8 +15,8 @@ from calibrant.dsl.errors import CycleError
 from calibrant.dsl.formulas.formula import Formula, apply, var
 from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.formulas.text import parse
-from calibrant.dsl.names import natural_key
 from calibrant.dsl.replayscm.scm import Scm, local_function, scm, topological_order
+from calibrant.dsl.text import natural_key
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import Tree, assignments, tree_of, tree_value
 from tests.support.replayscm.strategies import FULL_GRAMMAR, formula_of, scms, trees

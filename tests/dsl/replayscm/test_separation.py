@@ -8,13 +8,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.names import natural_key
 from calibrant.dsl.replayscm.alternatives.alternative import witness_for
 from calibrant.dsl.replayscm.alternatives.separation import Experiment, MenuResponses, PairwiseExperiments
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.score import Evaluator
 from calibrant.dsl.replayscm.world import Intervention
+from calibrant.dsl.text import natural_key
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import assignments, replay, tree_of, tree_value
 from tests.support.replayscm.pairs import map_of, own_rows, pair_problem

@@ -12,7 +12,7 @@ needs("inspect_ai")
 
 from inspect_ai.dataset import Dataset, MemoryDataset, Sample
 
-import calibrant.dsl.stored_items
+import calibrant.dsl.records
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.inspect.samples import StoredSamples, pool_dataset
 
@@ -35,7 +35,7 @@ def test_stored_samples_are_the_samples(benchmark: str, monkeypatch: pytest.Monk
     path = bundled_files()[benchmark][0]
     kept: Dataset = pool_dataset(path, benchmark)
     assert isinstance(kept, MemoryDataset)
-    monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 1)
+    monkeypatch.setattr(calibrant.dsl.records, "MAX_CACHED_ITEMS", 1)
     stored: Dataset = pool_dataset(path, benchmark)
     assert isinstance(stored, StoredSamples)
     assert (stored.name, stored.location, stored.shuffled) == (kept.name, kept.location, False)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from calibrant.dsl.action import Action
-from calibrant.dsl.episode import Episode, Step
+from calibrant.dsl.episode import Action, Episode, Step
 
 
 class Twin:

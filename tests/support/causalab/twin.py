@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calibrant.dsl.action import Action
 from calibrant.dsl.causalab.episode import LabEpisode, LabStep
 from calibrant.dsl.causalab.item import Task
+from calibrant.dsl.episode import Action
 
 
 class TwinEpisode(LabEpisode):

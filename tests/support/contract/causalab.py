@@ -15,14 +15,13 @@ from hypothesis import strategies as st
 from calibrant.audits.causalab.spaces import decided_frequency, space_of
 from calibrant.bench.causalab.solve import FUNCTIONS
 from calibrant.bench.protocols.registry import protocols_of
-from calibrant.dsl.action import Action
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import PLANS, Plan, generate_items
 from calibrant.dsl.causalab.hypothesis import hypothesis
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.causalab.reference import Reading
-from calibrant.dsl.episode import Step
+from calibrant.dsl.episode import Action, Step
 from calibrant.solvers.causalab.evidence import evidence_of
 from calibrant.solvers.causalab.noise.worlds import NoisyDags
 from tests.support.causalab.enumerated import members_by_reference

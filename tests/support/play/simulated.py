@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from random import Random
 from typing import Any
 
-from calibrant.dsl.action import Action
+from calibrant.dsl.episode import Action
 
 MAX_TRIES = 600  # of one request, while a server is started again: two minutes, for a machine that is busy
 PAUSE_SECONDS = 0.2

@@ -18,13 +18,13 @@ from calibrant.bench.blickets.agents import agent
 from calibrant.bench.lab.blickets.results import SEED, all_played
 from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options
-from calibrant.dsl.action import Action
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.generation import SUITES, sample_items
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
 from calibrant.dsl.blickets.reference import ACTIVE, run
 from calibrant.dsl.blickets.rule import Rule, all_rules
 from calibrant.dsl.blickets.text_game import text_runs
+from calibrant.dsl.episode import Action
 
 TOPIC = "blickets"
 EPISODES = 200

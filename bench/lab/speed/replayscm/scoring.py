@@ -24,11 +24,11 @@ from calibrant.bench.lab.speed.replayscm.candidates import LISTS, gold_of
 from calibrant.bench.lab.speed.replayscm.responses import new_responses
 from calibrant.bench.replayscm.protocols.answers import scm_answer
 from calibrant.dsl.formulas.formula import Apply, Formula, apply, fold
+from calibrant.dsl.memory import CacheBudget
 from calibrant.dsl.replayscm.mechanisms import MANY, NOVELTY, READ
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import SCORED, Evaluator, Score
-from calibrant.dsl.text_cache import CacheBudget
 
 TOPIC = "score"
 TIMES_PUBLISHED = 150  # for the published keys of responses whose mechanisms have been met

@@ -10,7 +10,7 @@ from pathlib import Path
 from calibrant.bench.core.registry import benchmark_of
 from calibrant.bench.core.samples import Item
 from calibrant.bench.report.rows import Answer
-from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.problem import BENCHMARK, Pool
 

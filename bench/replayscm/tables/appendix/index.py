@@ -12,7 +12,7 @@ from calibrant.bench.replayscm.tables.appendix.facts import PoolFacts
 from calibrant.bench.replayscm.tables.appendix.specs import APPENDIX_SPECS
 from calibrant.bench.report.layout import Table
 from calibrant.bench.report.rows import Row
-from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.records import file_digest
 
 Maker: TypeAlias = Callable[[], Table | None]
 COHORT_TABLES = ("F.1", "F.3", "F.4", "F.5")

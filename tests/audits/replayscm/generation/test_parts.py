@@ -27,7 +27,7 @@ from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA, STRATA, T1_CLE
 from calibrant.dsl.replayscm.sampling.worlds import Drawn, Population, sample_population, sample_world
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.replayscm.world import Intervention, World
-from calibrant.dsl.texts.yaml_text import load_yaml
+from calibrant.dsl.yaml_text import load_yaml
 from tests.audits.replayscm.test_bounded import least_sizes
 from tests.support.replayscm.generator_profile import distances
 from tests.support.shared import shared_file

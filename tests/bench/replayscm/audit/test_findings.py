@@ -30,7 +30,7 @@ from calibrant.bench.runs.records import Record, RunFile, Timing
 from calibrant.dsl.formulas.formula import var
 from calibrant.dsl.formulas.reference import evaluate
 from calibrant.dsl.formulas.text import parse
-from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.scm import scm

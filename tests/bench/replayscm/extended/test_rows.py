@@ -15,12 +15,11 @@ from calibrant.bench.replayscm.extended.protocols import EXTENDED
 from calibrant.bench.runs.pool_cache import read_pool_once
 from calibrant.bench.runs.records import folder_records
 from calibrant.bench.runs.runner import run
-from calibrant.dsl.action import Action
-from calibrant.dsl.episode import Step, verify_transcript
+from calibrant.dsl.episode import Action, Step, verify_transcript
+from calibrant.dsl.records import StoredItems
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.problem import Pool
-from calibrant.dsl.stored_items import StoredItems
 from tests.support.replayscm.extensions.problems import small_problem
 from tests.support.replayscm.gold_problems import gold_problem
 
@@ -156,7 +155,7 @@ def test_structure_learning_answers_noisy_items(name: str, search: str) -> None:
 def test_all_reads_a_pool_once_and_needs_none_of_its_items(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_cached: int
 ) -> None:
-    monkeypatch.setattr("calibrant.dsl.stored_items.MAX_CACHED_ITEMS", max_cached)
+    monkeypatch.setattr("calibrant.dsl.records.MAX_CACHED_ITEMS", max_cached)
     monkeypatch.setattr(StoredItems, "_item", None)
     plain, extended = tmp_path / "plain.jsonl", tmp_path / "extended.jsonl"
     write_pool(Pool("plain", (gold_problem(1),)), plain)

@@ -13,7 +13,7 @@ from calibrant.bench.core.registry import benchmark
 from calibrant.bench.replayscm.extended.text_episode import text_episode
 from calibrant.bench.training.conversation import conversation, score_replies
 from calibrant.bench.training.rewards import attributed, lesson, verdict
-from calibrant.dsl.action import ActionError
+from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool

@@ -16,7 +16,7 @@ from calibrant.bench.report.overview.page import PageSection, report_page
 from calibrant.bench.report.overview.responses import Responses
 from calibrant.bench.report.overview.results import Results, read_results
 from calibrant.bench.report.sections import Section
-from calibrant.dsl.gc_control import gc_paused
+from calibrant.dsl.memory import gc_paused
 from tests.support.graded_records import graded
 
 EARNED = graded() | {"attribution": {"kind": "earned", "decided": True, "fits": True, "members": "1"}}

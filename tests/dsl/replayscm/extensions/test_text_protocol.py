@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.dsl.action import ActionError
+from calibrant.dsl.episode import ActionError
 from calibrant.dsl.replayscm.episodes.episode import ScmEpisode
 from calibrant.dsl.replayscm.episodes.text_protocol import NO_ACTION, TextDialogue, read_reply
 from tests.support.replayscm.extensions.vectors import frontier_vectors, problem_of

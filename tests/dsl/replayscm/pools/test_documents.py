@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import yaml
 
-import calibrant.dsl.stored_items
+import calibrant.dsl.records
 from calibrant.bench.replayscm.pools.unused_fields import count_unused_fields
 from calibrant.dsl.errors import PoolError
+from calibrant.dsl.records import StoredItems
 from calibrant.dsl.replayscm.pools import documents
 from calibrant.dsl.replayscm.pools.documents import read_official, read_official_whole
 from calibrant.dsl.replayscm.problem import Pool
-from calibrant.dsl.stored_items import StoredItems
-from calibrant.dsl.texts.yaml_text import load_whole
+from calibrant.dsl.yaml_text import load_whole
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE
 from tests.fuzz.pools import TOKENS
 from tests.support.effort import effort
@@ -77,7 +77,7 @@ def require_same(data: bytes, monkeypatch: pytest.MonkeyPatch) -> bool:
             expected = outcome(read_official_whole, data, keep_results=keep_results)
         for kept in (2000, 1):  # all are kept; all are stored
             with monkeypatch.context() as patched:
-                patched.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", kept)
+                patched.setattr(calibrant.dsl.records, "MAX_CACHED_ITEMS", kept)
                 assert outcome(read_official, data, keep_results=keep_results) == expected
     return not isinstance(expected, str)
 
@@ -134,7 +134,7 @@ def test_bytes_that_are_no_text_are_told_before_anything_else() -> None:
 def test_of_many_items_only_lines_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with shared_file("pool_dev_t1_hidden_roots.runtime.yaml").open("rb") as file:
         kept = read_official(file, "pool")
-        monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 5)
+        monkeypatch.setattr(calibrant.dsl.records, "MAX_CACHED_ITEMS", 5)
         monkeypatch.setattr(documents, "load_yaml", None)  # which reading in parts does not call
         stored = read_official(file, "pool")
     assert isinstance(kept.problems, tuple)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.formulas.text import parse
-from calibrant.dsl.pool_text import file_digest
+from calibrant.dsl.records import file_digest
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.pools.files import native_lines, read_pool, write_pool
 from calibrant.dsl.replayscm.problem import ModelResult, Pool, Problem, TaskKind

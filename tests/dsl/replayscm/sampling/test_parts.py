@@ -40,7 +40,7 @@ from calibrant.dsl.replayscm.sampling.worlds import (
     sample_population,
 )
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.dsl.texts.yaml_text import load_yaml
+from calibrant.dsl.yaml_text import load_yaml
 from tests.support.replayscm.dev_pools import shared_problems
 from tests.support.replayscm.oracles import Tree, table_bits
 from tests.support.replayscm.strategies import interventions, scms

@@ -1,4 +1,4 @@
-"""YAML without references and tags, made of libyaml's events: four times as fast as through its nodes, and in parts.
+"""YAML text to plain objects, safe and bounded.
 
 Scalars mean what PyYAML's safe loader says they mean, by its own resolver and constructors. Whatever has to be seen
 whole to be understood, or to be refused in the right words, is not plain: anchors and aliases, tags, merged or repeated
@@ -7,6 +7,7 @@ keys, keys that are collections, scalars that cannot be converted, several docum
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
@@ -15,8 +16,10 @@ from typing import Any, Protocol
 import yaml
 
 from calibrant.dsl.errors import PoolError
-from calibrant.dsl.parse_limits import MAX_DEPTH
+from calibrant.dsl.memory import gc_paused
+from calibrant.dsl.parse_limits import MAX_DEPTH, check_nesting
 
+# --- YAML without references and tags, made of libyaml's events: four times as fast as through its nodes, and in parts
 _MAX_CACHED_SCALARS = 1 << 13
 _LONG = 40  # characters; longer scalars hardly occur twice
 MAX_EVENTS = 100_000_000  # of a document; 4 MB of the published pools have 265,000, and a pool has at most 1 GiB
@@ -191,3 +194,69 @@ def _resolved_once(text: str) -> Any:
 
 
 _resolved = lru_cache(_MAX_CACHED_SCALARS)(_resolved_once)
+
+
+# --- YAML text to plain objects: by libyaml, safe, bounded in depth, without keys that occur twice --------------------
+MAX_NODES = 1_000_000  # of a document that is read as nodes, which take 700 bytes and 12 microseconds each
+LARGE_TEXT = 1 << 20  # characters; shorter texts cannot hold so many
+MAX_BRACKETS = 5_000  # texts with more are first read as events; official files hold about ten a record
+
+
+class _Loader(yaml.CSafeLoader):
+    """libyaml's safe loader, but a key that occurs twice is an error: the second would silently win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        mapping = super().construct_mapping(node, deep=deep)
+        if len(mapping) != len(node.value):
+            line = node.start_mark.line + 1
+            raise yaml.constructor.ConstructorError(None, None, f"a key occurs twice below line {line}", None)
+        return mapping
+
+
+def load_yaml(text: str) -> Any:
+    """Parse YAML text; `PoolError` with the parser's one-line reason."""
+    try:
+        with gc_paused():  # half of the time would go into them
+            return plain_document(text)
+    except (NotPlainError, RecursionError, *UNREADABLE):
+        return load_whole(text)
+
+
+def load_whole(text: str) -> Any:
+    """Load any YAML by way of the parser's nodes; its errors name the fault."""
+    try:
+        if len(text) > LARGE_TEXT or _may_nest_deeply(text):
+            _check_events(text)
+        with gc_paused():
+            document = yaml.load(text, Loader=_Loader)
+    except RecursionError:
+        raise PoolError("nested too deeply to be a pool file") from None
+    except UNREADABLE as error:
+        raise unreadable(error) from None
+    check_nesting(document, max_items=len(text) + 1)
+    return document
+
+
+_DEEP_LINE = re.compile(r"(?:^\ufeff?|[\n\r\x85\u2028\u2029])(?:[ \t]|[-?:][ \t]){1000}")
+
+
+def _may_nest_deeply(text: str) -> bool:
+    """Return whether collections could nest thousands deep: libyaml's composer recurses without a limit.
+
+    Blocks nest at most as deeply as their lines are indented, flow collections at most once per bracket.
+    """
+    brackets = text.count("[") + text.count("{") - text.count("[]") - text.count("{}")
+    return brackets > MAX_BRACKETS or _DEEP_LINE.search(text) is not None
+
+
+def _check_events(text: str) -> None:
+    depth = 0
+    for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+        if number > MAX_NODES:
+            raise too_many_events(MAX_NODES)
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise PoolError(f"nested more than {MAX_DEPTH} deep")

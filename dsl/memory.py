@@ -1,11 +1,14 @@
-"""A bounded cache of values derived from texts, with two generations."""
+"""Memory of large runs: a bounded cache of values derived from texts, and the cyclic collector paused."""
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+import gc
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
+# --- A bounded cache of values derived from texts, with two generations -----------------------------------------------
 V = TypeVar("V")
 
 
@@ -66,3 +69,34 @@ class CacheBudget:
             shelf.made.clear()
             shelf.older.clear()
         self._number = 0
+
+
+# --- The cyclic garbage collector, where looking through many objects again and again would free nothing --------------
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Pause the collector, for code that allocates millions of long-lived objects."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Raise the thresholds, for code that leaves no cyclic garbage but a heap that takes long to traverse."""
+    before = gc.get_threshold()
+    collect_rarely()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def collect_rarely() -> None:
+    """Raise the collector's thresholds for the rest of the process."""
+    gc.set_threshold(100_000, 20, 100)
