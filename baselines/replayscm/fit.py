@@ -14,9 +14,8 @@ from typing import TypeAlias
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.acyclic.least_cost import Cost, Mask, break_ties, cost_by_size
+from calibrant.solvers.acyclic.least import Cost, Mask, break_ties, cost_by_size, find_good_choice
 from calibrant.solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
-from calibrant.solvers.acyclic.ordering_search import find_good_choice
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.formulas.least import LeastSize
 from calibrant.solvers.formulas.literals import require_literals_alone

@@ -21,7 +21,7 @@ from calibrant.dsl.formulas.table import PartialTable, TruthTable
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.submission import illegality
-from calibrant.solvers.acyclic.least_cost import Mask, cost_by_size
+from calibrant.solvers.acyclic.least import Mask, cost_by_size
 from calibrant.solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas.least import least_formula

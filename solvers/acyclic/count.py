@@ -1,4 +1,4 @@
-"""Sums over acyclic parent-set assignments: exact counting and sampling, by dynamic programming over subsets.
+"""Sums over acyclic parent-set assignments, exact or between certified bounds.
 
 Weights are Python integers of any size; a polynomial in the formula size is packed into one integer, so the same
 code counts, and counts by size. `total` removes sinks by inclusion and exclusion (R. W. Robinson, 1973); `Layers`
@@ -7,8 +7,15 @@ Vuoksenmaa and M. Koivisto, Exact sampling of directed acyclic graphs from modul
 
 Both enumerate only the order ideals: sets that some topological order begins with. If every subset is one there are
 3**m terms, feasible up to 18 variables; if parent sets fix most of the order there are few, even at 40 variables.
-Small components whose weights fit a word are summed in kernels (solvers.acyclic.fixed_width_sums). Where ideals are
+Small components whose weights fit a word are summed in kernels. Where ideals are
 many but small separators exist, `total` eliminates variables (solvers.acyclic.elimination).
+
+Counts of mechanisms fit a word each, and a total gets as many words as it may need. Up to MAX_POSITIONS variables every
+subset is enumerated; for more it pays to enumerate order ideals only.
+
+Lower bound: the assignments that are compatible with one order of the variables; a better order gives a better bound.
+Upper bound: the acyclicity constraint is dropped, so that the sum factorises over variables. Both multiply over
+strongly connected components, and a component whose terms can be added up is summed exactly.
 """
 
 from __future__ import annotations
@@ -16,18 +23,91 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, reduce
+from itertools import accumulate
 from math import prod
 from operator import add, or_
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from calibrant.solvers.acyclic.elimination import elimination_order, total_by_elimination
-from calibrant.solvers.acyclic.fixed_width_sums import MAX_POSITIONS, U64, WordWeights, from_words, word_weights
-from calibrant.solvers.acyclic.least_cost import Mask, members_of
-from calibrant.solvers.acyclic.order_ideals import MIN_TABLE_IDEALS, OrderIdeals
+from calibrant.solvers.acyclic._kernels_sums import acyclic_totals, layer_sums, subset_sums
+from calibrant.solvers.acyclic.elimination import MIN_TABLE_IDEALS, OrderIdeals, elimination_order, total_by_elimination
+from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.budget import Budget, BudgetSpent
 
+# --- Sums over acyclic assignments whose weights fit a word: the sums of solvers.acyclic.count, in kernels ------------
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+
+WORD = 64  # bits
+MAX_POSITIONS = 10  # 3**10 terms take half a millisecond
+MAX_LAYERED = 8  # variables up to which all 3**8 states of `Layers` are summed at once
+
+
+class WordWeights(NamedTuple):
+    """Parent sets of some variables in the kernels' layout.
+
+    weights: [e]; entries: [x] index of each parent set's weight; inside: [x] its variables, as positions
+    starts: [m + 1] where the parent sets of each variable begin; limbs: words that hold any sum of products of them
+    """
+
+    weights: U64
+    entries: I64
+    inside: I64
+    starts: I64
+    limbs: int
+
+    @property
+    def num_vars(self) -> int:
+        return len(self.starts) - 1
+
+    def totals(self, weights: U64) -> list[int]:
+        """Sum over acyclic assignments for each row of weights, none of them larger than `self.weights`."""
+        words = np.empty((len(weights), self.limbs), np.uint64)
+        acyclic_totals(weights, self.entries, self.inside, self.starts, words)
+        return words[:, 0].tolist() if self.limbs == 1 else [from_words(row) for row in words]
+
+    def subset_sums(self) -> U64:
+        """Return the weight of each variable's parent sets within each set of variables; shape [m, 2**m]."""
+        sums = np.empty((self.num_vars, 1 << self.num_vars), np.uint64)
+        subset_sums(self.weights, self.entries, self.inside, self.starts, sums)
+        return sums
+
+    def completions(self) -> U64 | None:
+        """Return the sums of solvers.acyclic.count.Layers; [placed, last layer, limb]; None above MAX_LAYERED."""
+        if self.num_vars > MAX_LAYERED:
+            return None
+        completions = np.zeros((1 << self.num_vars, 1 << self.num_vars, self.limbs), np.uint64)
+        layer_sums(self.subset_sums(), completions)
+        return completions
+
+
+def word_weights(options: Sequence[Mapping[Mask, int]]) -> WordWeights | None:
+    """Return parent sets as positions, per variable; None for too many variables or weights beyond a word."""
+    limbs = limbs_for([sum(candidates.values()) for candidates in options])
+    if limbs is None:
+        return None
+    inside = np.array([mask for candidates in options for mask in candidates], np.int64)
+    weights = np.array([weight for candidates in options for weight in candidates.values()], np.uint64)
+    starts = np.array([0, *accumulate(len(candidates) for candidates in options)], np.int64)
+    return WordWeights(weights, np.arange(len(inside)), inside, starts, limbs)
+
+
+def limbs_for(largest: Sequence[int]) -> int | None:
+    """Return the words for a product of numbers up to these; None if they are too many or one does not fit a word."""
+    if len(largest) > MAX_POSITIONS or any(number >> WORD for number in largest):
+        return None
+    # any sum over acyclic assignments is at most the product of the variables' totals, whose bits add up
+    return sum(number.bit_length() for number in largest) // WORD + 1
+
+
+def from_words(words: U64) -> int:
+    """Decode a number of a kernel, least significant word first."""
+    return int.from_bytes(words.astype("<u8").tobytes(), "little")
+
+
+# --- Sums over acyclic parent-set assignments: exact counting and sampling, by dynamic programming over subsets -------
 MAX_FREE_VARIABLES = 18  # 3**18 terms take minutes; above that only order ideals are enumerated
 MAX_TERMS = 5_000_000  # terms for more variables than that; about ten seconds
 MIN_ARRAY_SETS = 64  # of one variable, from which on arrays are faster
@@ -352,3 +432,56 @@ class Layers:
             if inside & ~placed == 0 and (not last or inside & last)
         ]
         return self._parent_sets[key]
+
+
+# --- Certified bounds of a sum over acyclic assignments that has too many terms to be added up ------------------------
+
+
+class Bounds(NamedTuple):
+    """Certified lower and upper bound of a number; equal where it is exact."""
+
+    lower: int
+    upper: int
+
+    def __str__(self) -> str:
+        return str(self.lower) if self.lower == self.upper else f"{self.lower} to {self.upper}"
+
+
+def bounds(weights: Weights) -> Bounds:
+    """Bound `total` from below and above; both equal the sum where it is within its budget."""
+    parts = [_component_bounds(component) for component in weights.components()]
+    return Bounds(prod(part.lower for part in parts), prod(part.upper for part in parts))
+
+
+def _component_bounds(weights: Weights) -> Bounds:
+    try:
+        exact = total(weights)
+    except BudgetSpent:
+        everything = weights.full
+        upper = prod(weights.within(i, everything) for i in range(len(weights.endogenous)))
+        return Bounds(_total_in_order(weights, good_order(weights)), upper)
+    return Bounds(exact, exact)
+
+
+def _total_in_order(weights: Weights, order: Sequence[int]) -> int:
+    """Return the total weight of the assignments in which parents come earlier in this order (positions)."""
+    product, placed = 1, 0
+    for i in order:
+        product *= weights.within(i, placed)
+        placed |= 1 << i
+    return product
+
+
+def good_order(weights: Weights) -> list[int]:
+    """Order the variables greedily: next the one that loses the smallest share of its weight, the first of several.
+
+    Variables that can never be placed come last, ascending.
+    """
+    full, order, placed = weights.full, list[int](), 0
+    while eligible := weights.eligible(placed):
+        # rounding may choose another order, but any order gives a valid bound
+        shares = {i: weights.within(i, placed) / weights.within(i, full) for i in members_of(eligible)}
+        best = max(shares, key=lambda i: (shares[i], -i))
+        order.append(best)
+        placed |= 1 << best
+    return order if placed == full else [*order, *(i for i in members_of(full & ~placed))]

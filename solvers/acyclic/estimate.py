@@ -29,9 +29,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.solvers.acyclic.bounds import good_order
-from calibrant.solvers.acyclic.count import Weights, total
-from calibrant.solvers.acyclic.least_cost import Mask, members_of
+from calibrant.solvers.acyclic.count import Weights, good_order, total
+from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.budget import BudgetSpent
 
 PARTICLES = 2_000  # orders sampled side by side

@@ -16,9 +16,7 @@ from contextlib import closing
 from itertools import pairwise
 from typing import NamedTuple
 
-from calibrant.solvers.acyclic.components import components
-from calibrant.solvers.acyclic.least_cost import Cost, Mask, cost_by_size, total_mentions, total_size
-from calibrant.solvers.acyclic.reduction import Part
+from calibrant.solvers.acyclic.least import Cost, Mask, Part, components, cost_by_size, total_mentions, total_size
 from calibrant.solvers.budget import Budget, BudgetSpent, Undecided
 from calibrant.solvers.sat.cnf import Cnf, Literal
 from calibrant.solvers.sat.core_guided import CoreGuided

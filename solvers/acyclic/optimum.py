@@ -1,6 +1,6 @@
 """Acyclic assignment of least total cost for any number of variables: chooses the engine for each part.
 
-Parent sets are reduced and variables split into parts first (solvers.acyclic.reduction). A small part, or a medium one
+Parent sets are reduced and variables split into parts first (solvers.acyclic.least). A small part, or a medium one
 with finely graded costs, goes to dynamic programming over subsets; one without sets of two parents to Edmonds'
 branching; any other to MaxSAT with cuts; on request all parts go to an integer program. The tie rule is the same for
 all engines.
@@ -12,11 +12,19 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import NamedTuple
 
-from calibrant.solvers.acyclic.branching import least_branching
-from calibrant.solvers.acyclic.least_cost import MAX_FREE_VARIABLES, Cost, Mask, best_structure, break_ties, total_size
+from calibrant.solvers.acyclic.least import (
+    MAX_FREE_VARIABLES,
+    Cost,
+    Mask,
+    Part,
+    best_structure,
+    break_ties,
+    find_good_choice,
+    least_branching,
+    reduce_to_parts,
+    total_size,
+)
 from calibrant.solvers.acyclic.maxsat import least_by_maxsat
-from calibrant.solvers.acyclic.ordering_search import find_good_choice
-from calibrant.solvers.acyclic.reduction import Part, reduce_to_parts
 from calibrant.solvers.budget import Budget, Undecided
 
 ENGINES = ("auto", "integer_program")

@@ -19,7 +19,7 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.solvers.acyclic.count import Layers
 from calibrant.solvers.acyclic.count import Weights as DagWeights
-from calibrant.solvers.acyclic.least_cost import members_of
+from calibrant.solvers.acyclic.least import members_of
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.choices import count_by_edge, count_choices, count_graph
 from calibrant.solvers.causalab.evidence import Evidence, Floats

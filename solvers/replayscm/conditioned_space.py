@@ -16,10 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.replayscm.evaluator import NO_ROWS, Rows
-from calibrant.solvers.acyclic.count import Weights, total
+from calibrant.solvers.acyclic.count import Weights, WordWeights, limbs_for, total
 from calibrant.solvers.acyclic.draws import Draws
-from calibrant.solvers.acyclic.fixed_width_sums import WordWeights, limbs_for
-from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.formulas.essential import constant_sizes
 from calibrant.solvers.replayscm._kernels_worlds import add_rows, find_subsets, weigh_after_worlds
 from calibrant.solvers.replayscm.function_index import NOT_LISTED

@@ -15,7 +15,7 @@ from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.replayscm.evaluator import Rows, TablePrograms, compile_tables
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.draws import draw_below, draw_weighted
-from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.replayscm._kernels_worlds import count_agreeing
 from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace
 from calibrant.solvers.replayscm.member_sampling import sample_completion, write_mechanism

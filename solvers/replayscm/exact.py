@@ -26,9 +26,8 @@ from calibrant.dsl.formulas.formula import Formula, constant
 from calibrant.dsl.formulas.table import PartialTable
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.acyclic.least_cost import Cost, Mask, cost_by_size, total_size
+from calibrant.solvers.acyclic.least import Cost, Mask, cost_by_size, find_good_choice, total_size
 from calibrant.solvers.acyclic.optimum import Choice, optimal_choice
-from calibrant.solvers.acyclic.ordering_search import find_good_choice
 from calibrant.solvers.budget import LEAST_SCM_STATES, Budget, Undecided
 from calibrant.solvers.formulas.least import LeastSize, least_formula
 from calibrant.solvers.formulas.literals import require_literals_alone
@@ -93,7 +92,7 @@ TIE_RULE = "fewest mentions, then smallest root set, then smallest parent sets i
 class _Choice(NamedTuple):
     """Cheapest assignment under one root set, by the sizes known at some time; sorts by the tie rule.
 
-    cost: of solvers.acyclic.least_cost.cost_by_size; a lower bound as long as sizes are open
+    cost: of solvers.acyclic.least.cost_by_size; a lower bound as long as sizes are open
     roots: the root set as a number, so that no two entries of a run compare equal here
     chosen: endogenous variable -> parent set
     refinements: number of refinements of sizes before this was chosen

@@ -12,7 +12,7 @@ from itertools import combinations
 
 from calibrant.dsl.formulas.table import PartialTable
 from calibrant.dsl.replayscm.world import Panel
-from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.least import Mask
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.table import TruthTable
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.count import Layers, Weights, total
-from calibrant.solvers.acyclic.least_cost import Mask, members_of
+from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.replayscm.member_sampling import agreeing_functions, write_mechanism
 from calibrant.solvers.replayscm.version_space import VersionSpace
 

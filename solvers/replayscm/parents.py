@@ -12,7 +12,7 @@ import numpy.typing as npt
 from calibrant.dsl.formulas.table import PartialTable
 from calibrant.dsl.replayscm.evaluator import PackedPanels, pack_panels
 from calibrant.dsl.replayscm.problem import Task
-from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.formulas.essential import essential_functions, synthesis_operators
 from calibrant.solvers.replayscm._kernels_parents import list_determining_sets
 

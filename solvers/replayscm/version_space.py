@@ -18,13 +18,11 @@ import numpy as np
 from calibrant.dsl.replayscm.evaluator import PackedPanels, pack_panels
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.world import Panel, World
-from calibrant.solvers.acyclic.bounds import Bounds, bounds
-from calibrant.solvers.acyclic.count import Weights, total
-from calibrant.solvers.acyclic.draws import Draws
+from calibrant.solvers.acyclic.count import Bounds, Weights, bounds, total
+from calibrant.solvers.acyclic.draws import Draws, Marginals
+from calibrant.solvers.acyclic.elimination import is_orderable, minimal_sets
 from calibrant.solvers.acyclic.estimate import PARTICLES, RUNS, Estimate, add_estimates, estimate
-from calibrant.solvers.acyclic.least_cost import Mask
-from calibrant.solvers.acyclic.marginals import Marginals
-from calibrant.solvers.acyclic.order_ideals import is_orderable, minimal_sets
+from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.essential import (
     EssentialFunctions,

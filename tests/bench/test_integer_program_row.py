@@ -12,7 +12,7 @@ from calibrant.dsl.replayscm.pools.files import read_pool
 from calibrant.dsl.replayscm.sampling.problems import sample_problem
 from calibrant.dsl.replayscm.sampling.strata import stratum
 from calibrant.solvers import highs
-from calibrant.solvers.acyclic.least_cost import cost_by_size
+from calibrant.solvers.acyclic.least import cost_by_size
 from calibrant.solvers.budget import Undecided
 from calibrant.solvers.outcome import BestSoFar
 from calibrant.solvers.replayscm.exact import solve

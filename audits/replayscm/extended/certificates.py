@@ -13,7 +13,7 @@ from typing import Any
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind
 from calibrant.solvers.acyclic.count import total
-from calibrant.solvers.acyclic.least_cost import members_of
+from calibrant.solvers.acyclic.least import members_of
 from calibrant.solvers.replayscm.experiments.clairvoyant import ClairvoyantMinimum, ClairvoyantSearch
 from calibrant.solvers.replayscm.hidden.columns import hidden_columns
 from calibrant.solvers.replayscm.noise.posterior import Posterior

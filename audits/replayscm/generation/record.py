@@ -25,7 +25,7 @@ from calibrant.audits.replayscm.local_patterns import all_probes, coverage
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.sampling.strata import Stratum
 from calibrant.dsl.replayscm.world import World
-from calibrant.solvers.acyclic.bounds import Bounds
+from calibrant.solvers.acyclic.count import Bounds
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 CLASSES = (3, 4, 5)  # bounds of the number of functional parents for which members are counted

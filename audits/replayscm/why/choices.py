@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.solvers.acyclic.least_cost import Mask
-from calibrant.solvers.acyclic.order_ideals import is_orderable, minimal_sets
+from calibrant.solvers.acyclic.elimination import is_orderable, minimal_sets
+from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
 MAX_ROOT_SETS = 2_000  # root sets whose options are gone through

@@ -11,9 +11,8 @@ from typing import NamedTuple
 from calibrant.audits.replayscm.why.choices import Choices
 from calibrant.audits.replayscm.why.sized_functions import LISTED_PARENTS, SizedFunction, WideFunctions, sized_space
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
-from calibrant.solvers.acyclic.least_cost import Cost, Mask, cost_by_size
+from calibrant.solvers.acyclic.least import Cost, Mask, ParentSet, cost_by_size, remove_dominated
 from calibrant.solvers.acyclic.optimum import optimal_choice
-from calibrant.solvers.acyclic.reduction import ParentSet, remove_dominated
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.certified import certify_model
 from calibrant.solvers.replayscm.member_sampling import agreeing_functions

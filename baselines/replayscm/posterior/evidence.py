@@ -12,7 +12,7 @@ from calibrant.baselines.replayscm.posterior.prior import MAX_PARENTS, SHORTCUT_
 from calibrant.dsl.formulas.table import PartialTable, from_formula
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.sampling.strata import SHORTCUT_CAP
-from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas.least import LeastSize
 from calibrant.solvers.replayscm.local_counts import local_space

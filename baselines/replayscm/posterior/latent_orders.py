@@ -15,7 +15,7 @@ from random import Random
 from typing import Generic, TypeAlias, TypeVar
 
 from calibrant.dsl.replayscm.disclosure import Disclosure
-from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.budget import Budget
 
 T = TypeVar("T")

@@ -31,7 +31,7 @@ from calibrant.baselines.replayscm.posterior.prior import (
     slot_mass,
 )
 from calibrant.dsl.formulas.table import PartialTable
-from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.least import Mask
 
 
 class Local(NamedTuple):

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.replayscm.problem import Task
-from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.formulas.essential import EssentialFunctions
 from calibrant.solvers.formulas.least import least_formula
 from calibrant.solvers.outcome import Found

@@ -23,7 +23,7 @@ from calibrant.baselines.replayscm.staged.candidates import CandidateMechanism, 
 from calibrant.dsl.replayscm.disclosure import natural
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas.literals import require_literals_alone
 from calibrant.solvers.replayscm.certified import certify

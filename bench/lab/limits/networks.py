@@ -21,7 +21,7 @@ from calibrant.baselines.structure_learning.frame import Frame
 from calibrant.baselines.structure_learning.scores import LocalScores, bde
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.solvers.acyclic.count import Weights, total
-from calibrant.solvers.acyclic.least_cost import Cost, Mask, cost_by_size
+from calibrant.solvers.acyclic.least import Cost, Mask, cost_by_size
 from calibrant.solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
 from calibrant.solvers.budget import Budget, BudgetSpent
 

@@ -26,7 +26,7 @@ from calibrant.baselines.structure_learning.frame import Frame
 from calibrant.baselines.structure_learning.scores import LocalScores, bde
 from calibrant.bench.lab.limits.networks import PER_NAT, Options, worth_it
 from calibrant.dsl.errors import CalibrantError
-from calibrant.solvers.acyclic.least_cost import total_size
+from calibrant.solvers.acyclic.least import total_size
 from calibrant.solvers.acyclic.optimum import optimal_choice
 from calibrant.solvers.budget import Undecided
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.solvers.acyclic.integer_program._kernels_cuts import tabu_search
-from calibrant.solvers.acyclic.least_cost import members_of
+from calibrant.solvers.acyclic.least import members_of
 from calibrant.solvers.highs import empty_program, run
 
 MIN_VIOLATION = 1e-4  # below which a cut counts as satisfied

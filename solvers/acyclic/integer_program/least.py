@@ -1,7 +1,7 @@
 """Acyclic assignment of least total cost by an integer program with cluster cuts, through HiGHS (extra `large`).
 
 Lexicographic optimisation, one branch and cut (solvers.acyclic.integer_program.tree) for each criterion: size, then
-mentions, then variable by variable the smallest parent set, which is the tie rule of solvers.acyclic.least_cost. Each
+mentions, then variable by variable the smallest parent set, which is the tie rule of solvers.acyclic.least. Each
 search passes on only the columns and groups of columns that can still be in an optimum, and a row that fixes its sum.
 Sums beyond MAX_SUM are refused: HiGHS computes in floating point.
 """
@@ -14,12 +14,18 @@ from time import monotonic
 import numpy as np
 
 from calibrant.solvers.acyclic.integer_program.cutting import Bits
-from calibrant.solvers.acyclic.integer_program.incumbent import Column, Incumbent, TimeLimitReached, Value
+from calibrant.solvers.acyclic.integer_program.relaxation import Column, Incumbent, TimeLimitReached, Value
 from calibrant.solvers.acyclic.integer_program.tree import Tree
-from calibrant.solvers.acyclic.least_cost import Cost, Mask, cost_by_size, total_size
+from calibrant.solvers.acyclic.least import (
+    Cost,
+    Mask,
+    Part,
+    cost_by_size,
+    find_good_choice,
+    split_into_parts,
+    total_size,
+)
 from calibrant.solvers.acyclic.maxsat import CRITERIA
-from calibrant.solvers.acyclic.ordering_search import find_good_choice
-from calibrant.solvers.acyclic.reduction import Part, split_into_parts
 from calibrant.solvers.budget import Undecided
 from calibrant.solvers.highs import require_highs
 

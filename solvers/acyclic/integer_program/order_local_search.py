@@ -13,7 +13,7 @@ from itertools import accumulate
 import numpy as np
 
 from calibrant.solvers.acyclic.integer_program._kernels_orders import I64, IMPOSSIBLE, perturb
-from calibrant.solvers.acyclic.least_cost import Cost, Mask, members_of
+from calibrant.solvers.acyclic.least import Cost, Mask, members_of
 
 MOVES_PER_PERTURBATION = 4  # variables at a time
 

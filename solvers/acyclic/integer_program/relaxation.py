@@ -1,4 +1,4 @@
-"""Linear relaxation of the program, by HiGHS, and safe bounds that do not rely on its floating point.
+"""Linear relaxation of the program, and the incumbent that its criteria share.
 
 One column for each parent set of each variable, one equality for each variable (exactly one set); all other rows are
 inequalities "at least". For any prices y >= 0 of those rows, weak duality bounds the cost from below: y times their
@@ -10,14 +10,18 @@ and mixed-integer programming, 2004).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from calibrant.solvers.acyclic.integer_program.cutting import F64, Bits, Indices
+from calibrant.solvers.acyclic.integer_program.cutting import F64, Bits, Cluster, Indices
+from calibrant.solvers.acyclic.least import Mask, Part
+from calibrant.solvers.acyclic.maxsat import CRITERIA
 from calibrant.solvers.highs import empty_program, run
 
+# --- Linear relaxation of the program, by HiGHS, and safe bounds that do not rely on its floating point ---------------
 SCALE = 2.0**14  # prices are multiples of its inverse
 MAX_EXACT = 2.0**53 / SCALE  # below it, multiples of 1/SCALE are exact in double precision
 NO_LIMIT = 2**31 - 1  # HiGHS' default for a limit on simplex iterations
@@ -146,3 +150,56 @@ class Relaxation:
         units = sum(int(cost * SCALE) for cost in cheapest.tolist())
         units += sum(int(prices[row] * SCALE) * int(self.rows[row].lower_bound) for row in used)
         return Proof(units / SCALE, reduced - np.repeat(cheapest, np.diff([*self.starts, len(reduced)])))
+
+
+# --- State shared by the criteria of an integer program: incumbent, fixed sums and cuts -------------------------------
+Column: TypeAlias = tuple[int, Mask]
+"""Column of the program: a variable and its parents within the part."""
+
+Value: TypeAlias = Callable[[int, Mask], int]
+"""Objective: cost of a column by one criterion."""
+
+
+class TimeLimitReached(Exception):  # noqa: N818 - no fault: the search returns its bound
+    """Time ran out.
+
+    at_least: proven lower bound by the criterion
+    """
+
+    def __init__(self, at_least: int) -> None:
+        super().__init__()
+        self.at_least = at_least
+
+
+class Incumbent:
+    """Best assignment so far, by all criteria lexicographically.
+
+    until: deadline on the monotonic clock
+    settled: objectives that are fixed to their optimum, and the optimum
+    cuts: clusters, as positions of variables, with which the next tree begins
+    """
+
+    def __init__(self, part: Part, chosen: dict[int, Mask], until: float | None) -> None:
+        self.part = part
+        self.variables = sorted(part)
+        self.chosen = chosen
+        self.until = until
+        self.settled: list[tuple[Value, int]] = []
+        self.cuts: set[Cluster] = set()
+
+    def update(self, chosen: dict[int, Mask]) -> None:
+        """Replace the incumbent by an assignment that is better."""
+        if self._key(chosen) < self._key(self.chosen):
+            self.chosen = chosen
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds before the deadline; None without one."""
+        return None if self.until is None else self.until - monotonic()
+
+    def is_late(self) -> bool:
+        seconds = self.seconds_left()
+        return seconds is not None and seconds <= 0
+
+    def _key(self, chosen: Mapping[int, Mask]) -> tuple[int, ...]:
+        sums = (sum(by(self.part[v][parents].cost) for v, parents in chosen.items()) for by in CRITERIA)
+        return (*sums, *(self.part[v][chosen[v]].mask for v in self.variables))

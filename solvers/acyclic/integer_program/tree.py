@@ -29,12 +29,18 @@ from calibrant.solvers.acyclic.integer_program.cutting import (
     find_most_violated_cut,
     find_violated_cuts,
 )
-from calibrant.solvers.acyclic.integer_program.incumbent import Column, Incumbent, TimeLimitReached, Value
 from calibrant.solvers.acyclic.integer_program.order_local_search import OrderLocalSearch
-from calibrant.solvers.acyclic.integer_program.relaxation import Proof, Relaxation, Row
-from calibrant.solvers.acyclic.least_cost import Cost, Mask
+from calibrant.solvers.acyclic.integer_program.relaxation import (
+    Column,
+    Incumbent,
+    Proof,
+    Relaxation,
+    Row,
+    TimeLimitReached,
+    Value,
+)
+from calibrant.solvers.acyclic.least import Cost, Mask, Orders
 from calibrant.solvers.acyclic.maxsat import find_violated_clusters, place_greedily
-from calibrant.solvers.acyclic.ordering_search import Orders
 
 MIN_SHARE = 1e-6  # of a column, below which it counts as zero
 MIN_PROGRESS = 0.02  # share of the gap by which the bound has to rise in a round of cuts

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, num_rows
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import LocalFunction
-from calibrant.solvers.acyclic.components import components
+from calibrant.solvers.acyclic.least import components
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.replayscm.hitting_sets import list_hitting_sets, scored_rows
 from calibrant.solvers.replayscm.roots import nested_variables

@@ -15,10 +15,9 @@ from calibrant.dsl.formulas.table import PartialTable, TruthTable, depends_on, n
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.solvers.acyclic import count as dag_count
-from calibrant.solvers.acyclic import least_cost as structure
-from calibrant.solvers.acyclic.components import components
+from calibrant.solvers.acyclic import least as structure
 from calibrant.solvers.acyclic.count import Weights, total
-from calibrant.solvers.acyclic.least_cost import Mask, best_structure
+from calibrant.solvers.acyclic.least import Mask, best_structure, components
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.outcome import Outcome, OutOfBudget
 from calibrant.solvers.replayscm.engines.contract import Counted, Functions, outcome_of

@@ -14,7 +14,7 @@ from calibrant.dsl.replayscm.episodes.episode import task_class
 from calibrant.dsl.replayscm.extensions.local_functions import clean_rows
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms, replay_row
 from calibrant.dsl.replayscm.problem import Task
-from calibrant.solvers.acyclic.least_cost import members_of
+from calibrant.solvers.acyclic.least import members_of
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget

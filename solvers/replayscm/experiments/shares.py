@@ -13,7 +13,7 @@ from math import fsum, log2
 
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind, known_rate
-from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.replayscm.noise.posterior import Posterior
 from calibrant.solvers.replayscm.noise.predictions import free_bits, reading_probabilities
 from calibrant.solvers.replayscm.noise.rows import target_mask

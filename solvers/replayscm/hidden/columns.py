@@ -13,7 +13,7 @@ from itertools import product
 from math import prod
 
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
-from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.noise.local_weights import invert, parent_masks
 

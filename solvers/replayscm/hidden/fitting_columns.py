@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn
 from calibrant.solvers.replayscm.hidden.grouped import ColumnGroups, column_groups

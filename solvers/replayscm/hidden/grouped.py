@@ -16,7 +16,7 @@ from math import lcm, prod
 import numpy as np
 
 from calibrant.solvers.acyclic.count import Weights, total
-from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_parent_sets
 from calibrant.solvers.replayscm.hidden.patterns import JointColumns, child_view, joint_columns

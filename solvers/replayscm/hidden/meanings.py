@@ -17,7 +17,7 @@ from calibrant.dsl.formulas.table import TruthTable, shrink, support
 from calibrant.dsl.replayscm.disclosure import Names
 from calibrant.dsl.replayscm.extensions.reference import Mechanisms, apply_function
 from calibrant.dsl.replayscm.scm import LocalFunction
-from calibrant.solvers.acyclic.least_cost import Mask, members_of
+from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members

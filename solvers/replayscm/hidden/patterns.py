@@ -16,7 +16,7 @@ from operator import or_
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.solvers.acyclic.least_cost import Mask, members_of
+from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.noise.local_weights import parent_masks
 from calibrant.solvers.replayscm.noise.rows import VariableRows

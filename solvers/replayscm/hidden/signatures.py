@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.solvers.acyclic.count import Weights
-from calibrant.solvers.acyclic.fixed_width_sums import WordWeights, limbs_for
-from calibrant.solvers.acyclic.least_cost import Mask, members_of
+from calibrant.solvers.acyclic.count import Weights, WordWeights, limbs_for
+from calibrant.solvers.acyclic.least import Mask, members_of
 
 I16 = npt.NDArray[np.int16]
 I64 = npt.NDArray[np.int64]

@@ -23,7 +23,7 @@ from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind
 from calibrant.dsl.replayscm.extensions.prior import Prior
-from calibrant.solvers.acyclic.least_cost import Mask, members_of
+from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.essential import essential_functions, synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for

@@ -13,7 +13,7 @@ from random import Random
 from typing import NamedTuple, TypeAlias
 
 from calibrant.solvers.acyclic.draws import draw_weighted
-from calibrant.solvers.acyclic.least_cost import Mask, members_of
+from calibrant.solvers.acyclic.least import Mask, members_of
 
 Key: TypeAlias = tuple[Fraction, int]
 """Weight and mismatches."""

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from calibrant.solvers.acyclic.least_cost import Mask, members_of
+from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.replayscm.noise.rows import VariableRows
 
 PatternCounts: TypeAlias = Mapping[int, tuple[int, int]]

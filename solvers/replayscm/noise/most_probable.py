@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind
-from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
 from calibrant.solvers.replayscm.noise.layered_maxima import Front, LayeredMaxima, SetMaximum, merged, pruned
 from calibrant.solvers.replayscm.noise.local_weights import clean_patterns, invert, pattern_counts

@@ -15,8 +15,8 @@ from calibrant.dsl.replayscm.extensions.noise import NOISE_FREE, NoiseKind
 from calibrant.dsl.replayscm.extensions.prior import Prior
 from calibrant.dsl.replayscm.extensions.reference import EvidenceWorld, Mechanisms
 from calibrant.solvers.acyclic.count import Weights, total
-from calibrant.solvers.acyclic.least_cost import Mask, members_of
-from calibrant.solvers.acyclic.marginals import Marginals
+from calibrant.solvers.acyclic.draws import Marginals
+from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
 from calibrant.solvers.replayscm.noise.local_weights import parent_masks, scaled_rate, set_weights
 from calibrant.solvers.replayscm.noise.rows import EvidenceRow, VariableRows, evidence_rows, variable_rows

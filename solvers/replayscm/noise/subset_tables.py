@@ -27,7 +27,7 @@ import numpy.typing as npt
 from calibrant.dsl.replayscm.extensions.model_class import MechanismClass
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind
 from calibrant.solvers.acyclic.count import Weights
-from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.replayscm.noise._kernels_masses import count_patterns
 from calibrant.solvers.replayscm.noise.local_weights import Rate, parent_masks, scaled_rate
 from calibrant.solvers.replayscm.noise.rows import EvidenceRow

@@ -19,7 +19,7 @@ from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm.extensions.noise import NoiseKind
 from calibrant.dsl.replayscm.extensions.prior import Prior
 from calibrant.solvers.acyclic.draws import draw_weighted
-from calibrant.solvers.acyclic.least_cost import Mask, members_of
+from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.replayscm.least_models import MAX_LISTED
 from calibrant.solvers.replayscm.noise.best_map import (

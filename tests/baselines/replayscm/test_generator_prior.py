@@ -42,7 +42,7 @@ from calibrant.dsl.replayscm.sampling.formula_sizes import shortest_sizes
 from calibrant.dsl.replayscm.sampling.scms import sample_scm
 from calibrant.dsl.replayscm.sampling.strata import NUM_ROOTS, STRATA, Stratum
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
-from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.budget import Budget, BudgetSpent
 from tests.support.effort import effort
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from calibrant.solvers.acyclic import count
-from calibrant.solvers.acyclic.bounds import bounds
-from calibrant.solvers.acyclic.count import Layers, Weights, total
-from calibrant.solvers.acyclic.order_ideals import is_orderable, minimal_sets
+from calibrant.solvers.acyclic.count import Layers, Weights, bounds, total
+from calibrant.solvers.acyclic.elimination import is_orderable, minimal_sets
 from calibrant.solvers.budget import BudgetSpent
 from tests.solvers.acyclic.test_structure import is_acyclic
 
@@ -95,7 +94,7 @@ def test_bounds_hold_the_sum_between_them(monkeypatch: pytest.MonkeyPatch) -> No
     def spent(weights: Weights) -> int:
         raise BudgetSpent
 
-    monkeypatch.setattr("calibrant.solvers.acyclic.bounds.total", spent)
+    monkeypatch.setattr("calibrant.solvers.acyclic.count.total", spent)
     apart = 0
     for seed in range(150):
         options, roots = random_weights(Random(seed))

@@ -8,8 +8,7 @@ from random import Random
 import pytest
 
 from calibrant.solvers.acyclic import count
-from calibrant.solvers.acyclic.bounds import bounds
-from calibrant.solvers.acyclic.count import Weights, total
+from calibrant.solvers.acyclic.count import Weights, bounds, total
 from calibrant.solvers.acyclic.elimination import elimination_order, total_by_elimination
 from calibrant.solvers.budget import Budget, BudgetSpent
 from tests.solvers.acyclic.test_counting import by_enumeration, random_weights

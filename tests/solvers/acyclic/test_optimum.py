@@ -8,10 +8,20 @@ from random import Random
 
 import pytest
 
-from calibrant.solvers.acyclic.least_cost import Cost, Mask, best_structure, break_ties, cost_by_size, remove_tie_break
+from calibrant.solvers.acyclic.least import (
+    Cost,
+    Mask,
+    ParentSet,
+    Part,
+    best_structure,
+    break_ties,
+    cost_by_size,
+    reduce_to_parts,
+    remove_dominated,
+    remove_tie_break,
+)
 from calibrant.solvers.acyclic.maxsat import find_violated_clusters, place_greedily
 from calibrant.solvers.acyclic.optimum import Choice, optimal_choice
-from calibrant.solvers.acyclic.reduction import ParentSet, Part, reduce_to_parts, remove_dominated
 from calibrant.solvers.budget import Budget, Undecided
 from tests.solvers.acyclic.test_structure import is_acyclic
 

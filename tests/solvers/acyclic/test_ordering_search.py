@@ -6,8 +6,7 @@ from random import Random
 
 import pytest
 
-from calibrant.solvers.acyclic.least_cost import best_structure, break_ties
-from calibrant.solvers.acyclic.ordering_search import find_good_choice
+from calibrant.solvers.acyclic.least import best_structure, break_ties, find_good_choice
 from tests.solvers.acyclic.test_structure import is_acyclic
 
 Options = dict[int, dict[int, int]]

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from calibrant.solvers.acyclic.least_cost import MAX_FREE_VARIABLES, best_structure
+from calibrant.solvers.acyclic.least import MAX_FREE_VARIABLES, best_structure
 from calibrant.solvers.budget import BudgetSpent
 
 Options = dict[int, dict[int, int]]

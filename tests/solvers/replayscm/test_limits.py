@@ -12,9 +12,8 @@ from calibrant.dsl.replayscm.sampling.problems import disclose_problem, sample_p
 from calibrant.dsl.replayscm.sampling.strata import stratum
 from calibrant.dsl.replayscm.submission import illegality
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
-from calibrant.solvers.acyclic.least_cost import cost_by_size
+from calibrant.solvers.acyclic.least import ParentSet, cost_by_size, remove_dominated
 from calibrant.solvers.acyclic.optimum import STATES_PER_CONFLICT, Choice, optimal_choice
-from calibrant.solvers.acyclic.reduction import ParentSet, remove_dominated
 from calibrant.solvers.budget import Undecided
 from calibrant.solvers.outcome import BestSoFar, Found, OutOfBudget
 from calibrant.solvers.replayscm import exact

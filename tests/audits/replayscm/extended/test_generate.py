@@ -69,7 +69,7 @@ def test_gold_comes_from_the_stated_prior() -> None:
 
 def _parents_law(posterior: Posterior) -> list[float]:
     """Return the mean share of mechanisms with each number of parents, from exact marginals."""
-    from calibrant.solvers.acyclic.marginals import Marginals
+    from calibrant.solvers.acyclic.draws import Marginals
 
     shares = [0.0] * 4
     (term,) = posterior.terms()

@@ -12,7 +12,7 @@ from calibrant.solvers import highs
 from calibrant.solvers.acyclic.integer_program import tree
 from calibrant.solvers.acyclic.integer_program.cutting import Bits
 from calibrant.solvers.acyclic.integer_program.relaxation import Relaxation
-from calibrant.solvers.acyclic.least_cost import cost_by_size
+from calibrant.solvers.acyclic.least import cost_by_size
 from calibrant.solvers.acyclic.optimum import optimal_choice
 from calibrant.solvers.budget import Undecided
 from calibrant.solvers.highs import empty_program, run

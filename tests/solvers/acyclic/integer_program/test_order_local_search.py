@@ -9,8 +9,7 @@ import pytest
 
 from calibrant.solvers.acyclic.integer_program._kernels_orders import IMPOSSIBLE, improve_order
 from calibrant.solvers.acyclic.integer_program.order_local_search import OrderLocalSearch
-from calibrant.solvers.acyclic.least_cost import best_structure
-from calibrant.solvers.acyclic.ordering_search import Orders
+from calibrant.solvers.acyclic.least import Orders, best_structure
 from tests.solvers.acyclic.test_ordering_search import random_options
 from tests.solvers.acyclic.test_structure import is_acyclic
 

@@ -10,7 +10,7 @@ from calibrant.bench.lab.speed.options import Options
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.sampling.problems import sample_problem
 from calibrant.dsl.replayscm.sampling.strata import stratum
-from calibrant.solvers.acyclic.least_cost import Cost, Mask, best_structure, break_ties, cost_by_size, remove_tie_break
+from calibrant.solvers.acyclic.least import Cost, Mask, best_structure, break_ties, cost_by_size, remove_tie_break
 from calibrant.solvers.acyclic.optimum import MAX_SUBSET_DP, Choice, optimal_choice
 from calibrant.solvers.replayscm.parents import ParentSearch
 from calibrant.solvers.replayscm.roots import list_root_sets, possible_roots

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from calibrant.solvers.acyclic.least_cost import Cost, Mask, total_size
-from calibrant.solvers.acyclic.reduction import Part, reduce_to_parts
+from calibrant.solvers.acyclic.least import Cost, Mask, Part, reduce_to_parts, total_size
 from calibrant.solvers.sat.cnf import Cnf, add_linear_order
 
 

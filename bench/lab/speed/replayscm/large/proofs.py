@@ -22,7 +22,7 @@ from calibrant.bench.lab.speed.replayscm.large.agreement import MAX_PARENTS, TOP
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.sampling.problems import sample_problem
 from calibrant.dsl.replayscm.sampling.strata import Stratum, stratum
-from calibrant.solvers.acyclic.least_cost import total_size
+from calibrant.solvers.acyclic.least import total_size
 from calibrant.solvers.acyclic.optimum import optimal_choice
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.exact import solve
