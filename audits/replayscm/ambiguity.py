@@ -13,9 +13,13 @@ from dataclasses import replace
 from calibrant.audits.replayscm.patterns import latent_scm
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm.problem import Problem, Task
-from calibrant.solvers.formulas.catalogue import MAX_SIZES
-from calibrant.solvers.formulas.essential import COMPLETE, essential_functions, synthesis_operators
-from calibrant.solvers.formulas.expressible import expresses_everything
+from calibrant.solvers.formulas.catalogue import (
+    COMPLETE,
+    MAX_SIZES,
+    essential_functions,
+    expresses_everything,
+    synthesis_operators,
+)
 from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR
 from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass
 

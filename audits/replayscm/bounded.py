@@ -19,7 +19,7 @@ from msgspec import Meta
 from calibrant.dsl.replayscm.evaluator import PackedPanels, pack_panels
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.formulas.essential import (
+from calibrant.solvers.formulas.catalogue import (
     EssentialFunctions,
     constant_sizes,
     essential_functions,

@@ -17,8 +17,8 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.least import Cost, Mask, break_ties, cost_by_size, find_good_choice
 from calibrant.solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
 from calibrant.solvers.budget import Budget
-from calibrant.solvers.formulas.least import LeastSize
-from calibrant.solvers.formulas.literals import require_literals_alone
+from calibrant.solvers.formulas.catalogue import require_literals_alone
+from calibrant.solvers.formulas.synthesis import LeastSize
 from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.parents import MAX_PARENTS, ParentSearch, ParentSet
 

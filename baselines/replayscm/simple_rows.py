@@ -24,8 +24,8 @@ from calibrant.dsl.replayscm.submission import illegality
 from calibrant.solvers.acyclic.least import Mask, cost_by_size
 from calibrant.solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
 from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.formulas.least import least_formula
 from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.parents import ParentSearch

@@ -1,29 +1,194 @@
-"""Catalogues: all Boolean functions of k variables whose least formula has at most some size, in the order of size.
+"""Catalogues of small Boolean functions in the order of size, and what operators can express.
 
 Built by exhaustive enumeration of whole orbits under permutation of the variables. Complete for up to 4 variables; for
-5 and 6 complete up to `max_size`, beyond which solvers.formulas.decomposition takes over. For the standard operators
-the result is shipped by orbit (solvers.formulas.orbits), so that no kernel has to be compiled first. Constants are no
+5 and 6 complete up to `max_size`, beyond which solvers.formulas.synthesis takes over. For the standard operators
+the result is shipped by orbit, so that no kernel has to be compiled first. Constants are no
 atoms of formulas, so no function of 0 variables has a formula. *List cost*: see solvers.formulas._kernels_functions.
+
+Size and possible roots are equal throughout an orbit. So a file with one function of each orbit, 11,000 instead of 1.1
+million of five variables, holds a whole catalogue; reading it takes less time than compiling the enumeration.
+
+Of Post's closed classes (E. L. Post, The two-valued iterative systems of mathematical logic, 1941) few occur:
+operators that are all monotone, or all affine, stay in a small class; any other set expresses every function that
+preserves the constants that all its operators preserve. An operator preserves 0 (or 1) if it gives 0 (or 1) when all
+arguments are: `and` and `or` preserve both, `xor` preserves 0, `iff` preserves 1, `not` neither.
+
+A least formula over a set of variables whose function ignores one of them is as small over a subset, so a search over
+all subsets only needs the functions that depend on every variable. The constants are listed with one variable, because
+without literals a formula for them has to mention a variable.
+
+An argument 0 or 1 of `and`, `or` can be dropped or makes the node constant. Under `xor` a 0 can be dropped and a 1 is
+a `not` around the rest, of the same size. Under `iff` a 1 makes the node the conjunction of the rest, and a 0 its nor,
+no larger. So where those operators are allowed too, a formula with a literal inside is never smaller than one without,
+and the only formulas worth adding are the literals themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import count, pairwise
 from math import factorial
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS
-from calibrant.dsl.formulas.table import full_mask, num_rows, projection
+from calibrant.dsl.formulas.table import PartialTable, full_mask, num_rows, projection
+from calibrant.dsl.formulas.text import Grammar
 from calibrant.solvers.formulas import _kernels_functions as kernels
 from calibrant.solvers.formulas._kernels_synthesis import UNUSED
-from calibrant.solvers.formulas.expressible import num_expressible, operator_set
-from calibrant.solvers.formulas.orbits import Layers, moving_rows, plain_changes, unpack_orbits
 
+# --- Orbits of functions under permutation of the variables: one representative stands for all ------------------------
+U64 = npt.NDArray[np.uint64]
+U8 = npt.NDArray[np.uint8]
+
+
+class Layers(NamedTuple):
+    """Functions by size, then by table bits.
+
+    words: [f] uint64 tables; sizes: [f] uint8; rooted: [f] uint8, see solvers.formulas.catalogue
+    """
+
+    words: U64
+    sizes: U8
+    rooted: U8
+
+
+def plain_changes(length: int) -> Iterator[int]:
+    """Yield positions i to exchange with i + 1 that generate all permutations of that many items.
+
+    Plain changes: D. E. Knuth, The Art of Computer Programming 4A, section 7.2.1.2, algorithm P.
+    """
+    if length < 2:
+        return
+    inner = list(plain_changes(length - 1))
+    for round_index in range(len(inner) + 1):
+        falling = round_index % 2 == 0  # the last item runs down, then up, and so on
+        yield from range(length - 2, -1, -1) if falling else range(length - 1)
+        if round_index < len(inner):
+            yield inner[round_index] + falling
+
+
+def moving_rows(num_vars: int) -> list[int]:
+    """Return, per variable but the last, the rows in which it is 1 and the next one is 0, as bits of a table."""
+    return [projection(i, num_vars).bits & ~projection(i + 1, num_vars).bits for i in range(num_vars - 1)]
+
+
+def permute_variables(words: U64, num_vars: int) -> U64:
+    """Return the functions under every permutation of the variables; shape [v!, f]."""
+    moving = np.array(moving_rows(num_vars), np.uint64)
+    permuted = [words]
+    for variable in plain_changes(num_vars):
+        shift, last = np.uint64(1 << variable), permuted[-1]
+        changed = (last ^ (last >> shift)) & moving[variable]
+        permuted.append(last ^ (changed | (changed << shift)))
+    return np.stack(permuted)
+
+
+def pack_orbits(functions: Layers, num_vars: int) -> bytes:
+    """Pack the function of least table bits of each orbit, deflated: size + 16 * rooted of all, then all words."""
+    leads = np.flatnonzero(permute_variables(functions.words, num_vars).min(axis=0) == functions.words)
+    words = functions.words[leads]
+    keys = functions.sizes[leads] | functions.rooted[leads] << np.uint8(4)
+    return zlib.compress(keys.tobytes() + words.astype(_word_type(num_vars)).tobytes(), 9)
+
+
+def _word_type(num_vars: int) -> str:
+    return "<u4" if num_vars <= 5 else "<u8"
+
+
+def unpack_orbits(contents: bytes, num_vars: int) -> Layers:
+    """Return every function of every orbit, sorted by size, then bits."""
+    inflated, word_type = zlib.decompress(contents), np.dtype(_word_type(num_vars))
+    count = len(inflated) // (1 + word_type.itemsize)
+    leads = np.frombuffer(inflated, word_type, count, offset=count).astype(np.uint64)
+    words = permute_variables(leads, num_vars).ravel()
+    keys = np.tile(np.frombuffer(inflated, np.uint8, count), len(words) // count)
+    order = np.argsort(words)
+    order = order[np.argsort(keys[order] & 15, kind="stable")]
+    words, keys = words[order], keys[order]
+    # a symmetric function is its own image under some permutations
+    first = np.append(True, words[1:] != words[:-1])
+    return Layers(words[first], keys[first] & np.uint8(15), keys[first] >> np.uint8(4))
+
+
+# --- Expressibility: which Boolean functions a set of operators can express -------------------------------------------
+MONOTONE_COUNTS = (0, 1, 4, 18, 166, 7579, 7828352)  # Dedekind numbers (OEIS A000372) without the two constants
+
+
+def operator_set(operators: Iterable[str]) -> tuple[str, ...]:
+    """Return the operators in table order, each once; `ValueError` if exact synthesis does not support one."""
+    requested = set(operators)
+    if unknown := requested - set(STANDARD_OPERATORS):
+        raise ValueError(f"operators {sorted(unknown)} in exact synthesis; it supports {', '.join(STANDARD_OPERATORS)}")
+    return tuple(name for name in STANDARD_OPERATORS if name in requested)
+
+
+def preserves(operators: Iterable[str], value: bool) -> bool:
+    """Return whether every formula of these operators is `value` where all variables are."""
+    chosen = [OPERATORS[name] for name in operators]
+    return all(op.truth([value] * op.min_arity) == value for op in chosen)
+
+
+def num_expressible(num_vars: int, operators: tuple[str, ...]) -> int:
+    """Count the functions of at most these variables that have a formula of these operators."""
+    if num_vars == 0:
+        return 0  # no atom, hence no formula
+    match operators:
+        case ():
+            return num_vars
+        case ("not",):
+            return 2 * num_vars
+        case ("and",) | ("or",):
+            return (1 << num_vars) - 1
+        case ("xor",):
+            return 1 << num_vars
+        case ("not", "xor"):
+            return 2 << num_vars
+        case ("and", "or"):
+            return MONOTONE_COUNTS[num_vars]
+        case _:
+            return 1 << num_rows(num_vars) - preserves(operators, False) - preserves(operators, True)
+
+
+def expresses_everything(grammar: Grammar) -> bool:
+    """Return whether every function has a formula in the grammar, the constants as literals or not."""
+    names = grammar.operators
+    standard = operator_set(name for name in names if name in STANDARD_OPERATORS)
+    # monotone and affine classes have at most 18 and 16 functions of 3 variables, any other at least a quarter of 256
+    rich = "if" in names or num_expressible(3, standard) >= 1 << num_rows(3) - 2
+    return rich and (grammar.allow_constants or not (preserves(names, False) or preserves(names, True)))
+
+
+def may_be_expressible(partial: PartialTable, operators: tuple[str, ...]) -> bool:
+    """Return False if no formula agrees with the table.
+
+    True is final too, unless all operators are affine, or `and` or `or` stands alone; those classes are so small that
+    they are searched completely.
+    """
+    ones, zeros = partial.value, partial.care & ~partial.value
+    last = num_rows(partial.num_vars) - 1
+    if preserves(operators, False) and ones & 1:
+        return False
+    if preserves(operators, True) and zeros >> last & 1:
+        return False
+    return operators != ("and", "or") or not _decreases(ones, zeros, partial.num_vars)
+
+
+def _decreases(ones: int, zeros: int, num_vars: int) -> bool:
+    """Return whether some row of `ones` lies below a row of `zeros`: then no monotone function has these values."""
+    rows = range(num_rows(num_vars))
+    below = [row for row in rows if ones >> row & 1]
+    above = [row for row in rows if zeros >> row & 1]
+    return any(low & ~high == 0 for low in below for high in above)
+
+
+# --- Catalogues: all Boolean functions of k variables whose least formula has at most some size, in the order of size
 MAX_VARS = 6  # a function is one 64-bit word
 MAX_SIZES = {5: 11, 6: 9}  # 1.1 and 0.4 million functions: 0.2 s and 0.05 s to build, a scan takes 0.1 ms
 CAPACITIES = {5: 1_200_000, 6: 500_000}  # initial room for functions; doubles when it is full
@@ -207,3 +372,85 @@ def _from_sorted(num_vars: int, operators: tuple[str, ...], functions: Layers) -
     """Create a catalogue of functions that are in order already."""
     ends = np.cumsum(np.bincount(functions.sizes)) if len(functions.sizes) else np.zeros(1, np.int64)
     return Catalogue(num_vars, operators, *functions, ends)
+
+
+# --- Functions that depend on all of their variables, by size: the candidates for one parent set ----------------------
+COMPLETE = 255  # in `complete_to`: every expressible function of that many variables is listed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EssentialFunctions:
+    """Tables of 1 to k variables that depend on all of them; by number of variables, then size, then bits.
+
+    bits: [f] uint64 tables; sizes: [f] least sizes
+    starts: [k + 2] where the functions of j variables begin
+    ends: [k + 1] past the last function of j variables that depends on all of them: leaves the constants out
+    complete_to: [k + 1] every such function of j variables up to this size is listed
+    """
+
+    bits: npt.NDArray[np.uint64]
+    sizes: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    complete_to: npt.NDArray[np.int64]
+
+
+def constant_sizes(functions: EssentialFunctions, grammar: Grammar) -> dict[int, int]:
+    """Return the least formula size of each constant that has one: a literal, or a formula of some variable."""
+    if grammar.allow_constants:
+        return {0: 1, 1: 1}
+    constants = slice(functions.ends[1], functions.starts[2])
+    listed = zip(functions.bits[constants].tolist(), functions.sizes[constants].tolist(), strict=True)
+    return {bits & 1: size for bits, size in listed}
+
+
+def synthesis_operators(grammar: Grammar) -> tuple[str, ...]:
+    """Return the allowed operators that formulas are built from: the standard ones, without `if`."""
+    return tuple(name for name in grammar.operators if name in STANDARD_OPERATORS)
+
+
+@cache
+def essential_functions(max_vars: int, operators: tuple[str, ...]) -> EssentialFunctions:
+    """Return the list for up to `max_vars` variables; built once per process."""
+    bits, sizes, starts, ends, complete_to = [], [], [0, 0], [0], [COMPLETE]
+    for num_vars in range(1, max_vars + 1):
+        functions = catalogue(num_vars, operators)
+        is_essential = _depends_on_all(functions.words, num_vars)
+        ends.append(starts[-1] + int(is_essential.sum()))
+        order = np.flatnonzero(is_essential)
+        # the constants come after; without `not` they may be smaller than the negation
+        if num_vars == 1:
+            order = np.concatenate([order, np.flatnonzero(~is_essential)])
+        bits.append(functions.words[order])
+        sizes.append(functions.sizes[order])
+        starts.append(starts[-1] + len(order))
+        complete_to.append(COMPLETE if functions.is_complete else functions.max_size)
+    indexes = (np.array(listed, np.int64) for listed in (starts, ends, complete_to))
+    return EssentialFunctions(np.concatenate(bits), np.concatenate(sizes), *indexes)
+
+
+def _depends_on_all(words: npt.NDArray[np.uint64], num_vars: int) -> npt.NDArray[np.bool_]:
+    is_essential = np.ones(len(words), np.bool_)
+    for index in range(num_vars):
+        shift = np.uint64(1 << index)
+        low_rows = np.uint64(full_mask(num_vars) & ~projection(index, num_vars).bits)
+        is_essential &= ((words >> shift) ^ words) & low_rows != 0
+    assert num_rows(num_vars) <= 64
+    return is_essential
+
+
+# --- Effect of the literals 0 and 1 on least formulas, where a grammar allows them ------------------------------------
+_STANDS_IN = {"xor": {"not"}, "iff": {"not", "and", "or"}}
+
+
+def require_literals_alone(grammar: Grammar) -> None:
+    """Raise `ValueError` if literals inside formulas could make them smaller, or possible: no search covers that."""
+    if not grammar.allow_constants:
+        return
+    for operator, needed in _STANDS_IN.items():
+        missing = needed.difference(grammar.operators)
+        if operator in grammar.operators and missing:
+            raise ValueError(
+                f"literals are allowed with {operator} but without {', '.join(sorted(missing))}: "
+                "formulas with a literal inside are not searched"
+            )

@@ -20,10 +20,8 @@ import numpy.typing as npt
 from calibrant.dsl.errors import TableError
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula, apply, var
 from calibrant.dsl.formulas.table import TruthTable, cofactor, constant_table, num_rows, select
-from calibrant.solvers.formulas.assembly import formula_of_part
-from calibrant.solvers.formulas.catalogue import MAX_SIZES, SHIPPED, Catalogue, build_catalogue, catalogue
-from calibrant.solvers.formulas.goal import Listed
-from calibrant.solvers.formulas.orbits import pack_orbits
+from calibrant.solvers.formulas.catalogue import MAX_SIZES, SHIPPED, Catalogue, build_catalogue, catalogue, pack_orbits
+from calibrant.solvers.formulas.synthesis import Listed, formula_of_part
 
 MAX_SIZE_OF_FOUR = 15  # every function of up to four variables has a formula of the standard operators of that size
 NOT_EXPRESSIBLE = 255  # larger than any least size: 47 is the largest, for `not` and `and`
@@ -38,10 +36,10 @@ def least_sizes(operators: Iterable[str] = STANDARD_OPERATORS) -> npt.NDArray[np
 
 
 def formula_of(bits: int, names: Sequence[str], *, operators: Iterable[str] = STANDARD_OPERATORS) -> Formula:
-    """Return a formula of least size for the function with that table, by the rule of solvers.formulas.assembly.
+    """Return a formula of least size for the function with that table, by the rule of solvers.formulas.synthesis.
 
     names: one to six; names[i] is variable i. `TableError` if the function has no formula, or, over five and six
-    names, only formulas larger than what the catalogue lists; solvers.formulas.least finds those too.
+    names, only formulas larger than what the catalogue lists; solvers.formulas.synthesis finds those too.
     """
     functions = catalogue(len(names), operators)
     position = functions.position(bits)

@@ -20,9 +20,9 @@ from calibrant.dsl.replayscm.evaluator import pack_panels
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.scm import Scm
-from calibrant.solvers.formulas.essential import synthesis_operators
-from calibrant.solvers.formulas.least import least_formula
+from calibrant.solvers.formulas.catalogue import synthesis_operators
 from calibrant.solvers.formulas.lookup import MAX_SIZE_OF_FOUR, formula_for
+from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.local_counts import local_space
 from calibrant.solvers.replayscm.members_by_size import members_by_size

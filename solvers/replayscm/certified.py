@@ -9,7 +9,7 @@ from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.reference import first_mismatch
 from calibrant.dsl.replayscm.scm import LocalFunction, Scm
 from calibrant.dsl.replayscm.submission import illegality
-from calibrant.solvers.formulas.essential import synthesis_operators
+from calibrant.solvers.formulas.catalogue import synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
 
 

@@ -19,7 +19,7 @@ from calibrant.dsl.replayscm.evaluator import NO_ROWS, Rows
 from calibrant.solvers.acyclic.count import Weights, WordWeights, limbs_for, total
 from calibrant.solvers.acyclic.draws import Draws
 from calibrant.solvers.acyclic.least import Mask
-from calibrant.solvers.formulas.essential import constant_sizes
+from calibrant.solvers.formulas.catalogue import constant_sizes
 from calibrant.solvers.replayscm._kernels_worlds import add_rows, find_subsets, weigh_after_worlds
 from calibrant.solvers.replayscm.function_index import NOT_LISTED
 from calibrant.solvers.replayscm.version_space import VersionSpace

@@ -11,7 +11,7 @@ Hidden-roots over shared units the columns of all roots are nested (solvers.repl
 be a smaller train-exact SCM; they are considered only where no root set of that kind fits.
 Ties between choices of equal total size: fewest mentions, then the smallest root set, then the smallest parent sets
 (variables in the order of the task, sets compared as numbers with bit i for variable i); between formulas over one set
-the rule of solvers.formulas.least. Where literals 0 and 1 are allowed they stand alone, as constant mechanisms.
+the rule of solvers.formulas.synthesis. Where literals 0 and 1 are allowed they stand alone, as constant mechanisms.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.least import Cost, Mask, cost_by_size, find_good_choice, total_size
 from calibrant.solvers.acyclic.optimum import Choice, optimal_choice
 from calibrant.solvers.budget import LEAST_SCM_STATES, Budget, Undecided
-from calibrant.solvers.formulas.least import LeastSize, least_formula
-from calibrant.solvers.formulas.literals import require_literals_alone
+from calibrant.solvers.formulas.catalogue import require_literals_alone
+from calibrant.solvers.formulas.synthesis import LeastSize, least_formula
 from calibrant.solvers.outcome import BestSoFar, Found, Impossible, OutOfBudget
 from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.parents import ParentSearch, ParentSet
@@ -60,7 +60,7 @@ def solve(
 ) -> Found[ExactAnswer] | Impossible | OutOfBudget:
     """Solve a task whose answer is an SCM (Ordered, Block, Hidden-order, Hidden-roots).
 
-    `ValueError` for a grammar in which literals inside formulas would matter (solvers.formulas.literals), and for
+    `ValueError` for a grammar in which literals inside formulas would matter (solvers.formulas.catalogue), and for
     seconds of an engine that counts states.
 
     max_parents: how many variables a mechanism may mention, 1 to 6

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.dsl.formulas.table import num_rows
-from calibrant.solvers.formulas.essential import EssentialFunctions
+from calibrant.solvers.formulas.catalogue import EssentialFunctions
 from calibrant.solvers.replayscm._kernels_worlds import PREFIX_ROWS
 
 U64 = npt.NDArray[np.uint64]
@@ -17,7 +17,7 @@ I64 = npt.NDArray[np.int64]
 
 
 class FunctionIndex(NamedTuple):
-    """Functions of solvers.formulas.essential in the kernels' order.
+    """Functions of solvers.formulas.catalogue in the kernels' order.
 
     bits: [f] uint64 tables, by number of variables, then bits; sizes: [f] least sizes
     prefixes: [k + 1, 2**PREFIX_ROWS + 1] where the functions of j variables begin whose last PREFIX_ROWS rows are so;

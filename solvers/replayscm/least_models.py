@@ -18,7 +18,7 @@ import numpy as np
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.formulas.essential import COMPLETE, constant_sizes
+from calibrant.solvers.formulas.catalogue import COMPLETE, constant_sizes
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.replayscm.exact import ONLY_NESTED, ExactAnswer
 from calibrant.solvers.replayscm.local_counts import I64, LocalSpace, size_counts

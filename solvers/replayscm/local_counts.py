@@ -20,7 +20,7 @@ import numpy.typing as npt
 from calibrant.dsl.formulas.table import PartialTable, TruthTable
 from calibrant.dsl.replayscm.evaluator import PackedPanels
 from calibrant.solvers.acyclic.least import Mask
-from calibrant.solvers.formulas.essential import COMPLETE, EssentialFunctions
+from calibrant.solvers.formulas.catalogue import COMPLETE, EssentialFunctions
 from calibrant.solvers.replayscm._kernels_parents import list_tables
 from calibrant.solvers.replayscm._kernels_worlds import count_essential, fill_histograms, find_subsets
 from calibrant.solvers.replayscm.function_index import function_index

@@ -14,7 +14,7 @@ from calibrant.dsl.formulas.table import PartialTable, TruthTable, full_mask, pr
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.draws import draw_weighted
 from calibrant.solvers.acyclic.least import Mask
-from calibrant.solvers.formulas.essential import EssentialFunctions, constant_sizes, synthesis_operators
+from calibrant.solvers.formulas.catalogue import EssentialFunctions, constant_sizes, synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.replayscm.version_space import VersionSpace
 

@@ -13,7 +13,7 @@ from calibrant.dsl.formulas.table import PartialTable
 from calibrant.dsl.replayscm.evaluator import PackedPanels, pack_panels
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.acyclic.least import Mask
-from calibrant.solvers.formulas.essential import essential_functions, synthesis_operators
+from calibrant.solvers.formulas.catalogue import essential_functions, synthesis_operators
 from calibrant.solvers.replayscm._kernels_parents import list_determining_sets
 
 MAX_PARENTS = 6  # 2**6 rows of a table fill one word

@@ -24,14 +24,14 @@ from calibrant.solvers.acyclic.elimination import is_orderable, minimal_sets
 from calibrant.solvers.acyclic.estimate import PARTICLES, RUNS, Estimate, add_estimates, estimate
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.formulas.essential import (
+from calibrant.solvers.formulas.catalogue import (
     EssentialFunctions,
     constant_sizes,
     essential_functions,
+    expresses_everything,
+    require_literals_alone,
     synthesis_operators,
 )
-from calibrant.solvers.formulas.expressible import expresses_everything
-from calibrant.solvers.formulas.literals import require_literals_alone
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.replayscm.function_index import FunctionIndex, function_index
 from calibrant.solvers.replayscm.local_counts import I64, LocalSpace, limit_size, local_space, size_counts

@@ -21,7 +21,7 @@ from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import from_formula
 from calibrant.dsl.replayscm.sampling.scms import LatentScm
 from calibrant.dsl.replayscm.world import World
-from calibrant.solvers.formulas.essential import essential_functions
+from calibrant.solvers.formulas.catalogue import essential_functions
 
 Tables: TypeAlias = npt.NDArray[np.uint64]
 """Functions of one window, as bits of their truth tables; variable i is the i-th of the window."""

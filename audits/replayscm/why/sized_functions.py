@@ -10,7 +10,7 @@ from random import Random
 from calibrant.audits.replayscm.ambiguity import sized_class
 from calibrant.dsl.formulas.table import TruthTable, full_mask, support
 from calibrant.solvers.acyclic.least import Mask
-from calibrant.solvers.formulas.essential import synthesis_operators
+from calibrant.solvers.formulas.catalogue import synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.replayscm.member_sampling import sample_completion
 from calibrant.solvers.replayscm.version_space import VersionSpace

@@ -17,7 +17,7 @@ from calibrant.dsl.formulas.table import TruthTable, complete
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.formulas.least import least_formula
+from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.certified import certify
 

@@ -14,7 +14,7 @@ from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.sampling.strata import SHORTCUT_CAP
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.formulas.least import LeastSize
+from calibrant.solvers.formulas.synthesis import LeastSize
 from calibrant.solvers.replayscm.local_counts import local_space
 from calibrant.solvers.replayscm.parents import ParentSearch
 

@@ -21,8 +21,7 @@ from calibrant.baselines.replayscm.posterior.formula_weights import load_shipped
 from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.replayscm.sampling.scms import MIN_PARENTS
 from calibrant.dsl.replayscm.sampling.strata import LARGE_STRATA, SHORTCUT_CAP, STRATA, Stratum
-from calibrant.solvers.formulas.catalogue import catalogue
-from calibrant.solvers.formulas.essential import essential_functions
+from calibrant.solvers.formulas.catalogue import catalogue, essential_functions
 
 SHORTCUT_VARIABLES = 3  # shortcuts have nodes of at most three arguments, so none of size 5 mentions more
 XOR_SIZE = 3

@@ -1,6 +1,6 @@
 """Candidate mechanisms under the caps of a stage: the smallest formula over each parent set, if it is small enough.
 
-Nothing is enumerated here. The list of functions by size (solvers.formulas.essential) is read as a bottom-up search
+Nothing is enumerated here. The list of functions by size (solvers.formulas.catalogue) is read as a bottom-up search
 that keeps behaviours, what formulas are worth in the rows seen: a size is reached as long as the behaviours two nodes
 below were all kept. Functions of five variables end at size 11 there, so a cap of 12 is one of 11 for them.
 
@@ -21,8 +21,8 @@ import numpy.typing as npt
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.acyclic.least import Mask
-from calibrant.solvers.formulas.essential import EssentialFunctions
-from calibrant.solvers.formulas.least import least_formula
+from calibrant.solvers.formulas.catalogue import EssentialFunctions
+from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.parents import ParentSearch, ParentSet
 

@@ -25,7 +25,7 @@ from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.least import Mask
 from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.formulas.literals import require_literals_alone
+from calibrant.solvers.formulas.catalogue import require_literals_alone
 from calibrant.solvers.replayscm.certified import certify
 from calibrant.solvers.replayscm.roots import iterate_likely_first
 

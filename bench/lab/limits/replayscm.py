@@ -18,7 +18,7 @@ from calibrant.dsl.replayscm.sampling.problems import disclose_problem, problem_
 from calibrant.dsl.replayscm.sampling.scms import sample_scm
 from calibrant.dsl.replayscm.sampling.strata import Stratum, stratum, worlds_for
 from calibrant.dsl.replayscm.world import Panel
-from calibrant.solvers.formulas.least import least_formula
+from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import OutOfBudget
 from calibrant.solvers.replayscm.engines.contract import Counted
 from calibrant.solvers.replayscm.engines.registry import ENGINES, create_engine

@@ -17,7 +17,7 @@ from calibrant.dsl.replayscm.episodes.episode import task_class
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm, local_function
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.formulas.essential import synthesis_operators
+from calibrant.solvers.formulas.catalogue import synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.replayscm.hidden.exact_mass import count_members
 from calibrant.solvers.replayscm.hidden.meanings import first_members

@@ -25,7 +25,7 @@ from calibrant.dsl.replayscm.extensions.noise import NoiseKind
 from calibrant.dsl.replayscm.extensions.prior import Prior
 from calibrant.solvers.acyclic.least import Mask, members_of
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.formulas.essential import essential_functions, synthesis_operators
+from calibrant.solvers.formulas.catalogue import essential_functions, synthesis_operators
 from calibrant.solvers.formulas.lookup import formula_for
 from calibrant.solvers.replayscm.hidden.columns import HiddenColumn, hidden_columns
 from calibrant.solvers.replayscm.hidden.exact_mass import exact_mass

@@ -15,9 +15,8 @@ from calibrant.dsl.formulas.formula import STANDARD_OPERATORS
 from calibrant.dsl.formulas.table import from_formula, full_mask, projection
 from calibrant.solvers.formulas import catalogue as catalogues
 from calibrant.solvers.formulas._kernels_synthesis import find_best_match, find_first_match
-from calibrant.solvers.formulas.catalogue import Catalogue, build_catalogue, catalogue
+from calibrant.solvers.formulas.catalogue import Catalogue, build_catalogue, catalogue, plain_changes
 from calibrant.solvers.formulas.lookup import NOT_EXPRESSIBLE, formula_of, least_sizes
-from calibrant.solvers.formulas.orbits import plain_changes
 from tests.support.effort import effort, examples
 from tests.support.replayscm import synthesis_oracle as oracles_synthesis
 

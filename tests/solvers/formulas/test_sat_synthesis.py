@@ -10,9 +10,14 @@ from calibrant.dsl.formulas.formula import STANDARD_OPERATORS, Formula, apply, v
 from calibrant.dsl.formulas.table import PartialTable, TruthTable, complete, from_formula, nothing_known
 from calibrant.dsl.formulas.text import parse
 from calibrant.solvers.budget import Budget
-from calibrant.solvers.formulas.cnf_trees import SYMMETRY_BREAKS, SymmetryBreak, TreeEncoding
-from calibrant.solvers.formulas.least import least_formula
-from calibrant.solvers.formulas.sat_search import SatSynthesis, least_formula_by_sat
+from calibrant.solvers.formulas.sat_search import (
+    SYMMETRY_BREAKS,
+    SatSynthesis,
+    SymmetryBreak,
+    TreeEncoding,
+    least_formula_by_sat,
+)
+from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from calibrant.solvers.sat.incremental import Conflicts
 from tests.support.replayscm.synthesis_oracle import least_size_by_enumeration

@@ -28,9 +28,7 @@ from calibrant.dsl.formulas.text import parse
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.formulas._kernels_synthesis import find_first_match
 from calibrant.solvers.formulas.catalogue import Catalogue, build_catalogue, catalogue
-from calibrant.solvers.formulas.decomposition import Decomposition
-from calibrant.solvers.formulas.goal import Goal
-from calibrant.solvers.formulas.least import LeastSize, least_formula
+from calibrant.solvers.formulas.synthesis import Decomposition, Goal, LeastSize, least_formula
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from tests.support.commands import CHECKOUT
 from tests.support.effort import effort, examples
@@ -236,7 +234,7 @@ def test_answers_do_not_depend_on_the_process(capsys: pytest.CaptureFixture[str]
     program = """
 from random import Random
 from calibrant.dsl.formulas.table import PartialTable
-from calibrant.solvers.formulas.least import least_formula
+from calibrant.solvers.formulas.synthesis import least_formula
 random = Random(1)
 for num_vars, care in (3, 0xFF), (4, 0xFFFF), (5, 0xE7FF), (5, 0xFFFFFF), (6, 0x3FFFFF):
     value = random.getrandbits(2**num_vars) & care

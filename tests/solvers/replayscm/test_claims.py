@@ -19,7 +19,7 @@ from calibrant.dsl.replayscm.pools.files import record_from_problem
 from calibrant.dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
-from calibrant.solvers.formulas.least import least_formula
+from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from tests.support.effort import cases

@@ -13,8 +13,8 @@ from statistics import median
 from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, Row, measure
 from calibrant.bench.lab.speed.options import Options
 from calibrant.dsl.formulas.table import PartialTable, num_rows
-from calibrant.solvers.formulas.least import least_formula
 from calibrant.solvers.formulas.sat_search import least_formula_by_sat
+from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import Found
 
 TOPIC = "sat"

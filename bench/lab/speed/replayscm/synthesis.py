@@ -14,7 +14,7 @@ from calibrant.bench.lab.speed.options import Options
 from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS, Formula, apply, var
 from calibrant.dsl.formulas.table import PartialTable, from_formula, full_mask, num_rows, projection
 from calibrant.solvers.budget import Budget
-from calibrant.solvers.formulas.least import least_formula
+from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import Found
 
 TOPIC = "synthesis"

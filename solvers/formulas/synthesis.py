@@ -1,4 +1,12 @@
-"""Least formulas beyond a catalogue: exact search over the operator at the root and its arguments.
+"""Exact synthesis: a least formula that agrees with a partial truth table, proven least.
+
+Up to 4 variables by one look-up in a complete catalogue of functions. Over 5 and 6 variables a catalogue holds all
+functions of up to 11 and 9 nodes; beyond that every size is refuted by exhaustion
+before the next is tried.
+
+Tie rule for any number of variables and any method: of the functions of least size that agree with the table the one
+with the smallest table bits; of its formulas the one that solvers.formulas.synthesis describes.
+A state of the budget is a listed function that is compared with the table, or a pair of them.
 
 For a formula of size s that agrees with a partial table, s - 1 nodes are divided among the arguments. All but the
 largest come from the catalogue; they leave a partial table with more open rows to the largest (see below), which is a
@@ -11,7 +19,7 @@ first, then those that need a further search for the largest argument.
 Rows that an argument leaves open to the others: under `and` those where it is 0, under `or` those where it is 1, under
 a parity none, under `iff` those where the arguments so far disagree.
 
-A goal (solvers.formulas.goal) is a partial table, `value` on the rows of `care`, and the score by which formulas of one
+A goal is a partial table, `value` on the rows of `care`, and the score by which formulas of one
 size are compared: least (bits & keep) ^ flip. `keep` and `flip` carry the score of the whole formula to its argument.
 
 Lists. The arguments of `and`, `or`, `xor` of total size n, all listed in a catalogue up to size t, fall into two parts
@@ -19,21 +27,92 @@ whose combinations are listed too (a single argument, or a list cost below t) wh
 argument leaves less than t to the others, or no argument exceeds n - t, and then the shortest prefix that reaches
 n - t + 1 stays below t. So pairs of listed functions suffice, up to size 17 for t = 11. Above, the smallest argument is
 taken off first.
+
+Of the formulas of least size for a function the one is built that comes first by
+1. the operator at its root, in table order (not, and, or, xor, iff);
+2. its split into two parts (for `iff` of more than two: into arguments): smallest first part, then smallest second
+   part, by list cost (solvers.formulas._kernels_functions), size and table bits.
+Nested nodes of one n-ary operator are flattened. Arguments are formulas by the same rule, sorted by size, then bits.
+A part is `Listed` (a function of the catalogue) or `Decomposed` (an operator over parts).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from calibrant.dsl.formulas.table import full_mask
-from calibrant.solvers.budget import Budget
+from calibrant.dsl.formulas.formula import OPERATORS, STANDARD_OPERATORS, Formula, apply, rename, var
+from calibrant.dsl.formulas.reference import evaluate
+from calibrant.dsl.formulas.table import PartialTable, full_mask, num_rows, projection
+from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas import _kernels_synthesis as kernels
 from calibrant.solvers.formulas._kernels_functions import I64, Lists, list_iff_arguments
-from calibrant.solvers.formulas.catalogue import LISTING, Catalogue
-from calibrant.solvers.formulas.goal import Decomposed, Goal, Listed, Part, make_decomposed
+from calibrant.solvers.formulas._kernels_synthesis import find_first_match
+from calibrant.solvers.formulas.catalogue import LISTING, ROOTS, Catalogue, catalogue, may_be_expressible
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+
+# --- Questions and answers of exact synthesis -------------------------------------------------------------------------
+
+
+class Goal(NamedTuple):
+    """Question: of the functions that are `value` wherever `care` is set, the one with the least (bits & keep) ^ flip.
+
+    care, value: rows that are determined, and their values there (0 elsewhere)
+    keep, flip: the score of an argument is that of the larger function which it completes
+    """
+
+    care: int
+    value: int
+    keep: int
+    flip: int
+
+    def score(self, bits: int) -> int:
+        return (bits & self.keep) ^ self.flip
+
+    @property
+    def floor(self) -> int:
+        """Lower bound of the score of functions that agree."""
+        return (self.score(self.value) & self.care) | (self.flip & ~self.keep & ~self.care)
+
+    def shift(self, bits: int) -> Goal:
+        """Return the goal for a function whose parity with `bits` meets this one."""
+        return self._replace(value=(self.value ^ bits) & self.care, flip=self.flip ^ (bits & self.keep))
+
+
+def exact_goal(bits: int, full: int) -> Goal:
+    """Return the goal that one function meets; `full` are all rows."""
+    return Goal(full, bits, 0, 0)
+
+
+class Listed(NamedTuple):
+    """Function of a catalogue, at that position."""
+
+    bits: int
+    size: int
+    position: int
+
+
+class Decomposed(NamedTuple):
+    """Operator applied to parts; under `and`, `or`, `xor` a part may stand for several arguments."""
+
+    bits: int
+    size: int
+    operator: str
+    parts: tuple[Part, ...]
+
+
+Part: TypeAlias = "Listed | Decomposed"
+
+
+def make_decomposed(operator: str, parts: Iterable[Part], size: int, full: int) -> Decomposed:
+    chosen = tuple(parts)
+    return Decomposed(OPERATORS[operator].bits([part.bits for part in chosen], full), size, operator, chosen)
+
+
+# --- Least formulas beyond a catalogue: exact search over the operator at the root and its arguments ------------------
 
 
 class Decomposition:
@@ -249,3 +328,177 @@ def _count_list_pairs(ends: I64, total: int) -> int:
     largest = len(ends) - 1
     layers = [(size, int(ends[size] - ends[size - 1])) for size in range(1, min(total // 3, largest) + 1)]
     return sum(count * int(ends[min((total - size) // 2, largest)]) for size, count in layers)
+
+
+# --- Reconstruction of formulas from functions, by a fixed rule, so that equal questions have equal answers -----------
+
+
+def formula_of_part(functions: Catalogue, part: Part, names: Sequence[str]) -> Formula:
+    """Build the formula of a part; names[i] is variable i."""
+    placed = {str(index): name for index, name in enumerate(names)}
+    return rename(_formula(functions, part), placed.__getitem__)
+
+
+def _formula(functions: Catalogue, part: Part) -> Formula:
+    """Build the formula of a part, with the variables' numbers for names."""
+    if isinstance(part, Listed):
+        return _listed_formula(functions, part)
+    arguments = [argument for inner in part.parts for argument in _flatten_arguments(functions, inner, part.operator)]
+    arguments.sort(key=lambda argument: (argument.size, argument.bits))
+    return apply(part.operator, [_formula(functions, argument) for argument in arguments])
+
+
+def _flatten_arguments(functions: Catalogue, part: Part, operator: str) -> Iterator[Part]:
+    """Yield the arguments that a part contributes to a node of that operator: and(and(a, b), c) is and(a, b, c)."""
+    if operator in ROOTS and isinstance(part, Listed) and functions.rooted[part.position] & ROOTS[operator]:
+        part = _split(functions, part, operator) or part
+    if operator in ROOTS and isinstance(part, Decomposed) and part.operator == operator:
+        for inner in part.parts:
+            yield from _flatten_arguments(functions, inner, operator)
+    else:
+        yield part
+
+
+@cache
+def _listed_formula(functions: Catalogue, part: Listed) -> Formula:
+    if part.size == 1:
+        tables = [projection(index, functions.num_vars).bits for index in range(functions.num_vars)]
+        return var(str(tables.index(part.bits)))
+    possible = (
+        name for name in functions.operators if name not in ROOTS or functions.rooted[part.position] & ROOTS[name]
+    )
+    # `rooted` spares searches for and, or, xor that must fail; `not` and `iff` have no bit and are tried
+    chosen = next(split for operator in possible if (split := _split(functions, part, operator)))
+    return _formula(functions, chosen)
+
+
+def _split(functions: Catalogue, part: Listed, operator: str) -> Decomposed | None:
+    goal = exact_goal(part.bits, full_mask(functions.num_vars))
+    return Decomposition(functions).split_with_root(goal, part.size, operator)
+
+
+# --- Exact synthesis: a least formula that agrees with a partial truth table of up to 6 variables, proven least -------
+
+
+class LeastSize:
+    """Search for the least size of a formula that agrees with a table, one size at a time.
+
+    lower_bound: proven; no smaller formula agrees. It is the least size once `size` is known
+    possible: False once it is proven that no formula of any size agrees
+    """
+
+    def __init__(self, partial: PartialTable, operators: Iterable[str] = STANDARD_OPERATORS) -> None:
+        self.partial = partial
+        self.lower_bound = 1
+        self._functions = catalogue(partial.num_vars, operators)
+        self.possible = partial.num_vars > 0 and may_be_expressible(partial, self._functions.operators)
+        self._search = Decomposition(self._functions)
+        self._part: Part | None = None
+
+    @property
+    def size(self) -> int | None:
+        """Least size, None as long as it is unknown."""
+        return None if self._part is None else self._part.size
+
+    @property
+    def decided(self) -> bool:
+        """Whether the least size, or that there is none, is known."""
+        return self._part is not None or not self.possible
+
+    @property
+    def in_reach(self) -> bool:
+        """Whether the next size can be searched: up to 24 for 5 variables, 20 for 6."""
+        return self.lower_bound <= self._search.max_size
+
+    def advance(self, budget: Budget | None = None) -> None:
+        """Test the next size, or all listed sizes at once; if the budget runs out before, only the budget changes."""
+        if self.decided or not self.in_reach:
+            return
+        self._search.budget = budget or Budget()
+        try:
+            # words are in the order of size: the first match of one scan settles all listed sizes
+            if self.lower_bound == 1:
+                self._look_up()
+            else:
+                self._search_size(self.lower_bound)
+        except BudgetSpent:
+            return
+        finally:
+            self._search.budget = Budget()
+
+    def _look_up(self) -> None:
+        functions, goal = self._functions, self._goal
+        self._search.budget.spend(len(functions.words))
+        care, value = np.uint64(goal.care), np.uint64(goal.value)
+        position = find_first_match(functions.words, care, value, len(functions.words))
+        if position >= 0:
+            self._part = self._search.listed_function(position)
+            self.lower_bound = self._part.size
+        else:
+            self.lower_bound = functions.max_size + 1
+            # a complete catalogue holds every function that has a formula: no match is a proof
+            self.possible = not functions.is_complete
+
+    def _search_size(self, size: int) -> None:
+        self._part = self._search.find_smallest(self._goal, size)
+        self.lower_bound += self._part is None
+
+    @property
+    def _goal(self) -> Goal:
+        return Goal(self.partial.care, self.partial.value, full_mask(self.partial.num_vars), 0)
+
+    def formula(self, names: Sequence[str]) -> Formula:
+        """Build the formula, once the size is known; names[i] is variable i of the table."""
+        part = self._part
+        if part is None:
+            raise ValueError("the least size is not known yet")
+        # the split that was found depends on the open rows; the formula must depend on the function alone
+        if not isinstance(part, Listed):
+            part = self._search.find_smallest(exact_goal(part.bits, full_mask(self.partial.num_vars)), part.size)
+            assert part is not None
+        formula = formula_of_part(self._functions, part, names)
+        self._certify(formula, names)
+        return formula
+
+    def _certify(self, formula: Formula, names: Sequence[str]) -> None:
+        """Assert, by the reference, every row that is determined."""
+        for row in range(num_rows(self.partial.num_vars)):
+            if self.partial.care >> row & 1:
+                value = evaluate(formula, {name: row >> index & 1 for index, name in enumerate(names)})
+                assert value == self.partial.value >> row & 1, (str(formula), self.partial)
+        assert formula.size == self.size, (str(formula), self.size)
+
+
+def least_formula(
+    partial: PartialTable,
+    names: Sequence[str],
+    *,
+    operators: Iterable[str] = STANDARD_OPERATORS,
+    at_most: int | None = None,
+    budget: Budget | None = None,
+) -> Outcome[Formula]:
+    """Find the formula of least size; Impossible if there is none (of at most `at_most` nodes), or OutOfBudget.
+
+    names: names[i] is variable i of the table
+    """
+    if len(names) != partial.num_vars or len(set(names)) != len(names):
+        raise ValueError(f"{len(names)} names {list(names)} for the {partial.num_vars} variables of a table")
+    search = LeastSize(partial, operators)
+    remaining_budget = budget or Budget()
+    while not search.decided and search.in_reach and (at_most is None or search.lower_bound <= at_most):
+        search.advance(remaining_budget)
+        if remaining_budget.exhausted:
+            break
+    return _outcome(search, names, at_most)
+
+
+def _outcome(search: LeastSize, names: Sequence[str], at_most: int | None) -> Outcome[Formula]:
+    over = f"over {', '.join(names) or 'no variables'}"
+    bound = search.lower_bound
+    if not search.possible:
+        return Impossible(f"no formula of any size {over} agrees with the table")
+    if at_most is not None and bound > at_most:
+        return Impossible(f"no formula of size <= {at_most} {over} agrees with the table")
+    if search.size is None:
+        return OutOfBudget(f"no formula of size < {bound} {over} agrees with the table", bound)
+    return Found(search.formula(names))
