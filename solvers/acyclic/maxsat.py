@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from calibrant.solvers.acyclic.least import Cost, Mask, Part, components, cost_by_size, total_mentions, total_size
 from calibrant.solvers.budget import Budget, BudgetSpent, Undecided
-from calibrant.solvers.sat.cnf import Cnf, Literal
-from calibrant.solvers.sat.core_guided import CoreGuided
+from calibrant.solvers.sat import Cnf, CoreGuided, Literal
 
 CRITERIA: Sequence[Callable[[Cost], int]] = (total_size, total_mentions)  # the first decides, then the second
 

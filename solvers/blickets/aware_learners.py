@@ -18,8 +18,8 @@ from calibrant.solvers.blickets.geometry import Sets
 from calibrant.solvers.blickets.learner import DELTA, Decision, Greedy, Static
 from calibrant.solvers.blickets.static import StaticSpace
 from calibrant.solvers.blickets.switch import SwitchSpace
-from calibrant.solvers.experiment import Move
 from calibrant.solvers.outcome import Found, Impossible
+from calibrant.solvers.space import Move
 
 
 class SwitchAware:

@@ -13,7 +13,7 @@ from calibrant.dsl.blickets.item import Task
 from calibrant.dsl.blickets.rule import Rule
 from calibrant.solvers.blickets.geometry import Geometry
 from calibrant.solvers.blickets.weights import Weights
-from calibrant.solvers.experiment import Move
+from calibrant.solvers.space import Move
 
 DIGITS = 9  # smaller differences are ties, so that rounding on another machine changes no move
 

@@ -13,8 +13,8 @@ from calibrant.dsl.blickets.rule import Rule, all_rules
 from calibrant.dsl.episode import Episode, Step
 from calibrant.solvers.blickets.control import Belief, best_answer, greedy_move
 from calibrant.solvers.blickets.static import StaticSpace
-from calibrant.solvers.experiment import Move
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.space import Move
 
 DELTA = 0.01
 

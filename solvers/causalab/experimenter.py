@@ -11,8 +11,8 @@ from calibrant.solvers.causalab.evidence import Floats, evidence_of
 from calibrant.solvers.causalab.linear import far_end
 from calibrant.solvers.causalab.replay import EXACT, misfit, predict_frequency
 from calibrant.solvers.causalab.space import MAX_LISTED, Setting, WeightedDags, weighted_dags
-from calibrant.solvers.experiment import best_experiment
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.space import best_experiment
 
 
 def solve_by_experiments(episode: LabEpisode, *, bounded: bool = True) -> Outcome[Answer]:

@@ -15,7 +15,7 @@ from calibrant.dsl.causim.model import Assignment, Model, Symbol, System, cubes
 from calibrant.dsl.causim.question import Answer, Question
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
-from calibrant.solvers.sat.cnf import Cnf, Literal, add_at_most_one
+from calibrant.solvers.sat import Cnf, Literal, add_at_most_one
 
 _SOLVER = "cadical153"
 OneHot = Mapping[Symbol, Literal]

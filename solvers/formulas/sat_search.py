@@ -33,8 +33,7 @@ from calibrant.dsl.formulas.table import PartialTable, num_rows
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.formulas.catalogue import may_be_expressible, operator_set
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
-from calibrant.solvers.sat.cnf import Cnf, Literal, add_at_most_one
-from calibrant.solvers.sat.incremental import Conflicts
+from calibrant.solvers.sat import Cnf, Conflicts, Literal, add_at_most_one
 
 # --- CNF encoding of "some formula of exactly this many nodes has these values", row by row ---------------------------
 

@@ -6,9 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from calibrant.solvers.experiment import Move, RatedExperiment, best_experiment, play
 from calibrant.solvers.outcome import Found, Impossible
-from calibrant.solvers.space import Space
+from calibrant.solvers.space import Move, RatedExperiment, Space, best_experiment, play
 from tests.support.counter_game import NumberGame, Numbers
 
 NumberSpace = Space[int, int, bool, int]

@@ -62,7 +62,7 @@ def _most_informative(settable: tuple[str, ...], properties: tuple[str, ...], me
     best: tuple[int, str] | None = None
     for name in settable:
         _, sizes = np.unique(totals[:, :, nodes.index(name)], axis=0, return_counts=True)
-        # sum of n_i^2, the expected number left times a constant, as in solvers.experiment
+        # sum of n_i^2, the expected number left times a constant, as in solvers.space
         remaining = int((sizes**2).sum())
         if len(sizes) > 1 and (best is None or remaining < best[0]):
             best = remaining, name

@@ -19,7 +19,7 @@ from calibrant.solvers.budget import Budget
 from calibrant.solvers.replayscm.hitting_sets import list_hitting_sets, scored_rows
 from calibrant.solvers.replayscm.roots import nested_variables
 from calibrant.solvers.replayscm.version_space import ModelClass
-from calibrant.solvers.sat.cnf import Arc, Clause, Cnf, Literal, add_at_most_one, add_exactly, add_linear_order
+from calibrant.solvers.sat import Arc, Clause, Cnf, Literal, add_at_most_one, add_exactly, add_linear_order
 
 Acyclicity: TypeAlias = Callable[[Cnf, Mapping[Arc, Literal]], None]
 

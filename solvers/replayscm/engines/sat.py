@@ -12,8 +12,7 @@ from calibrant.solvers.budget import Budget
 from calibrant.solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, Acyclicity, SymmetryBreak, encode_members
 from calibrant.solvers.replayscm.engines.contract import Functions
 from calibrant.solvers.replayscm.version_space import ModelClass
-from calibrant.solvers.sat.cnf import add_linear_order
-from calibrant.solvers.sat.incremental import SOLVER, Conflicts
+from calibrant.solvers.sat import SOLVER, Conflicts, add_linear_order
 
 
 class SatMembers:

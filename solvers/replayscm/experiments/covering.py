@@ -13,8 +13,7 @@ import numpy as np
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.highs import empty_program, has_highs, require_highs, run
 from calibrant.solvers.replayscm.experiments.duals import CoverRow, RowWeight, feasible_weights
-from calibrant.solvers.sat.cnf import Cnf
-from calibrant.solvers.sat.core_guided import CoreGuided
+from calibrant.solvers.sat import Cnf, CoreGuided
 
 if TYPE_CHECKING:
     from highspy import Highs

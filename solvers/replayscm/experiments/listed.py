@@ -18,8 +18,7 @@ from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.replayscm.experiments.shares import best_by_share
 from calibrant.solvers.replayscm.hidden.meanings import MAX_LISTED_MEMBERS, list_members
 from calibrant.solvers.replayscm.noise.posterior import Posterior
-from calibrant.solvers.sat.cnf import Cnf
-from calibrant.solvers.sat.core_guided import CoreGuided
+from calibrant.solvers.sat import Cnf, CoreGuided
 
 # subsets of 40 cells do not fit memory, but few are reachable: at most 60,000 are visited
 MAX_TREE_CELLS = 40

@@ -19,7 +19,7 @@ from calibrant.solvers.formulas.sat_search import (
 )
 from calibrant.solvers.formulas.synthesis import least_formula
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
-from calibrant.solvers.sat.incremental import Conflicts
+from calibrant.solvers.sat import Conflicts
 from tests.support.replayscm.synthesis_oracle import least_size_by_enumeration
 
 NAMES = tuple("abcdefghij")

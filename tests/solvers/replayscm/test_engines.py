@@ -25,7 +25,7 @@ from calibrant.solvers.replayscm.engines.contract import Counted, Enumeration
 from calibrant.solvers.replayscm.engines.registry import ENGINES, choose_engine, create_engine
 from calibrant.solvers.replayscm.engines.sat import SatMembers
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
-from calibrant.solvers.sat.cnf import (
+from calibrant.solvers.sat import (
     Cnf,
     add_at_most_one,
     add_exactly,

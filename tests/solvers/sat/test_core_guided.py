@@ -9,8 +9,7 @@ from random import Random
 import pytest
 
 from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.sat.cnf import Cnf
-from calibrant.solvers.sat.core_guided import CoreGuided
+from calibrant.solvers.sat import Cnf, CoreGuided
 
 NUM = 6
 

@@ -30,7 +30,7 @@ from calibrant.solvers.replayscm.engines.contract import Counted, Engine, Enumer
 from calibrant.solvers.replayscm.engines.registry import ENGINES, create_engine
 from calibrant.solvers.replayscm.engines.sat import SatMembers
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
-from calibrant.solvers.sat.cnf import add_linear_order, add_tight_levels, add_topological_levels
+from calibrant.solvers.sat import add_linear_order, add_tight_levels, add_topological_levels
 
 TOPIC = "engines"
 LARGEST = 10  # variables of the pools' largest problems

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from calibrant.solvers.acyclic.least import Cost, Mask, Part, reduce_to_parts, total_size
-from calibrant.solvers.sat.cnf import Cnf, add_linear_order
+from calibrant.solvers.sat import Cnf, add_linear_order
 
 
 def least_size(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> int | None:

@@ -1,4 +1,4 @@
-"""Conjunctive normal form with named variables: cardinality and acyclicity constraints, and DIMACS export.
+"""SAT and MaxSAT through python-sat: clauses with named variables, and solvers charged to a budget.
 
 A literal is a non-zero integer, negative for a negated variable, as python-sat and DIMACS write it. Nothing here
 imports a solver.
@@ -6,14 +6,20 @@ imports a solver.
 Sources: at most one by a ladder and counting by a sequential counter, C. Sinz, Towards an optimal CNF encoding of
 Boolean cardinality constraints, 2005; precedence as a linear order or as levels, M. Gebser, T. Janhunen and
 J. Rintanen, SAT modulo graphs: acyclicity, 2014.
+
+RC2 raises a lower bound core by core (A. Ignatiev, A. Morgado and J. Marques-Silva, RC2: an efficient MaxSAT solver,
+2019), so there is a proven bound whenever the budget ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from calibrant.solvers.budget import Budget
+
+# --- Conjunctive normal form with named variables: cardinality and acyclicity constraints, and DIMACS export ----------
 Literal: TypeAlias = int
 Clause: TypeAlias = list[Literal]
 Arc: TypeAlias = tuple[int, int]
@@ -163,3 +169,126 @@ def add_tight_levels(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
                 cnf.add(-reason, at_least[u][i - 1])
                 reasons.append(reason)
             cnf.add(-literal, *reasons)
+
+
+# --- Incremental SAT solver through python-sat, with conflicts charged to a budget ------------------------------------
+SOLVER = "cadical153"  # incremental, keeps to conflict limits (Glucose does not), logs proofs
+
+
+class Charged:
+    """A python-sat solver whose conflicts are charged to a budget; all other attributes are passed through."""
+
+    def __init__(self, solver: Any, budget: Budget, states: int = 1) -> None:
+        """Wrap a solver; one conflict costs `states` of the budget."""
+        self._solver = solver
+        self._budget = budget
+        self._states = states
+        self._num_counted = 0
+
+    def solve_limited(self, assumptions: Sequence[int] = (), expect_interrupt: bool = False) -> bool:
+        """Return whether there is a model; `BudgetSpent` if that was not decided.
+
+        Python-sat's RC2 calls it by this name.
+        """
+        remaining = self._budget.states
+        if remaining is None:
+            satisfiable = self._solver.solve(assumptions=list(assumptions))
+            self._budget.spend(self._new_conflicts() * self._states)
+            return bool(satisfiable)
+        limit = remaining // self._states
+        if limit == 0:
+            self._budget.spend(self._states)  # raises; python-sat would read a limit of 0 as no limit
+        self._solver.conf_budget(limit)
+        satisfiable = self._solver.solve_limited(assumptions=list(assumptions))
+        # a model found with the last conflict counts; solvers may overshoot a limit by some conflicts
+        used = self._new_conflicts()
+        self._budget.spend(remaining + 1 if satisfiable is None else min(used, limit) * self._states)
+        return bool(satisfiable)
+
+    def _new_conflicts(self) -> int:
+        """Return the conflicts since the last call."""
+        before, self._num_counted = self._num_counted, self._solver.accum_stats()["conflicts"]
+        return self._num_counted - before
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._solver, name)
+
+
+class Conflicts:
+    """An incremental solver whose conflicts are charged to a budget."""
+
+    def __init__(self, cnf: Cnf, budget: Budget, *, solver: str = SOLVER) -> None:
+        from pysat.solvers import Solver
+
+        self.solver: Any = Charged(Solver(name=solver, bootstrap_with=cnf.clauses), budget)
+        self.cnf = cnf
+
+    def model(self) -> Sequence[int] | None:
+        """Return a model, entry v - 1 for variable v; None if there is none; `BudgetSpent` if that was not decided."""
+        if not self.solver.solve_limited():
+            return None
+        model: list[int] = self.solver.get_model()
+        # variables in no clause are unknown to the solver: any value will do
+        return model + [-v for v in range(len(model) + 1, self.cnf.num_variables + 1)]
+
+    def add(self, clause: Sequence[int]) -> None:
+        self.solver.add_clause(clause)
+
+    def close(self) -> None:
+        self.solver.delete()
+
+
+# --- Incremental weighted MaxSAT: python-sat's RC2, its conflicts charged to a budget ---------------------------------
+
+
+class CoreGuided:
+    """Minimum-cost models of a CNF; a model costs the weights of the preferred literals that do not hold.
+
+    at_least: proven lower bound of the cost
+    """
+
+    def __init__(self, cnf: Cnf, budget: Budget, *, states: int = 1) -> None:
+        """Load clauses; one conflict costs `states` of the budget."""
+        from pysat.examples.rc2 import RC2
+        from pysat.formula import WCNF
+
+        formula = WCNF()
+        formula.extend(cnf.clauses)
+        formula.nv = cnf.num_variables
+        self._num_variables = cnf.num_variables
+        self._rc2: Any = RC2(formula, solver=SOLVER)
+        self._solver = Charged(self._rc2.oracle, budget, states)
+        self._rc2.oracle = self._solver
+
+    @property
+    def at_least(self) -> int:
+        return int(self._rc2.cost)
+
+    def prefer(self, literal: Literal, weight: int) -> None:
+        """Add a soft clause: models in which the literal does not hold cost `weight` more."""
+        self._rc2.add_clause([literal], weight=weight)
+
+    def add(self, clause: Sequence[Literal]) -> None:
+        """Add a hard clause."""
+        # to the SAT solver under RC2, so that cores found so far stay valid: constraints are only added
+        self._solver.add_clause(list(clause))
+
+    def cheapest_model(self) -> set[Literal] | None:
+        """Return the literals that hold in a model of least cost; None without a model; `BudgetSpent` if undecided."""
+        model = self._rc2.compute()
+        return None if model is None else {literal for literal in model if literal > 0}
+
+    def settle(self) -> None:
+        """Restrict to the models of least cost; call after `cheapest_model`."""
+        # RC2's current assumptions describe exactly these models; `active_assumps` is new in 1.9.dev16
+        for literal in [*self._rc2.sels, *self._rc2.sums]:
+            self.add([literal])
+
+    def model(self, assumptions: Iterable[Literal]) -> set[Literal] | None:
+        """Return the literals that hold in a model of any cost under assumptions; None if there is none."""
+        if not self._solver.solve_limited(assumptions=list(assumptions)):
+            return None
+        return {literal for literal in self._solver.get_model() if 0 < literal <= self._num_variables}
+
+    def close(self) -> None:
+        self._rc2.delete()
