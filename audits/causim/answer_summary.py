@@ -8,7 +8,7 @@ from typing import Final
 
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.causim.answers import MAX_STATES, AnswerSet
+from calibrant.solvers.causim.exact import MAX_STATES, AnswerSet
 from calibrant.solvers.outcome import Found
 
 MAX_WORK: Final = 300_000_000  # entries of products, some thousands more for each: a few seconds

@@ -9,8 +9,8 @@ from calibrant.audits.claims import Certificate
 from calibrant.dsl.causim.item import CausimItem, Labels, Task
 from calibrant.dsl.causim.model import ModelError, run
 from calibrant.dsl.causim.question import Question
-from calibrant.solvers.causim.answers import AnswerSet
-from calibrant.solvers.causim.evidence import minimal_evidence, observable
+from calibrant.solvers.causim.exact import AnswerSet
+from calibrant.solvers.causim.experiments import minimal_evidence, observable
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 

@@ -23,7 +23,7 @@ from calibrant.audits.claims import Certificate, verify
 from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.question import scenario_of
-from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.space import WorldSpace
 from calibrant.solvers.outcome import Found
 

@@ -10,7 +10,7 @@ from typing import Final
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.question import Answer
 from calibrant.dsl.causim.score import Reason
-from calibrant.solvers.causim.judge import Judge
+from calibrant.solvers.causim.exact import Judge
 
 REASONS: Final[tuple[Reason, ...]] = ("ok", "do ignored", "impossible", "wrong noise")
 

@@ -11,7 +11,7 @@ from calibrant.audits.causim.answer_summary import summarize_answers
 from calibrant.audits.finding import ClaimStatus, Finding
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.reference import work_out
-from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.exact import AnswerSet
 
 TRIVIAL, COPYABLE, VACUOUS, CAPPED, LABEL = "trivial", "copyable", "vacuous", "capped", "wrong_label"
 MAX_SUPPORT = 10_000  # answers that the paper's pipeline stores at most

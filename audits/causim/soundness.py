@@ -16,7 +16,7 @@ from calibrant.dsl.causim.question import scenario_of
 from calibrant.dsl.causim.topology import TOPOLOGIES, graph_of, satisfies
 from calibrant.dsl.errors import short_repr
 from calibrant.solvers.causim.canonical import model_keys
-from calibrant.solvers.causim.items import BUILT_IN
+from calibrant.solvers.causim.generation import BUILT_IN
 from calibrant.solvers.causim.space import WorldSpace
 
 

@@ -20,8 +20,8 @@ from calibrant.dsl.causim.model import ModelError, plain
 from calibrant.dsl.causim.question import QuestionType, Scenario
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.elimination import treewidth
+from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.solution import work_solution
 from calibrant.solvers.outcome import Found
 

@@ -16,8 +16,7 @@ from calibrant.bench.pools.generated import SuiteGenerator, chosen_suites
 from calibrant.bench.pools.item_options import ItemOptions, refused_plan
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.items import BUILT_IN, NIHSS, sampled_items
-from calibrant.solvers.causim.planned_items import built_in_items, items_in_turns
+from calibrant.solvers.causim.generation import BUILT_IN, NIHSS, built_in_items, items_in_turns, sampled_items
 
 
 class CausimSuites(Drawable[CausimItem]):

@@ -15,7 +15,7 @@ from calibrant.bench.report.overview.sentences import answer_text, class_sentenc
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import plain
 from calibrant.dsl.errors import in_one_line
-from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.solution import work_solution
 from calibrant.solvers.outcome import Found
 

@@ -9,8 +9,7 @@ from typing import Any
 from calibrant.bench.protocols.presentation import Presentation, replace_words
 from calibrant.dsl.causim.item import Task
 from calibrant.dsl.causim.model import value_of
-from calibrant.solvers.causim.canonical import canonical_names
-from calibrant.solvers.causim.renaming import rename_task
+from calibrant.solvers.causim.canonical import canonical_names, rename_task
 
 _NAME = re.compile(r"\b[KQ][0-9]+\b")
 

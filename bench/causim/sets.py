@@ -12,7 +12,7 @@ from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import symbols
 from calibrant.dsl.errors import CalibrantError
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.exact import AnswerSet
 
 
 def hypotheses(item: CausimItem) -> Hypotheses:

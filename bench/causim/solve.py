@@ -16,7 +16,7 @@ from calibrant.dsl.causim.model import plain
 from calibrant.solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
-    from calibrant.solvers.causim.judge import Judge, Judgement  # noqa: F401  # in a base that is a text
+    from calibrant.solvers.causim.exact import Judge, Judgement  # noqa: F401  # in a base that is a text
     from calibrant.solvers.causim.solution import WorkedSolution
     from calibrant.solvers.causim.space import WorldSpace
 
@@ -60,7 +60,7 @@ class CausimFunctions(ItemApi[CausimItem]):
 
     def judge(self, item: CausimItem) -> Judge:
         """Return the judge of answers to an item, cached."""
-        from calibrant.solvers.causim.judge import Judge
+        from calibrant.solvers.causim.exact import Judge
 
         return self._judges.get_for(item, lambda: Judge(item.task))
 

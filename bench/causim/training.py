@@ -17,7 +17,7 @@ from calibrant.dsl.causim.model import plain
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.text import plural
-from calibrant.solvers.causim.judge import Judge
+from calibrant.solvers.causim.exact import Judge
 from calibrant.solvers.causim.solution import work_solution
 from calibrant.solvers.outcome import Found
 

@@ -22,7 +22,7 @@ from calibrant.dsl.causim.question import TYPES
 
 if TYPE_CHECKING:
     from calibrant.dsl.causim.item import Vocabulary
-    from calibrant.solvers.causim.judge import Judge, Judgement
+    from calibrant.solvers.causim.exact import Judge, Judgement
 
 Score: TypeAlias = Mapping[str, Any]
 Wrong: TypeAlias = Literal["do ignored", "impossible", "wrong noise"]

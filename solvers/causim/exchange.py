@@ -20,8 +20,8 @@ from calibrant.dsl.causim.question import (
 )
 from calibrant.dsl.causim.records import ExpectedOutput, Instance, QueryFile, QueryMeta, Scm, read_queries
 from calibrant.dsl.errors import PoolError
-from calibrant.solvers.causim.answers import AnswerSet
-from calibrant.solvers.causim.pipeline import Caps, store_answers
+from calibrant.solvers.causim.exact import AnswerSet
+from calibrant.solvers.causim.generation import Caps, store_answers
 from calibrant.solvers.outcome import Found
 
 MAX_STORED = 10_000

@@ -18,8 +18,7 @@ from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import MAX_MESSAGE_CHARS, CalibrantError, short_repr
-from calibrant.solvers.causim.items import sampled_items
-from calibrant.solvers.causim.planned_items import built_in_items
+from calibrant.solvers.causim.generation import built_in_items, sampled_items
 from tests.fuzz.corruption import damaged
 from tests.oracles.independent import require
 

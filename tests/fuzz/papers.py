@@ -48,7 +48,7 @@ from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.episode import ActionError
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Pool
-from calibrant.solvers.causim.items import sampled_items
+from calibrant.solvers.causim.generation import sampled_items
 from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE
 from tests.oracles.independent import require
 from tests.support.causim.hostile_programs import damaged as damaged_program

@@ -22,7 +22,7 @@ from calibrant.audits.why import (
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import run, shown_value
 from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.outcome import Found
 
 MAX_WORLDS = 2_000  # worlds that are listed and grouped by their answers

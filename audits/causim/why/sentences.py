@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from calibrant.audits.causim.why.parts import Branch
 from calibrant.audits.why import Fact, Span, State, listed, number_text, spans
-from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.exact import AnswerSet
 
 
 def title(state: State, number: int | None) -> str:

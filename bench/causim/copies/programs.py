@@ -11,7 +11,7 @@ from calibrant.bench.variants.contract import Record, permuted
 from calibrant.dsl.causim.bundle import bundle_of, load_source, module_text, table_bundle_of
 from calibrant.dsl.causim.item import load_model
 from calibrant.dsl.causim.model import Model, ModelError, loose_symbol
-from calibrant.solvers.causim.renaming import ModelNames, rename_model
+from calibrant.solvers.causim.canonical import ModelNames, rename_model
 
 ASSIGNMENTS = ("fixed_exogenous", "do", "observed_endogenous")  # fields with values of nodes or noise
 _BLANK = "\n\n\n"  # between functions

@@ -11,7 +11,7 @@ from calibrant.dsl.causim.model import Node, Symbol, run
 from calibrant.dsl.causim.question import Question
 from calibrant.dsl.errors import in_one_line
 from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.outcome import Found
 
 _BUDGET: Final = 20_000

@@ -33,8 +33,8 @@ from calibrant.dsl.item import Pool
 from calibrant.dsl.parse_limits import TooLargeError, decode_json, read_bounded
 from calibrant.dsl.records import convert_object
 from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.causim.answers import AnswerSet
-from calibrant.solvers.causim.planned_items import Program, items_about
+from calibrant.solvers.causim.exact import AnswerSet
+from calibrant.solvers.causim.generation import Program, items_about
 from calibrant.solvers.outcome import Found
 
 QUERY_GLOB = "scm_*/causal_queries/*/*/causal_queries_v*.json"

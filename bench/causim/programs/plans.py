@@ -7,8 +7,7 @@ from calibrant.bench.pools.item_options import refused_plan
 from calibrant.dsl.causim.generation import QuestionOptions
 from calibrant.dsl.causim.question import FORMS, TYPES, QuestionType
 from calibrant.dsl.errors import short_repr
-from calibrant.solvers.causim.pipeline import Caps
-from calibrant.solvers.causim.planned_items import QuestionPlan
+from calibrant.solvers.causim.generation import Caps, QuestionPlan
 
 MAX_NODES = 20
 ALL_VERSIONS = tuple(range(1, 11))  # of the paper

@@ -22,13 +22,7 @@ from calibrant.dsl.causim.generation import Diversity, Tally, grow
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.records import write_pool
 from calibrant.dsl.errors import CalibrantError
-from calibrant.solvers.causim.planned_items import (
-    Cell,
-    further_items,
-    heldout_numbers,
-    program_id,
-    version_items,
-)
+from calibrant.solvers.causim.generation import Cell, further_items, heldout_numbers, program_id, version_items
 
 HELDOUT = "heldout_{}"
 

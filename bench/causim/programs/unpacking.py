@@ -32,7 +32,7 @@ from calibrant.dsl.causim.records import (
 )
 from calibrant.dsl.causim.records import QueryMeta as QueryMeta
 from calibrant.dsl.errors import CalibrantError
-from calibrant.solvers.causim.question_sampling import stored_answers
+from calibrant.solvers.causim.generation import stored_answers
 
 NUM_INSTANTIATIONS = 10
 MAX_TRIES = 10  # seeds for each instantiation that is wanted

@@ -10,8 +10,8 @@ from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import ModelError
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.answers import AnswerSet
-from calibrant.solvers.causim.items import items_of_version
+from calibrant.solvers.causim.exact import AnswerSet
+from calibrant.solvers.causim.generation import items_of_version
 from calibrant.solvers.outcome import OutOfBudget
 
 NODES = (3, 5, 8, 10, 15, 20, 25, 30)

@@ -8,8 +8,7 @@ from random import Random
 from calibrant.bench.lab.renamings.renamed import Alike, RenamedItem, permuted_names
 from calibrant.dsl.causim.item import CausimItem, Sealed
 from calibrant.dsl.causim.model import Model, value_of
-from calibrant.solvers.causim.canonical import value_roles
-from calibrant.solvers.causim.renaming import ModelNames, rename_task
+from calibrant.solvers.causim.canonical import ModelNames, rename_task, value_roles
 
 
 def alike(item: CausimItem) -> Alike:

@@ -22,9 +22,9 @@ from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.networks import network
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.answers import AnswerSet
-from calibrant.solvers.causim.evidence import minimal_evidence, observable
-from calibrant.solvers.causim.items import generated_items
+from calibrant.solvers.causim.exact import AnswerSet
+from calibrant.solvers.causim.experiments import minimal_evidence, observable
+from calibrant.solvers.causim.generation import generated_items
 from calibrant.solvers.outcome import Found
 from tests.support.causim.vectors import bundles, vectors
 

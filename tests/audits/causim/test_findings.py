@@ -18,7 +18,7 @@ from calibrant.dsl.causim.bundle import module_text
 from calibrant.dsl.causim.item import CausimItem, Labels, Task
 from calibrant.dsl.causim.networks import network
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.items import generated_items
+from calibrant.solvers.causim.generation import generated_items
 from tests.support.causim.vectors import bundles, models, questions, vectors
 from tests.support.shared import shared_json
 

@@ -14,7 +14,7 @@ from calibrant.dsl.causim.model import ModelError
 from calibrant.dsl.causim.question import Question, check_question
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.items import generated_items
+from calibrant.solvers.causim.generation import generated_items
 from calibrant.solvers.outcome import Found, Impossible
 
 

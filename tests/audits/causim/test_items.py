@@ -13,7 +13,7 @@ from calibrant.audits.claims import verify
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.items import generated_items, sampled_items
+from calibrant.solvers.causim.generation import generated_items, sampled_items
 
 
 @pytest.fixture(scope="module")

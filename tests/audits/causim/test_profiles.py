@@ -12,7 +12,7 @@ from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import Local
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.items import generated_items
+from calibrant.solvers.causim.generation import generated_items
 from calibrant.solvers.outcome import Found
 
 

@@ -15,7 +15,7 @@ from calibrant.dsl.causim.model import assignment_text, compact, symbols
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.score import extract
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.items import generated_items
+from calibrant.solvers.causim.generation import generated_items
 from calibrant.solvers.causim.solution import work_solution
 from calibrant.solvers.outcome import Found, Impossible
 from tests.support.causim.vectors import questions, vectors

@@ -16,9 +16,9 @@ from calibrant.dsl.causim.question import Answer
 from calibrant.dsl.causim.reference import work_out, worlds
 from calibrant.dsl.causim.score import reasons
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.answers import AnswerSet
-from calibrant.solvers.causim.items import generated_items
-from calibrant.solvers.causim.likeliest import likeliest_answer, likeliest_world
+from calibrant.solvers.causim.exact import AnswerSet
+from calibrant.solvers.causim.generation import generated_items
+from calibrant.solvers.causim.space import likeliest_answer, likeliest_world
 from calibrant.solvers.outcome import Found, Impossible
 from tests.support.causim.table_models import random_graph, random_model, random_question
 

@@ -18,7 +18,7 @@ from calibrant.dsl.causim.external_programs.check import FaultKind
 from calibrant.dsl.causim.external_programs.sources import bundle_of_source
 from calibrant.dsl.causim.prose import same_model
 from calibrant.dsl.causim.reference import work_out
-from calibrant.solvers.causim import planned_items
+from calibrant.solvers.causim import generation
 from tests.dsl.causim.external_programs.test_check import CHAIN, FAULTS
 from tests.support.commands import called, jsonl, refused
 
@@ -300,7 +300,7 @@ def test_further_programs_fill_versions_with_few_questions(tmp_path: Path) -> No
 
 
 def test_filling_stops_where_programs_have_no_such_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planned_items, "MAX_EMPTY", 2)
+    monkeypatch.setattr(generation, "MAX_EMPTY", 2)
     line = ["generate", "--benchmark", "causim", "--seed", "3", "--strata", "chain", "--workers", "1"]
     line += ["-o", "programs=1", "-o", "versions=1", "-o", "types=intervention", "-o", "effect=some", "-o", "fill=true"]
     done = called(*line, "--out", tmp_path / "none.jsonl")  # nothing outside `do` can change in a single node

@@ -6,7 +6,7 @@ from calibrant.bench.lab.speed.causim.rates import SPARSE, _observe_half, _quest
 from calibrant.dsl.causim.model import run
 from calibrant.dsl.causim.question import project
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.answers import TwinAnswerSet
+from calibrant.solvers.causim.exact import TwinAnswerSet
 from calibrant.solvers.causim.space import WorldSpace
 
 

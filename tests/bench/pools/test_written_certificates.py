@@ -29,7 +29,7 @@ from calibrant.dsl.replayscm.problem import Pool
 from calibrant.dsl.replayscm.sampling.problems import SETTINGS as DISCLOSURES
 from calibrant.dsl.replayscm.sampling.problems import disclose_problem, sample_problem
 from calibrant.dsl.replayscm.sampling.strata import stratum
-from calibrant.solvers.causim.items import generated_items
+from calibrant.solvers.causim.generation import generated_items
 from calibrant.solvers.outcome import Found
 from calibrant.solvers.replayscm.version_space import ModelClass
 from tests.support.commands import CHECKOUT, called

@@ -22,9 +22,9 @@ from calibrant.dsl.causim.question import TYPES, Question
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.solvers.budget import Budget
-from calibrant.solvers.causim.answers import AnswerSet, TwinAnswerSet
-from calibrant.solvers.causim.question_sampling import questions
-from calibrant.solvers.causim.satisfiability import SatQuestion
+from calibrant.solvers.causim.exact import AnswerSet, TwinAnswerSet
+from calibrant.solvers.causim.experiments import SatQuestion
+from calibrant.solvers.causim.generation import questions
 from calibrant.solvers.outcome import Found
 
 SMALL, LARGE = 6, 10  # nodes: every world is run; the SAT engine is asked

@@ -27,8 +27,8 @@ from calibrant.dsl.causim.model import assignment_text
 from calibrant.dsl.causim.question import TYPES
 from calibrant.dsl.causim.records import record_of_item
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.items import items_of_version
-from calibrant.solvers.causim.judge import Judge
+from calibrant.solvers.causim.exact import Judge
+from calibrant.solvers.causim.generation import items_of_version
 from calibrant.solvers.outcome import Found
 
 FLAGS = ("trivial", "copyable", "vacuous")

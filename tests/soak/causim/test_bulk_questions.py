@@ -9,7 +9,7 @@ import pytest
 from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.question import TYPES
 from calibrant.dsl.causim.reference import work_out
-from calibrant.solvers.causim.items import items_of_version
+from calibrant.solvers.causim.generation import items_of_version
 from tests.soak.causim.questions import Program, asked, main
 
 

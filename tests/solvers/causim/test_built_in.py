@@ -13,10 +13,9 @@ from calibrant.dsl.causim.networks import TOTAL, items, network, nihss, program,
 from calibrant.dsl.causim.question import Question, record_of, scenario_of
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import vacuity
-from calibrant.solvers.causim.answers import AnswerSet
-from calibrant.solvers.causim.items import BUILT_IN
-from calibrant.solvers.causim.marginals import conditional, count_worlds, marginal
-from calibrant.solvers.causim.planned_items import built_in_items
+from calibrant.solvers.causim.elimination import conditional, count_worlds, marginal
+from calibrant.solvers.causim.exact import AnswerSet
+from calibrant.solvers.causim.generation import BUILT_IN, built_in_items
 from calibrant.solvers.outcome import Found
 from tests.support.causim.vectors import models, vectors
 

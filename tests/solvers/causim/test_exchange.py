@@ -17,8 +17,7 @@ from calibrant.dsl.causim.records import read_states, write_queries, write_state
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.errors import PoolError
 from calibrant.solvers.causim.exchange import items_from_queries, query_files, scm_of
-from calibrant.solvers.causim.items import items_of_version
-from calibrant.solvers.causim.pipeline import Caps, sampled_supports, store_answers
+from calibrant.solvers.causim.generation import Caps, items_of_version, sampled_supports, store_answers
 
 
 @pytest.fixture(scope="module")

@@ -20,10 +20,8 @@ from calibrant.dsl.causim.records import read_pool, record_of_item, write_pool
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import PoolError
-from calibrant.solvers.causim.answers import AnswerSet
-from calibrant.solvers.causim.items import generated_items, sampled_items
-from calibrant.solvers.causim.planned_items import built_in_items
-from calibrant.solvers.causim.question_sampling import sample_question
+from calibrant.solvers.causim.exact import AnswerSet
+from calibrant.solvers.causim.generation import built_in_items, generated_items, sample_question, sampled_items
 from calibrant.solvers.outcome import Found
 
 
@@ -107,8 +105,8 @@ def test_changed_lines_are_refused_with_the_file(
 
 def test_items_do_not_depend_on_the_hash_seed() -> None:
     program = (
-        "from calibrant.solvers.causim.items import generated_items\n"
-        "from calibrant.solvers.causim.evidence import minimal_evidence\n"
+        "from calibrant.solvers.causim.generation import generated_items\n"
+        "from calibrant.solvers.causim.experiments import minimal_evidence\n"
         "for item in generated_items(5, 'layered', 1, nodes=5, num_questions=1):\n"
         "    print(item, minimal_evidence(item.task.model, item.task.question, item.sealed.world))\n"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from calibrant.dsl.causim.bundle import module_text
 from calibrant.dsl.causim.item import Task
 from calibrant.dsl.causim.model import plain, symbol
-from calibrant.solvers.causim.judge import Judge
+from calibrant.solvers.causim.exact import Judge
 from tests.support.causim.vectors import bundles, questions, vectors
 
 

@@ -12,7 +12,7 @@ from calibrant.dsl.causim.question import Question, project
 from calibrant.dsl.causim.reference import worlds
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.solvers.budget import Budget, BudgetSpent
-from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.exact import AnswerSet
 from calibrant.solvers.causim.space import WorldSpace
 from calibrant.solvers.space import Space
 from tests.support.causim.table_models import random_graph, random_model, random_question

@@ -12,8 +12,8 @@ from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.model import assignment_text, run, symbols
 from calibrant.dsl.causim.reference import work_out, worlds
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.answers import AnswerSet
-from calibrant.solvers.causim.items import sampled_items
+from calibrant.solvers.causim.exact import AnswerSet
+from calibrant.solvers.causim.generation import sampled_items
 from calibrant.solvers.causim.space import WorldSpace
 from tests.support.contract.subject import Evidence, Settled, Subject
 

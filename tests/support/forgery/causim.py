@@ -23,8 +23,8 @@ from calibrant.dsl.causim.model import assignment_text, plain, run, symbols
 from calibrant.dsl.causim.question import Question, copy_evidence, project
 from calibrant.dsl.causim.reference import work_out, worlds
 from calibrant.dsl.causim.topology import TOPOLOGIES, vacuity
-from calibrant.solvers.causim.answers import AnswerSet
-from calibrant.solvers.causim.items import generated_items
+from calibrant.solvers.causim.exact import AnswerSet
+from calibrant.solvers.causim.generation import generated_items
 from calibrant.solvers.outcome import Found
 from tests.support.forgery.forger import Data, Forger, Genuine, has_shape, is_same, nothing_forged
 

@@ -18,8 +18,8 @@ from calibrant.dsl.causim.generation import grow
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.question import TYPES, Answer
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.solvers.causim.answers import AnswerSet, TwinAnswerSet
-from calibrant.solvers.causim.items import generated_items, items_of_version
+from calibrant.solvers.causim.exact import AnswerSet, TwinAnswerSet
+from calibrant.solvers.causim.generation import generated_items, items_of_version
 from calibrant.solvers.outcome import Found
 
 TOPIC = "causim"
