@@ -15,9 +15,8 @@ from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import Mechanism, winnable
 from calibrant.dsl.causalab.score import imec_size
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.causalab.evidence import Floats
-from calibrant.solvers.causalab.experimenter import candidates
-from calibrant.solvers.causalab.replay import predict_frequency
+from calibrant.solvers.causalab.evidence import Floats, predict_frequency
+from calibrant.solvers.causalab.experiments import candidates
 from calibrant.solvers.causalab.space import WeightedDags
 
 

@@ -13,9 +13,8 @@ from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.solvers.canonical import canonical_key
 from calibrant.solvers.causalab.canonical import mechanism_structure
-from calibrant.solvers.causalab.evidence import evidence_of
+from calibrant.solvers.causalab.evidence import EXACT, evidence_of, misfit
 from calibrant.solvers.causalab.exact import solve
-from calibrant.solvers.causalab.replay import EXACT, misfit
 from calibrant.solvers.outcome import Found, Impossible
 
 

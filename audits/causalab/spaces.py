@@ -12,9 +12,9 @@ from calibrant.dsl.causalab.item import Family, LabItem, Task
 from calibrant.dsl.causalab.mechanism import Draw, Edge
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import evidence_of
-from calibrant.solvers.causalab.noise.replayed import ReplayedDags, law_of, replayed_dags
-from calibrant.solvers.causalab.noise.worlds import RELEASED_LAWS, Law, NoisyDags, noisy_dags
-from calibrant.solvers.causalab.quadratic.space import QuadraticDags, quadratic_dags
+from calibrant.solvers.causalab.noisy import RELEASED_LAWS, Law, NoisyDags, noisy_dags
+from calibrant.solvers.causalab.quadratic import QuadraticDags, quadratic_dags
+from calibrant.solvers.causalab.replayed import ReplayedDags, law_of, replayed_dags
 from calibrant.solvers.causalab.space import WeightedDags, reason_not_enumerable, weighted_dags
 
 LabSpace: TypeAlias = WeightedDags | NoisyDags | QuadraticDags

@@ -21,8 +21,7 @@ from calibrant.dsl.causalab.reference import values
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import evidence_of
-from calibrant.solvers.causalab.local import PER_UNIT, Local, explain_node
-from calibrant.solvers.causalab.space import reason_not_enumerable
+from calibrant.solvers.causalab.space import PER_UNIT, Local, explain_node, reason_not_enumerable
 
 MAX_BASE = 100  # that is drawn
 MAX_EFFECTS = 9  # 101 to this power is still a machine number

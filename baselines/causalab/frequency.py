@@ -14,7 +14,7 @@ from calibrant.dsl.causalab.item import Task
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
-from calibrant.solvers.causalab.rational_fit import exact_reading, exact_readings, least_norm_fit
+from calibrant.solvers.causalab.quadratic import exact_reading, exact_readings, least_norm_fit
 from calibrant.solvers.causalab.space import WeightedDags, frequency_equation, weighted_dags
 
 DISPLAY = 0.01  # weights below what is displayed count as 0

@@ -22,14 +22,11 @@ from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import Family, Weights
 from calibrant.dsl.causalab.mechanism import Edge
 from calibrant.dsl.causalab.run import missed_readings
-from calibrant.solvers.causalab.answer import Answer
-from calibrant.solvers.causalab.evidence import evidence_of
+from calibrant.solvers.causalab.evidence import EXACT, evidence_of, mechanism_of, predict_frequency
 from calibrant.solvers.causalab.exact import solve
-from calibrant.solvers.causalab.experimenter import solve_by_experiments
-from calibrant.solvers.causalab.linear import far_end
-from calibrant.solvers.causalab.noise.experimenter import solve_noisy_by_experiments
-from calibrant.solvers.causalab.quadratic.weights import solve_to_six_decimals
-from calibrant.solvers.causalab.replay import EXACT, mechanism_of, predict_frequency
+from calibrant.solvers.causalab.experiments import solve_by_experiments, solve_noisy_by_experiments
+from calibrant.solvers.causalab.linear import Answer, far_end
+from calibrant.solvers.causalab.quadratic import solve_to_six_decimals
 from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
 
 

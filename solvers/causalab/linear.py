@@ -1,4 +1,4 @@
-"""Linear laboratories without noise: set each property once, and compute direct effects from total effects.
+"""Linear laboratories without noise, solved by one setting of each property; and the answer of any solver.
 
 With x = W x + b the total effects are T = inv(I - W), so W = I - inv(T) for the properties, and the frequency's weights
 are c = T_F inv(T). Whether a setting states base or value, T is the same, because changes are measured. One setting for
@@ -7,16 +7,55 @@ each property, O(n**3) arithmetic.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import Weights
+from calibrant.dsl.causalab.mechanism import Mechanism
 from calibrant.dsl.errors import CycleError
-from calibrant.solvers.causalab.answer import Answer
-from calibrant.solvers.causalab.evidence import Evidence, Floats, evidence_of
-from calibrant.solvers.causalab.replay import EXACT, mechanism_of, misfit, predict_frequency
+from calibrant.solvers.causalab.evidence import (
+    EXACT,
+    Evidence,
+    Floats,
+    evidence_of,
+    mechanism_of,
+    misfit,
+    predict_frequency,
+)
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
+# --- Answer of a solver of laboratories, and its submission -----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Mechanism that reproduces all readings, by the reference, and the frequency that it predicts.
+
+    unique: whether no other mechanism of the class `in_words` does; otherwise it is one of several
+    """
+
+    mechanism: Mechanism
+    frequency: float
+    unique: bool
+    in_words: str
+
+
+def submit_hypothesis(episode: LabEpisode, hypothesis: Mapping[str, Any], frequency: float) -> None:
+    """Dial the frequency once and submit the hypothesis."""
+    episode.act({"reactor": frequency})
+    episode.act({"submit": {"hypothesis": dict(hypothesis)}})
+
+
+def submit_answer(episode: LabEpisode, answer: Answer) -> None:
+    submit_hypothesis(episode, state_mechanism(answer.mechanism), answer.frequency)
+
+
+# --- Linear laboratories without noise: set each property once, and compute direct effects from total effects ---------
 LOW, MIDDLE, HIGH = 0.0, 50.0, 100.0
 MARGIN_FOR_HUNDREDTHS = 10_000.0  # weights of two decimals need a step that drowns rounding
 DECIMALS = 2

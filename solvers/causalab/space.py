@@ -1,33 +1,275 @@
-"""Version space of linear laboratories without noise: weighted DAGs that explain every reading.
+"""Version space of linear laboratories without noise: local fits of each node, and acyclic graphs of them.
 
 A node's weights are independent of the other nodes' weights, so the members are the acyclic assignments of one vector
 to each node, and their number is a sum over DAGs of products (solvers.acyclic.count): no member is enumerated to count.
+
+Exhaustive over weights 0 to 3, 4**k vectors for k possible parents. Readings are multiples of 0.01, so that all tests
+are exact in integers (hundredths).
+
+Options: for each node the number of local hypotheses by parent set, a mask over the nodes.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant.dsl.causalab.item import Family, Task, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
 from calibrant.dsl.causalab.reference import Reading
-from calibrant.solvers.acyclic.count import Layers
+from calibrant.solvers.acyclic.count import Layers, total
 from calibrant.solvers.acyclic.count import Weights as DagWeights
 from calibrant.solvers.acyclic.least import members_of
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.causalab.choices import count_by_edge, count_choices, count_graph
-from calibrant.solvers.causalab.evidence import Evidence, Floats
-from calibrant.solvers.causalab.graphs import GraphSpace
-from calibrant.solvers.causalab.local import MAX_PARENTS, PER_UNIT, Integers, Local, explain_node
-from calibrant.solvers.causalab.replay import linear_matrix, mechanism_of, predict_frequency
+from calibrant.solvers.causalab.evidence import (
+    MAX_EXACT_READING,
+    Evidence,
+    Floats,
+    linear_matrix,
+    mechanism_of,
+    predict_frequency,
+)
 from calibrant.solvers.space import space_repr
 
+# --- Local fit: the weight vectors with which one node explains its own readings, independent of the other nodes ------
+Integers: TypeAlias = npt.NDArray[np.int64]
+
+MAX_WEIGHT = 3
+PER_UNIT = 100  # readings are multiples of 0.01, so in hundredths everything is an integer
+LOWEST_BASE, HIGHEST_BASE = 0, 100
+FREQUENCY_BASE = (15, 25)
+MAX_PARENTS = 7  # 4**7 = 16,384 vectors a node
+
+
+@lru_cache(maxsize=64)
+def _vectors(nodes: int, candidates: int) -> Integers:
+    """Return every vector of weights 0 to 3 that is 0 outside the candidates (a mask); shape (vectors, nodes)."""
+    places = [i for i in range(nodes) if candidates >> i & 1]
+    vectors = np.zeros(((MAX_WEIGHT + 1) ** len(places), nodes), dtype=np.int64)
+    numbers = np.arange(len(vectors))
+    for place in places:
+        numbers, vectors[:, place] = np.divmod(numbers, MAX_WEIGHT + 1)
+    vectors.flags.writeable = False
+    return vectors
+
+
+@dataclass(frozen=True)
+class Local:
+    """Weight vectors of one node that explain its readings.
+
+    vectors: (vectors, nodes), integers 0 to 3; a parent is where the weight is not 0
+    """
+
+    node: int
+    vectors: Integers
+
+    @property
+    def masks(self) -> Integers:
+        """Parent set of each vector, bit i for node i."""
+        return np.asarray((self.vectors > 0) @ (1 << np.arange(self.vectors.shape[1])))
+
+    def filter_explaining(self, differences: Floats) -> Local:
+        """Keep the vectors for which the node's change is the weighted sum of the others' changes, in every row."""
+        hundredths = in_hundredths(differences)
+        # readings to 1e10 are 1e12 hundredths, differences 2e12: 7 parents of weight 3 stay below 5e13, far from 2**63
+        residuals = self.vectors @ hundredths.T - hundredths[:, self.node]
+        return Local(self.node, self.vectors[np.all(residuals == 0, axis=1)])
+
+    def bases(self, readings: Floats) -> Integers:
+        """Return the node's base in each reading, in hundredths; shape (vectors, readings)."""
+        hundredths = in_hundredths(readings)
+        return np.asarray(hundredths[:, self.node] - self.vectors @ hundredths.T)
+
+    def filter(self, keep: npt.NDArray[np.bool_]) -> Local:
+        return Local(self.node, self.vectors[keep])
+
+
+def in_hundredths(readings: Floats) -> Integers:
+    """Convert readings, all within MAX_EXACT_READING, to integers."""
+    return np.rint(readings * PER_UNIT).astype(np.int64)
+
+
+def explain_node(evidence: Evidence, node: int, *, bounded: bool, reactor: Floats | None = None) -> Local:
+    """Return the vectors of a node that explain all its readings.
+
+    bounded: whether sampled bases are known to be integers from 0 to 100, the frequency's from 15 to 25
+    reactor: known values of the reactor crystal, NaN elsewhere; None for the shown ones
+    """
+    k, frequency = len(evidence.nodes), evidence.frequency
+    candidates = (1 << k) - 1 & ~(1 << node)
+    if not evidence.task.freq_parent:
+        candidates &= ~(1 << frequency)
+    local_space = Local(node, _vectors(k, candidates)).filter_explaining(evidence.differences(node))
+    if node == frequency:
+        return _keep_bases_in(local_space, evidence.table[:1], FREQUENCY_BASE) if bounded else local_space
+    if evidence.task.reading is Reading.BASE:
+        local_space = _keep_stated_bases(local_space, evidence)
+    return (
+        _keep_bounded_bases(local_space, evidence, evidence.reactor if reactor is None else reactor)
+        if bounded
+        else local_space
+    )
+
+
+def _keep_stated_bases(local_space: Local, evidence: Evidence) -> Local:
+    """Keep vectors that agree with settings of the manipulator crystal that state the base (the paper's reading)."""
+    node = evidence.manipulator
+    rows = [
+        i
+        for i, observation in enumerate(evidence.observations)
+        if observation.changed == local_space.node and observation.crystal == node
+    ]
+    rows = [
+        i
+        for i in rows
+        if np.abs(evidence.table[i]).max() <= MAX_EXACT_READING
+        and abs(evidence.observations[i].setting) <= MAX_EXACT_READING
+    ]
+    if not rows:
+        return local_space
+    stated = np.rint([round(evidence.observations[i].setting, 2) * PER_UNIT for i in rows])
+    agrees: npt.NDArray[np.bool_] = np.all(local_space.bases(evidence.table[rows]) == stated[None, :], axis=1)
+    return local_space.filter(agrees)
+
+
+def _keep_bounded_bases(local_space: Local, evidence: Evidence, reactor: Floats) -> Local:
+    """Keep vectors whose bases are in range: in first readings of fresh crystals, and in the reactor crystal."""
+    first = [
+        next(i for i, observation in enumerate(evidence.observations) if observation.crystal == c)
+        for c in sorted(evidence.fresh)
+    ]
+    local_space = _keep_bases_in(local_space, evidence.table[first], (LOWEST_BASE, HIGHEST_BASE))
+    stated = ~np.isnan(reactor)
+    if not stated[local_space.node]:
+        return local_space
+    # the base is known only if no parent is hidden; with a hidden parent the vector stays
+    seen_parents = ~np.any(local_space.vectors[:, ~stated] > 0, axis=1)
+    row = np.nan_to_num(reactor)[None, :]
+    inside = _has_base_in(local_space, row, (LOWEST_BASE, HIGHEST_BASE))
+    return local_space.filter(inside | ~seen_parents)
+
+
+def _keep_bases_in(local_space: Local, readings: Floats, limits: tuple[int, int]) -> Local:
+    return local_space.filter(_has_base_in(local_space, readings, limits))
+
+
+def _has_base_in(local_space: Local, readings: Floats, limits: tuple[int, int]) -> npt.NDArray[np.bool_]:
+    """Return whether the base is an integer within limits in every reading."""
+    bases = local_space.bases(readings)
+    low, high = limits
+    inside = (bases >= low * PER_UNIT) & (bases <= high * PER_UNIT) & (bases % PER_UNIT == 0)
+    return np.asarray(np.all(inside, axis=1))
+
+
+# --- Counts of acyclic assignments of local hypotheses: all, by edge, or with a given graph ---------------------------
+Options: TypeAlias = Mapping[int, Mapping[int, int]]
+
+
+def count_choices(options: Options) -> int:
+    """Count the acyclic assignments of one local hypothesis to each node."""
+    return total(DagWeights(options, 0)) if all(options.values()) else 0
+
+
+def count_by_edge(options: Options, nodes: Sequence[str]) -> dict[Edge, int]:
+    """Count the assignments with each edge that some assignment has."""
+    if not all(options.values()):
+        return {}
+    # components multiply, so an edge needs a sum over its child's component alone
+    groups = DagWeights(options, 0).components()
+    numbers = [total(group) for group in groups]
+    parent_sets = {}
+    for child, (group, other_choices) in sorted(_other_choices(groups, numbers).items()):
+        options_by_node = dict(zip(group.endogenous, group.options, strict=True))
+        roots = group.available & ~sum(1 << node for node in options_by_node)
+        for parent in range(len(nodes)):
+            with_parent = {mask: number for mask, number in options_by_node[child].items() if mask >> parent & 1}
+            if (
+                with_parent
+                and other_choices
+                and (number := total(DagWeights({**options_by_node, child: with_parent}, roots)))
+            ):
+                parent_sets[nodes[parent], nodes[child]] = number * other_choices
+    return parent_sets
+
+
+def _other_choices(groups: Sequence[DagWeights], numbers: Sequence[int]) -> dict[int, tuple[DagWeights, int]]:
+    """Return, for each node, its component, and the number of assignments of all other components."""
+    return {
+        node: (group, prod(number for index, number in enumerate(numbers) if index != group_index))
+        for group_index, group in enumerate(groups)
+        for node in group.endogenous
+    }
+
+
+def count_graph(options: Options, edges: Set[Edge], nodes: Sequence[str]) -> int:
+    """Count the assignments with exactly these edges."""
+    masks = masks_of(edges, nodes)
+    if masks is None:
+        return 0
+    number = prod(candidates.get(masks[node], 0) for node, candidates in options.items())
+    return number if number and _is_acyclic(masks) else 0
+
+
+def _is_acyclic(parents: Sequence[int]) -> bool:
+    placed, remaining = 0, list(enumerate(parents))
+    while remaining:
+        blocked = [(node, mask) for node, mask in remaining if mask & ~placed]
+        if len(blocked) == len(remaining):
+            return False
+        placed |= sum(1 << node for node, mask in remaining if not mask & ~placed)
+        remaining = blocked
+    return True
+
+
+def masks_of(edges: Set[Edge], nodes: Sequence[str]) -> list[int] | None:
+    """Return the parents of each node as masks; None if an edge is not between two of the nodes."""
+    number = {node: i for i, node in enumerate(nodes)}
+    masks = [0] * len(nodes)
+    for parent, child in edges:
+        if parent not in number or child not in number:
+            return None
+        masks[number[child]] |= 1 << number[parent]
+    return masks
+
+
+# --- Certain and possible edges of a laboratory's space ---------------------------------------------------------------
+
+
+class GraphSpace(ABC):
+    """Space that counts its members, and for each edge the members that have it."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int: ...
+    @property
+    @abstractmethod
+    def edge_counts(self) -> Mapping[Edge, int]: ...
+
+    @cached_property
+    def certain_edges(self) -> frozenset[Edge]:
+        """Edges of every member; none if there is no member."""
+        return frozenset(edge for edge, number in self.edge_counts.items() if number == self.count)
+
+    @cached_property
+    def possible_edges(self) -> frozenset[Edge]:
+        """Edges of some member."""
+        return frozenset(self.edge_counts)
+
+    @property
+    def graph_decided(self) -> bool:
+        """Whether all members have the same edges, and there is a member."""
+        return self.count > 0 and self.certain_edges == self.possible_edges
+
+
+# --- Version space of linear laboratories without noise: weighted DAGs that explain every reading ---------------------
 Setting: TypeAlias = tuple[str, float]  # the property that is set, and the value
 Outcome: TypeAlias = tuple[float, ...]  # the values of the nodes, the frequency last
 MAX_LISTED = 20_000  # members that are written out

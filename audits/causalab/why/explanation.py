@@ -23,7 +23,7 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge
 from calibrant.dsl.causalab.run import last_edges
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
-from calibrant.solvers.causalab.noise.worlds import NoisyDags
+from calibrant.solvers.causalab.noisy import NoisyDags
 from calibrant.solvers.causalab.space import WeightedDags, weighted_dags
 
 MAX_PREFIXES = 40  # readings after each of which edges are counted

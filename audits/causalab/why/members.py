@@ -10,12 +10,12 @@ import numpy as np
 from calibrant.audits.causalab.why.parts import LabMember, LabWitness
 from calibrant.audits.why import Experiment, Outcome, experiment
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Mechanism
-from calibrant.solvers.causalab.evidence import Floats
-from calibrant.solvers.causalab.experimenter import candidates
-from calibrant.solvers.causalab.local import Integers, Local
-from calibrant.solvers.causalab.replay import linear_matrix, predict_frequency
+from calibrant.solvers.causalab.evidence import Floats, linear_matrix, predict_frequency
+from calibrant.solvers.causalab.experiments import candidates
 from calibrant.solvers.causalab.space import (
     MAX_LISTED,
+    Integers,
+    Local,
     Setting,
     WeightedDags,
     predict_frequencies,

@@ -14,7 +14,7 @@ from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.episode import Step
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.causalab.replay import predict_frequency
+from calibrant.solvers.causalab.evidence import predict_frequency
 from calibrant.solvers.causalab.space import MAX_LISTED, WeightedDags
 
 BY_FREQUENCY = "by the frequency that they predict"

@@ -17,9 +17,8 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Ter
 from calibrant.dsl.causalab.records import item_of_record, record_of_item
 from calibrant.dsl.causalab.reference import Reading, bases_of
 from calibrant.dsl.causalab.score import imec_by_definition
-from calibrant.solvers.causalab.evidence import Evidence, evidence_of
-from calibrant.solvers.causalab.experimenter import solve_by_experiments
-from calibrant.solvers.causalab.replay import EXACT, misfit, predict_frequency
+from calibrant.solvers.causalab.evidence import EXACT, Evidence, evidence_of, misfit, predict_frequency
+from calibrant.solvers.causalab.experiments import solve_by_experiments
 from calibrant.solvers.outcome import Found
 from tests.support.causalab.enumerated import weighted_graphs
 

@@ -15,8 +15,7 @@ from calibrant.bench.pools.bundled import bundled_sample
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.item import Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from calibrant.solvers.causalab.evidence import evidence_of
-from calibrant.solvers.causalab.replay import EXACT, misfit
+from calibrant.solvers.causalab.evidence import EXACT, evidence_of, misfit
 from tests.support.causalab.enumerated import members_by_reference
 from tests.support.causalab.laboratories import made_item
 

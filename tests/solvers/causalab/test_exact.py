@@ -17,10 +17,10 @@ from calibrant.dsl.causalab.item import LabItem, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Draw, accurate
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.causalab.score import HypothesisScore, Scorer
-from calibrant.solvers.causalab.answer import Answer, submit_answer
 from calibrant.solvers.causalab.evidence import evidence_of
 from calibrant.solvers.causalab.exact import solve
-from calibrant.solvers.causalab.experimenter import solve_by_experiments
+from calibrant.solvers.causalab.experiments import solve_by_experiments
+from calibrant.solvers.causalab.linear import Answer, submit_answer
 from calibrant.solvers.causalab.space import weighted_dags
 from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from tests.support.causalab.laboratories import LINEAR, SUITES, items, released_suite

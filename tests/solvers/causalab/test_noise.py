@@ -14,11 +14,10 @@ from calibrant.dsl.causalab.generation import PLANS, NoisePlan, Plan, generate_i
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.solvers.budget import BudgetSpent
-from calibrant.solvers.causalab.evidence import Evidence, evidence_of
-from calibrant.solvers.causalab.noise import worlds
-from calibrant.solvers.causalab.noise.experimenter import solve_noisy_by_experiments
-from calibrant.solvers.causalab.noise.worlds import SCALES, NoisyDags, noisy_dags
-from calibrant.solvers.causalab.replay import predict_frequency
+from calibrant.solvers.causalab import noisy
+from calibrant.solvers.causalab.evidence import Evidence, evidence_of, predict_frequency
+from calibrant.solvers.causalab.experiments import solve_noisy_by_experiments
+from calibrant.solvers.causalab.noisy import SCALES, NoisyDags, noisy_dags
 from calibrant.solvers.outcome import Found
 from tests.support.causalab.laboratories import items
 from tests.support.effort import examples
@@ -107,7 +106,7 @@ def test_mechanisms_are_listed_once_each() -> None:
 
 
 def test_too_many_sequences_of_draws_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worlds, "MAX_WORLDS", 1)
+    monkeypatch.setattr(noisy, "MAX_WORLDS", 1)
     item = next(generate_items(PLANS["4nodes_hidden_n1"], 1, 1))
     episode = LabEpisode(item)
     episode.act({"set": item.task.properties[0], "value": 3})

@@ -21,10 +21,14 @@ from calibrant.dsl.causalab.reference import Reading
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
 from calibrant.solvers.causalab.exact import solve
-from calibrant.solvers.causalab.quadratic.solve import ROUNDING, solve_quadratic
-from calibrant.solvers.causalab.quadratic.space import quadratic_dags
-from calibrant.solvers.causalab.quadratic.weights import solve_to_six_decimals
-from calibrant.solvers.causalab.rational_fit import fit_rationally, least_norm_fit
+from calibrant.solvers.causalab.quadratic import (
+    ROUNDING,
+    fit_rationally,
+    least_norm_fit,
+    quadratic_dags,
+    solve_quadratic,
+    solve_to_six_decimals,
+)
 from calibrant.solvers.outcome import Found
 from tests.support.causalab.laboratories import released_suite
 from tests.support.effort import examples

@@ -18,10 +18,10 @@ from calibrant.dsl.causalab.generation import NoisePlan, Plan, generate_items
 from calibrant.dsl.causalab.item import LabItem, Task
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Noise, Term
 from calibrant.dsl.causalab.reference import Reading, bases_after, bases_of, values
+from calibrant.solvers.causalab import replayed
 from calibrant.solvers.causalab.evidence import Evidence, evidence_of
-from calibrant.solvers.causalab.noise import replayed
-from calibrant.solvers.causalab.noise.replayed import ReplayedDags, law_of, replayed_dags
-from calibrant.solvers.causalab.noise.worlds import RELEASED_LAWS, Law, NoisyDags, noisy_dags
+from calibrant.solvers.causalab.noisy import RELEASED_LAWS, Law, NoisyDags, noisy_dags
+from calibrant.solvers.causalab.replayed import ReplayedDags, law_of, replayed_dags
 from tests.support.effort import examples
 
 LAWS: tuple[tuple[Law, ...], ...] = (

@@ -8,8 +8,7 @@ from typing import Any
 
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from calibrant.dsl.causalab.reference import bases_of
-from calibrant.solvers.causalab.evidence import Evidence
-from calibrant.solvers.causalab.replay import EXACT, misfit, predict_frequency
+from calibrant.solvers.causalab.evidence import EXACT, Evidence, misfit, predict_frequency
 
 
 def weighted_graphs(nodes: tuple[str, ...], *, sink: bool) -> Iterator[dict[str, tuple[Term, ...]]]:

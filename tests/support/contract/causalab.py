@@ -23,7 +23,7 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.dsl.episode import Action, Step
 from calibrant.solvers.causalab.evidence import evidence_of
-from calibrant.solvers.causalab.noise.worlds import NoisyDags
+from calibrant.solvers.causalab.noisy import NoisyDags
 from tests.support.causalab.enumerated import members_by_reference
 from tests.support.contract.subject import Evidence, Settled, Subject
 

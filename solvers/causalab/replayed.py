@@ -16,13 +16,17 @@ import numpy as np
 
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism
 from calibrant.dsl.causalab.reference import Reading
-from calibrant.solvers.causalab.choices import masks_of
-from calibrant.solvers.causalab.evidence import MAX_EXACT_READING, Evidence
-from calibrant.solvers.causalab.graphs import GraphSpace
-from calibrant.solvers.causalab.local import PER_UNIT, Integers, Local, in_hundredths
-from calibrant.solvers.causalab.noise.worlds import Law, NoisyDags, law_words, list_members, noisy_dags, set_hundredths
-from calibrant.solvers.causalab.replay import linear_matrix
-from calibrant.solvers.causalab.space import predict_frequencies
+from calibrant.solvers.causalab.evidence import MAX_EXACT_READING, Evidence, linear_matrix
+from calibrant.solvers.causalab.noisy import Law, NoisyDags, law_words, list_members, noisy_dags, set_hundredths
+from calibrant.solvers.causalab.space import (
+    PER_UNIT,
+    GraphSpace,
+    Integers,
+    Local,
+    in_hundredths,
+    masks_of,
+    predict_frequencies,
+)
 from calibrant.solvers.space import space_repr
 
 MAX_REPLAYED = 4_000  # limit on listed members; they take 50 ms
